@@ -1,0 +1,1 @@
+"""Tiptoe: a polite, distributed web crawler. Importing this package imports nothing else."""

@@ -1,0 +1,47 @@
+"""The error tree: whose fault is it, and what would help?
+
+    TiptoeError
+    ├── InputError            the person's: a bad argument, seed, setting; says what and the remedy (exit 2)
+    │   └── SettingError      a setting: its name, its value and what would do
+    ├── ServiceError          a service of ours is not as we need it: Postgres, broker, disk (exit 1)
+    └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
+
+What a *site* does wrong is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
+Every other exception is a bug.
+"""
+
+
+class TiptoeError(Exception):
+    """Base of all errors that we raise on purpose. `str(error)` is one line fit for a person."""
+
+
+class InputError(TiptoeError):
+    """A person gave us something that cannot work.
+
+    what: the thing at fault, as given.   remedy: what to do about it, a phrase.
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+class SettingError(InputError):
+    """A setting has a value that cannot work. `what` is `TIPTOE_NAME='value'`."""
+
+
+class ServiceError(TiptoeError):
+    """A service that we stand on (Postgres, the broker, the disk) cannot serve.
+
+    what: which, and where.   remedy: what to do about it, a phrase.
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+class LeaseLost(TiptoeError):
+    """The host's lease went to another visit, ran out, or was taken away: nothing of ours was written."""

@@ -1,0 +1,1 @@
+"""The embedded one-command stack."""

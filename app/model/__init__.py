@@ -1,0 +1,7 @@
+"""Frozen values that flow between the rooms. No behaviour beyond what a value knows of itself; no I/O."""
+
+from app.model.fetch import Failure, Header, Outcome, Reply, Request, RequestKind
+from app.model.page import Link, Page
+from app.model.url import Origin, Refusal, Url
+
+__all__ = ["Failure", "Header", "Link", "Origin", "Outcome", "Page", "Refusal", "Reply", "Request", "RequestKind", "Url"]

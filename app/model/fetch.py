@@ -1,0 +1,128 @@
+"""One request and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class RequestKind(StrEnum):
+    """What a request is for: `fetches.kind`."""
+
+    PAGE = "page"
+    ROBOTS = "robots"
+
+
+class Header(StrEnum):
+    """Response headers that we look at, by the lower-case names used as keys of `Reply.headers`."""
+
+    CONTENT_TYPE = "content-type"
+    ETAG = "etag"
+    LAST_MODIFIED = "last-modified"
+    LOCATION = "location"
+    RETRY_AFTER = "retry-after"
+    CACHE_CONTROL = "cache-control"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to ask of a site. The sender (`app.net.http`) adds identity, Host and Accept headers.
+
+    url             canonical absolute URL
+    kind            page or robots
+    etag            sent as If-None-Match, verbatim, when not None
+    last_modified   sent as If-Modified-Since, verbatim, when not None
+    wanted_types    media types (lower-case, no parameters, "text/*" allowed) whose body is read; the body of any other
+                    2xx type is not read and the connection is closed. None: read whatever comes
+    max_body_bytes  cap on decoded body bytes; what is beyond is not read and `Reply.truncated` is set
+    deadline_s      seconds from start to the last byte, DNS and connecting included
+    """
+
+    url: str
+    kind: RequestKind = RequestKind.PAGE
+    etag: str | None = None
+    last_modified: str | None = None
+    wanted_types: tuple[str, ...] | None = None
+    max_body_bytes: int = 1024 * 1024
+    deadline_s: float = 30.0
+
+
+class Failure(StrEnum):
+    """Why a request brought no complete response. `fetches.failure`."""
+
+    DNS = "dns"  # the name did not resolve (in time)
+    ADDRESS = "address"  # it resolved to an address we do not talk to
+    REFUSED = "refused"  # nothing listens there, or no route
+    CONNECT_TIMEOUT = "connect_timeout"
+    TLS = "tls"  # certificate or handshake
+    TIMEOUT = "timeout"  # the deadline passed after connecting
+    RESET = "reset"  # connection closed or reset before the headers were complete
+    CUT = "cut"  # body shorter than announced, bad chunk, bad gzip
+    PROTOCOL = "protocol"  # not HTTP, or headers beyond the limits
+
+    @property
+    def before_contact(self) -> bool:
+        """True when no HTTP request can have reached the site: a failure of the host, not of the URL."""
+        return self in {Failure.DNS, Failure.ADDRESS, Failure.REFUSED, Failure.CONNECT_TIMEOUT, Failure.TLS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came of a request: a response (status set) or a failure (failure set); both when the body was cut.
+
+    status       HTTP status, None when no status line was read
+    failure      why it is not complete, None for a complete (or deliberately truncated) response
+    detail       one line for a person about the failure, never secret, at most 300 characters
+    headers      names in lower case; repeated fields joined by ", "; values str as latin-1
+    body         decoded body (content-encoding undone), b"" when there is none or it was not read
+    body_read    False when the body was left unread because its type is not wanted
+    truncated    the body went over max_body_bytes and was cut there
+    wire_bytes   body bytes received before decoding
+    address      IP address really connected to, None when there was no connection
+    started_s    monotonic seconds when the request began (before DNS)
+    ended_s      monotonic seconds when the last byte was read or the connection given up
+    dns_ms, connect_ms, first_byte_ms, total_ms   milliseconds; dns/connect None when the connection was reused,
+                 first_byte None without a status
+    """
+
+    status: int | None
+    failure: Failure | None = None
+    detail: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    body_read: bool = True
+    truncated: bool = False
+    wire_bytes: int = 0
+    address: str | None = None
+    started_s: float
+    ended_s: float
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
+    total_ms: float = 0.0
+
+    def header(self, name: str) -> str | None:
+        return self.headers.get(name)
+
+
+class Outcome(StrEnum):
+    """The closed set of endings of a fetch: `fetches.outcome`. Decided by `app.policy.outcome.classify`."""
+
+    PAGE = "page"  # 2xx with a wanted body
+    UNCHANGED = "unchanged"  # 304 to a conditional request
+    UNWANTED = "unwanted"  # 2xx of a type that we do not read
+    REDIRECT = "redirect"  # 3xx with a usable Location
+    NOT_FOUND = "not_found"  # 404
+    GONE = "gone"  # 410
+    UNAUTHORISED = "unauthorised"  # 401, 407
+    FORBIDDEN = "forbidden"  # 403, 451
+    CLIENT_ERROR = "client_error"  # any other 4xx; 3xx without a usable Location; 304 that nobody asked for; 1xx
+    RATE_LIMITED = "rate_limited"  # 429
+    UNAVAILABLE = "unavailable"  # 503
+    SERVER_ERROR = "server_error"  # any other 5xx
+    UNREACHABLE = "unreachable"  # no contact was made: DNS, refused, connect timeout, TLS
+    BLOCKED_ADDRESS = "blocked_address"  # the name points to an address that we do not talk to
+    BROKEN = "broken"  # contact was made, the answer was not complete: timeout, reset, cut, not HTTP
+
+    @property
+    def brought_page(self) -> bool:
+        return self in {Outcome.PAGE, Outcome.UNCHANGED}

@@ -1,0 +1,46 @@
+"""What a document holds, as far as we read it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Link(NamedTuple):
+    """A link as it stands in a document, in document order.
+
+    href    as written, white space stripped (not joined, not canonical)
+    text    anchor text, white space folded, at most 200 characters
+    rel     lower-case rel tokens
+    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text …)
+    kind    "a", "area", "frame", "iframe", "link" or "refresh"
+    """
+
+    href: str
+    text: str = ""
+    rel: tuple[str, ...] = ()
+    hidden: bool = False
+    kind: str = "a"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A document read: `app.parse.html.read`.
+
+    base         value of the first <base href>, as written, or None
+    links        in document order
+    canonical    href of <link rel=canonical>, as written, or None
+    title, description   white space folded, None when absent; at most 1,000 characters
+    language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
+    main_text    readable text of the page with boilerplate (nav, header, footer, script …) left out; "" when not asked for
+    robots       lower-case tokens of <meta name=robots> (and of our product token)
+    charset      the encoding that was used, canonical name
+    """
+
+    base: str | None = None
+    links: tuple[Link, ...] = ()
+    canonical: str | None = None
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    main_text: str = ""
+    robots: frozenset[str] = frozenset()
+    charset: str = "utf-8"

@@ -1,0 +1,54 @@
+"""What a URL is to us: its canonical text, the origin that owns its robots.txt, and its key."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Origin(NamedTuple):
+    """The unit of robots.txt (RFC 9309 section 2.3): scheme, host, port.
+
+    host is the lower-case, IDNA (ASCII) hostname; an IPv6 literal keeps its brackets. port is always explicit.
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        default = 443 if self.scheme == "https" else 80
+        return f"{self.scheme}://{self.host}" + ("" if self.port == default else f":{self.port}")
+
+
+class Url(NamedTuple):
+    """A canonical URL. Made only by `app.policy.url.canonicalise`.
+
+    text    the canonical form, ASCII, no fragment, no credentials, at most 2,083 characters
+    origin  scheme, host and explicit port
+    target  path and query as sent and as matched by robots.txt, starts with "/"
+    key     SHA-256 of `text`: 32 bytes
+    """
+
+    text: str
+    origin: Origin
+    target: str
+    key: bytes
+
+    @property
+    def host(self) -> str:
+        return self.origin.host
+
+
+class Refusal(StrEnum):
+    """Why a URL was not admitted: the closed list of `suppressions.reason`."""
+
+    INVALID = "invalid"  # not a URL by the WHATWG standard
+    SCHEME = "scheme"  # neither http nor https
+    CREDENTIALS = "credentials"  # user or password in the URL
+    LENGTH = "length"  # canonical form over 2,083 characters
+    EXTENSION = "extension"  # a file type that holds no links and no text
+    SCOPE = "scope"  # outside the crawl's scope (host, domain, prefix)
+    EXCLUDED = "excluded"  # matches an exclude pattern, or no include pattern
+    DEPTH = "depth"  # deeper than the crawl's max_depth
+    NOFOLLOW = "nofollow"  # rel=nofollow link (recorded only where the crawl honours it)
+    HIDDEN = "hidden"  # a link no person can see: a trap
+    REDIRECTS = "redirects"  # more than 10 hops, or a loop

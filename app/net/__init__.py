@@ -1,0 +1,1 @@
+"""The network: names, addresses, and the only sender of requests."""

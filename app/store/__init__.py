@@ -1,0 +1,1 @@
+"""Postgres remembers: engine, tables, named SQL and the functions that run it."""

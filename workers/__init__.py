@@ -1,0 +1,1 @@
+"""Celery tasks: shells of ten lines."""
