@@ -42,51 +42,125 @@ class Settings(BaseSettings):
 
     # Where things are
     home: Path = Field(Path(".tiptoe"), description="Folder of the embedded services' data, logs and sockets.")
-    database_url: str | None = Field(None, description="Postgres 15 or newer, e.g. postgresql://user@host/db. Unset: embedded.")
-    broker_url: str | None = Field(None, description="Redis, Valkey or RabbitMQ, e.g. redis://host:6379/0. Unset: embedded.")
+    database_url: str | None = Field(
+        None, description="Postgres 15 or newer, e.g. postgresql://user@host/db. Unset: embedded."
+    )
+    broker_url: str | None = Field(
+        None, description="Redis, Valkey or RabbitMQ, e.g. redis://host:6379/0. Unset: embedded."
+    )
     pool_size: int = Field(16, ge=1, le=1000, description="Postgres connections a process may hold.")
 
     # Who we are
-    product_token: str = Field("Tiptoe", pattern=r"^[A-Za-z_-]+$", description="Name matched in robots.txt and sent in User-Agent (RFC 9309 2.2.1: letters, _ and -).")
-    contact: str | None = Field(None, description="Mail address or URL of the person who answers for this crawl. Needed for every public host.")
-    info_url: str | None = Field(None, description="Page that tells site owners who crawls and how to slow or stop it; sent in User-Agent.")
+    product_token: str = Field(
+        "Tiptoe",
+        pattern=r"^[A-Za-z_-]+$",
+        description="Name matched in robots.txt and sent in User-Agent (RFC 9309 2.2.1: letters, _ and -).",
+    )
+    contact: str | None = Field(
+        None,
+        description="Mail address or URL of the person who answers for this crawl. Needed for every public host.",
+    )
+    info_url: str | None = Field(
+        None,
+        description="Page that tells site owners who crawls and how to slow or stop it; sent in User-Agent.",
+    )
 
     # Whom we talk to
-    allow_networks: Annotated[Words, AfterValidator(_networks)] = Field((), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8.")
+    allow_networks: Annotated[Words, AfterValidator(_networks)] = Field(
+        (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."
+    )
 
     # Pace
-    default_delay_s: float = Field(1.0, ge=0, le=86_400, description="Seconds between the end of a request to a host and the next, where neither the operator nor robots.txt says otherwise.")
+    default_delay_s: float = Field(
+        1.0,
+        ge=0,
+        le=86_400,
+        description="Seconds between the end of a request to a host and the next, where neither the operator nor robots.txt says otherwise.",
+    )
     crawl_delay_max_s: float = Field(86_400, ge=1, description="Cap on robots.txt Crawl-delay; the raw value is kept.")
-    delay_override_s: float | None = Field(None, ge=0, le=86_400, description="For emergencies: at least this delay for every host, whatever else says.")
+    delay_override_s: float | None = Field(
+        None,
+        ge=0,
+        le=86_400,
+        description="For emergencies: at least this delay for every host, whatever else says.",
+    )
     retry_after_max_s: float = Field(86_400, ge=1, description="Cap on Retry-After; the raw value is kept.")
-    backoff_base_s: float = Field(10.0, gt=0, description="Rest of a host after its first 429, 503 or connection failure in a row; doubles with each.")
+    backoff_base_s: float = Field(
+        10.0,
+        gt=0,
+        description="Rest of a host after its first 429, 503 or connection failure in a row; doubles with each.",
+    )
     backoff_max_s: float = Field(3_600, gt=0, description="Longest such rest.")
 
+    host_failures_max: int = Field(
+        12,
+        ge=1,
+        description="429, 503 and failures to connect in a row after which a host that has answered before is given up: its queued URLs end, their cause kept.",
+    )
+    new_host_failures_max: int = Field(4, ge=1, description="The same for a host that has never answered.")
+
     # HTTP
-    request_deadline_s: float = Field(30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included.")
+    request_deadline_s: float = Field(
+        30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included."
+    )
     robots_deadline_s: float = Field(10.0, gt=0, le=600, description="The same for robots.txt.")
-    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="Cap on a page's decoded bytes; the rest is not read and the page is marked truncated.")
+    max_body_bytes: int = Field(
+        1024 * 1024,
+        ge=1024,
+        description="Cap on a page's decoded bytes; the rest is not read and the page is marked truncated.",
+    )
     idle_connection_s: float = Field(30.0, gt=0, description="Idle kept-alive connections are closed after this.")
 
     # Visits
     dispatch_tick_s: float = Field(0.25, gt=0, le=10, description="Beat claims due hosts this often.")
-    offer_s: float = Field(10.0, gt=0, description="A host offered to a queue and not taken up for this long is due again.")
-    lease_s: float = Field(60.0, gt=0, description="A taken lease, extended at each settle. Must outlast request_deadline_s and 5 s more.")
+    offer_s: float = Field(
+        10.0, gt=0, description="A host offered to a queue and not taken up for this long is due again."
+    )
+    lease_s: float = Field(
+        60.0,
+        gt=0,
+        description="A taken lease, extended at each settle. Must outlast request_deadline_s and 5 s more.",
+    )
     visit_max_s: float = Field(10.0, gt=0, description="A visit leaves its host after this long.")
-    linger_s: float = Field(0.25, ge=0, description="A visit waits for the host's next contact itself when the wait is at most this.")
+    linger_s: float = Field(
+        0.25,
+        ge=0,
+        description="A visit waits for the host's next contact itself when the wait is at most this.",
+    )
     settle_urls: int = Field(50, ge=1, le=1000, description="Settle after this many URLs …")
     settle_s: float = Field(2.0, gt=0, description="… or this many seconds.")
     offers_max: int = Field(64, ge=1, description="Dispatch stops while this many offers are not taken up.")
-    queues: int = Field(32, ge=1, le=250, description="Number of host queues, host-00 and up. Changing it re-maps hosts.")
-    pinned_queues: Words = Field((), description="Further queues that hosts can be pinned to; a plain worker serves them too.")
-    concurrency: int = Field(32, ge=1, le=1000, description="Threads of a worker process started by `tiptoe crawl` or `tiptoe up`.")
-    processes: int = Field(0, ge=0, le=256, description="Worker processes started by `tiptoe crawl` or `tiptoe up`; 0: one per core, at most 4.")
+    queues: int = Field(
+        32, ge=1, le=250, description="Number of host queues, host-00 and up. Changing it re-maps hosts."
+    )
+    pinned_queues: Words = Field(
+        (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
+    )
+    concurrency: int = Field(
+        32, ge=1, le=1000, description="Threads of a worker process started by `tiptoe crawl` or `tiptoe up`."
+    )
+    processes: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Worker processes started by `tiptoe crawl` or `tiptoe up`; 0: one per core, at most 4.",
+    )
 
     # Reading and keeping
-    keep_text: bool = Field(True, description="Title, language and main text into pages. Off is lean: links, hashes and the fetch log only.")
+    keep_text: bool = Field(
+        True,
+        description="Title, language and main text into pages. Off is lean: links, hashes and the fetch log only.",
+    )
     max_links: int = Field(5_000, ge=1, description="Links of one page beyond this are not looked at.")
-    attempts_max: int = Field(3, ge=1, le=100, description="Tries of a URL that fails by itself (5xx, broken answers) before it is quarantined.")
-    tracking_parameters: Words = Field((), description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard.")
+    attempts_max: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="Tries of a URL that fails by itself (5xx, broken answers) before it is quarantined.",
+    )
+    tracking_parameters: Words = Field(
+        (), description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard."
+    )
 
     # Recrawl
     recrawl_min_s: float = Field(3_600, gt=0, description="Shortest recrawl interval.")

@@ -1,1 +1,1 @@
-"""The embedded one-command stack."""
+"""The embedded one-command stack: our own Postgres and Valkey, and the processes of a crawl here."""

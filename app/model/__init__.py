@@ -4,4 +4,16 @@ from app.model.fetch import Failure, Header, Outcome, Reply, Request, RequestKin
 from app.model.page import Link, Page
 from app.model.url import Origin, Refusal, Url
 
-__all__ = ["Failure", "Header", "Link", "Origin", "Outcome", "Page", "Refusal", "Reply", "Request", "RequestKind", "Url"]
+__all__ = [
+    "Failure",
+    "Header",
+    "Link",
+    "Origin",
+    "Outcome",
+    "Page",
+    "Refusal",
+    "Reply",
+    "Request",
+    "RequestKind",
+    "Url",
+]

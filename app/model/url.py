@@ -20,7 +20,7 @@ class Origin(NamedTuple):
 
 
 class Url(NamedTuple):
-    """A canonical URL. Made only by `app.policy.url.canonicalise`.
+    """A canonical URL. Made only by `app.policy.url.Canon`.
 
     text    the canonical form, ASCII, no fragment, no credentials, at most 2,083 characters
     origin  scheme, host and explicit port

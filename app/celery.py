@@ -1,0 +1,109 @@
+"""The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
+
+Messages are doorbells: acknowledged early, never redelivered, no result, JSON only. Nothing of Celery's keeps time: no
+ETA, no countdown, no expiry; points in time are Postgres'. Every message may be lost, doubled or late.
+
+Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue behind visits would be no claim. Its other
+entries are messages on the queue `maintenance`, which a plain worker serves too.
+"""
+
+from typing import Any
+
+import structlog
+from celery import Celery, signals
+from celery.beat import ScheduleEntry, Scheduler
+from kombu import Queue
+
+from app.config import Settings, current
+from app.errors import TiptoeError
+from app.log import configure
+
+MAINTENANCE = "maintenance"
+_log = structlog.get_logger()
+
+
+class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
+    """Beat's standard scheduler, with no file of its own; entries marked `in_place` run here instead of being sent.
+
+    A failure (Postgres away, say) is one log line; the next tick tries again.
+    """
+
+    def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
+        if not entry.options.get("in_place"):
+            return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
+        if advance:
+            self.reserve(entry)
+        try:
+            return self.app.tasks[entry.task].run()
+        except TiptoeError as error:
+            _log.error("beat.failed", task=entry.task, error=str(error))
+            return None
+
+
+def make_app(settings: Settings) -> Celery:
+    """The Celery app for some settings. Without a broker URL it can be built, but not used."""
+    app = Celery(
+        "tiptoe",
+        broker=settings.broker_url or "memory://",
+        include=["workers.dispatch", "workers.visit", "workers.maintenance"],
+    )
+    app.conf.update(
+        worker_pool="threads",
+        worker_concurrency=settings.concurrency,
+        worker_prefetch_multiplier=1,
+        worker_disable_prefetch=_is_redis(settings.broker_url),
+        worker_hijack_root_logger=False,
+        worker_send_task_events=True,
+        task_send_sent_event=False,
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_serializer="json",
+        result_serializer="json",
+        accept_content=["json"],
+        task_queues=[Queue(name) for name in (MAINTENANCE, *settings.queue_names)],
+        task_default_queue=MAINTENANCE,
+        task_create_missing_queues=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_transport(settings.broker_url),
+        beat_scheduler="app.celery:InPlace",
+        beat_max_loop_interval=max(settings.dispatch_tick_s, 0.05),
+        beat_schedule=_schedule(settings),
+        timezone="UTC",
+    )
+    return app
+
+
+def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
+    return {
+        "dispatch": {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}},
+        "promote": {"task": "tiptoe.promote", "schedule": 1.0},
+        "finish": {"task": "tiptoe.finish", "schedule": 1.0},
+        "sweep": {"task": "tiptoe.sweep", "schedule": 10.0},
+    }
+
+
+def _is_redis(broker_url: str | None) -> bool:
+    return (broker_url or "").partition(":")[0].partition("+")[0] in {
+        "redis",
+        "rediss",
+        "valkey",
+        "valkeys",
+        "sentinel",
+    }
+
+
+def _transport(broker_url: str | None) -> dict[str, Any]:
+    """Redis: sockets that notice a dead peer. Others know these things themselves."""
+    if not _is_redis(broker_url):
+        return {}
+    return {"socket_keepalive": True, "socket_timeout": 30, "socket_connect_timeout": 5, "health_check_interval": 10}
+
+
+@signals.setup_logging.connect  # type: ignore[untyped-decorator]
+def _logging(**_: object) -> None:
+    settings = current()
+    configure(settings.log_format, settings.log_level)
+
+
+app = make_app(current())

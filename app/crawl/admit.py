@@ -1,0 +1,122 @@
+"""Which links of a document become rows of the frontier, and which are refused, with the reason.
+
+canonical form ▶ scope ▶ known already? ▶ robots.txt of its origin, if anybody has it ▶ admission (queued or refused)
+
+Repeats are cheap: a visit keeps the joins of a directory, a process the keys that it knows to be committed.
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+from app.crawl.stay import Stay
+from app.model import Link, Refusal, Url
+from app.policy import lane
+from app.policy.lifecycle import UrlEvent, url_after
+from app.policy.scope import judge
+from app.store.urls import Admission, Due
+
+_SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest to anybody, and many
+MOST_JOINS = 20_000
+
+
+def links(stay: Stay, due: Due, base: str, found: Iterable[Link]) -> list[Admission]:
+    """Admissions for the links of a document whose base URL is `base`. Refusals go into the batch."""
+    directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
+    targets: dict[bytes, Url] = {}
+    for link in found:
+        if "nofollow" in link.rel:
+            continue
+        url = _join(stay, base, directory, link.href)
+        if isinstance(url, Url):
+            targets[url.key] = url
+        elif url not in _SILENT:
+            _suppress_text(stay, due.crawl_id, link.href, url, found_on=due.url)
+    return admissions(stay, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
+
+
+def admissions(
+    stay: Stay, due: Due, targets: Iterable[Url], *, found_on: str, depth: int, hops: int
+) -> list[Admission]:
+    """The rows for those targets that the crawl's scope takes in and that are not known to be there already."""
+    scope, known = stay.scopes[due.crawl_id], stay.kit.known
+    rows: list[Admission] = []
+    for url in targets:
+        if known.has(due.crawl_id, url.key):
+            continue
+        refusal = judge(scope, url, depth)
+        if refusal is None:
+            rows.append(_row(stay, due.crawl_id, url, found_on=found_on, depth=depth, hops=hops))
+        elif refusal not in _SILENT:
+            suppress(stay, due.crawl_id, url, refusal, found_on=found_on)
+    return rows
+
+
+def suppress(
+    stay: Stay, crawl_id: int, url: Url, reason: Refusal, *, found_on: str | None, detail: str | None = None
+) -> None:
+    """Note a refusal; once a process, as long as the key is remembered: counting each would lock the popular ones."""
+    if stay.kit.known.has(crawl_id, refusal_key(url.key)):
+        return
+    stay.batch.suppressions.setdefault(
+        (crawl_id, url.key, reason.value),
+        {
+            "crawl_id": crawl_id,
+            "key": url.key,
+            "reason": reason.value,
+            "url": url.text,
+            "detail": detail,
+            "found_on": found_on,
+        },
+    )
+
+
+def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
+    """Joined and canonical; links of one directory repeat from page to page."""
+    if href[:1] in {"?", "#"}:  # relative to the document, not to its directory
+        return stay.kit.canon.join(base, href)
+    cached = stay.joined.get((directory, href))
+    if cached is None:
+        cached = stay.kit.canon.join(base, href)
+        if len(stay.joined) < MOST_JOINS:
+            stay.joined[directory, href] = cached
+    return cached
+
+
+def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops: int) -> Admission:
+    file = stay.robots.get(url.origin)
+    refused = file is not None and file.rules is not None and not file.rules.allowed(url.target)
+    return {
+        "host_id": 0,
+        "crawl_id": crawl_id,
+        "key": url.key,
+        "url": url.text,
+        "state": url_after(None, UrlEvent.DISALLOWED if refused else UrlEvent.ADMITTED).value,
+        "lane": lane.lane_for(url, depth),
+        "score": lane.score_for(depth),
+        "depth": depth,
+        "hops": hops,
+        "found_on": found_on,
+        "cause": "robots.txt" if refused else None,
+    }
+
+
+def _suppress_text(stay: Stay, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:
+    """A refusal of something that has no canonical form."""
+    shown = text[:500]
+    key = sha256(shown.encode("utf-8", "surrogatepass")).digest()
+    stay.batch.suppressions.setdefault(
+        (crawl_id, key, reason.value),
+        {
+            "crawl_id": crawl_id,
+            "key": key,
+            "reason": reason.value,
+            "url": shown,
+            "detail": None,
+            "found_on": found_on,
+        },
+    )
+
+
+def refusal_key(key: bytes) -> bytes:
+    """The place of a refused URL among the known keys, apart from that of the URL itself."""
+    return key[16:] + key[:16]

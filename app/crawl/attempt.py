@@ -1,0 +1,91 @@
+"""One URL on its way through a visit, and the row that says what became of it."""
+
+from dataclasses import dataclass
+
+from app.crawl.stay import Stay
+from app.model import Header, Outcome, Reply, Request, Url
+from app.policy import recrawl
+from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.store.urls import Due, Result
+
+_SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
+_RETRYING = {UrlEvent.FAILED, UrlEvent.POSTPONED}
+_UNTOUCHED = {UrlEvent.DEFERRED, UrlEvent.POSTPONED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A fetch and what it was for. attempts counts this one."""
+
+    due: Due
+    url: Url
+    attempts: int
+    request: Request
+    reply: Reply
+    outcome: Outcome
+    body_sha256: bytes | None
+
+
+def conclude(
+    stay: Stay,
+    due: Due,
+    event: UrlEvent,
+    *,
+    attempt: Attempt | None = None,
+    due_s: float | None = None,
+    interval_s: float | None = None,
+    score: float | None = None,
+    text_sha256: bytes | None = None,
+    changed: bool = False,
+    cause: str | None = None,
+    alias_of: str | None = None,
+) -> None:
+    """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again."""
+    state = url_after(UrlState.QUEUED, event)
+    reply = attempt.reply if attempt else None
+    is_page = attempt is not None and attempt.outcome is Outcome.PAGE
+    row: Result = {
+        "crawl_id": due.crawl_id,
+        "key": due.key,
+        "state": state.value,
+        "attempts": (attempt.attempts if attempt else due.attempts)
+        if event in _SPENT
+        else due.attempts
+        if event in _UNTOUCHED
+        else 0,
+        "retrying": event in _RETRYING,
+        "score": score,
+        "due_s": due_s,
+        "interval_s": interval_s if interval_s is not None else due.interval_s,
+        "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_page),
+        "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_page),
+        "body_sha256": attempt.body_sha256 if attempt and is_page else due.body_sha256,
+        "text_sha256": text_sha256 or due.text_sha256,
+        "status": reply.status if reply else None,
+        "outcome": attempt.outcome.value if attempt else due.outcome,
+        "cause": cause,
+        "alias_of": alias_of,
+        "fetched": attempt is not None and event not in _UNTOUCHED,
+        "changed": changed,
+    }
+    stay.batch.results.append(row)
+
+
+def interval_s(stay: Stay, due: Due, *, changed: bool | None) -> float:
+    """Seconds until the page's next recrawl."""
+    settings = stay.kit.settings
+    return recrawl.next_interval_s(
+        due.interval_s,
+        changed=changed,
+        base_s=settings.recrawl_base_s,
+        min_s=settings.recrawl_min_s,
+        max_s=settings.recrawl_max_s,
+    )
+
+
+def _validator(reply: Reply | None, name: Header, before: str | None, *, fresh: bool) -> str | None:
+    """A page's own validator; after a 304 the one that was sent may be renewed; else the one we had."""
+    sent = reply.header(name) if reply else None
+    if fresh:
+        return sent
+    return (sent or before) if reply and reply.status == 304 else before

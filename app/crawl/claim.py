@@ -1,0 +1,56 @@
+"""Dispatch: claim the hosts that are due or will be within the next tick, and offer each to its queue.
+
+Idempotent: run twice, or rung a hundred times, it changes nothing but a few index probes. The claim commits before a
+message is sent; a message that is lost costs the length of an offer. Back-pressure is per queue: offers not taken up.
+"""
+
+import random
+from collections.abc import Callable
+
+import structlog
+from sqlalchemy import Engine
+
+from app.config import Settings
+from app.store import db, hosts
+from app.store.hosts import Offer
+
+_log = structlog.get_logger()
+
+
+def dispatch(engine: Engine, settings: Settings, offer: Callable[[Offer], None], rng: random.Random) -> int:
+    """Claim, commit, then `offer` each host: a message on its queue. Returns how many. Raises ServiceError."""
+    with db.transaction(engine) as tx:
+        rooms = _rooms(settings, hosts.offers_outstanding(tx), rng)
+        offers = (
+            hosts.claim_due(
+                tx,
+                rooms=rooms,
+                ahead_s=settings.dispatch_tick_s,
+                offer_s=settings.offer_s,
+                isolate=settings.settle_urls,
+            )
+            if rooms
+            else []
+        )
+    for claimed in offers:
+        offer(claimed)
+    if offers:
+        _log.debug("dispatch.offered", hosts=len(offers))
+    return len(offers)
+
+
+def _rooms(settings: Settings, outstanding: dict[str, int], rng: random.Random) -> dict[str, int]:
+    """How many hosts each queue has room for. No queue gets more than a quarter of all offers: one that nobody serves
+    must not hold up the rest. Which queues come first when there is little room is drawn anew each time."""
+    left = settings.offers_max - sum(outstanding.values())
+    most = max(settings.offers_max // 4, 1)
+    names = list(settings.queue_names)
+    rng.shuffle(names)
+    rooms: dict[str, int] = {}
+    for place, name in enumerate(names):
+        fair = -(-left // (len(names) - place))
+        room = min(most - outstanding.get(name, 0), max(fair, 1), left)
+        if room > 0:
+            rooms[name] = room
+            left -= room
+    return rooms

@@ -1,0 +1,161 @@
+"""What a process needs in order to crawl, made once after the fork: settings, engine, sender, and caches.
+
+Caches hold nothing that Postgres does not: dropping them costs time, never correctness. All are bounded.
+"""
+
+import random
+import threading
+import time
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Generic, TypeVar
+
+from sqlalchemy import Engine
+
+from app.config import Settings
+from app.errors import ServiceError
+from app.model import Origin, Reply, Request
+from app.net.address import make_guard
+from app.net.dns import Resolver
+from app.net.http import Sender
+from app.policy import identity, robots
+from app.policy.scope import Scope
+from app.policy.url import DEFAULT_TRACKING, Canon
+from app.store import db
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Lru(Generic[K, V]):
+    """A bounded map that threads share; the least recently used entry gives way."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._map: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            value = self._map.get(key)
+            if value is not None:
+                self._map.move_to_end(key)
+            return value
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._map[key] = value
+            self._map.move_to_end(key)
+            if len(self._map) > self._most:
+                self._map.popitem(last=False)
+
+
+class KnownKeys:
+    """Keys whose rows are committed: a link seen before needs no round trip (SPEC F12).
+
+    A direct-mapped table of fixed size: a newcomer evicts whoever has its slot, so memory is flat from the start. A key
+    counts as known by 64 bits beside the 18 of its slot, all of SHA-256: a false "known" is out of reach of chance.
+    """
+
+    SLOTS = 1 << 18  # 2 MiB
+
+    def __init__(self) -> None:
+        self._tags = array("Q", bytes(8 * self.SLOTS))
+
+    def has(self, crawl_id: int, key: bytes) -> bool:
+        slot, tag = self._place(crawl_id, key)
+        return self._tags[slot] == tag
+
+    def add(self, crawl_id: int, key: bytes) -> None:
+        slot, tag = self._place(crawl_id, key)
+        self._tags[slot] = tag
+
+    def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
+        tag = int.from_bytes(key[:8], "little") ^ crawl_id
+        return (int.from_bytes(key[8:12], "little") ^ crawl_id) % self.SLOTS, tag or 1
+
+
+class RobotsBook:
+    """Parsed robots.txt: by content for the origins we visit, by origin (for a minute) for those that links lead to."""
+
+    FOREIGN_S = 60.0
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._parsed: Lru[bytes, robots.Robots] = Lru(256)
+        self._foreign: Lru[Origin, tuple[float, robots.Robots]] = Lru(4_096)
+
+    def parsed(self, body: bytes) -> robots.Robots:
+        digest = sha256(body).digest()
+        found = self._parsed.get(digest)
+        if found is None:
+            found = robots.parse(body, self._token)
+            self._parsed.put(digest, found)
+        return found
+
+    def foreign(self, origin: Origin, now: float) -> robots.Robots | None:
+        """ALLOW_ALL for an origin whose file nobody has fetched yet; None: look it up and call `remember`."""
+        entry = self._foreign.get(origin)
+        return entry[1] if entry and entry[0] > now else None
+
+    def remember(self, origin: Origin, found: robots.Robots, now: float) -> None:
+        self._foreign.put(origin, (now + self.FOREIGN_S, found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kit:
+    """A process's resources. `monotonic` and `sleep` are here so that tests need not wait."""
+
+    settings: Settings
+    engine: Engine
+    send: Callable[[Request], Reply]
+    worker: str
+    canon: Canon
+    robots: RobotsBook
+    rng: random.Random = field(default_factory=random.Random)
+    known: KnownKeys = field(default_factory=KnownKeys)
+    host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
+    scopes: Lru[int, tuple[int, Scope]] = field(default_factory=lambda: Lru(1_000))
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+def make_engine(settings: Settings) -> Engine:
+    """Raises ServiceError without a database URL, InputError for one that is not Postgres'."""
+    if settings.database_url is None:
+        raise ServiceError(
+            "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
+        )
+    return db.connect(settings.database_url, pool_size=settings.pool_size)
+
+
+def make_sender(settings: Settings) -> Sender:
+    """The process's one sender. Raises InputError for an identity that is no honest one."""
+    identity.check(settings.product_token, settings.contact)
+    return Sender(
+        headers=identity.headers(
+            token=settings.product_token,
+            version=version("tiptoe"),
+            contact=settings.contact,
+            info_url=settings.info_url,
+        ),
+        guard=make_guard(settings.networks),
+        resolver=Resolver(),
+        require_contact=settings.contact is None,
+        idle_s=settings.idle_connection_s,
+    )
+
+
+def make_kit(settings: Settings, *, engine: Engine, send: Callable[[Request], Reply], worker: str) -> Kit:
+    return Kit(
+        settings=settings,
+        engine=engine,
+        send=send,
+        worker=worker,
+        canon=Canon((*DEFAULT_TRACKING, *settings.tracking_parameters)),
+        robots=RobotsBook(settings.product_token),
+    )

@@ -1,0 +1,85 @@
+"""The host's turn, the lease's reach, and the log row that every request leaves."""
+
+from app.crawl.stay import LEASE_MARGIN_S, Stay
+from app.errors import LeaseLost
+from app.model import Header, Outcome, Reply, Request, RequestKind
+from app.policy.outcome import classify
+from app.store import db, hosts
+from app.store.fetches import Fetch
+
+
+def turn(stay: Stay, deadline_s: float) -> bool:
+    """Wait for the host's turn if it comes soon; then the next request may start. False: leave, and come again."""
+    return wait(stay, stay.patience_s(), deadline_s)
+
+
+def wait(stay: Stay, longest_s: float, deadline_s: float) -> bool:
+    """The same for a wait of at most longest_s. The lease outlasts the wait and the whole request. Raises LeaseLost."""
+    wait_s = stay.ready_at - stay.now()
+    if wait_s > longest_s:
+        return False
+    if stay.lease_ends - stay.now() < max(wait_s, 0) + deadline_s + LEASE_MARGIN_S:
+        _extend(stay)
+    if wait_s > 0:
+        stay.kit.sleep(wait_s)
+    return True
+
+
+def log(
+    stay: Stay,
+    reply: Reply,
+    *,
+    url: str,
+    key: bytes,
+    kind: RequestKind,
+    reason: str,
+    request: Request,
+    crawl_id: int | None = None,
+    attempt: int = 1,
+    body_sha256: bytes | None = None,
+    host_id: int | None = None,
+) -> Outcome:
+    """Put the request into the batch's log. Returns its outcome."""
+    conditional = request.etag is not None or request.last_modified is not None
+    outcome = classify(reply, conditional=conditional)
+    row: Fetch = {
+        "host_id": host_id or stay.host_id,
+        "crawl_id": crawl_id,
+        "url_key": key,
+        "url": url,
+        "kind": kind.value,
+        "reason": reason,
+        "start_s": stay.since_anchor(reply.started_s),
+        "end_s": stay.since_anchor(reply.ended_s),
+        "delay_s": stay.delay_s,
+        "address": reply.address,
+        "status": reply.status,
+        "outcome": outcome.value,
+        "failure": reply.failure.value if reply.failure else None,
+        "detail": reply.detail or None,
+        "location": reply.header(Header.LOCATION),
+        "retry_after": reply.header(Header.RETRY_AFTER),
+        "content_type": reply.header(Header.CONTENT_TYPE),
+        "wire_bytes": reply.wire_bytes,
+        "body_bytes": len(reply.body),
+        "truncated": reply.truncated,
+        "dns_ms": reply.dns_ms,
+        "connect_ms": reply.connect_ms,
+        "first_byte_ms": reply.first_byte_ms,
+        "total_ms": reply.total_ms,
+        "conditional": conditional,
+        "etag": reply.header(Header.ETAG),
+        "last_modified": reply.header(Header.LAST_MODIFIED),
+        "body_sha256": body_sha256,
+        "attempt": attempt,
+    }
+    stay.batch.fetches.append(row)
+    return outcome
+
+
+def _extend(stay: Stay) -> None:
+    sent = stay.now()
+    with db.transaction(stay.kit.engine) as tx:
+        if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
+            raise LeaseLost(stay.taken.name)
+    stay.lease_ends = sent + stay.kit.settings.lease_s

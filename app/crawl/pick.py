@@ -1,0 +1,95 @@
+"""The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
+
+Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
+not somewhere behind it. What is not used is given back; what a crash loses, `finish_spent` counts free again.
+"""
+
+from collections import defaultdict, deque
+
+from sqlalchemy import Connection
+
+from app.crawl.kit import Kit
+from app.crawl.stay import Stay
+from app.policy import lane, scope
+from app.store import crawls, urls
+from app.store.crawls import Active, Crawl
+from app.store.urls import Due
+
+
+def pick(stay: Stay, tx: Connection) -> None:
+    """Fill stay.due anew."""
+    active = {crawl.id: crawl for crawl in crawls.active(tx)}
+    stay.scopes = {crawl.id: scope_of(stay.kit, tx, crawl) for crawl in active.values()}
+    size = stay.batch_size()
+    chosen = _chosen(stay, urls.pick(tx, host_id=stay.host_id, n=size), size)
+    granted: list[Due] = []
+    for crawl_id, wanted in sorted(chosen.items()):
+        granted += wanted if active[crawl_id].max_pages is None else wanted[: _reserve(stay, tx, crawl_id, len(wanted))]
+    stay.budget_spent = bool(chosen) and not granted
+    stay.due = deque(sorted(granted, key=lambda due: stay.kit.rng.random()) if len(chosen) > 1 else granted)
+
+
+def give_back(stay: Stay, tx: Connection) -> None:
+    """Reservations that the visit did not use."""
+    for crawl_id, left in sorted(stay.granted.items()):
+        if left:
+            crawls.reserve(tx, crawl_id=crawl_id, n=-left)
+    stay.granted.clear()
+
+
+def scope_of(kit: Kit, tx: Connection, crawl: Active) -> scope.Scope:
+    """The crawl's scope, read again only when its revision is new: seeds can be many."""
+    cached = kit.scopes.get(crawl.id)
+    if cached is not None and cached[0] == crawl.revision:
+        return cached[1]
+    found = make_scope(crawls.by_id(tx, crawl.id))
+    kit.scopes.put(crawl.id, (crawl.revision, found))
+    return found
+
+
+def make_scope(crawl: Crawl) -> scope.Scope:
+    """A row of crawls as the policy wants it."""
+    patterns = scope.scope_of(
+        [],
+        kind=scope.ScopeKind(crawl.scope),
+        include=crawl.include,
+        exclude=crawl.exclude,
+        max_depth=crawl.max_depth,
+    )
+    return scope.Scope(
+        kind=patterns.kind,
+        hosts=frozenset(crawl.scope_hosts),
+        domains=frozenset(crawl.scope_domains),
+        prefixes=tuple(crawl.scope_prefixes),
+        include=patterns.include,
+        exclude=patterns.exclude,
+        max_depth=crawl.max_depth,
+    )
+
+
+def _chosen(stay: Stay, found: list[Due], size: int) -> dict[int, list[Due]]:
+    """By crawl, in the order to fetch: an equal share of the batch for each crawl, lanes drawn within it."""
+    by_crawl: dict[int, dict[int, deque[Due]]] = defaultdict(lambda: defaultdict(deque))
+    for due in found:
+        by_crawl[due.crawl_id][due.lane].append(due)
+    crawl_ids = list(by_crawl)
+    stay.kit.rng.shuffle(crawl_ids)
+    chosen: dict[int, list[Due]] = {}
+    left = size
+    for place, crawl_id in enumerate(crawl_ids):
+        share = -(-left // (len(crawl_ids) - place))
+        lanes = by_crawl[crawl_id]
+        drawn = lane.draw({number: len(waiting) for number, waiting in lanes.items()}, share, stay.kit.rng)
+        if drawn:
+            chosen[crawl_id] = [lanes[number].popleft() for number in drawn]
+            left -= len(drawn)
+    return chosen
+
+
+def _reserve(stay: Stay, tx: Connection, crawl_id: int, wanted: int) -> int:
+    """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
+    held = stay.granted.get(crawl_id, 0)
+    if wanted != held:
+        held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held)
+    stay.granted[crawl_id] = held
+    return max(held, 0)

@@ -1,0 +1,88 @@
+"""A page that was fetched: parsed, its links put up for admission, its text kept, its next recrawl set."""
+
+from hashlib import sha256
+
+from app.crawl import admit
+from app.crawl.attempt import Attempt, conclude, interval_s
+from app.crawl.stay import Reading, Stay
+from app.model import Header, Page, Url
+from app.parse import html
+from app.policy.lifecycle import UrlEvent
+from app.policy.scope import judge
+from app.store.pages import PageRow
+
+_EMPTY = sha256(b"").digest()
+
+
+def page(stay: Stay, attempt: Attempt) -> None:
+    """Read the body of `attempt` into the batch."""
+    settings, due, reply = stay.kit.settings, attempt.due, attempt.reply
+    document = html.read(
+        reply.body,
+        content_type=reply.header(Header.CONTENT_TYPE),
+        content_language=reply.header("content-language"),
+        token=settings.product_token.lower(),
+        max_links=settings.max_links,
+        want_text=settings.keep_text,
+    )
+    base = _base(stay, attempt.url, document)
+    found = admit.links(stay, due, base, document.links)
+    canonical = stay.kit.canon.join(base, document.canonical) if document.canonical else None
+    home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
+    if home is not None:
+        found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
+    text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
+    canonical_text = canonical.text if isinstance(canonical, Url) else None
+    row = _row(attempt, document, text_sha256, canonical_text) if settings.keep_text else None
+    stay.batch.readings.append(Reading(page=row, links=found))
+    changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
+    seconds = interval_s(stay, due, changed=None if due.text_sha256 is None else changed)
+    conclude(
+        stay,
+        due,
+        UrlEvent.ALIASED if home else UrlEvent.SETTLED,
+        attempt=attempt,
+        due_s=None if home else seconds,
+        interval_s=seconds,
+        text_sha256=text_sha256,
+        changed=changed or due.text_sha256 is None,
+        alias_of=home.text if home else None,
+    )
+
+
+def _base(stay: Stay, url: Url, document: Page) -> str:
+    """<base href> where it is one of ours, else the document's own URL."""
+    base = stay.kit.canon.join(url.text, document.base) if document.base else url
+    return base.text if isinstance(base, Url) else url.text
+
+
+def _home(stay: Stay, attempt: Attempt, canonical: Url | None) -> Url | None:
+    """The URL that rel=canonical names as the document's home (U3): believed within the host and the crawl's scope."""
+    url = attempt.url
+    if canonical is None or canonical.key == url.key or canonical.host != url.host:
+        return None
+    scope = stay.scopes[attempt.due.crawl_id]
+    return canonical if judge(scope, canonical, attempt.due.depth) is None else None
+
+
+def _row(attempt: Attempt, document: Page, text_sha256: bytes, canonical: str | None) -> PageRow:
+    reply = attempt.reply
+    return {
+        "crawl_id": attempt.due.crawl_id,
+        "key": attempt.due.key,
+        "url": attempt.url.text,
+        "status": reply.status or 0,
+        "content_type": reply.header(Header.CONTENT_TYPE),
+        "charset": document.charset,
+        "language": document.language,
+        "title": document.title,
+        "description": document.description,
+        "main_text": document.main_text,
+        "body_sha256": attempt.body_sha256 or _EMPTY,
+        "text_sha256": text_sha256,
+        "body_bytes": len(reply.body),
+        "truncated": reply.truncated,
+        "links": len(document.links),
+        "canonical_url": canonical,
+        "depth": attempt.due.depth,
+    }

@@ -1,0 +1,211 @@
+"""robots.txt before anything else: the origin's file, from the database while it is fresh, else from the site.
+
+Fetching it is a contact like any other, at the host's own pace. RFC 9309 section 2.3.1: 2xx is parsed, 3xx followed for
+five hops, 4xx allows all, and 5xx, 429 and every failure of the network disallow all until it can be had.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+from app.crawl import pacing
+from app.crawl.stay import LEASE_MARGIN_S, RobotsFile, Stay
+from app.model import Header, Origin, Refusal, Reply, Request, RequestKind, Url
+from app.policy import backoff, robots
+from app.policy.host import queue_for, registrable_domain
+from app.policy.robots import ALLOW_ALL, Availability
+from app.policy.url import Canon
+from app.store import db, hosts
+from app.store.robots import Fetched, Stored
+
+HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
+LONGEST_HOP_WAIT_S = 20.0
+BORROW_AGAIN_S = 10.0
+
+Verdict = RobotsFile | Literal["wait", "unreachable"]
+
+
+def load(stay: Stay, stored: list[Stored]) -> None:
+    """What the database knows of the host's origins, into the stay."""
+    for row in stored:
+        origin = Origin(row.scheme, stay.taken.name, row.port)
+        rules = None if row.availability == Availability.UNREACHABLE else _rules(stay, row.availability, row.body)
+        stay.robots[origin] = RobotsFile(
+            rules=rules,
+            fresh_until=stay.anchor + (row.expires_at - stay.taken.now).total_seconds(),
+            body=row.body,
+            etag=row.etag,
+            last_modified=row.last_modified,
+            crawl_delay_s=row.crawl_delay_s,
+        )
+
+
+def of(stay: Stay, origin: Origin) -> Verdict:
+    """The origin's file, fresh; "wait": its turn has not come; "unreachable": complete disallow for now."""
+    known = stay.robots.get(origin)
+    if known is None or known.fresh_until <= stay.now():
+        if not pacing.turn(stay, stay.kit.settings.robots_deadline_s):
+            return "wait"
+        known = _fetch(stay, origin, known)
+    return known if known.rules is not None else "unreachable"
+
+
+def _fetch(stay: Stay, origin: Origin, known: RobotsFile | None) -> RobotsFile:
+    """Ask the site, and put what it says into the stay and the batch."""
+    reply = _follow(stay, origin, known)
+    fetched = _judge(stay, reply, known)
+    stay.batch.robots.append((origin, fetched))
+    file = _file(stay, fetched, known)
+    if known is not None and file.rules is not None and known.body != file.body:
+        stay.batch.changed_robots.append(origin)
+    stay.robots[origin] = file
+    stay.set_pace()
+    if file.rules is None:
+        stay.failures += 1
+        return file
+    stay.answered = True
+    stay.failures = 0
+    return file
+
+
+def _follow(stay: Stay, origin: Origin, known: RobotsFile | None) -> Reply:
+    """The final answer: redirects followed, each hop at its own host's pace."""
+    url = stay.kit.canon.canonicalise(f"{origin}/robots.txt")
+    assert isinstance(url, Url), f"an origin has a robots.txt: {origin}"
+    request = Request(
+        url=url.text,
+        kind=RequestKind.ROBOTS,
+        etag=known.etag if known and known.body is not None else None,
+        last_modified=known.last_modified if known and known.body is not None else None,
+        max_body_bytes=robots.MAX_BYTES + 1,
+        deadline_s=stay.kit.settings.robots_deadline_s,
+    )
+    reply = _send(stay, url, request)
+    for _ in range(HOPS):
+        target = _target(stay.kit.canon, url, reply)
+        if target is None:
+            return reply
+        url = target
+        hop = replace(request, url=url.text, etag=None, last_modified=None)
+        if url.host == stay.taken.name:
+            if not pacing.wait(stay, LONGEST_HOP_WAIT_S, request.deadline_s):
+                return _lost(reply, "its redirect could not be followed at this host's delay")
+            reply = _send(stay, url, hop)
+        else:
+            reply = _send_elsewhere(stay, url, hop) or _lost(
+                reply, f"redirected to {url.host}, which could not be contacted now"
+            )
+    return reply
+
+
+def _send(stay: Stay, url: Url, request: Request) -> Reply:
+    reply = stay.kit.send(request)
+    stay.address = reply.address or stay.address
+    pacing.log(stay, reply, url=url.text, key=url.key, kind=RequestKind.ROBOTS, reason="robots", request=request)
+    stay.contacted(reply.ended_s)
+    return reply
+
+
+def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
+    """One request to another host, under a lease borrowed for it. None: it may not be contacted now."""
+    kit = stay.kit
+    row = {
+        "name": url.host,
+        "domain": registrable_domain(url.host),
+        "queue": queue_for(url.host, kit.settings.queues),
+    }
+    with db.transaction(kit.engine) as tx:
+        hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
+        lease = hosts.borrow(tx, name=url.host, lease_s=request.deadline_s + LEASE_MARGIN_S)
+    if lease is None:
+        return None
+    host_id, token = lease
+    reply = kit.send(request)
+    pacing.log(
+        stay,
+        reply,
+        url=url.text,
+        key=url.key,
+        kind=RequestKind.ROBOTS,
+        reason="robots",
+        request=request,
+        host_id=host_id,
+    )
+    with db.transaction(kit.engine) as tx:
+        hosts.give_back(tx, host_id=host_id, token=token, age_s=kit.monotonic() - reply.ended_s)
+    return reply
+
+
+def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
+    """Where a redirect leads; None when it is none, or leads nowhere: then it stands as it is (as 404)."""
+    if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
+        return None
+    target = canon.join(url.text, reply.header(Header.LOCATION) or "")
+    return None if isinstance(target, Refusal) or target.key == url.key else target
+
+
+def _lost(reply: Reply, why: str) -> Reply:
+    """A redirect that cannot be followed now counts as out of reach: tried again later."""
+    return replace(reply, status=503, detail=why)
+
+
+def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
+    settings = stay.kit.settings
+    fresh_s = robots.fresh_for_s(reply.header(Header.CACHE_CONTROL))
+    if reply.status == 304 and known is not None and known.body is not None:
+        return _fetched(reply, Availability.AVAILABLE, fresh_s, body=known.body, revalidated=True)
+    found = robots.availability(reply)
+    if found is Availability.UNREACHABLE:
+        rest_s = backoff.host_rest_s(stay.failures + 1, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        return _fetched(reply, found, rest_s)
+    if found is Availability.UNAVAILABLE:
+        return _fetched(reply, found, fresh_s)
+    rules = stay.kit.robots.parsed(reply.body)
+    return replace(
+        _fetched(reply, found, fresh_s, body=reply.body),
+        crawl_delay_raw=rules.crawl_delay_raw,
+        crawl_delay_s=rules.crawl_delay_s,
+        sitemaps=rules.sitemaps,
+    )
+
+
+def _fetched(
+    reply: Reply, found: Availability, fresh_s: float, *, body: bytes | None = None, revalidated: bool = False
+) -> Fetched:
+    return Fetched(
+        availability=found.value,
+        revalidated=revalidated,
+        status=reply.status,
+        detail=reply.detail or (reply.failure.value if reply.failure else ""),
+        body=body,
+        etag=reply.header(Header.ETAG),
+        last_modified=reply.header(Header.LAST_MODIFIED),
+        fresh_s=fresh_s,
+        crawl_delay_raw=None,
+        crawl_delay_s=None,
+        sitemaps=(),
+    )
+
+
+def _file(stay: Stay, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
+    fresh_until = stay.now() + fetched.fresh_s
+    if fetched.revalidated and known is not None:
+        rules = _rules(stay, Availability.AVAILABLE, known.body)
+        return replace(known, rules=rules, fresh_until=fresh_until)
+    if fetched.availability == Availability.UNREACHABLE:
+        return (
+            replace(known, rules=None, fresh_until=fresh_until)
+            if known
+            else RobotsFile(rules=None, fresh_until=fresh_until)
+        )
+    return RobotsFile(
+        rules=_rules(stay, fetched.availability, fetched.body),
+        fresh_until=fresh_until,
+        body=fetched.body,
+        etag=fetched.etag,
+        last_modified=fetched.last_modified,
+        crawl_delay_s=fetched.crawl_delay_s,
+    )
+
+
+def _rules(stay: Stay, availability: str, body: bytes | None) -> robots.Robots:
+    return stay.kit.robots.parsed(body) if availability == Availability.AVAILABLE and body is not None else ALLOW_ALL

@@ -1,0 +1,222 @@
+"""Crawls and their seeds: made, widened, started, paused, finished. What the commands and admin scripts call."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from sqlalchemy import Connection, Engine
+
+from app.config import Settings
+from app.crawl.settle import host_rows
+from app.errors import InputError
+from app.model import Refusal, Url
+from app.policy import lane, scope
+from app.policy.lifecycle import UrlEvent, url_after
+from app.policy.scope import ScopeKind
+from app.policy.url import DEFAULT_TRACKING, Canon
+from app.store import crawls, db, hosts, urls
+from app.store.crawls import Budgets, Crawl
+from app.store.urls import Admission
+
+IMPORT_BATCH = 5_000
+MOST_BAD_LINES = 1_000
+
+_WHY = {
+    Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
+    Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
+    Refusal.CREDENTIALS: "take the user name and password out of the URL",
+    Refusal.LENGTH: "longer than 2,083 characters",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadSeed:
+    """A line that is no seed. line: 1-based."""
+
+    line: int
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text[:200]!r}: {self.why}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Added:
+    """What became of some seeds. added: new rows; known: already in the crawl; bad: at most 1,000, bad_count: all."""
+
+    added: int = 0
+    known: int = 0
+    bad_count: int = 0
+    bad: list[BadSeed] = field(default_factory=list)
+
+
+def create(
+    engine: Engine,
+    name: str,
+    *,
+    scope_kind: str = "host",
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    budgets: Budgets | None = None,
+    keep_fresh: bool = False,
+) -> Crawl:
+    """A new crawl, active, without seeds. Raises InputError: the name is taken, a pattern or the scope is no good."""
+    budgets = budgets or Budgets()
+    scope.scope_of([], kind=_kind(scope_kind), include=include, exclude=exclude, max_depth=budgets.max_depth)
+    _check(name, budgets)
+    with db.transaction(engine) as tx:
+        made = crawls.create(
+            tx, name=name, scope=scope_kind, include=include, exclude=exclude, budgets=budgets, keep_fresh=keep_fresh
+        )
+        if made is None:
+            raise InputError(f"crawl {name!r}", "there is one of this name; choose another, or add seeds to it")
+        return crawls.by_id(tx, made)
+
+
+def find(engine: Engine, name: str) -> Crawl:
+    """Raises InputError when there is no such crawl."""
+    with db.transaction(engine) as tx:
+        crawl = crawls.by_name(tx, name)
+        if crawl is None:
+            names = ", ".join(other.name for other in crawls.every(tx)[:10]) or "none yet"
+            raise InputError(f"crawl {name!r}", f"there is none of this name; there are: {names}")
+    return crawl
+
+
+def add(engine: Engine, settings: Settings, crawl: Crawl, lines: Iterable[str]) -> Added:
+    """Seeds from lines of text: one URL each, first column of a CSV or TSV line; empty lines and # comments are skipped.
+
+    Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
+    """
+    canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
+    result = Added()
+    numbered = _seeds(canon, lines, result)
+    while batch := list(islice(numbered, IMPORT_BATCH)):
+        seeds = list({url.key: url for url in batch}.values())
+        with db.transaction(engine) as tx:
+            new, woken = _admit(tx, settings, crawl, seeds)
+        result.added += new
+        result.known += len(batch) - new
+        with db.transaction(engine) as tx:
+            hosts.wake(tx, sorted(woken))
+    return result
+
+
+def again(engine: Engine, crawl: Crawl) -> int:
+    """Go round: everything the crawl has settled is due now, with validators. Returns how many hosts were woken."""
+    with db.transaction(engine) as tx:
+        woken = urls.go_round(tx, crawl.id)
+        crawls.next_round(tx, crawl.id)
+        crawls.start(tx, crawl.id, restart_clock=True)
+    return _wake(engine, woken)
+
+
+def start(engine: Engine, crawl: Crawl) -> int:
+    """From paused or finished to active; its clock starts anew. Returns how many hosts were woken."""
+    with db.transaction(engine) as tx:
+        crawls.start(tx, crawl.id, restart_clock=True)
+        queued = urls.hosts_queued(tx, crawl.id)
+    return _wake(engine, queued)
+
+
+def pause(engine: Engine, crawl: Crawl) -> None:
+    """Its URLs are not fetched until it is resumed. Raises InputError when it is not active."""
+    with db.transaction(engine) as tx:
+        if not crawls.pause(tx, crawl.id):
+            raise InputError(f"crawl {crawl.name!r}", f"is {crawl.state}; only an active crawl can be paused")
+
+
+def finish(engine: Engine, crawl: Crawl) -> None:
+    """Ends now; nothing is deleted. Raises InputError when it has ended."""
+    with db.transaction(engine) as tx:
+        if not crawls.finish(tx, crawl.id):
+            raise InputError(f"crawl {crawl.name!r}", "is finished already")
+
+
+def set_budgets(engine: Engine, crawl: Crawl, budgets: Budgets, *, keep_fresh: bool) -> None:
+    _check(crawl.name, budgets)
+    with db.transaction(engine) as tx:
+        crawls.set_budgets(tx, crawl_id=crawl.id, budgets=budgets, keep_fresh=keep_fresh)
+
+
+def _seeds(canon: Canon, lines: Iterable[str], result: Added) -> Iterator[Url]:
+    for number, line in enumerate(lines, 1):
+        text = line.strip().lstrip("\ufeff")
+        if not text or text.startswith("#"):
+            continue
+        url = canon.canonicalise(_first_column(text))
+        if isinstance(url, Url):
+            yield url
+            continue
+        result.bad_count += 1
+        if len(result.bad) < MOST_BAD_LINES:
+            result.bad.append(BadSeed(line=number, text=text, why=_WHY.get(url, url.value)))
+
+
+def _first_column(text: str) -> str:
+    """The URL of a CSV or TSV line; a comma inside a URL stays where no white space or quote follows the scheme."""
+    if text.startswith('"'):
+        return text[1:].partition('"')[0]
+    head = text.split("\t", 1)[0]
+    first, comma, rest = head.partition(",")
+    return (
+        first
+        if comma and (rest.startswith((" ", '"')) or not rest or (rest.count(",") > 0 and "://" in first))
+        else head
+    )
+
+
+def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url]) -> tuple[int, set[int]]:
+    """New rows and the hosts to wake. One transaction: scope, hosts, URLs, state."""
+    found = scope.scope_of(seeds, kind=ScopeKind(crawl.scope))
+    crawls.widen(
+        tx,
+        crawl_id=crawl.id,
+        hosts=sorted(found.hosts) if found.kind is ScopeKind.HOST else [],
+        domains=sorted(found.domains) if found.kind is ScopeKind.DOMAIN else [],
+        prefixes=found.prefixes if found.kind is ScopeKind.PREFIX else [],
+    )
+    names = sorted({url.host for url in seeds})
+    ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
+    admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url) for url in seeds])
+    if crawl.state == "finished" and admitted.rows:
+        crawls.start(tx, crawl.id, restart_clock=True)
+    return admitted.rows, admitted.woken
+
+
+def _row(crawl_id: int, host_id: int, url: Url) -> Admission:
+    return {
+        "host_id": host_id,
+        "crawl_id": crawl_id,
+        "key": url.key,
+        "url": url.text,
+        "state": url_after(None, UrlEvent.ADMITTED).value,
+        "lane": lane.lane_for(url, 0),
+        "score": lane.score_for(0),
+        "depth": 0,
+        "hops": 0,
+        "found_on": None,
+        "cause": None,
+    }
+
+
+def _wake(engine: Engine, host_ids: Iterable[int]) -> int:
+    with db.transaction(engine) as tx:
+        return hosts.wake(tx, sorted(set(host_ids)))
+
+
+def _kind(text: str) -> ScopeKind:
+    try:
+        return ScopeKind(text)
+    except ValueError:
+        raise InputError(f"scope {text!r}", f"use one of: {', '.join(ScopeKind)}") from None
+
+
+def _check(name: str, budgets: Budgets) -> None:
+    if not name or len(name) > 100 or not name.isprintable():
+        raise InputError(f"crawl name {name!r}", "use 1 to 100 printable characters")
+    for what in ("max_pages", "max_bytes", "max_seconds"):
+        value = getattr(budgets, what)
+        if value is not None and value <= 0:
+            raise InputError(f"{what} {value}", "use a number above 0, or leave it out for no limit")

@@ -1,0 +1,115 @@
+"""A visit: one worker's exclusive, bounded stay at one host.
+
+take up ▶ (fetch ▶ fetch ▶ … ▶ settle)* ▶ leave. The lease makes it exclusive, the token fences its writes, and while it
+runs the host's next contact is the lease's end plus the delay: a crash needs no rescuer.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+
+from app.crawl import fetch, pick, robots, settle
+from app.crawl.kit import Kit
+from app.crawl.stay import Batch, Stay
+from app.errors import LeaseLost
+from app.store import db, hosts
+from app.store import robots as robots_store
+
+_log = structlog.get_logger()
+BUDGET_REST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How a visit ended. host None: the door was closed (the offer had been taken up, or had run out)."""
+
+    host: str | None
+    ending: str
+    requests: int = 0
+
+
+def visit(kit: Kit, host_id: int, token: UUID) -> Report:
+    """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError."""
+    stay = _take_up(kit, host_id, token)
+    if stay is None:
+        return Report(host=None, ending="closed")
+    structlog.contextvars.bind_contextvars(visit=stay.taken.visit_id)
+    try:
+        ending = _work(stay)
+        settle.leave(stay, ending)
+    except LeaseLost:
+        ending = "fenced"
+    finally:
+        structlog.contextvars.unbind_contextvars("visit")
+    _log.info("visit.left", host=stay.taken.name, requests=stay.requests, ending=ending, rest_s=stay.rest_s)
+    return Report(host=stay.taken.name, ending=ending, requests=stay.requests)
+
+
+def _take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
+    settings = kit.settings
+    sent = kit.monotonic()
+    with db.transaction(kit.engine) as tx:
+        taken = hosts.take_up(tx, host_id=host_id, token=token, worker=kit.worker, lease_s=settings.lease_s)
+        if taken is None:
+            return None
+        received = kit.monotonic()
+        stay = Stay(
+            kit=kit,
+            host_id=host_id,
+            token=token,
+            taken=taken,
+            started=received,
+            anchor=received,
+            lease_ends=sent + settings.lease_s,
+            ready_at=received + taken.wait_s,
+            delay_s=taken.delay_s,
+            robots_delay_s=taken.robots_delay_s,
+            failures=taken.failures,
+            isolate=taken.isolate,
+            answered=taken.answered,
+            batch=Batch(started=received),
+        )
+        robots.load(stay, robots_store.of_host(tx, host_id))
+        stay.set_pace()
+        pick.pick(stay, tx)
+    return stay
+
+
+def _work(stay: Stay) -> str:
+    """Fetch until there is a reason to leave. Returns it."""
+    while True:
+        if not stay.due:
+            ending = _refill(stay)
+            if ending is not None:
+                return ending
+        ending = fetch.fetch(stay, stay.due.popleft())
+        if ending is not None:
+            return ending
+        if _is_full(stay):
+            settle.go_on(stay)
+        if stay.now() - stay.started > stay.kit.settings.visit_max_s:
+            return "long enough"
+
+
+def _refill(stay: Stay) -> str | None:
+    """More to fetch, after a settle; or the reason to leave."""
+    if stay.budget_spent:
+        stay.rest(BUDGET_REST_S, "budget")
+        return "budget"
+    if stay.requests and stay.ready_at - stay.now() > stay.kit.settings.linger_s:
+        return "delay"
+    if not stay.batch.results and not stay.batch.robots:
+        return "nothing due"
+    settle.go_on(stay)
+    return None if stay.due else _refill(stay)
+
+
+def _is_full(stay: Stay) -> bool:
+    """50 URLs or 2 s (D); in isolation every URL."""
+    settings, batch = stay.kit.settings, stay.batch
+    return (
+        len(batch.results) >= settings.settle_urls
+        or stay.now() - batch.started >= settings.settle_s
+        or (stay.isolate > 0 and bool(batch.results))
+    )

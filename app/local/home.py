@@ -1,0 +1,138 @@
+"""TIPTOE_HOME on disk: what lies where, what is remembered between starts, where commands meet.
+
+    <home>/
+      services.json      ports, passwords, data directory (0600)
+      lock               held while a command starts or joins a server
+      run/<name>.users   every command that uses the server holds this shared, for as long as it does
+      run/<name>.keeper  held by the server's keeper while it lives; its process id is inside
+      logs/<name>.log    what the server and its keeper print
+      postgres/          the database (as root it may have to lie outside: see `app.local.postgres`)
+      valkey/            the broker's working directory; nothing is kept in it
+
+Locks are flock(2): the kernel drops them when their holder dies, however it dies.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.errors import ServiceError, SettingError
+
+POLL_S = 0.02
+PATIENCE_S = 120.0  # for another command to finish its start, or a server its stop
+TELL_AFTER_S = 2.0
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """The folder, made and writable. root: absolute path."""
+
+    root: Path
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    def recall(self, name: str) -> dict[str, Any]:
+        """What was remembered of a server; empty if nothing."""
+        return dict(self._memory().get(name, {}))
+
+    def remember(self, name: str, facts: dict[str, Any]) -> None:
+        """Replace what is remembered of a server, all or nothing (0600). Call it under `starting`."""
+        draft = self.root / "services.json.new"
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(self._memory() | {name: facts}, file, indent=2)
+        draft.replace(self.root / "services.json")
+
+    def _memory(self) -> dict[str, dict[str, Any]]:
+        try:
+            memory: dict[str, dict[str, Any]] = json.loads((self.root / "services.json").read_text())
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise ServiceError(
+                str(self.root / "services.json"), f"is damaged ({error}); remove it"
+            ) from error
+        return memory
+
+    @contextmanager
+    def starting(self, log: Log) -> Iterator[None]:
+        """One command at a time starts or joins servers here."""
+        lock = take(
+            self.root / "lock", fcntl.LOCK_EX, waiting_for="another command that is starting up", log=log
+        )
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+
+def open_home(path: Path) -> Home:
+    """Make the folder and what it needs. Raises SettingError naming the path and the remedy."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        home = Home(root=path.resolve())  # the servers tell us resolved paths
+        home.run.mkdir(exist_ok=True)
+        home.logs.mkdir(exist_ok=True)
+        os.close(_open(home.root / "lock"))
+    except OSError as error:
+        remedy = f"cannot be written ({error.strerror}); set TIPTOE_HOME to a folder of your own"
+        raise SettingError(f"TIPTOE_HOME={str(path)!r}", remedy) from error
+    return home
+
+
+def take(path: Path, kind: int, *, waiting_for: str, log: Log) -> int:
+    """Take a lock, waiting at most PATIENCE_S and saying so. Returns the descriptor: closing it lets go."""
+    descriptor, began, told = _open(path), time.monotonic(), False
+    while not _try(descriptor, kind):
+        waited = time.monotonic() - began
+        if waited > PATIENCE_S:
+            os.close(descriptor)
+            raise ServiceError(str(path), f"still locked after {PATIENCE_S:.0f} s by {waiting_for}; end it")
+        if waited > TELL_AFTER_S and not told:
+            log(f"waiting for {waiting_for}")
+            told = True
+        time.sleep(POLL_S)
+    return descriptor
+
+
+def try_exclusive(descriptor: int) -> bool:
+    """Turn a held lock into an exclusive one, or lose it."""
+    return _try(descriptor, fcntl.LOCK_EX)
+
+
+def is_held(path: Path) -> bool:
+    """Does anyone hold this lock exclusively? No, if home was removed under our feet."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,0 +1,215 @@
+"""The embedded Postgres: made by initdb once, then run by a keeper while commands use it.
+
+It listens on 127.0.0.1 alone, on a port that is chosen free at the first start and kept while it can be, and
+knows two roles by password (SCRAM): `postgres`, and `tiptoe`, which owns the database `tiptoe` and is no
+superuser. Settings of yours go into `<data>/yours.conf`; ours are written to `<data>/tiptoe.conf` at each
+start and keep every commit durable.
+
+Where its files lie and who runs it, as root above all: `app.local.place`. That is remembered in home's
+services.json; a database that home does not remember (home was removed) is set aside, never reused and never
+deleted.
+
+Plain SQL strings live here and not in the store: they make the role and the database before there is a store.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from app.errors import ServiceError
+from app.local.children import spawn
+from app.local.home import Home, Log
+from app.local.keeper import Recipe, server_environment
+from app.local.place import Place, settle_down
+from app.local.running import clear_orphans, free_port
+
+BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: the same order on every system, for ever
+
+CONF = """\
+# Written by tiptoe at each start. Your own settings: yours.conf.
+listen_addresses = '127.0.0.1'
+port = {port}
+unix_socket_directories = ''
+cluster_name = 'tiptoe'
+max_connections = 200
+password_encryption = 'scram-sha-256'
+timezone = 'UTC'
+log_timezone = 'UTC'
+
+shared_buffers = 192MB
+work_mem = 8MB                      # a parallel hash join stays below a container's 64 MB of /dev/shm
+maintenance_work_mem = 128MB
+effective_cache_size = 1GB
+random_page_cost = 1.1
+jit = off                           # its compile time exceeds our queries'
+
+fsync = on
+synchronous_commit = on
+wal_level = minimal                 # nobody replicates it
+max_wal_senders = 0
+max_logical_replication_workers = 0
+wal_compression = on
+max_wal_size = 1GB
+checkpoint_timeout = 15min
+
+autovacuum_naptime = 15s            # queues turn over their rows all day
+autovacuum_vacuum_scale_factor = 0.05
+autovacuum_analyze_scale_factor = 0.05
+autovacuum_vacuum_cost_limit = 2000
+
+log_min_messages = warning
+log_checkpoints = off
+log_line_prefix = '%m [%p] '
+include 'yours.conf'
+"""
+
+
+class Postgres:
+    """The Postgres of a home, a `Server` for `app.local.running`."""
+
+    name = "postgres"
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    @property
+    def data(self) -> Path:
+        return self._home.root / self._fact("data")
+
+    def url(self) -> str:
+        return f"postgresql://tiptoe:{self._fact('password')}@127.0.0.1:{self._fact('port')}/tiptoe"
+
+    def prepare(self, log: Log) -> Recipe:
+        known = self.data if self._home.recall(self.name) else None
+        place = settle_down(self._home, known, log)
+        self._clear(place.data, log)
+        if place.data != known or not (place.data / "PG_VERSION").exists():
+            self._create(place, log)
+        port = free_port(self._home.recall(self.name).get("port"))
+        self._home.remember(self.name, self._home.recall(self.name) | {"port": port})
+        _configure(place.data, port)
+        return Recipe(
+            argv=(str(place.programs.folder / "postgres"), "-D", str(place.data)),
+            cwd=str(place.data),
+            user=place.user,
+            group=place.group,
+            stop_signal=signal.SIGINT,  # fast shutdown (server-shutdown.html)
+            stop_s=120.0,
+            log=str(self._home.logs / "postgres.log"),
+            users=str(self._home.run / "postgres.users"),
+            keeper=str(self._home.run / "postgres.keeper"),
+        )
+
+    def is_ready(self) -> bool:
+        try:
+            with self._connect_as_admin() as connection:
+                row = connection.execute("SHOW data_directory").fetchone()
+        except psycopg.OperationalError:
+            return False  # not yet up; or another's server took our port: then ours ends, to be started anew
+        return row is not None and Path(row[0]) == self.data
+
+    def furnish(self) -> None:
+        with self._connect_as_admin() as connection:
+            if connection.execute("SELECT FROM pg_roles WHERE rolname = 'tiptoe'").fetchone() is None:
+                password = sql.Literal(self._fact("password"))
+                connection.execute(sql.SQL("CREATE ROLE tiptoe LOGIN CREATEDB PASSWORD {}").format(password))
+                connection.execute("GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO tiptoe")
+            if connection.execute("SELECT FROM pg_database WHERE datname = 'tiptoe'").fetchone() is None:
+                connection.execute("CREATE DATABASE tiptoe OWNER tiptoe")
+
+    def _fact(self, name: str) -> str:
+        return str(self._home.recall(self.name)[name])
+
+    def _connect_as_admin(self) -> "psycopg.Connection[tuple[str, ...]]":
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=self._fact("port"),
+            user="postgres",
+            password=self._fact("admin_password"),
+            dbname="postgres",
+            connect_timeout=5,
+            autocommit=True,
+        )
+
+    def _create(self, place: Place, log: Log) -> None:
+        """initdb beside the final folder, then a rename: a killed start leaves nothing half-made in use."""
+        if place.data.exists():
+            aside = place.data.with_name(f"postgres.aside-{int(time.time())}")
+            place.data.rename(aside)
+            log(f"a database that this home does not know was set aside: {aside}")
+        inside = place.data.is_relative_to(self._home.root)  # then home may be moved
+        facts = {
+            "data": str(place.data.relative_to(self._home.root) if inside else place.data),
+            "admin_password": secrets.token_urlsafe(24),
+            "password": secrets.token_urlsafe(24),
+        }
+        self._home.remember(self.name, facts)
+        draft, secret = place.data.with_name("postgres.new"), place.data.with_name("postgres.secret")
+        secret.unlink(missing_ok=True)
+        _write_new(secret, facts["admin_password"], 0o600)
+        try:
+            place.give(secret)
+            self._initdb(place, draft, secret)
+        finally:
+            secret.unlink()
+        with os.fdopen(
+            os.open(draft / "postgresql.conf", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "a"
+        ) as conf:
+            conf.write("include 'tiptoe.conf'\n")
+        draft.rename(place.data)
+
+    def _initdb(self, place: Place, draft: Path, secret: Path) -> None:
+        log_path = self._home.logs / "initdb.log"
+        for locale in _locales(place.programs.major):
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(mode=0o700)
+            place.give(draft)
+            options = ["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions"]
+            paths = [f"--pgdata={draft}", f"--pwfile={secret}"]
+            child = spawn(
+                [str(place.programs.folder / "initdb"), *options, *paths, *locale],
+                env=server_environment(os.environ),
+                log_path=log_path,
+                death_signal=signal.SIGKILL,
+                user=place.user,
+                group=place.group,
+                cwd=draft.parent,
+            )
+            if child.wait() == 0:
+                return
+        raise ServiceError(f"initdb cannot make a database in {place.data}", f"see {log_path}")
+
+    def _clear(self, data: Path, log: Log) -> None:
+        """Wait for a killed keeper's server to go; drop its pid file: the number may be another's by now."""
+        pid_file = data / "postmaster.pid"
+        if pid_file.exists():
+            first = pid_file.read_text().split("\n", 1)[0]
+            if clear_orphans(data, int(first) if first.isdigit() else -1, signal.SIGINT, log):
+                pid_file.unlink(missing_ok=True)
+
+
+def _locales(major: int) -> list[list[str]]:
+    builtin = [["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]]
+    return (builtin if major >= BUILTIN_LOCALE_SINCE else []) + [["--locale=C.UTF-8"], ["--locale=C"]]
+
+
+def _configure(data: Path, port: int) -> None:
+    """As root we write into a folder of nobody's: nothing that lies there already is written through."""
+    draft = data / "tiptoe.conf.new"
+    draft.unlink(missing_ok=True)
+    _write_new(draft, CONF.format(port=port), 0o644)
+    draft.replace(data / "tiptoe.conf")
+    with contextlib.suppress(FileExistsError):
+        _write_new(data / "yours.conf", "# Your own settings for this server.\n", 0o644)
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+        file.write(text)

@@ -1,0 +1,192 @@
+"""Joining or starting an embedded server, and leaving it: the same for Postgres and Valkey.
+
+What a server is (its data, configuration, how to tell that the one answering is ours) is the `Server`'s to
+say; how several commands share it is decided here, with the locks of `app.local.home` and a process from
+`app.local.keeper`.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from app.errors import ServiceError
+from app.local.home import POLL_S, TELL_AFTER_S, Home, Log, is_held, take, try_exclusive
+from app.local.keeper import Recipe, keeper_id, server_environment
+
+READY_S = 300.0  # crash recovery replays up to max_wal_size
+STARTS = 3
+ORPHAN_S = 60.0
+TAIL_LINES = 5
+
+
+class Server(Protocol):
+    """One kind of server, bound to a home."""
+
+    name: str
+
+    def prepare(self, log: Log) -> Recipe:
+        """Nothing runs: make data and configuration, choose a free port, remember it."""
+
+    def is_ready(self) -> bool:
+        """Does the remembered address answer, and is it ours? Raises ServiceError if it can never be."""
+
+    def furnish(self) -> None:
+        """Just started and ready: make what its users expect inside."""
+
+    def url(self) -> str:
+        """The address for users, password included."""
+
+
+class Running:
+    """Our share in a running server. url: with its password.   started: was it us who started it?"""
+
+    def __init__(self, url: str, *, started: bool, leave: Callable[[], None]) -> None:
+        self.url = url
+        self.started = started
+        self._leave: Callable[[], None] | None = leave
+
+    def release(self) -> None:
+        """Give up our share. The last one out has the server stopped and waits until it is gone."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def join_or_start(server: Server, home: Home, log: Log) -> Running:
+    """A share in the home's server, started if nobody runs it. Raises ServiceError with its log's end."""
+    users_path, keeper_path = home.run / f"{server.name}.users", home.run / f"{server.name}.keeper"
+    with home.starting(log):
+        users = take(users_path, fcntl.LOCK_SH, waiting_for=f"the old {server.name} to stop", log=log)
+        try:
+            keeper = _bring_up(server, home, keeper_path, log)
+            leave = partial(_leave, users, keeper_path, keeper)
+            return Running(server.url(), started=keeper is not None, leave=leave)
+        except BaseException:
+            _leave(users, keeper_path)
+            raise
+
+
+def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subprocess.Popen[bytes] | None:
+    """The keeper if we started it, None if it ran already."""
+    for _ in range(STARTS):
+        if is_held(keeper_path):
+            if _wait_ready(server, lambda: is_held(keeper_path), log):
+                return None
+            continue
+        keeper = _launch(server.prepare(log))
+        if _wait_ready(server, lambda keeper=keeper: keeper.poll() is None, log):  # type: ignore[misc]
+            server.furnish()
+            return keeper
+    log_path = home.logs / f"{server.name}.log"
+    raise ServiceError(f"{server.name} does not start", f"see {log_path}: {_tail(log_path)}")
+
+
+def _launch(recipe: Recipe) -> subprocess.Popen[bytes]:
+    import app
+
+    source = str(Path(app.__path__[0]).parent)
+    with Path(recipe.log).open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "app.local.keeper", recipe.to_json()],
+            env=server_environment(os.environ) | {"PYTHONPATH": source},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _wait_ready(server: Server, is_alive: Callable[[], bool], log: Log) -> bool:
+    """False if it ended first; it may be slow as long as it lives."""
+    began, told = time.monotonic(), False
+    while not server.is_ready():
+        if not is_alive():
+            return False
+        waited = time.monotonic() - began
+        if waited > READY_S:
+            raise ServiceError(f"{server.name} is not ready after {READY_S:.0f} s", "look into its log")
+        if waited > TELL_AFTER_S and not told:
+            log(f"waiting for {server.name} to be ready (after a crash it recovers first)")
+            told = True
+        time.sleep(POLL_S)
+    return True
+
+
+def _leave(users: int, keeper_path: Path, child: subprocess.Popen[bytes] | None = None) -> None:
+    """Let go. If nobody else holds on, end the keeper and wait; newcomers queue behind our lock."""
+    try:
+        keeper = keeper_id(keeper_path) if try_exclusive(users) else None
+        if keeper is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGTERM)
+        while is_held(keeper_path):
+            time.sleep(POLL_S)
+        if child is not None:
+            child.wait()
+    finally:
+        os.close(users)
+
+
+def clear_orphans(folder: Path, leader: int | None, stop_signal: int, log: Log) -> bool:
+    """End a killed keeper's server that still works in this folder (Linux: known by its cwd).
+
+    leader: the one process to signal, where the others are its children; None: signal them all.
+    True if the folder is known to be free. Raises ServiceError if they do not go.
+    """
+    deadline, told = time.monotonic() + ORPHAN_S, False
+    while pids := _working_in(folder):
+        if time.monotonic() > deadline:
+            raise ServiceError(f"{folder} is in use by processes {pids}", "end them and try again")
+        if not told:
+            log(f"waiting for an old server in {folder} to stop")
+            told = True
+        for pid in pids if leader is None else {leader}.intersection(pids):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, stop_signal)
+        time.sleep(0.1)
+    return Path("/proc/self/cwd").exists()
+
+
+def _working_in(folder: Path) -> list[int]:
+    proc, found = Path("/proc"), []
+    for entry in proc.iterdir() if proc.is_dir() else ():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").readlink() == folder:
+                    found.append(int(entry.name))
+    return sorted(found)
+
+
+def free_port(wanted: int | None) -> int:
+    """The wanted port if it is free on loopback, else any free one."""
+    for port in (wanted or 0, 0):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise ServiceError("127.0.0.1", "has no free port")
+
+
+def _tail(path: Path) -> str:
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return " | ".join(line.strip() for line in lines[-TAIL_LINES:]) or "(empty)"

@@ -1,0 +1,27 @@
+"""Structured logs: one event per step, a stable name and ids (`visit.settled host=… fetches=…`), to standard error."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(log_format: str, log_level: str) -> None:
+    """log_format: console or json.   log_level: DEBUG, INFO, WARNING or ERROR."""
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log_level]),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )

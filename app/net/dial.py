@@ -1,0 +1,224 @@
+"""Sockets to addresses that were judged, bounded by the deadline and the bytes of the exchange they serve.
+
+- Dialling: resolve once, have the guard judge every address, connect to one of them (no rebinding in
+  between).
+- A deadline for the whole response: the timeouts of requests and urllib3 count from byte to byte, so that a
+  dripping server would hold them for ever.
+- TLS: always verified, never left out.
+
+What goes wrong is raised as `Broken`, which is no OSError and no urllib3 error and so passes through the
+layers of requests and urllib3 untouched. Speaks no HTTP: that is `app.net.head` and `app.net.wire`.
+"""
+
+import socket
+import ssl
+import time
+from typing import Any
+
+import certifi
+import urllib3
+from urllib3.util import Timeout
+
+from app.model.fetch import Failure
+from app.net.address import Guard, is_public
+from app.net.dns import DnsFailed, Resolver
+
+# A SYN is sent again after 1, 3 and 7 s (RFC 6298): who has not answered by then is not there.
+CONNECT_S_MAX = 10.0
+ADDRESSES_TRIED_MAX = 4
+NO_CONTACT = "is public and no contact is set: set TIPTOE_CONTACT to the mail address or page of who answers for us"
+
+
+class Broken(Exception):
+    """The request brought no usable response. Not an OSError, so that no layer in between translates it.
+
+    failure: what to report.   detail: one line for a person.
+    """
+
+    def __init__(self, failure: Failure, detail: str) -> None:
+        super().__init__(detail)
+        self.failure = failure
+        self.detail = detail
+
+
+class Exchange(Timeout):
+    """One request on its way: the time and bytes it still has, and what it has met so far.
+
+    requests hands its `timeout` down to the connection untouched when it is a urllib3 Timeout, so this is
+    one: whoever asks for a timeout gets the time that is left.
+
+    target        request target, sent byte for byte
+    origin        scheme, host (IPv6 without brackets), port
+    bytes_left    bytes that may still be received, head and framing included
+    reused        the connection was kept alive from an earlier request
+    retried       sent a second time on a fresh connection
+    first_byte_s  monotonic second of the first byte of the response
+    """
+
+    def __init__(
+        self,
+        *,
+        origin: tuple[str, str, int],
+        target: str,
+        started_s: float,
+        deadline_s: float,
+        bytes_max: int,
+    ) -> None:
+        super().__init__()
+        self.origin = origin
+        self.target = target
+        self.started_s = started_s
+        self.until_s = started_s + deadline_s
+        self.bytes_left = bytes_max
+        self.reused = False
+        self.retried = False
+        self.address: str | None = None
+        self.dns_ms: float | None = None
+        self.connect_ms: float | None = None
+        self.first_byte_s: float | None = None
+
+    def left_s(self) -> float:
+        """Seconds to the deadline. Raises TimeoutError when there are none."""
+        left = self.until_s - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("deadline passed")
+        return left
+
+    def received(self, count: int) -> None:
+        if self.first_byte_s is None and count:
+            self.first_byte_s = time.monotonic()
+        self.bytes_left -= count
+        if self.bytes_left < 0:
+            raise Broken(Failure.PROTOCOL, "more bytes than any response within the limits has")
+
+    # What urllib3 asks of a Timeout. Zero would mean "do not block", None "for ever".
+    def clone(self) -> "Exchange":
+        return self
+
+    def start_connect(self) -> float:
+        return self.started_s
+
+    @property
+    def connect_timeout(self) -> float:
+        return max(self.until_s - time.monotonic(), 0.001)
+
+    @property
+    def read_timeout(self) -> float:
+        return self.connect_timeout
+
+
+class _PlainSocket(socket.socket):
+    """A socket whose every receive ends by the deadline of the exchange that it serves."""
+
+    exchange: Exchange
+
+    def recv_into(self, *args: Any) -> int:
+        self.settimeout(self.exchange.left_s())
+        count = super().recv_into(*args)
+        self.exchange.received(count)
+        return count
+
+
+class _TlsSocket(_PlainSocket, ssl.SSLSocket):
+    """The same over TLS."""
+
+
+class Dialler:
+    """Opens sockets to addresses that were judged, and to no others.
+
+    require_contact   no contact is configured: public addresses are refused (I1)
+    """
+
+    def __init__(self, resolver: Resolver, guard: Guard, *, require_contact: bool) -> None:
+        self._resolver = resolver
+        self._guard = guard
+        self._require_contact = require_contact
+
+    def dial(self, host: str, port: int, exchange: Exchange) -> _PlainSocket:
+        """A connected socket. Raises Broken: DNS, ADDRESS, REFUSED or CONNECT_TIMEOUT."""
+        addresses = self._resolve(host, port, exchange)
+        for address in addresses:
+            self._judge(host, address)
+        return self._connect_first(addresses[:ADDRESSES_TRIED_MAX], port, exchange)
+
+    def _resolve(self, host: str, port: int, exchange: Exchange) -> list[str]:
+        begin_s = time.monotonic()
+        try:
+            return self._resolver.resolve(host, port, exchange.connect_timeout)
+        except DnsFailed as error:
+            raise Broken(Failure.DNS, str(error)) from error
+        finally:
+            exchange.dns_ms = (time.monotonic() - begin_s) * 1000
+
+    def _judge(self, host: str, address: str) -> None:
+        if (why := self._guard.why(address)) is not None:
+            raise Broken(Failure.ADDRESS, f"{host} is {address}: {why}")
+        if self._require_contact and is_public(address):
+            raise Broken(Failure.ADDRESS, f"{host} ({address}) {NO_CONTACT}")
+
+    def _connect_first(self, addresses: list[str], port: int, exchange: Exchange) -> _PlainSocket:
+        begin_s = time.monotonic()
+        until_s = min(exchange.until_s, begin_s + CONNECT_S_MAX)
+        broken = Broken(Failure.CONNECT_TIMEOUT, "no time was left to connect")
+        try:
+            for tries_left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+                share_s = (until_s - time.monotonic()) / tries_left
+                if share_s <= 0:
+                    break
+                exchange.address = address
+                try:
+                    return _connect(address, port, share_s, exchange)
+                except TimeoutError:
+                    broken = Broken(Failure.CONNECT_TIMEOUT, f"{address}:{port} did not answer within {share_s:.1f} s")
+                except OSError as error:
+                    broken = Broken(Failure.REFUSED, f"{address}:{port}: {error.strerror or error}")
+        finally:
+            exchange.connect_ms = (time.monotonic() - begin_s) * 1000
+        exchange.address = None
+        raise broken
+
+
+def _connect(address: str, port: int, timeout_s: float, exchange: Exchange) -> _PlainSocket:
+    sock = _PlainSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(timeout_s)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.connect((address, port))
+    except BaseException:
+        sock.close()
+        raise
+    sock.exchange = exchange
+    return sock
+
+
+def handshake(context: ssl.SSLContext, sock: _PlainSocket, host: str, exchange: Exchange) -> ssl.SSLSocket:
+    """The verified session on `sock`; connect_ms then includes it. Raises Broken: TLS or CONNECT_TIMEOUT."""
+    begin_s = time.monotonic()
+    try:
+        sock.settimeout(exchange.left_s())
+        secure = context.wrap_socket(sock, server_hostname=host)
+        assert isinstance(secure, _TlsSocket)
+        secure.exchange = exchange
+        return secure
+    except TimeoutError as error:
+        sock.close()
+        raise Broken(Failure.CONNECT_TIMEOUT, "TLS handshake did not end in time") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot stand in a certificate
+        sock.close()
+        raise Broken(Failure.TLS, getattr(error, "verify_message", "") or str(error)) from error
+    finally:
+        exchange.connect_ms = (exchange.connect_ms or 0) + (time.monotonic() - begin_s) * 1000
+
+
+def tls_context(ca_file: str | None) -> ssl.SSLContext:
+    """Verifies against the system's authorities (or SSL_CERT_FILE), certifi's and those in `ca_file`."""
+    context = urllib3.util.ssl_.create_urllib3_context()
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.check_hostname = True
+    context.set_alpn_protocols(["http/1.1"])
+    context.sslsocket_class = _TlsSocket
+    context.load_default_certs()
+    context.load_verify_locations(certifi.where())
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    return context

@@ -1,0 +1,141 @@
+"""Host names to addresses: the system's resolver, bounded in time and in number, with a memory.
+
+getaddrinfo cannot be interrupted, so it runs on a few daemon threads and the caller waits only as long as it
+likes; an answer that comes later still fills the memory. One lookup is in flight per name, whoever asks.
+getaddrinfo hides the records' TTL, so answers are kept for a fixed time. Addresses are not judged here:
+`app.net.dial` asks the guard about each.
+"""
+
+import ipaddress
+import queue
+import socket
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
+
+
+class DnsFailed(Exception):
+    """The name did not resolve, or not in time. `str(error)` says why, in one line."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """addresses: of the name, none with an `error`.   until_s: forgotten at this second of the clock."""
+
+    addresses: tuple[str, ...]
+    error: str
+    until_s: float
+
+
+@dataclass(slots=True)
+class _Lookup:
+    """A lookup in flight: `done` is set once `answer` is there."""
+
+    host: str
+    done: threading.Event = field(default_factory=threading.Event)
+    answer: _Answer | None = None
+
+
+class Resolver:
+    """Resolves names. Thread-safe; make it after a fork, since its threads do not survive one.
+
+    ttl_s, negative_ttl_s   how long an answer, and a refusal, is remembered
+    max_entries             names remembered; the least recently used go first
+    timeout_s               longest wait for one lookup
+    threads                 lookups at once; a dead name server holds one for ten seconds, so not too few
+    getaddrinfo, clock      the system's, or a test's
+    """
+
+    def __init__(
+        self,
+        ttl_s: float = 300.0,
+        max_entries: int = 10_000,
+        negative_ttl_s: float = 30.0,
+        timeout_s: float = 5.0,
+        *,
+        threads: int = 32,
+        getaddrinfo: GetAddrInfo = socket.getaddrinfo,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._negative_ttl_s = negative_ttl_s
+        self._timeout_s = timeout_s
+        self._threads_max = threads
+        self._getaddrinfo = getaddrinfo
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[str, _Answer] = OrderedDict()
+        self._in_flight: dict[str, _Lookup] = {}
+        self._waiting: queue.SimpleQueue[_Lookup] = queue.SimpleQueue()
+        self._threads = 0
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> list[str]:
+        """Addresses of `host` in the system's order of preference, at least one. Raises DnsFailed.
+
+        host: a name or a literal, IPv6 with or without brackets.   port: not used yet; lookups are per name.
+        """
+        if (literal := _literal(host)) is not None:
+            return [literal]
+        answer = self._remembered_or_looked_up(host.lower(), min(timeout_s, self._timeout_s))
+        if answer.error:
+            raise DnsFailed(answer.error)
+        return list(answer.addresses)
+
+    def _remembered_or_looked_up(self, host: str, timeout_s: float) -> _Answer:
+        with self._lock:
+            if (answer := self._answers.get(host)) is not None and answer.until_s > self._clock():
+                self._answers.move_to_end(host)
+                return answer
+            lookup = self._join_or_start(host)
+        if not lookup.done.wait(max(timeout_s, 0)) or lookup.answer is None:
+            raise DnsFailed(f"{host}: no answer within {max(timeout_s, 0):.1f} s")
+        return lookup.answer
+
+    def _join_or_start(self, host: str) -> _Lookup:
+        if (lookup := self._in_flight.get(host)) is not None:
+            return lookup
+        # Each of these had a caller that waits or has given up: so many are stuck behind a dead name server.
+        if len(self._in_flight) >= self._max_entries:
+            raise DnsFailed(f"{host}: {len(self._in_flight)} lookups are waiting already")
+        lookup = self._in_flight[host] = _Lookup(host)
+        self._waiting.put(lookup)
+        if self._threads < min(len(self._in_flight), self._threads_max):
+            self._threads += 1
+            threading.Thread(target=self._serve, name="dns", daemon=True).start()
+        return lookup
+
+    def _serve(self) -> None:
+        while True:
+            lookup = self._waiting.get()
+            answer = self._look_up(lookup.host)
+            with self._lock:
+                lookup.answer = self._answers[lookup.host] = answer
+                self._answers.move_to_end(lookup.host)
+                if len(self._answers) > self._max_entries:
+                    self._answers.popitem(last=False)
+                del self._in_flight[lookup.host]
+            lookup.done.set()
+
+    def _look_up(self, host: str) -> _Answer:
+        try:
+            rows = self._getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, ValueError) as error:  # UnicodeError, of a label over 63 bytes, is a ValueError
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            return _Answer((), f"{host}: {reason}", self._clock() + self._negative_ttl_s)
+        addresses = tuple(dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows))
+        if not addresses:
+            return _Answer((), f"{host}: no address", self._clock() + self._negative_ttl_s)
+        return _Answer(addresses, "", self._clock() + self._ttl_s)
+
+
+def _literal(host: str) -> str | None:
+    try:
+        return str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return None

@@ -1,0 +1,94 @@
+"""The head of a response: status line and header fields, within limits (RFC 9112 4 and 5).
+
+Takes the place of http.client's reader, which allows 6.5 MB of headers, takes a 103 for the answer, drops
+every field after a malformed one, and costs three times as much. Framing that two readers could understand
+differently is refused (RFC 9112 6.3). The body is read by http.client and urllib3.
+"""
+
+import http.client
+import re
+from typing import Any
+
+import urllib3
+
+from app.model.fetch import Failure
+from app.net.dial import Broken
+
+HEADER_COUNT_MAX = 100
+HEADER_BYTES_MAX = 64 * 1024
+
+_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
+_UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
+
+
+class Head(http.client.HTTPResponse):
+    """http.client's response with a reader of heads of ours. `headers` is urllib3's dictionary."""
+
+    def begin(self) -> None:
+        if self.headers is not None:
+            return
+        while True:
+            version, status, reason = self._read_status()
+            fields = _read_fields(self.fp)
+            if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
+                break
+        if not version.startswith("HTTP/1."):
+            raise http.client.UnknownProtocol(version)
+        self.code = self.status = status
+        self.reason = reason.strip()
+        self.version = 10 if version == "HTTP/1.0" else 11
+        headers = urllib3.HTTPHeaderDict(fields)
+        self.chunked, self.length = _framing(headers, status)
+        self.headers = self.msg = headers
+        self.chunk_left = None
+        self.will_close = self._check_close() or status == 101
+        if not self.chunked and self.length is None:
+            self.will_close = True
+
+
+def _read_fields(stream: Any) -> list[tuple[str, str]]:
+    """Fields up to the empty line, names as sent, values latin-1 (RFC 9112 5). Other lines are left out."""
+    fields: list[tuple[str, str]] = []
+    bytes_left = HEADER_BYTES_MAX
+    lines = 0
+    while (line := stream.readline(bytes_left + 1)) not in (b"\r\n", b"\n"):
+        bytes_left -= len(line)
+        lines += 1
+        if bytes_left < 0 or lines > HEADER_COUNT_MAX:
+            raise Broken(Failure.PROTOCOL, f"more than {HEADER_COUNT_MAX} header lines or {HEADER_BYTES_MAX} bytes")
+        if not line.endswith(b"\n"):
+            raise http.client.RemoteDisconnected("the connection ended within the headers")
+        if line[0] in b" \t":  # RFC 9112 5.2: a folded line continues the value before it
+            if fields:
+                fields[-1] = (fields[-1][0], f"{fields[-1][1]} {_value(line)}".strip())
+            continue
+        name, colon, value = line.partition(b":")
+        name = name.rstrip(b" \t")
+        if colon and _NAME.fullmatch(name):
+            fields.append((name.decode("ascii"), _value(value)))
+    return fields
+
+
+def _value(raw: bytes) -> str:
+    return _UNFIT.sub(" ", raw.strip().decode("latin-1"))
+
+
+def _framing(headers: urllib3.HTTPHeaderDict, status: int) -> tuple[bool, int | None]:
+    """Whether the body is chunked, and else its length, None for "until the end" (RFC 9112 6.3)."""
+    coding = headers.get("transfer-encoding")
+    lengths = headers.get("content-length")
+    if status in (204, 304) or status < 200:
+        return False, 0
+    if coding is not None:
+        if coding.lower() not in ("chunked", "identity"):
+            raise Broken(Failure.PROTOCOL, f"Transfer-Encoding {coding!r}, which nobody asked for")
+        if coding.lower() == "chunked":
+            headers.discard("content-length")  # RFC 9112 6.3: overridden
+            return True, None
+    if lengths is None:
+        return False, None
+    values = {value.strip() for value in lengths.split(",")}
+    length = values.pop()
+    if values or not (length.isascii() and length.isdigit() and len(length) < 19):
+        raise Broken(Failure.PROTOCOL, f"Content-Length {lengths!r}")
+    return False, int(length)

@@ -1,0 +1,234 @@
+"""The road that `requests` takes here: a transport adapter, its pools and their connections.
+
+Keeps HTTPAdapter.send, urllib3's urlopen and its HTTPResponse with the decoders, and replaces what does not
+fit:
+
+- connections are dialled by `app.net.dial` and read heads with `app.net.head`;
+- the request target goes out as given: urllib3 would quote `[` and change the case of `%7e`;
+- an origin has at most one idle connection, dropped when idle too long, and all origins together have a
+  bound;
+- no proxies, cookies, netrc; no redirects, no retries.
+
+Raises `Broken` for whatever goes wrong up to the end of the head. `app.net.http` makes the Reply.
+"""
+
+import http.client
+import queue
+import ssl
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.util import Timeout
+
+from app.model.fetch import Failure
+from app.net.dial import Broken, Dialler, Exchange, handshake, tls_context
+from app.net.head import Head
+
+Origin = tuple[str, str, int]
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    """An http connection, or, with `tls` set, an https one."""
+
+    response_class = Head
+    tls: ssl.SSLContext | None = None
+    exchange: Exchange
+    dialler: Dialler
+    sock: Any  # _PlainSocket or _TlsSocket of app.net.dial, None when closed
+    connected_to: str | None = None
+    idle_since_s = 0.0
+
+    def connect(self) -> None:
+        sock = self.dialler.dial(self._dns_host, self.port, self.exchange)
+        self.sock = sock if self.tls is None else handshake(self.tls, sock, self.host, self.exchange)
+        self.sock.settimeout(self.exchange.left_s())
+        self.connected_to = self.exchange.address
+
+    def request(  # type: ignore[override]
+        self, method: str, url: str, *_: Any, headers: Mapping[str, str], **__: Any
+    ) -> None:
+        """http.client's, without urllib3's search for headers to add: `app.net.http` gave them all."""
+        if self.sock is not None:
+            self.exchange.address = self.connected_to
+            self.sock.exchange = self.exchange
+            self.sock.settimeout(self.exchange.left_s())
+        self.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
+        for name, value in headers.items():
+            self.putheader(name, value)
+        self.endheaders()
+
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
+        head = http.client.HTTPConnection.getresponse(self)
+        return urllib3.HTTPResponse(
+            body=head,
+            headers=head.headers,  # type: ignore[arg-type]
+            status=head.status,
+            version=head.version,
+            reason=head.reason,
+            preload_content=False,
+            original_response=head,
+            request_method="GET",
+        )
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    """The connections of one origin: any number in use, at most one idle."""
+
+    def __init__(self, origin: Origin, dialler: Dialler, tls: ssl.SSLContext | None, idle_s: float) -> None:
+        scheme, host, port = origin
+        super().__init__(host, port, maxsize=1)
+        self.scheme = scheme
+        self._dialler = dialler
+        self._tls = tls
+        self._idle_s = idle_s
+
+    def _new_conn(self) -> Any:
+        conn = _Connection(self.host, self.port)
+        conn.dialler = self._dialler
+        conn.tls = self._tls
+        return conn
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        conn: Any = super()._get_conn(timeout)  # closes one that the server has closed
+        if conn.idle_since_s < time.monotonic() - self._idle_s:
+            conn.close()
+        return conn
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since_s = time.monotonic()
+        super()._put_conn(conn)
+
+    def _get_timeout(self, timeout: Any) -> Timeout:
+        return timeout if isinstance(timeout, Exchange) else super()._get_timeout(timeout)
+
+    def _make_request(  # type: ignore[override]
+        self, conn: Any, method: str, url: str, *, timeout: Exchange, **options: Any
+    ) -> Any:
+        """urllib3's, but with the target of the exchange, and with every error as Broken."""
+        conn.exchange = timeout
+        timeout.reused = not conn.is_closed
+        try:
+            return super()._make_request(conn, method, timeout.target, timeout=timeout, **options)
+        except (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError) as error:
+            raise _broken_by(error) from error
+
+    def drop_idle(self, since_s: float) -> bool:
+        """Closes the idle connection when nobody has used it after `since_s`. True when it did."""
+        try:
+            conn = self.pool.get(block=False) if self.pool is not None else None
+        except queue.Empty:  # in use
+            return False
+        if conn is None:
+            return False
+        drop: bool = not conn.is_closed and conn.idle_since_s <= since_s
+        if drop:
+            conn.close()
+        super()._put_conn(conn)  # ours would set idle_since_s
+        return drop
+
+
+def _broken_by(error: Exception) -> Broken:
+    """The failure that an error before the end of the head stands for."""
+    if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
+        return Broken(Failure.TIMEOUT, "the deadline passed before the headers were complete")
+    if isinstance(error, OSError):  # RemoteDisconnected too, which is also an HTTPException
+        return Broken(Failure.RESET, error.strerror or str(error))
+    return Broken(Failure.PROTOCOL, f"{type(error).__name__}: {error}")
+
+
+class Wire(HTTPAdapter):
+    """The transport adapter: pools by origin, the least recently used go first. Thread-safe."""
+
+    def __init__(self, dialler: Dialler, *, ca_file: str | None, idle_s: float, origins_max: int) -> None:
+        super().__init__()
+        self._dialler = dialler
+        self._ca_file = ca_file
+        self._tls: ssl.SSLContext | None = None  # 30 ms to make: when first needed
+        self._idle_s = idle_s
+        self._origins_max = origins_max
+        self._lock = threading.Lock()
+        self._pools: OrderedDict[Origin, _Pool] = OrderedDict()
+        self._swept_s = time.monotonic()
+
+    def pool(self, origin: Origin) -> _Pool:
+        oldest: _Pool | None = None
+        with self._lock:
+            if (pool := self._pools.get(origin)) is not None:
+                self._pools.move_to_end(origin)
+                return pool
+            pool = self._pools[origin] = _Pool(origin, self._dialler, self._tls_for(origin), self._idle_s)
+            if len(self._pools) > self._origins_max:
+                _, oldest = self._pools.popitem(last=False)
+        if oldest is not None:
+            oldest.drop_idle(time.monotonic())
+        return pool
+
+    def _tls_for(self, origin: Origin) -> ssl.SSLContext | None:
+        if origin[0] != "https":
+            return None
+        if self._tls is None:
+            self._tls = tls_context(self._ca_file)
+        return self._tls
+
+    def close_idle(self, idle_s: float | None = None) -> int:
+        """Closes connections idle for `idle_s` (default: the wire's) or longer. The number closed."""
+        now_s = time.monotonic()
+        with self._lock:
+            self._swept_s = now_s
+            pools = list(self._pools.values())
+        since_s = now_s - (self._idle_s if idle_s is None else idle_s)
+        return sum(pool.drop_idle(since_s) for pool in pools)
+
+    def sweep_if_due(self) -> None:
+        """close_idle, a few times per idle time: no timer is needed while there is traffic."""
+        if time.monotonic() - self._swept_s > self._idle_s / 4:
+            self.close_idle()
+
+    def close(self) -> None:
+        self.close_idle(0.0)
+        with self._lock:
+            self._pools.clear()
+
+    # The points at which requests would look at proxies, certificates, URLs and cookies.
+
+    def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> _Pool:
+        assert isinstance(request, WireRequest)
+        return self.pool(request.origin)
+
+    def cert_verify(self, *_: Any, **__: Any) -> None:
+        """Every TLS context of ours verifies, always."""
+
+    def request_url(self, *_: Any, **__: Any) -> str:
+        """What urlopen may re-quote as it likes: the pool sends the target of the exchange."""
+        return "/"
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        response = requests.Response()
+        response.status_code = resp.status
+        response.headers = resp.headers
+        response.raw = resp
+        response.request = req
+        return response
+
+
+class WireRequest(requests.PreparedRequest):
+    """A GET, prepared by hand: requests would quote the URL again, and take twice the time.
+
+    headers: sent in this order, Host first.   origin: as in Exchange.
+    """
+
+    origin: Origin
+
+    def __init__(self, url: str, origin: Origin, headers: dict[str, str]) -> None:
+        super().__init__()
+        self.method = "GET"
+        self.url = url
+        self.headers = headers  # type: ignore[assignment]
+        self.origin = origin

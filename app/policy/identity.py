@@ -1,0 +1,65 @@
+"""Who we say we are, in every request (SPEC I1, I2): nobody else, reachable, and only what is true.
+
+It does not decide when a contact is needed (the sender refuses public hosts without one).
+Sources: RFC 9110 sections 10.1.5 (User-Agent), 10.1.2 (From), 12.5 (Accept…); RFC 9309 section 2.2.1 (token).
+"""
+
+import re
+
+from app.errors import InputError
+
+# Tokens of browsers, their engines, and crawlers that others answer for. Compared in lower case.
+_FOREIGN = """
+    mozilla gecko applewebkit webkit khtml blink presto trident
+    chrome chromium headlesschrome crios safari firefox fxios seamonkey edge edg edga edgios msie iemobile
+    opera opr vivaldi brave samsungbrowser ucbrowser yabrowser
+    googlebot bingbot slurp duckduckbot baiduspider yandexbot applebot facebookexternalhit ccbot gptbot
+"""
+FOREIGN_TOKENS = frozenset(_FOREIGN.split())
+
+_TOKEN = re.compile(r"[A-Za-z_-]+")
+_VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
+# Visible ASCII without what would end, nest or split a User-Agent comment: ( ) \ ; and the comma.
+_MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+")
+_PAGE = re.compile(r"https?://[!#-'*+\-./0-9:=?@A-Z\[\]_a-z~%]+", re.IGNORECASE)
+
+
+def check(token: str, contact: str | None) -> None:
+    """Raises InputError for a product token or a contact that we cannot send in good faith, or not safely."""
+    if not _TOKEN.fullmatch(token):
+        raise InputError(f"product token {token!r}", "use letters, _ and - only (RFC 9309 section 2.2.1)")
+    if token.lower() in FOREIGN_TOKENS:
+        raise InputError(
+            f"product token {token!r}", "it names a browser or a crawler of others; choose a name of your own"
+        )
+    if contact is not None and not (_MAIL.fullmatch(contact) or _PAGE.fullmatch(contact)):
+        raise InputError(f"contact {contact!r}", "give a mail address (you@example.org) or an http(s) URL")
+
+
+def user_agent(*, token: str, version: str, contact: str | None, info_url: str | None) -> str:
+    """`Tiptoe/0.1.0 (+https://info; contact)` without what is None. Raises InputError as `check` does."""
+    check(token, contact)
+    if not _VERSION.fullmatch(version):
+        raise InputError(f"version {version!r}", "use letters, digits and . + _ - only")
+    if info_url is not None and not _PAGE.fullmatch(info_url):
+        raise InputError(
+            f"info_url {info_url!r}", "give an http(s) URL without white space, brackets, comma or semicolon"
+        )
+    about = [part for part in (f"+{info_url}" if info_url else None, contact) if part]
+    return f"{token}/{version}" + (f" ({'; '.join(about)})" if about else "")
+
+
+def headers(*, token: str, version: str, contact: str | None, info_url: str | None) -> dict[str, str]:
+    """The request headers that say who asks and what we can read. `From` only for a mail address.
+
+    Raises InputError as `check` does.
+    """
+    found = {
+        "User-Agent": user_agent(token=token, version=version, contact=contact, info_url=info_url),
+        "Accept": "text/html, application/xhtml+xml, application/xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
+        "Accept-Language": "*",  # we read every language and prefer none
+        "Accept-Encoding": "gzip, deflate, br, zstd",
+    }
+    if contact is not None and _MAIL.fullmatch(contact):
+        found["From"] = contact
+    return found

@@ -1,0 +1,106 @@
+"""THE transition tables: what can happen to a URL and to a host, and where it leads.
+
+A pair that is not in a table cannot happen: the SQL that moves a row names the state it expects, and does nothing where
+it finds another. `python -m app.policy.lifecycle` prints the diagrams of docs/concepts.md.
+"""
+
+from enum import StrEnum
+
+
+class UrlState(StrEnum):
+    QUEUED = "queued"  # due, may be fetched
+    RESTING = "resting"  # settled; waits for its recrawl, or (retrying) for a retry
+    REFUSED = "refused"  # robots.txt says no; reopened when it changes
+    GONE = "gone"
+    QUARANTINED = "quarantined"  # failed too often; cause kept
+    ALIAS = "alias"  # redirect, canonical or duplicate of another
+
+
+class UrlEvent(StrEnum):
+    ADMITTED = "admitted"  # a seed, a link or a redirect led here first
+    DISALLOWED = "disallowed"  # robots.txt refuses it, at admission or before the request
+    SETTLED = "settled"  # an answer that stands until the next recrawl
+    FAILED = "failed"  # its own failure, tries left
+    EXHAUSTED = "exhausted"  # its own failure, no tries left
+    DEFERRED = "deferred"  # the host's trouble: no attempt spent
+    POSTPONED = "postponed"  # its origin's robots.txt is out of reach, others of the host are not
+    MISSING = "missing"  # 404, for the first time
+    VANISHED = "vanished"  # 410, or 404 again
+    ALIASED = "aliased"  # redirected, or another URL is its canonical
+    DUE = "due"  # its recrawl or retry time has come
+    REOPENED = "reopened"  # robots.txt changed and allows it
+    RETRIED = "retried"  # an operator, or a new round
+
+
+class HostState(StrEnum):
+    IDLE = "idle"
+    OFFERED = "offered"  # claimed, its message on the way
+    TAKEN = "taken"  # one visit, exclusive
+    PAUSED = "paused"
+
+
+class HostEvent(StrEnum):
+    CLAIMED = "claimed"  # due, or its lease ran out
+    TAKEN_UP = "taken up"
+    BORROWED = "borrowed"  # for one request: a robots.txt redirect led here
+    LEFT = "left"
+    PAUSED = "paused"  # by an operator; under a visit, when it leaves
+    RESUMED = "resumed"
+
+
+U, E = UrlState, UrlEvent
+URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState] = {
+    (None, E.ADMITTED): U.QUEUED,
+    (None, E.DISALLOWED): U.REFUSED,
+    (U.QUEUED, E.DISALLOWED): U.REFUSED,
+    (U.QUEUED, E.SETTLED): U.RESTING,
+    (U.QUEUED, E.FAILED): U.RESTING,
+    (U.QUEUED, E.EXHAUSTED): U.QUARANTINED,
+    (U.QUEUED, E.DEFERRED): U.QUEUED,
+    (U.QUEUED, E.POSTPONED): U.RESTING,
+    (U.QUEUED, E.MISSING): U.RESTING,
+    (U.QUEUED, E.VANISHED): U.GONE,
+    (U.QUEUED, E.ALIASED): U.ALIAS,
+    (U.RESTING, E.DUE): U.QUEUED,
+    (U.GONE, E.DUE): U.QUEUED,
+    (U.REFUSED, E.REOPENED): U.QUEUED,
+    (U.RESTING, E.RETRIED): U.QUEUED,
+    (U.GONE, E.RETRIED): U.QUEUED,
+    (U.REFUSED, E.RETRIED): U.QUEUED,
+    (U.QUARANTINED, E.RETRIED): U.QUEUED,
+    (U.ALIAS, E.RETRIED): U.QUEUED,
+}
+
+H, V = HostState, HostEvent
+HOST_TRANSITIONS: dict[tuple[HostState, HostEvent], HostState] = {
+    (H.IDLE, V.CLAIMED): H.OFFERED,
+    (H.OFFERED, V.CLAIMED): H.OFFERED,
+    (H.TAKEN, V.CLAIMED): H.OFFERED,
+    (H.OFFERED, V.TAKEN_UP): H.TAKEN,
+    (H.IDLE, V.BORROWED): H.TAKEN,
+    (H.OFFERED, V.BORROWED): H.TAKEN,
+    (H.TAKEN, V.BORROWED): H.TAKEN,
+    (H.TAKEN, V.LEFT): H.IDLE,
+    (H.IDLE, V.PAUSED): H.PAUSED,
+    (H.OFFERED, V.PAUSED): H.PAUSED,
+    (H.TAKEN, V.PAUSED): H.PAUSED,
+    (H.PAUSED, V.RESUMED): H.IDLE,
+}
+
+
+def url_after(state: UrlState | None, event: UrlEvent) -> UrlState:
+    """The state an event leads to. Raises KeyError for a pair that cannot happen: a bug."""
+    return URL_TRANSITIONS[state, event]
+
+
+def diagram(
+    transitions: dict[tuple[UrlState | None, UrlEvent], UrlState]
+    | dict[tuple[HostState, HostEvent], HostState],
+) -> str:
+    """A table as a Mermaid state diagram."""
+    lines = [f"    {state or '[*]'} --> {target}: {event}" for (state, event), target in transitions.items()]
+    return "\n".join(["stateDiagram-v2", *lines])
+
+
+if __name__ == "__main__":
+    print(diagram(URL_TRANSITIONS), diagram(HOST_TRANSITIONS), sep="\n\n")

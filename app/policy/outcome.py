@@ -1,0 +1,71 @@
+"""What a reply means to us: one of the closed set of endings of a fetch (SPEC P8).
+
+Not what becomes of the URL: that is lifecycle.
+"""
+
+from http import HTTPStatus
+
+from app.model import Failure, Header, Outcome, Reply
+
+_BY_STATUS: dict[int, Outcome] = {
+    HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
+    HTTPStatus.PROXY_AUTHENTICATION_REQUIRED: Outcome.UNAUTHORISED,
+    HTTPStatus.FORBIDDEN: Outcome.FORBIDDEN,
+    HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS: Outcome.FORBIDDEN,
+    HTTPStatus.NOT_FOUND: Outcome.NOT_FOUND,
+    HTTPStatus.GONE: Outcome.GONE,
+    HTTPStatus.TOO_MANY_REQUESTS: Outcome.RATE_LIMITED,
+    HTTPStatus.SERVICE_UNAVAILABLE: Outcome.UNAVAILABLE,
+}
+_HOST_TROUBLE = frozenset({Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.UNREACHABLE})
+_SLOW_DOWN = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_NO_DOCUMENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
+# 305 and 306 are deprecated: their Location is a proxy (RFC 9110 sections 15.4.6 and 15.4.7).
+_NO_REDIRECT = frozenset({HTTPStatus.NOT_MODIFIED, HTTPStatus.USE_PROXY, 306})
+
+
+def classify(reply: Reply, *, conditional: bool) -> Outcome:
+    """The ending of a fetch. conditional: the request carried a validator (ETag or Last-Modified).
+
+    Total: every status and failure has an outcome. Whether a Location can be followed is for `url`
+    to say; here a blank one is none.
+    """
+    status = reply.status
+    if status is not None and status in _SLOW_DOWN:
+        return _BY_STATUS[status]  # even with its body cut off: who asks us to slow down is heard
+    if reply.failure is not None:
+        return _failed(reply.failure)
+    if status is None or status < 100:
+        return Outcome.BROKEN
+    if status < 300:
+        return _succeeded(reply, status)
+    if status < 400:
+        return _redirected(reply, status, conditional)
+    # Beyond 599 is invalid and counts as 5xx (RFC 9110 section 15).
+    return _BY_STATUS.get(status, Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR)
+
+
+def is_host_trouble(outcome: Outcome) -> bool:
+    """True when the host is to rest, while the URL stays queued and its attempts are not spent (SPEC P8)."""
+    return outcome in _HOST_TROUBLE
+
+
+def _failed(failure: Failure) -> Outcome:
+    if failure is Failure.ADDRESS:
+        return Outcome.BLOCKED_ADDRESS
+    return Outcome.UNREACHABLE if failure.before_contact else Outcome.BROKEN
+
+
+def _succeeded(reply: Reply, status: int) -> Outcome:
+    if status < 200:
+        return Outcome.CLIENT_ERROR
+    if status == HTTPStatus.PARTIAL_CONTENT:  # we never ask for a range: a part must not pass for the whole
+        return Outcome.BROKEN
+    return Outcome.PAGE if reply.body_read and status not in _NO_DOCUMENT else Outcome.UNWANTED
+
+
+def _redirected(reply: Reply, status: int, conditional: bool) -> Outcome:
+    if status == HTTPStatus.NOT_MODIFIED and conditional:
+        return Outcome.UNCHANGED
+    location = (reply.header(Header.LOCATION) or "").strip()
+    return Outcome.REDIRECT if location and status not in _NO_REDIRECT else Outcome.CLIENT_ERROR

@@ -1,0 +1,57 @@
+"""How long a Retry-After header asks us to stay away (RFC 9110 section 10.2.3; SPEC P5).
+
+Reads delay-seconds, every form of date that the standard knows (section 5.6.7), and other dates that
+`email.utils` can make sense of. It does not decide on which statuses the header counts, nor is it the
+politeness delay, which may well be longer.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_tz
+
+_DELAY_SECONDS = re.compile("[0-9]+")  # ASCII digits: str.isdigit() takes "²", which int() does not
+_MANY_DIGITS = 12  # 30,000 years; more is the cap anyway, and int() of thousands of digits is slow or refused
+_LONGEST_DATE = 64  # characters; the standard's forms have at most 33
+_RFC_850_YEAR = re.compile(r"[0-9]{1,2}-[A-Za-z]{3}-([0-9]{2})(?![0-9])")
+_FARTHEST = timedelta(days=50 * 365.25)
+
+
+def parse(value: str | None, *, now: datetime, cap_s: float) -> float | None:
+    """Seconds to wait from `now` (aware), 0 to cap_s. A date in the past is 0.
+
+    None when there is no such header or nothing sensible in it: a list, a sign, a fraction. Never raises.
+    """
+    text = (value or "").strip(" \t")
+    if _DELAY_SECONDS.fullmatch(text):
+        return cap_s if len(text) > _MANY_DIGITS else min(float(text), cap_s)
+    date = _date(text, now)
+    if date is None:
+        return None
+    return min(max((date - now).total_seconds(), 0.0), cap_s)
+
+
+def _date(text: str, now: datetime) -> datetime | None:
+    """An HTTP-date or something like it; a date without a zone is UTC, as asctime's form has none."""
+    if not text or len(text) > _LONGEST_DATE:
+        return None
+    fields = parsedate_tz(text)
+    if fields is None:
+        return None
+    year, month, day, hour, minute, second = fields[:6]
+    if second == 60:  # a leap second, which the grammar allows and datetime does not
+        second = 59
+    try:
+        date = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        date -= timedelta(seconds=fields[9] or 0)
+        return _nearest_century(date, text, now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _nearest_century(date: datetime, text: str, now: datetime) -> datetime:
+    """Two-digit years: in now's century, but no more than 50 years ahead (RFC 9110 section 5.6.7, a MUST)."""
+    found = _RFC_850_YEAR.search(text)
+    if found is None:
+        return date
+    date = date.replace(year=now.year - now.year % 100 + int(found[1]))
+    return date.replace(year=date.year - 100) if date - now > _FARTHEST else date

@@ -1,0 +1,121 @@
+"""Which URLs belong to a crawl (SPEC F8, U2): by host, domain or prefix, by pattern, by file type, by depth.
+
+It does not decide what robots.txt allows, nor which addresses may be contacted.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from app.errors import InputError
+from app.model import Refusal, Url
+from app.policy.host import registrable_domain
+from app.policy.url import is_skipped_extension
+
+
+class ScopeKind(StrEnum):
+    """How far a crawl goes from its seeds: `crawls.scope`."""
+
+    HOST = "host"  # the seeds' hostnames, every scheme and port
+    DOMAIN = "domain"  # the seeds' registrable domains with all their hosts
+    PREFIX = "prefix"  # what starts as a seed does, up to the last "/" of its path
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A crawl's scope. Made by `scope_of`.
+
+    kind       which of the next three counts
+    hosts      hostnames of the seeds
+    domains    registrable domains of the seeds; the hostname itself where there is none
+    prefixes   starts of canonical URLs, each ending in "/"
+    include    searched in the canonical URL; one must match, unless there are none
+    exclude    searched in the canonical URL; none may match
+    max_depth  links from a seed, None for no limit
+    """
+
+    kind: ScopeKind
+    hosts: frozenset[str]
+    domains: frozenset[str]
+    prefixes: tuple[str, ...]
+    include: tuple[re.Pattern[str], ...]
+    exclude: tuple[re.Pattern[str], ...]
+    max_depth: int | None
+
+
+def scope_of(
+    seeds: Sequence[Url],
+    *,
+    kind: ScopeKind,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_depth: int | None = None,
+) -> Scope:
+    """The scope around some seeds. Raises InputError for a bad regular expression and a depth below 0."""
+    if max_depth is not None and max_depth < 0:
+        raise InputError(f"max_depth {max_depth}", "use 0 for the seeds alone, or leave it out for no limit")
+    return Scope(
+        kind=kind,
+        hosts=frozenset(seed.host for seed in seeds),
+        domains=frozenset(_domain(seed.host) for seed in seeds),
+        prefixes=tuple(dict.fromkeys(_prefix(seed) for seed in seeds)),
+        include=tuple(_pattern("include", text) for text in include),
+        exclude=tuple(_pattern("exclude", text) for text in exclude),
+        max_depth=max_depth,
+    )
+
+
+def judge(scope: Scope, url: Url, depth: int) -> Refusal | None:
+    """Why a URL is not admitted, or None when it is. depth: links from a seed.
+
+    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0) is exempt from the first and the last:
+    somebody asked for it.
+    """
+    if depth > 0 and is_skipped_extension(url.target):
+        return Refusal.EXTENSION
+    if not _within(scope, url):
+        return Refusal.SCOPE
+    if not _is_picked(scope, url.text):
+        return Refusal.EXCLUDED
+    if scope.max_depth is not None and depth > scope.max_depth:
+        return Refusal.DEPTH
+    return None
+
+
+def _within(scope: Scope, url: Url) -> bool:
+    match scope.kind:
+        case ScopeKind.HOST:
+            return url.host in scope.hosts
+        case ScopeKind.DOMAIN:
+            return _domain(url.host) in scope.domains
+        case ScopeKind.PREFIX:
+            return url.text.startswith(scope.prefixes)
+        case ScopeKind.ANY:
+            return True
+        case _:
+            assert_never(scope.kind)
+
+
+def _is_picked(scope: Scope, text: str) -> bool:
+    if scope.include and not any(pattern.search(text) for pattern in scope.include):
+        return False
+    return not any(pattern.search(text) for pattern in scope.exclude)
+
+
+def _domain(host: str) -> str:
+    return registrable_domain(host) or host
+
+
+def _prefix(seed: Url) -> str:
+    # The path's last "/", not the URL's: a query may hold slashes too.
+    return seed.text.partition("?")[0].rpartition("/")[0] + "/"
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise InputError(f"{name} pattern {text!r}", f"not a regular expression: {error}") from error

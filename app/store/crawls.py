@@ -1,0 +1,182 @@
+"""Crawls: scope, budgets, state, counts. One query of crawls.sql each, in the caller's transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("crawls")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """None: no limit. max_seconds counts from the last start or resume."""
+
+    max_pages: int | None = None
+    max_bytes: int | None = None
+    max_depth: int | None = None
+    max_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crawl:
+    """A row of crawls."""
+
+    id: int
+    name: str
+    state: str
+    scope: str
+    scope_hosts: list[str]
+    scope_domains: list[str]
+    scope_prefixes: list[str]
+    include: list[str]
+    exclude: list[str]
+    max_pages: int | None
+    max_bytes: int | None
+    max_depth: int | None
+    max_seconds: float | None
+    keep_fresh: bool
+    round: int
+    revision: int
+    pages_reserved: int
+    ended_because: str | None
+    created_at: datetime
+    active_since: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Active:
+    """A crawl that may fetch, as far as every visit needs it."""
+
+    id: int
+    revision: int
+    max_pages: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What a crawl has brought in this round. bytes: body bytes on the wire; failed: requests that brought no page."""
+
+    id: int
+    name: str
+    state: str
+    ended_because: str | None
+    round: int
+    pages: int
+    fetches: int
+    failed: int
+    bytes: int
+    suppressed: int
+    hosts: int
+
+
+def create(
+    tx: Connection,
+    *,
+    name: str,
+    scope: str,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    budgets: Budgets,
+    keep_fresh: bool,
+) -> int | None:
+    """The new crawl's id, None when the name is taken."""
+    row = tx.execute(
+        _sql["create"],
+        {
+            "name": name,
+            "scope": scope,
+            "include": list(include),
+            "exclude": list(exclude),
+            "keep_fresh": keep_fresh,
+            **_budgets(budgets),
+        },
+    ).one_or_none()
+    return row.id if row else None
+
+
+def by_name(tx: Connection, name: str) -> Crawl | None:
+    row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
+    return Crawl(**row._mapping) if row else None
+
+
+def active(tx: Connection) -> list[Active]:
+    return [Active(**row._mapping) for row in tx.execute(_sql["active"])]
+
+
+def by_id(tx: Connection, crawl_id: int) -> Crawl:
+    return Crawl(**tx.execute(_sql["by_id"], {"crawl_id": crawl_id}).one()._mapping)
+
+
+def every(tx: Connection) -> list[Crawl]:
+    return [Crawl(**row._mapping) for row in tx.execute(_sql["all"])]
+
+
+def widen(
+    tx: Connection, *, crawl_id: int, hosts: Sequence[str], domains: Sequence[str], prefixes: Sequence[str]
+) -> None:
+    tx.execute(
+        _sql["widen"],
+        {"crawl_id": crawl_id, "hosts": list(hosts), "domains": list(domains), "prefixes": list(prefixes)},
+    )
+
+
+def set_budgets(tx: Connection, *, crawl_id: int, budgets: Budgets, keep_fresh: bool) -> None:
+    tx.execute(_sql["set_budget"], {"crawl_id": crawl_id, "keep_fresh": keep_fresh, **_budgets(budgets)})
+
+
+def start(tx: Connection, crawl_id: int, *, restart_clock: bool = False) -> None:
+    tx.execute(_sql["start"], {"crawl_id": crawl_id, "restart_clock": restart_clock})
+
+
+def pause(tx: Connection, crawl_id: int) -> bool:
+    return tx.execute(_sql["pause"], {"crawl_id": crawl_id}).one_or_none() is not None
+
+
+def finish(tx: Connection, crawl_id: int) -> bool:
+    return tx.execute(_sql["finish"], {"crawl_id": crawl_id}).one_or_none() is not None
+
+
+def next_round(tx: Connection, crawl_id: int) -> None:
+    tx.execute(_sql["next_round"], {"crawl_id": crawl_id})
+    tx.execute(_sql["forget_counts"], {"crawl_id": crawl_id})
+
+
+def finish_done(tx: Connection) -> list[str]:
+    """Names of crawls that have just ended, having nothing left in an open state."""
+    return [row.name for row in tx.execute(_sql["finish_done"])]
+
+
+def finish_spent(tx: Connection) -> list[str]:
+    """Names of crawls that have just ended at a budget. Grants that visits lost are counted free again before."""
+    tx.execute(_sql["recount_reserved"])
+    return [row.name for row in tx.execute(_sql["finish_spent"])]
+
+
+def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
+    """Pages granted of n asked for; a negative n gives back."""
+    return int(tx.execute(_sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
+
+
+def count(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
+    """rows: crawl_id, pages, fetches, failed, bytes."""
+    if rows:
+        tx.execute(_sql["count"], {"host_id": host_id, "rows": db.rows_param(rows)})
+
+
+def totals(tx: Connection, crawl_id: int) -> Totals:
+    return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).one()._mapping)
+
+
+def _budgets(budgets: Budgets) -> dict[str, Any]:
+    return {
+        "max_pages": budgets.max_pages,
+        "max_bytes": budgets.max_bytes,
+        "max_depth": budgets.max_depth,
+        "max_seconds": budgets.max_seconds,
+    }

@@ -1,0 +1,124 @@
+-- create: a new crawl; nothing where the name is taken
+INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh)
+VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
+        :max_seconds, :keep_fresh)
+ON CONFLICT (name) DO NOTHING
+RETURNING id
+
+-- by_name: one crawl
+SELECT * FROM crawls WHERE name = :name
+
+-- active: the crawls that may fetch; scope is read apart, and only when its revision is new
+SELECT id, revision, max_pages FROM crawls WHERE state = 'active' ORDER BY id
+
+-- by_id: one crawl
+SELECT * FROM crawls WHERE id = :crawl_id
+
+-- all: every crawl
+SELECT * FROM crawls ORDER BY id
+
+-- widen: the scope takes in further seeds
+UPDATE crawls
+SET revision = revision + 1,
+    scope_hosts = ARRAY(SELECT DISTINCT unnest(scope_hosts || CAST(:hosts AS text[])) ORDER BY 1),
+    scope_domains = ARRAY(SELECT DISTINCT unnest(scope_domains || CAST(:domains AS text[])) ORDER BY 1),
+    scope_prefixes = ARRAY(SELECT DISTINCT unnest(scope_prefixes || CAST(:prefixes AS text[])) ORDER BY 1)
+WHERE id = :crawl_id
+
+-- set_budget: new budgets for a crawl; NULL: none
+UPDATE crawls
+SET max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
+    keep_fresh = :keep_fresh, revision = revision + 1,
+    pages_reserved = coalesce((SELECT sum(pages) FROM crawl_hosts WHERE crawl_id = crawls.id), 0)
+WHERE id = :crawl_id
+
+-- start: from any state to active
+UPDATE crawls
+SET state = 'active', finished_at = NULL, ended_because = NULL,
+    active_since = CASE WHEN state = 'active' AND NOT :restart_clock THEN active_since ELSE clock_timestamp() END
+WHERE id = :crawl_id
+RETURNING id
+
+-- pause: its URLs are not eligible until it is resumed
+UPDATE crawls SET state = 'paused' WHERE id = :crawl_id AND state = 'active' RETURNING id
+
+-- finish: by an operator
+UPDATE crawls SET state = 'finished', finished_at = clock_timestamp(), ended_because = 'operator'
+WHERE id = :crawl_id AND state <> 'finished'
+RETURNING id
+
+-- next_round: --again: counters start anew, the log stays
+UPDATE crawls SET round = round + 1, pages_reserved = 0 WHERE id = :crawl_id
+
+-- forget_counts: of the round before
+DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id
+
+-- finish_done: active crawls with no URL in an open state
+UPDATE crawls AS c
+SET state = 'finished', finished_at = clock_timestamp(), ended_because = 'done'
+WHERE c.state = 'active' AND NOT c.keep_fresh
+  AND NOT EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued')
+  AND NOT EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying)
+RETURNING c.id, c.name
+
+-- finish_spent: active crawls at a budget
+WITH spent AS MATERIALIZED (
+    SELECT c.id,
+           CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
+                WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
+                WHEN clock_timestamp() >= c.active_since + make_interval(secs => c.max_seconds) THEN 'max_seconds'
+           END AS because
+    FROM crawls AS c
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes
+        FROM crawl_hosts WHERE crawl_id = c.id
+    ) AS got
+    WHERE c.state = 'active' AND num_nonnulls(c.max_pages, c.max_bytes, c.max_seconds) > 0
+)
+UPDATE crawls AS c
+SET state = 'finished', finished_at = clock_timestamp(), ended_because = spent.because
+FROM spent
+WHERE spent.id = c.id AND spent.because IS NOT NULL AND c.state = 'active'
+RETURNING c.id, c.name
+
+-- recount_reserved: grants of visits that never came back are free again
+UPDATE crawls AS c
+SET pages_reserved = (SELECT coalesce(sum(pages), 0) FROM crawl_hosts WHERE crawl_id = c.id)
+WHERE c.state = 'active' AND c.pages_reserved >= c.max_pages
+  AND NOT EXISTS (
+    SELECT FROM hosts AS h
+    WHERE h.state = 'taken' AND h.lease_until > clock_timestamp()
+      AND EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued'))
+RETURNING c.id
+
+-- reserve: change a visit's grant of pages by n (negative: give back), as far as the budget goes
+UPDATE crawls AS c
+SET pages_reserved = c.pages_reserved + granted.n
+FROM (
+    SELECT id, CASE WHEN CAST(:n AS bigint) < 0 THEN CAST(:n AS bigint)
+                    ELSE greatest(0, least(CAST(:n AS bigint), max_pages - pages_reserved)) END AS n
+    FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
+) AS granted
+WHERE c.id = granted.id
+RETURNING granted.n
+
+-- count: add what a settle brought
+INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
+SELECT r.crawl_id, :host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, pages bigint, fetches bigint, failed bigint, bytes bigint)
+ON CONFLICT (crawl_id, host_id) DO UPDATE
+SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + excluded.fetches,
+    failed = crawl_hosts.failed + excluded.failed, bytes = crawl_hosts.bytes + excluded.bytes,
+    last_fetch_at = excluded.last_fetch_at
+
+-- totals: what a crawl has brought in this round
+SELECT c.id, c.name, c.state, c.ended_because, c.round,
+       CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
+       CAST(coalesce(sum(ch.fetches), 0) AS bigint) AS fetches,
+       CAST(coalesce(sum(ch.failed), 0) AS bigint) AS failed,
+       CAST(coalesce(sum(ch.bytes), 0) AS bigint) AS bytes,
+       (SELECT count(*) FROM suppressions AS s WHERE s.crawl_id = c.id) AS suppressed,
+       count(ch.host_id) AS hosts
+FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
+WHERE c.id = :crawl_id
+GROUP BY c.id

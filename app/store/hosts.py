@@ -1,0 +1,197 @@
+"""Hosts: claiming, taking up, staying, leaving, waking. Each function runs one query of hosts.sql in the caller's transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("hosts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A host leased by the dispatcher and not taken up yet."""
+
+    host_id: int
+    name: str
+    queue: str
+    token: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What a visit learns of its host at take-up. now: database time; wait_s: seconds until the host may be contacted."""
+
+    visit_id: int
+    name: str
+    delay_s: float
+    delay_override_s: float | None
+    robots_delay_s: float | None
+    failures: int
+    isolate: int
+    answered: bool
+    now: datetime
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """What a settle says of the host.
+
+    age_s   seconds since the end of the last request of this batch, measured just before the query is sent; None: none
+    rest_s  the host is left alone this long, beyond its delay, for the reason in resting_because
+    """
+
+    delay_s: float
+    robots_delay_s: float | None
+    age_s: float | None
+    answered: bool
+    address: str | None
+    failures: int
+    isolate: int
+    rest_s: float | None = None
+    resting_because: str | None = None
+
+
+def offers_outstanding(tx: Connection) -> dict[str, int]:
+    return {row.queue: row.offers for row in tx.execute(_sql["offers_outstanding"])}
+
+
+def claim_due(tx: Connection, *, rooms: Mapping[str, int], ahead_s: float, offer_s: float, isolate: int) -> list[Offer]:
+    """rooms: how many hosts each queue has room for."""
+    rows = tx.execute(
+        _sql["claim_due"],
+        {
+            "queues": list(rooms),
+            "rooms": list(rooms.values()),
+            "ahead_s": ahead_s,
+            "offer_s": offer_s,
+            "isolate": isolate,
+        },
+    )
+    return [Offer(**row._mapping) for row in rows]
+
+
+def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: float) -> Taken | None:
+    """None: the door is closed (taken up before, claimed anew, or paused)."""
+    row = tx.execute(
+        _sql["take_up"], {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s}
+    ).one_or_none()
+    return Taken(**row._mapping) if row else None
+
+
+def borrow(tx: Connection, *, name: str, lease_s: float) -> tuple[int, UUID] | None:
+    """(host id, token), or None when the host may not be contacted now."""
+    row = tx.execute(_sql["borrow"], {"name": name, "lease_s": lease_s}).one_or_none()
+    return (row.host_id, row.token) if row else None
+
+
+def give_back(tx: Connection, *, host_id: int, token: UUID, age_s: float) -> None:
+    tx.execute(_sql["give_back"], {"host_id": host_id, "token": token, "age_s": age_s})
+
+
+def lock_leased(tx: Connection, *, host_id: int, token: UUID) -> bool | None:
+    """Whether a pause was asked for; None when the lease is lost."""
+    row = tx.execute(_sql["lock_leased"], {"host_id": host_id, "token": token}).one_or_none()
+    return row.pause_requested if row else None
+
+
+def stay(tx: Connection, *, host_id: int, token: UUID, lease_s: float, contact: Contact) -> None:
+    tx.execute(_sql["stay"], {**_contact(contact), "host_id": host_id, "token": token, "lease_s": lease_s})
+
+
+def leave(tx: Connection, *, host_id: int, token: UUID, contact: Contact) -> None:
+    tx.execute(
+        _sql["leave"],
+        {
+            **_contact(contact),
+            "host_id": host_id,
+            "token": token,
+            "rest_s": contact.rest_s,
+            "resting_because": contact.resting_because,
+        },
+    )
+
+
+def extend(tx: Connection, *, host_id: int, token: UUID, lease_s: float) -> bool:
+    """False: the lease is lost."""
+    return tx.execute(_sql["extend"], {"host_id": host_id, "token": token, "lease_s": lease_s}).rowcount == 1
+
+
+def ensure(tx: Connection, *, rows: Sequence[Mapping[str, Any]], delay_s: float) -> dict[str, int]:
+    """rows: name, domain, queue. Returns {name: id}."""
+    if not rows:
+        return {}
+    found = {row.name: row.id for row in tx.execute(_sql["ensure"], {"rows": db.rows_param(rows), "delay_s": delay_s})}
+    missing = [row["name"] for row in rows if row["name"] not in found]
+    return found | ids(tx, missing) if missing else found  # made by another between our snapshot and our insert
+
+
+def ids(tx: Connection, names: Sequence[str]) -> dict[str, int]:
+    return {row.name: row.id for row in tx.execute(_sql["ids"], {"names": list(names)})}
+
+
+def wake(tx: Connection, host_ids: Sequence[int]) -> int:
+    """Returns how many got a next contact."""
+    return len(tx.execute(_sql["wake"], {"ids": sorted(host_ids)}).all())
+
+
+def wake_forgotten(tx: Connection) -> int:
+    return len(tx.execute(_sql["wake_forgotten"]).all())
+
+
+def pause_outlived(tx: Connection) -> int:
+    return len(tx.execute(_sql["pause_outlived"]).all())
+
+
+def pause(tx: Connection, name: str) -> str | None:
+    """The state now, None when there is no such host."""
+    row = tx.execute(_sql["pause"], {"name": name}).one_or_none()
+    return row.state if row else None
+
+
+def resume(tx: Connection, name: str) -> int | None:
+    row = tx.execute(_sql["resume"], {"name": name}).one_or_none()
+    return row.id if row else None
+
+
+def release(tx: Connection, name: str) -> int | None:
+    row = tx.execute(_sql["release"], {"name": name}).one_or_none()
+    return row.id if row else None
+
+
+def slow(tx: Connection, name: str, delay_s: float | None) -> int | None:
+    row = tx.execute(_sql["slow"], {"name": name, "delay_s": delay_s}).one_or_none()
+    return row.id if row else None
+
+
+def pin(tx: Connection, name: str, queue: str, *, pinned: bool) -> int | None:
+    row = tx.execute(_sql["pin"], {"name": name, "queue": queue, "pinned": pinned}).one_or_none()
+    return row.id if row else None
+
+
+def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
+    row = tx.execute(_sql["show"], {"name": name}).mappings().one_or_none()
+    return dict(row) if row else None
+
+
+def waiting(tx: Connection) -> list[Mapping[str, Any]]:
+    """because, hosts, earliest: how many hosts wait for what."""
+    return [dict(row) for row in tx.execute(_sql["waiting"]).mappings()]
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    return {
+        "delay_s": contact.delay_s,
+        "robots_delay_s": contact.robots_delay_s,
+        "age_s": contact.age_s,
+        "answered": contact.answered,
+        "address": contact.address,
+        "failures": contact.failures,
+        "isolate": contact.isolate,
+    }

@@ -1,0 +1,254 @@
+-- offers_outstanding: offers not taken up yet, per queue
+SELECT queue, count(*) AS offers
+FROM hosts
+WHERE state = 'offered' AND lease_until > statement_timestamp()
+GROUP BY queue
+
+-- claim_due: lease due hosts, in each queue as many as it has room for
+-- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
+-- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
+WITH due AS MATERIALIZED (
+    SELECT ready.id, ready.outlived
+    FROM unnest(CAST(:queues AS text[]), CAST(:rooms AS integer[])) AS room (queue, size)
+    CROSS JOIN LATERAL (
+        SELECT h.id, h.state = 'taken' AS outlived
+        FROM hosts AS h
+        WHERE h.queue = room.queue
+          AND h.next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)
+          AND (h.state = 'idle' OR h.lease_until <= statement_timestamp())
+          AND NOT h.pause_requested
+        ORDER BY h.next_fetch_at
+        LIMIT room.size
+        FOR UPDATE SKIP LOCKED
+    ) AS ready
+)
+UPDATE hosts
+SET state = 'offered',
+    lease_token = gen_random_uuid(),
+    taken_at = NULL,
+    polite_at = greatest(polite_at, next_fetch_at),
+    lease_until = clock_timestamp() + make_interval(secs => :offer_s),
+    next_fetch_at = clock_timestamp() + make_interval(secs => :offer_s + delay_s),
+    isolate = CASE WHEN due.outlived THEN :isolate ELSE isolate END
+FROM due
+WHERE hosts.id = due.id
+RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token
+
+-- borrow: lease one host for one request (a robots.txt redirect), if it may be contacted now
+WITH free AS MATERIALIZED (
+    SELECT id
+    FROM hosts
+    WHERE name = :name
+      AND (state = 'idle' OR lease_until <= statement_timestamp())
+      AND state <> 'paused' AND NOT pause_requested
+      AND greatest(polite_at, blocked_until, CASE WHEN state <> 'idle' THEN next_fetch_at END) <= statement_timestamp()
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE hosts
+SET state = 'taken',
+    lease_token = gen_random_uuid(),
+    taken_at = clock_timestamp(),
+    lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
+FROM free
+WHERE hosts.id = free.id
+RETURNING hosts.id AS host_id, hosts.lease_token AS token
+
+-- give_back: end a borrowed lease; the delay counts from the end of the request
+UPDATE hosts
+SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
+    pause_requested = false,
+    lease_token = NULL, lease_until = NULL, taken_at = NULL,
+    polite_at = clock_timestamp() + make_interval(secs => delay_s - :age_s),
+    last_contact_at = clock_timestamp() - make_interval(secs => :age_s),
+    next_fetch_at = CASE
+        WHEN NOT pause_requested AND EXISTS (
+            SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
+                SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = hosts.id AND u.state = 'queued'))
+        THEN greatest(clock_timestamp() + make_interval(secs => delay_s - :age_s), blocked_until) END
+WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+
+-- take_up: an offer becomes a visit; one-shot, so a doubled message finds the door closed
+WITH taken AS (
+    UPDATE hosts
+    SET state = 'taken',
+        taken_at = clock_timestamp(),
+        lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+        next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
+    WHERE id = :host_id AND lease_token = :token AND state = 'offered' AND taken_at IS NULL
+    RETURNING *
+), visit AS (
+    INSERT INTO visits (host_id, token, queue, worker, taken_at)
+    SELECT id, lease_token, queue, CAST(:worker AS text), taken_at FROM taken
+    RETURNING id
+)
+SELECT visit.id AS visit_id, taken.name, taken.delay_s, taken.delay_override_s, taken.robots_delay_s, taken.failures,
+       taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.taken_at AS now,
+       CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
+FROM taken, visit
+
+-- lock_leased: first statement of a settle; no row means the lease is lost and nothing may be written
+SELECT pause_requested
+FROM hosts
+WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+FOR NO KEY UPDATE
+
+-- stay: last statement of a settle when the visit goes on: extend the lease
+UPDATE hosts
+SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + :delay_s),
+    delay_s = :delay_s,
+    robots_delay_s = :robots_delay_s,
+    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :delay_s - CAST(:age_s AS double precision))),
+    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
+    answered_at = CASE WHEN :answered THEN clock_timestamp() ELSE answered_at END,
+    address = coalesce(CAST(:address AS inet), address),
+    failures = :failures,
+    isolate = :isolate
+WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+
+-- leave: last statement of a visit; a statement of its own, so that it sees URLs admitted before our lock
+UPDATE hosts
+SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
+    pause_requested = false,
+    lease_token = NULL, lease_until = NULL, taken_at = NULL,
+    delay_s = :delay_s,
+    robots_delay_s = :robots_delay_s,
+    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :delay_s - CAST(:age_s AS double precision))),
+    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
+    answered_at = CASE WHEN :answered THEN clock_timestamp() ELSE answered_at END,
+    address = coalesce(CAST(:address AS inet), address),
+    failures = :failures,
+    isolate = :isolate,
+    blocked_until = clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision)),
+    resting_because = :resting_because,
+    next_fetch_at = CASE
+        WHEN NOT pause_requested AND EXISTS (
+            SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
+                SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = hosts.id AND u.state = 'queued'))
+        THEN greatest(
+            clock_timestamp(), polite_at,
+            clock_timestamp() + make_interval(secs => :delay_s - CAST(:age_s AS double precision)),
+            clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision)))
+        END
+WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+
+-- extend: a lease too short for the next request is made longer before it
+UPDATE hosts
+SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
+WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+
+-- ensure: hosts by name, made where they are new; in name order, so that two settles cannot deadlock
+WITH wanted AS MATERIALIZED (
+    SELECT r.name, r.domain, r.queue
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (name text, domain text, queue text)
+), made AS (
+    INSERT INTO hosts (name, domain, queue, delay_s)
+    SELECT w.name, w.domain, w.queue, :delay_s
+    FROM wanted AS w
+    WHERE NOT EXISTS (SELECT FROM hosts AS h WHERE h.name = w.name)
+    ORDER BY w.name
+    ON CONFLICT (name) DO NOTHING
+    RETURNING id, name
+)
+SELECT id, name FROM made
+UNION ALL
+SELECT h.id, h.name FROM hosts AS h JOIN wanted AS w ON w.name = h.name
+
+-- ids: hosts by name
+SELECT id, name FROM hosts WHERE name = ANY(CAST(:names AS text[]))
+
+-- wake: hosts that got a queued URL get a next contact, unless they have one or a lease stands
+UPDATE hosts
+SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
+FROM (
+    SELECT id FROM hosts
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle' AND next_fetch_at IS NULL
+    ORDER BY id
+    FOR NO KEY UPDATE
+) AS quiet
+WHERE hosts.id = quiet.id AND hosts.state = 'idle' AND hosts.next_fetch_at IS NULL
+RETURNING hosts.id
+
+-- wake_forgotten: the same for hosts that a crash between an admission and its waking left behind
+UPDATE hosts
+SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
+FROM (
+    SELECT h.id FROM hosts AS h
+    WHERE h.state = 'idle' AND h.next_fetch_at IS NULL
+      AND EXISTS (
+        SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
+            SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued'))
+    ORDER BY h.id
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS quiet
+WHERE hosts.id = quiet.id AND hosts.state = 'idle' AND hosts.next_fetch_at IS NULL
+RETURNING hosts.id
+
+-- pause_outlived: a pause asked for while a visit stood that never came back
+UPDATE hosts
+SET state = 'paused', pause_requested = false, lease_token = NULL, lease_until = NULL, taken_at = NULL,
+    polite_at = greatest(polite_at, next_fetch_at), next_fetch_at = NULL
+WHERE state IN ('offered', 'taken') AND pause_requested AND lease_until < statement_timestamp()
+RETURNING id
+
+-- pause: no further visit; a visit that stands ends at its next settle
+UPDATE hosts
+SET state = CASE WHEN state = 'taken' THEN state ELSE 'paused' END,
+    pause_requested = (state = 'taken'),
+    lease_token = CASE WHEN state = 'taken' THEN lease_token END,
+    lease_until = CASE WHEN state = 'taken' THEN lease_until END,
+    next_fetch_at = CASE WHEN state = 'taken' THEN next_fetch_at END
+WHERE name = :name
+RETURNING id, state
+
+-- resume: a paused host may be visited again, no sooner than its pace allows
+UPDATE hosts
+SET state = CASE WHEN state = 'paused' THEN 'idle' ELSE state END,
+    pause_requested = false
+WHERE name = :name
+RETURNING id, state
+
+-- release: forget why a host rests; its delay still holds
+UPDATE hosts
+SET blocked_until = NULL, resting_because = NULL, failures = 0, isolate = 0,
+    next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
+                         THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
+WHERE name = :name
+RETURNING id
+
+-- slow: an operator's base delay; NULL gives the word back to robots.txt and the default
+UPDATE hosts
+SET delay_override_s = CAST(:delay_s AS double precision),
+    delay_s = greatest(delay_s, coalesce(CAST(:delay_s AS double precision), delay_s)),
+    polite_at = CASE WHEN last_contact_at IS NULL THEN polite_at
+                     ELSE greatest(polite_at, last_contact_at + make_interval(secs => CAST(:delay_s AS double precision))) END
+WHERE name = :name
+RETURNING id
+
+-- pin: visits of this host go to this queue
+UPDATE hosts SET queue = :queue, pinned = :pinned WHERE name = :name RETURNING id
+
+-- show: everything about one host
+SELECT h.*, clock_timestamp() AS now,
+       (SELECT count(*) FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
+        WHERE u.host_id = h.id AND u.state = 'queued' AND c.state = 'active') AS queued
+FROM hosts AS h
+WHERE h.name = :name
+
+-- leased: hosts with a lease that stands
+SELECT id FROM hosts WHERE state IN ('offered', 'taken') AND lease_until > clock_timestamp()
+
+-- waiting: how many hosts wait for what, for the progress line
+SELECT CASE
+         WHEN state IN ('taken', 'offered') AND lease_until > clock_timestamp() THEN 'visited'
+         WHEN state = 'paused' THEN 'paused'
+         WHEN blocked_until > clock_timestamp() THEN resting_because
+         WHEN next_fetch_at > clock_timestamp() THEN 'delay'
+         ELSE 'turn' END AS because,
+       count(*) AS hosts, min(next_fetch_at) AS earliest
+FROM hosts
+WHERE next_fetch_at IS NOT NULL OR state = 'paused'
+GROUP BY 1
+ORDER BY 2 DESC

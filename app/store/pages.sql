@@ -1,0 +1,34 @@
+-- keep: what the documents say; a page fetched again replaces its row
+INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, title, description, main_text,
+                   body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, depth, first_fetched_at, fetched_at, changed_at)
+SELECT :host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.title, r.description,
+       r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
+       r.depth, clock_timestamp(), clock_timestamp(), clock_timestamp()
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text, title text,
+    description text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
+    canonical_url text, depth integer)
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE
+SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset, language = excluded.language,
+    title = excluded.title, description = excluded.description, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
+    text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, truncated = excluded.truncated, links = excluded.links,
+    canonical_url = excluded.canonical_url, fetched_at = excluded.fetched_at,
+    changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
+
+-- same_body: pages of the crawl with the same bytes under another URL, the oldest of each
+SELECT DISTINCT ON (r.crawl_id, r.body_sha256, r.key) r.crawl_id, r.key, p.url AS of_url
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, body_sha256 text)
+JOIN pages AS p ON p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
+ORDER BY r.crawl_id, r.body_sha256, r.key, p.first_fetched_at
+
+-- same_text: the same for the main text
+SELECT DISTINCT ON (r.crawl_id, r.text_sha256, r.key) r.crawl_id, r.key, p.url AS of_url
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, text_sha256 text)
+JOIN pages AS p ON p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
+ORDER BY r.crawl_id, r.text_sha256, r.key, p.first_fetched_at
+
+-- note_duplicates: pages that say what another says
+INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
+SELECT :host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, url text, kind text, of_url text)
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE SET kind = excluded.kind, of_url = excluded.of_url, found_at = clock_timestamp()

@@ -1,0 +1,144 @@
+-- pick: the host's next URLs in every active crawl and lane, best first
+SELECT u.crawl_id, u.id, u.key, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.etag, u.last_modified, u.body_sha256,
+       u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at
+FROM crawls AS c
+CROSS JOIN generate_series(0, 3) AS front (lane)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM urls
+    WHERE urls.crawl_id = c.id AND urls.host_id = :host_id AND urls.lane = front.lane AND urls.state = 'queued'
+    ORDER BY urls.score DESC, urls.id
+    LIMIT :n
+) AS u
+WHERE c.state = 'active'
+
+-- admit: one row per (crawl, URL key), whoever comes first; in key order, so that two settles cannot deadlock
+-- The NOT EXISTS spares the common case (known already) a wait for a settle that is updating that very row.
+INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, hops, found_on, cause)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, url text, state text, lane smallint, score real, depth integer,
+    hops smallint, found_on text, cause text)
+WHERE NOT EXISTS (
+    SELECT FROM urls AS u WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex'))
+ORDER BY r.host_id, r.crawl_id, r.key
+ON CONFLICT (host_id, crawl_id, key) DO NOTHING
+RETURNING host_id, state
+
+-- count_attempt: in isolation the attempt is spent before the fetch, so that a page that kills us is counted
+UPDATE urls
+SET attempts = attempts + 1
+WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
+RETURNING attempts
+
+-- record: what came of the fetches, from queued only
+UPDATE urls AS u
+SET state = r.state, attempts = r.attempts, retrying = r.retrying, score = coalesce(r.score, u.score),
+    due_at = clock_timestamp() + make_interval(secs => r.due_s), interval_s = r.interval_s,
+    etag = r.etag, last_modified = r.last_modified,
+    body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
+    status = r.status, outcome = r.outcome, cause = r.cause, alias_of = r.alias_of,
+    fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
+    changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    crawl_id bigint, key text, state text, attempts smallint, retrying boolean, score real, due_s double precision,
+    interval_s double precision, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
+    outcome text, cause text, alias_of text, fetched boolean, changed boolean)
+WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued'
+
+-- give_up: the host cannot be crawled: its queued URLs end, their cause kept
+UPDATE urls SET state = :state, cause = :cause, attempts = 0
+WHERE host_id = :host_id AND state = 'queued'
+RETURNING crawl_id
+
+-- promote_retries: resting URLs whose retry is due become queued
+WITH due AS MATERIALIZED (
+    SELECT ready.host_id, ready.crawl_id, ready.key
+    FROM crawls AS c
+    CROSS JOIN LATERAL (
+        SELECT u.host_id, u.crawl_id, u.key
+        FROM urls AS u
+        WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying AND u.due_at <= statement_timestamp()
+        ORDER BY u.due_at
+        LIMIT :n
+        FOR UPDATE SKIP LOCKED
+    ) AS ready
+    WHERE c.state = 'active'
+)
+UPDATE urls SET state = 'queued', due_at = NULL, retrying = false
+FROM due
+WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key AND urls.state = 'resting'
+RETURNING urls.host_id
+
+-- promote_recrawls: in crawls that keep fresh, due pages become queued, and gone ones for a rare look
+WITH due AS MATERIALIZED (
+    SELECT ready.host_id, ready.crawl_id, ready.key
+    FROM crawls AS c
+    CROSS JOIN LATERAL (
+        SELECT u.host_id, u.crawl_id, u.key
+        FROM urls AS u
+        WHERE u.crawl_id = c.id AND u.state IN ('resting', 'gone') AND u.due_at <= statement_timestamp()
+        ORDER BY u.due_at
+        LIMIT :n
+        FOR UPDATE SKIP LOCKED
+    ) AS ready
+    WHERE c.state = 'active' AND c.keep_fresh
+)
+UPDATE urls SET state = 'queued', due_at = NULL, retrying = false
+FROM due
+WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key
+  AND urls.state IN ('resting', 'gone')
+RETURNING urls.host_id
+
+-- go_round: everything of a crawl due now, with its validators
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, retrying = false, cause = NULL
+WHERE crawl_id = :crawl_id AND state IN ('resting', 'gone', 'quarantined', 'alias')
+RETURNING host_id
+
+-- retry: one URL due now, whatever its state
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, retrying = false, cause = NULL
+WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
+RETURNING crawl_id
+
+-- forget: take a URL out of the frontier
+DELETE FROM urls
+WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
+RETURNING crawl_id
+
+-- refused_of_host: URLs that robots.txt of an origin refuses, a page of them
+SELECT crawl_id, key, url
+FROM urls
+WHERE host_id = :host_id AND state = 'refused' AND (crawl_id, key) > (:after_crawl, :after_key)
+ORDER BY crawl_id, key
+LIMIT :n
+
+-- reopen: robots.txt changed and allows these now
+UPDATE urls AS u SET state = 'queued', cause = NULL
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
+WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'refused'
+RETURNING u.crawl_id
+
+-- find: a URL in every crawl that knows it
+SELECT u.*, c.name AS crawl, c.state AS crawl_state, clock_timestamp() AS now,
+       (SELECT count(*) FROM urls AS o
+        WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued'
+          AND (o.lane, -o.score, o.id) < (u.lane, -u.score, u.id)) AS ahead
+FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
+WHERE u.host_id = :host_id AND u.key = :key
+ORDER BY u.crawl_id
+
+-- states: URLs of a crawl by state
+SELECT state, count(*) AS urls FROM urls WHERE crawl_id = :crawl_id GROUP BY state ORDER BY state
+
+-- hosts_queued: hosts with queued URLs of a crawl
+SELECT DISTINCT host_id FROM urls WHERE crawl_id = :crawl_id AND state = 'queued'
+
+-- queued_some: queued URLs of a crawl, counted up to a limit
+SELECT count(*) FROM (SELECT FROM urls WHERE crawl_id = :crawl_id AND state = 'queued' LIMIT :most) AS counted
+
+-- seeds: the seeds of a crawl
+SELECT url, state, status, outcome, admitted_at
+FROM urls
+WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
+ORDER BY id
+LIMIT :n

@@ -1,0 +1,33 @@
+"""Alembic's environment: runs on the connection it is given, else on TIPTOE_DATABASE_URL."""
+
+from alembic import context
+from sqlalchemy import Connection
+
+from app.config import current
+from app.errors import SettingError
+from app.store import db
+from app.store.tables import metadata
+
+
+def migrate(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata)
+    db.drop_views(connection)
+    context.run_migrations()
+    db.recreate_views(connection)
+
+
+def run() -> None:
+    connection = context.config.attributes.get("connection")
+    if connection is not None:
+        migrate(connection)
+        return
+    url = current().database_url
+    if url is None:
+        raise SettingError("TIPTOE_DATABASE_URL is not set", "alembic by hand needs it; or run `tiptoe db upgrade`")
+    engine = db.connect(url)
+    with engine.begin() as own:
+        migrate(own)
+    engine.dispose()
+
+
+run()

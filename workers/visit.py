@@ -1,0 +1,43 @@
+"""`tiptoe.visit`: one visit to one host, under the lease that the token names."""
+
+import threading
+import time
+from uuid import UUID
+
+import structlog
+from kombu.exceptions import OperationalError
+
+from app.celery import app
+from app.config import current
+from app.crawl.visit import visit as visit_host
+from app.errors import ServiceError
+from workers import process
+from workers.dispatch import dispatch
+
+_log = structlog.get_logger()
+_ring = threading.Lock()
+_rung_at = 0.0
+
+
+@app.task(name="tiptoe.visit")
+def visit(host_id: int, token: str) -> str | None:
+    """Returns how the visit ended. A service out of reach ends it; its lease runs out, and the host is due again."""
+    try:
+        report = visit_host(process.kit(), host_id, UUID(token))
+        if report.host is not None:
+            ring()
+    except (ServiceError, OperationalError) as error:
+        _log.error("visit.failed", host_id=host_id, error=str(error))
+        return None
+    return report.ending
+
+
+def ring() -> None:
+    """A finished visit rings the dispatcher, at most once a tick: hosts do not wait for beat, nor stop without it."""
+    global _rung_at
+    with _ring:
+        now = time.monotonic()
+        if now - _rung_at < current().dispatch_tick_s:
+            return
+        _rung_at = now
+    dispatch.run()
