@@ -4,6 +4,7 @@ import os
 import socket
 from functools import lru_cache
 
+from celery import signals
 from sqlalchemy import Engine
 
 from app.config import current
@@ -21,3 +22,9 @@ def kit() -> Kit:
     return make_kit(
         settings, engine=engine(), send=make_sender(settings).send, worker=f"{socket.gethostname()}:{os.getpid()}"
     )
+
+
+@signals.worker_shutting_down.connect
+def _stop(**_: object) -> None:
+    """Visits settle what they have and leave: a warm shutdown takes one request, not a whole visit."""
+    kit().stopping.set()

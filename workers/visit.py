@@ -29,6 +29,9 @@ def visit(host_id: int, token: str) -> str | None:
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
         return None
+    except Exception:
+        _log.exception("visit.crashed", host_id=host_id)
+        raise
     return report.ending
 
 

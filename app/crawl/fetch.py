@@ -58,7 +58,8 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
         return "delay"
     if found == "unreachable":
         return _without_robots(stay, due, url)
-    assert isinstance(found, RobotsFile) and found.rules is not None
+    assert isinstance(found, RobotsFile)
+    assert found.rules is not None
     decision = found.rules.decide(url.target) if not found.rules.allowed(url.target) else None
     if decision is not None:
         conclude(stay, due, UrlEvent.DISALLOWED, cause=f"robots.txt line {decision.line}: {decision.rule}")
@@ -155,15 +156,10 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
             _unchanged(stay, attempt)
         case Outcome.REDIRECT:
             return _redirect(stay, attempt)
+        case Outcome.NOT_FOUND if due.outcome == Outcome.NOT_FOUND:
+            conclude(stay, due, UrlEvent.VANISHED, attempt=attempt, due_s=_rarely(stay))
         case Outcome.NOT_FOUND:
-            again = due.outcome == Outcome.NOT_FOUND
-            conclude(
-                stay,
-                due,
-                UrlEvent.VANISHED if again else UrlEvent.MISSING,
-                attempt=attempt,
-                due_s=_rarely(stay) if again else None,
-            )
+            conclude(stay, due, UrlEvent.MISSING, attempt=attempt, due_s=stay.kit.settings.recrawl_base_s)
         case Outcome.GONE:
             conclude(stay, due, UrlEvent.VANISHED, attempt=attempt, due_s=_rarely(stay))
         case Outcome.UNWANTED | Outcome.UNAUTHORISED | Outcome.FORBIDDEN | Outcome.CLIENT_ERROR:

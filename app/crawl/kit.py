@@ -108,7 +108,7 @@ class RobotsBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """A process's resources. `monotonic` and `sleep` are here so that tests need not wait."""
+    """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early."""
 
     settings: Settings
     engine: Engine
@@ -121,7 +121,7 @@ class Kit:
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, Scope]] = field(default_factory=lambda: Lru(1_000))
     monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
+    stopping: threading.Event = field(default_factory=threading.Event)
 
 
 def make_engine(settings: Settings) -> Engine:

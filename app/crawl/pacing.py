@@ -20,9 +20,7 @@ def wait(stay: Stay, longest_s: float, deadline_s: float) -> bool:
         return False
     if stay.lease_ends - stay.now() < max(wait_s, 0) + deadline_s + LEASE_MARGIN_S:
         _extend(stay)
-    if wait_s > 0:
-        stay.kit.sleep(wait_s)
-    return True
+    return wait_s <= 0 or not stay.kit.stopping.wait(wait_s)
 
 
 def log(

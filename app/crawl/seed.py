@@ -1,15 +1,18 @@
 """Crawls and their seeds: made, widened, started, paused, finished. What the commands and admin scripts call."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
+from app.crawl.finish import finish as finish_ended
 from app.crawl.settle import host_rows
 from app.errors import InputError
 from app.model import Refusal, Url
+from app.net.address import Guard, is_public, make_guard
+from app.net.dns import DnsFailed, Resolver
 from app.policy import lane, scope
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import ScopeKind
@@ -20,6 +23,7 @@ from app.store.urls import Admission
 
 IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
+RESOLVE_S = 5.0
 
 _WHY = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
@@ -103,7 +107,86 @@ def add(engine: Engine, settings: Settings, crawl: Crawl, lines: Iterable[str]) 
     return result
 
 
-def again(engine: Engine, crawl: Crawl) -> int:
+def check_seeds(settings: Settings, seeds: Sequence[str]) -> list[str]:
+    """Problems of some of the seeds, a line each. Raises InputError when not one of them can and may be contacted."""
+    canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
+    resolver, guard = Resolver(), make_guard(settings.networks)
+    problems: list[InputError] = []
+    for text in seeds:
+        url = canon.canonicalise(text)
+        problem = (
+            _contactable(url, settings, resolver, guard)
+            if isinstance(url, Url)
+            else InputError(f"seed {text!r}", _WHY.get(url, url.value))
+        )
+        if problem is not None:
+            problems.append(problem)
+    if len(problems) == len(seeds):
+        raise problems[0]
+    return [str(problem) for problem in problems]
+
+
+def take_up_again(
+    engine: Engine,
+    settings: Settings,
+    crawl: Crawl,
+    lines: Sequence[str],
+    *,
+    budgets: Budgets,
+    keep_fresh: bool,
+    again: bool,
+    say: Callable[[str], None],
+) -> tuple[Crawl, bool]:
+    """A crawl that exists, as a command asks for it once more: new seeds and budgets count, and it goes on if it can.
+
+    Returns the crawl and whether there is anything to run for.
+    """
+    set_budgets(engine, crawl, budgets, keep_fresh=keep_fresh)
+    add(engine, settings, crawl, lines)
+    if again:
+        go_round(engine, crawl)
+        return find(engine, crawl.name), True
+    before = crawl.state
+    if before == "paused" or (before == "finished" and crawl.ended_because != "done"):
+        start(engine, crawl)
+        finish_ended(engine)  # at its budget still?
+    now = find(engine, crawl.name)
+    if now.state != "finished":
+        if before == "active":
+            start(engine, crawl)
+        say(f"{crawl.name}: going on")
+        return now, True
+    how = {"max_pages": "raise --max-pages", "max_bytes": "raise --max-bytes"}.get(now.ended_because or "", "")
+    say(f"{crawl.name}: is finished ({now.ended_because}); {how + ', or ' if how else ''}go round again with --again")
+    return now, False
+
+
+def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard) -> InputError | None:
+    """Why a seed's host cannot or may not be contacted."""
+    try:
+        addresses = resolver.resolve(url.host, url.origin.port, RESOLVE_S)
+    except DnsFailed as error:
+        return InputError(f"host {url.host}", f"its name does not resolve ({error}); check the spelling")
+    for address in addresses:
+        why = guard.why(address)
+        if why is not None:
+            return InputError(
+                f"host {url.host}",
+                f"its address {address} is not public ({why}); to crawl it, set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
+            )
+        if settings.contact is None and is_public(address):
+            return InputError(
+                "no contact",
+                f"{url.host} is a public host: say who answers for the crawl, with --contact you@example.org or TIPTOE_CONTACT",
+            )
+    return None
+
+
+def _bits(address: str) -> int:
+    return 128 if ":" in address else 32
+
+
+def go_round(engine: Engine, crawl: Crawl) -> int:
     """Go round: everything the crawl has settled is due now, with validators. Returns how many hosts were woken."""
     with db.transaction(engine) as tx:
         woken = urls.go_round(tx, crawl.id)

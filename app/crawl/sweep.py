@@ -4,6 +4,9 @@ No lease is rescued here: a crashed lease is due again by itself. Found are host
 whose pause was asked for under a visit that never came back, and visits that ended without a word.
 """
 
+import os
+import socket
+
 import structlog
 from sqlalchemy import Engine
 
@@ -24,3 +27,28 @@ def sweep(engine: Engine) -> dict[str, int]:
     if any(found.values()):
         _log.info("sweep.found", **found)
     return found
+
+
+def end_leases_of_the_dead(engine: Engine) -> int:
+    """On one machine: leases of its workers whose process is gone end at once, rather than when they run out.
+
+    Only a saving of time, and only where we can tell: a process id of this machine that nobody has. A request of theirs
+    ended before now, so the host's delay counts from now. Returns how many.
+    """
+    machine = socket.gethostname()
+    ended = 0
+    with db.transaction(engine) as tx:
+        for host_id, token, worker in hosts.held_by(tx, machine):
+            if not _lives(int(worker.rpartition(":")[2])):
+                ended += hosts.end_dead(tx, host_id=host_id, token=token)
+    return ended
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

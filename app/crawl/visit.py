@@ -88,6 +88,8 @@ def _work(stay: Stay) -> str:
             return ending
         if _is_full(stay):
             settle.go_on(stay)
+        if stay.kit.stopping.is_set():
+            return "worker stops"
         if stay.now() - stay.started > stay.kit.settings.visit_max_s:
             return "long enough"
 

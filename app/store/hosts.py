@@ -149,6 +149,16 @@ def pause_outlived(tx: Connection) -> int:
     return len(tx.execute(_sql["pause_outlived"]).all())
 
 
+def held_by(tx: Connection, machine: str) -> list[tuple[int, UUID, str]]:
+    """(host id, token, worker) of the leases that workers on this machine hold."""
+    return [(row.host_id, row.token, row.worker) for row in tx.execute(_sql["held_by"], {"machine": machine})]
+
+
+def end_dead(tx: Connection, *, host_id: int, token: UUID) -> bool:
+    """The lease ends now, for a worker that is certainly dead."""
+    return tx.execute(_sql["end_dead"], {"host_id": host_id, "token": token}).one_or_none() is not None
+
+
 def pause(tx: Connection, name: str) -> str | None:
     """The state now, None when there is no such host."""
     row = tx.execute(_sql["pause"], {"name": name}).one_or_none()

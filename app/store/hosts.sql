@@ -252,3 +252,15 @@ FROM hosts
 WHERE next_fetch_at IS NOT NULL OR state = 'paused'
 GROUP BY 1
 ORDER BY 2 DESC
+
+-- held_by: leases of visits that a machine's workers hold, with the worker's name
+SELECT h.id AS host_id, h.lease_token AS token, v.worker
+FROM hosts AS h
+JOIN visits AS v ON v.host_id = h.id AND v.token = h.lease_token
+WHERE h.state = 'taken' AND v.worker LIKE :machine || ':%'
+
+-- end_dead: a lease whose worker is known to be dead ends now; its last request ended before, so the delay counts from now
+UPDATE hosts
+SET lease_until = clock_timestamp(), next_fetch_at = clock_timestamp() + make_interval(secs => delay_s)
+WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+RETURNING id

@@ -1,0 +1,100 @@
+"""The crawl's own processes on one machine: beat and workers as children, another one started when one ends.
+
+The same commands as a fleet runs (`celery -A app beat`, `celery -A app worker`), so that nothing is different but the
+number. They are told where the services are by environment variables, and end when we do, however we end.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from app.config import Settings
+from app.errors import ServiceError
+from app.local.children import spawn, stop
+from app.local.services import Services
+
+RESTART_AFTER_S = 1.0
+RAPID_ENDINGS_MOST = 5
+
+
+@dataclass(slots=True)
+class _Child:
+    name: str
+    argv: list[str]
+    process: subprocess.Popen[bytes]
+    started: float
+    rapid_endings: int = 0
+
+
+class Stack:
+    """Context manager: beat and workers run within it. Call `tend` now and then."""
+
+    def __init__(self, settings: Settings, services: Services) -> None:
+        self._services = services
+        self._stop_s = settings.request_deadline_s + 15.0
+        self._logs = services.home / "logs"
+        self._env = {
+            **os.environ,
+            "TIPTOE_HOME": str(services.home),
+            "TIPTOE_DATABASE_URL": services.database_url,
+            "TIPTOE_BROKER_URL": services.broker_url,
+            **({"TIPTOE_CONTACT": settings.contact} if settings.contact else {}),
+        }
+        workers = settings.processes or min(os.cpu_count() or 1, 4)
+        self._commands = {"beat": _celery("beat")} | {
+            f"worker-{number}": _celery(
+                "worker", "--hostname", f"{number}@%h", "--concurrency", str(settings.concurrency), *_SOLITARY
+            )
+            for number in range(1, workers + 1)
+        }
+        self._children: list[_Child] = []
+
+    def __enter__(self) -> "Stack":
+        for name, argv in self._commands.items():
+            self._children.append(_Child(name, argv, self._start(name, argv), time.monotonic()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Warm: visits settle what they have and leave. All are asked first, then waited for."""
+        for child in self._children:
+            if child.process.poll() is None:
+                child.process.send_signal(signal.SIGTERM)
+        until = time.monotonic() + self._stop_s
+        for child in self._children:
+            stop(child.process, signal=signal.SIGTERM, timeout_s=max(until - time.monotonic(), 0.1))
+
+    def tend(self) -> None:
+        """Start another for each that has ended. Raises ServiceError for one that cannot stay up."""
+        for child in self._children:
+            if child.process.poll() is None:
+                continue
+            lived_s = time.monotonic() - child.started
+            if lived_s < RESTART_AFTER_S:
+                continue
+            child.rapid_endings = child.rapid_endings + 1 if lived_s < 10 else 0
+            if child.rapid_endings >= RAPID_ENDINGS_MOST:
+                raise ServiceError(
+                    f"{child.name} ends as soon as it starts", f"its log says why: {self._log(child.name)}"
+                )
+            child.process, child.started = self._start(child.name, child.argv), time.monotonic()
+
+    def _start(self, name: str, argv: list[str]) -> subprocess.Popen[bytes]:
+        return spawn(argv, env=self._env, log_path=self._log(name), death_signal=signal.SIGTERM)
+
+    def _log(self, name: str) -> Path:
+        return self._logs / f"{name}.log"
+
+
+# Neighbours' heartbeats and greetings serve nobody here: liveness is progress in Postgres.
+_SOLITARY = ("--without-gossip", "--without-mingle")
+
+
+def _celery(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "celery", "-A", "app", *arguments]

@@ -1,0 +1,141 @@
+"""The resolver: literals, memory, bounds; getaddrinfo and the clock are given, never patched."""
+
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from app.net.dns import DnsFailed, Resolver
+
+
+class Names:
+    """A getaddrinfo that answers from a table and counts."""
+
+    def __init__(self, **addresses: list[str]) -> None:
+        self.addresses = addresses
+        self.asked: list[str] = []
+
+    def __call__(self, host: str, port: int | None, **_: Any) -> Sequence[tuple[Any, ...]]:
+        self.asked.append(host)
+        if host not in self.addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in self.addresses[host]]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "127.0.0.1"), ("[::1]", "::1"), ("::1", "::1"), ("[2001:DB8::1]", "2001:db8::1")],
+)
+def test_literals_are_not_looked_up(host: str, address: str) -> None:
+    names = Names()
+    assert Resolver(getaddrinfo=names).resolve(host, 80, 1) == [address]
+    assert names.asked == []
+
+
+def test_odd_spellings_are_looked_up_not_understood() -> None:
+    names = Names(**{"0x7f.1": ["127.0.0.1"]})
+    assert Resolver(getaddrinfo=names).resolve("0x7f.1", 80, 1) == ["127.0.0.1"]
+    assert names.asked == ["0x7f.1"]
+
+
+def test_answers_are_remembered_for_a_time_without_duplicates() -> None:
+    names, clock = Names(a=["127.0.0.1", "127.0.0.2", "127.0.0.1"]), Clock()
+    resolver = Resolver(ttl_s=300, getaddrinfo=names, clock=clock)
+    assert resolver.resolve("a", 80, 1) == resolver.resolve("A", 443, 1) == ["127.0.0.1", "127.0.0.2"]
+    assert names.asked == ["a"]
+    clock.now_s += 301
+    names.addresses["a"] = ["127.0.0.3"]
+    assert resolver.resolve("a", 80, 1) == ["127.0.0.3"]
+
+
+def test_refusals_are_remembered_shorter() -> None:
+    names, clock = Names(), Clock()
+    resolver = Resolver(negative_ttl_s=30, getaddrinfo=names, clock=clock)
+    for _ in range(2):
+        with pytest.raises(DnsFailed, match=r"gone\.test: Name or service not known"):
+            resolver.resolve("gone.test", 80, 1)
+    assert names.asked == ["gone.test"]
+    clock.now_s += 31
+    names.addresses["gone.test"] = ["127.0.0.1"]
+    assert resolver.resolve("gone.test", 80, 1) == ["127.0.0.1"]
+
+
+def test_memory_is_bounded_and_forgets_the_least_recently_used() -> None:
+    names = Names(a=["127.0.0.1"], b=["127.0.0.2"], c=["127.0.0.3"])
+    resolver = Resolver(max_entries=2, getaddrinfo=names)
+    for host in ("a", "b", "a", "c", "a", "b"):
+        resolver.resolve(host, 80, 1)
+    assert names.asked == ["a", "b", "c", "b"]
+
+
+@pytest.mark.parametrize("error", [UnicodeError("label too long"), OSError("no"), ValueError("embedded null")])
+def test_what_getaddrinfo_raises_is_a_refusal(error: Exception) -> None:
+    def broken(*_: Any, **__: Any) -> Sequence[tuple[Any, ...]]:
+        raise error
+
+    with pytest.raises(DnsFailed, match=str(error)):
+        Resolver(getaddrinfo=broken).resolve("x", 80, 1)
+
+
+def test_real_getaddrinfo_refuses_an_overlong_label() -> None:
+    with pytest.raises(DnsFailed):
+        Resolver().resolve("a" * 64 + ".invalid", 80, 1)
+
+
+def test_hosts_file_names() -> None:
+    assert "127.0.0.1" in Resolver().resolve("localhost", 80, 5)
+
+
+def held(names: Names, release: threading.Event) -> Callable[..., Sequence[tuple[Any, ...]]]:
+    """A getaddrinfo that answers when `release` is set."""
+
+    def getaddrinfo(host: str, port: int | None, **options: Any) -> Sequence[tuple[Any, ...]]:
+        release.wait(10)
+        return names(host, port, **options)
+
+    return getaddrinfo
+
+
+def test_the_wait_is_bounded_and_a_late_answer_is_kept() -> None:
+    names, release = Names(slow=["127.0.0.1"]), threading.Event()
+    resolver = Resolver(getaddrinfo=held(names, release))
+    with pytest.raises(DnsFailed, match="no answer within"):
+        resolver.resolve("slow", 80, 0.01)
+    release.set()
+    assert resolver.resolve("slow", 80, 10) == resolver.resolve("slow", 80, 10) == ["127.0.0.1"]
+    assert names.asked == ["slow"]
+
+
+def test_one_lookup_in_flight_per_name() -> None:
+    names, release = Names(a=["127.0.0.1"]), threading.Event()
+    resolver = Resolver(getaddrinfo=held(names, release))
+    answers: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: answers.append(resolver.resolve("a", 80, 10))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    release.set()
+    for thread in threads:
+        thread.join(10)
+    assert answers == [["127.0.0.1"]] * 5
+    assert names.asked == ["a"]
+
+
+def test_names_in_flight_are_bounded() -> None:
+    names, release = Names(), threading.Event()
+    resolver = Resolver(max_entries=3, threads=2, getaddrinfo=held(names, release))
+    for number in range(3):
+        with pytest.raises(DnsFailed, match="no answer within"):
+            resolver.resolve(f"dead{number}", 80, 0)
+    with pytest.raises(DnsFailed, match="3 lookups are waiting"):
+        resolver.resolve("dead3", 80, 0)
+    release.set()
