@@ -7,18 +7,21 @@ Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue be
 entries are messages on the queue `maintenance`, which a plain worker serves too.
 """
 
+import time
 from typing import Any
 
 import structlog
 from celery import Celery, signals
 from celery.beat import ScheduleEntry, Scheduler
-from kombu import Queue
+from kombu import Queue  # type: ignore[attr-defined]
+from kombu.exceptions import OperationalError
 
 from app.config import Settings, current
 from app.errors import TiptoeError
 from app.log import configure
 
 MAINTENANCE = "maintenance"
+BEAT_EVERY_S = 10.0
 _log = structlog.get_logger()
 
 
@@ -34,10 +37,25 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         if advance:
             self.reserve(entry)
         try:
-            return self.app.tasks[entry.task].run()
-        except TiptoeError as error:
+            result = self.app.tasks[entry.task].run()
+        except (TiptoeError, OperationalError) as error:
             _log.error("beat.failed", task=entry.task, error=str(error))
             return None
+        self._beat()
+        return result
+
+    def _beat(self) -> None:
+        """A file in TIPTOE_HOME says that beat has dispatched lately: docker-compose.yml's health check reads its age."""
+        now = time.monotonic()
+        if now < self._next_beat:
+            return
+        self._next_beat: float = now + BEAT_EVERY_S
+        mark = current().home / "run" / "beat"
+        try:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError as error:
+            _log.warning("beat.unmarked", path=str(mark), error=str(error))
 
 
 def make_app(settings: Settings) -> Celery:
@@ -100,10 +118,17 @@ def _transport(broker_url: str | None) -> dict[str, Any]:
     return {"socket_keepalive": True, "socket_timeout": 30, "socket_connect_timeout": 5, "health_check_interval": 10}
 
 
-@signals.setup_logging.connect  # type: ignore[untyped-decorator]
+@signals.setup_logging.connect
 def _logging(**_: object) -> None:
     settings = current()
     configure(settings.log_format, settings.log_level)
 
 
 app = make_app(current())
+
+
+def queues_served(broker_url: str, timeout_s: float) -> dict[str, list[str]]:
+    """{worker: queues} of the workers that answer in time. Raises kombu's OperationalError when the broker is out of reach."""
+    probe = make_app(current().model_copy(update={"broker_url": broker_url}))
+    found = probe.control.inspect(timeout=timeout_s).active_queues() or {}
+    return {worker: [queue["name"] for queue in queues] for worker, queues in found.items()}

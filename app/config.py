@@ -215,3 +215,25 @@ def unknown_variables(settings: type[Settings] = Settings) -> list[str]:
     """TIPTOE_ variables in the environment that no setting has: most likely misspelt. `tiptoe doctor` names them."""
     known = {"TIPTOE_" + name.upper() for name in settings.model_fields}
     return sorted(name for name in os.environ if name.startswith("TIPTOE_") and name not in known)
+
+
+def table() -> str:
+    """Every setting as the Markdown table of docs/settings.md: `python -m app.config` prints it."""
+    rows = ["| variable | default | what it is |", "| --- | --- | --- |"]
+    for name, field in Settings.model_fields.items():
+        default = field.get_default()
+        shown = (
+            "unset"
+            if default is None
+            else "none"
+            if default == ()
+            else str(default).lower()
+            if isinstance(default, bool)
+            else str(default)
+        )
+        rows.append(f"| `TIPTOE_{name.upper()}` | {shown} | {field.description} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -5,7 +5,6 @@
 `fetch` returns None when the visit may go on, else why it is to leave. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
-from datetime import timedelta
 from hashlib import sha256
 from typing import assert_never
 
@@ -13,7 +12,7 @@ from app.crawl import admit, pacing, read, robots
 from app.crawl.attempt import Attempt, conclude, interval_s
 from app.crawl.stay import Reading, RobotsFile, Stay
 from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
-from app.policy import backoff, retry_after
+from app.policy import backoff
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.scope import judge
 from app.store import db, urls
@@ -219,7 +218,7 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
         links = admit.admissions(stay, due, [target], found_on=url.text, depth=due.depth, hops=due.hops + 1)
         stay.batch.readings.append(Reading(page=None, links=links))
     conclude(stay, due, UrlEvent.ALIASED, attempt=attempt, alias_of=target.text)
-    asked_s = _asked_s(stay, attempt)
+    asked_s = stay.asked_s(attempt.reply)
     if asked_s:
         stay.rest(asked_s, "Retry-After on a redirect")
         return "Retry-After on a redirect"
@@ -253,7 +252,7 @@ def _host_trouble(stay: Stay, attempt: Attempt) -> str:
     settings, due = stay.kit.settings, attempt.due
     stay.failures += 1
     stay.answered = stay.answered or attempt.reply.status is not None
-    asked_s = _asked_s(stay, attempt)
+    asked_s = stay.asked_s(attempt.reply)
     rest_s = backoff.host_rest_s(stay.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
     stay.rest(max(asked_s or 0.0, rest_s), attempt.outcome.value)
     most = settings.host_failures_max if stay.taken.answered or stay.answered else settings.new_host_failures_max
@@ -268,14 +267,6 @@ def _host_trouble(stay: Stay, attempt: Attempt) -> str:
         # Still queued, but behind the others: one URL that is always refused must not hold up its host.
         conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt, score=due.score / 2)
     return attempt.outcome.value
-
-
-def _asked_s(stay: Stay, attempt: Attempt) -> float | None:
-    value = attempt.reply.header(Header.RETRY_AFTER)
-    if value is None:
-        return None
-    now = stay.taken.now + timedelta(seconds=stay.since_anchor(stay.now()))  # the database's clock, not this machine's
-    return retry_after.parse(value, now=now, cap_s=stay.kit.settings.retry_after_max_s)
 
 
 def _rarely(stay: Stay) -> float:

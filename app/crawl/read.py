@@ -6,7 +6,7 @@ from app.crawl import admit
 from app.crawl.attempt import Attempt, conclude, interval_s
 from app.crawl.stay import Reading, Stay
 from app.model import Header, Page, Url
-from app.parse import html
+from app.parse.html import read as read_html
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import judge
 from app.store.pages import PageRow
@@ -17,7 +17,7 @@ _EMPTY = sha256(b"").digest()
 def page(stay: Stay, attempt: Attempt) -> None:
     """Read the body of `attempt` into the batch."""
     settings, due, reply = stay.kit.settings, attempt.due, attempt.reply
-    document = html.read(
+    document = read_html(
         reply.body,
         content_type=reply.header(Header.CONTENT_TYPE),
         content_language=reply.header("content-language"),

@@ -55,7 +55,7 @@ def _fetch(stay: Stay, origin: Origin, known: RobotsFile | None) -> RobotsFile:
     fetched = _judge(stay, reply, known)
     stay.batch.robots.append((origin, fetched))
     file = _file(stay, fetched, known)
-    if known is not None and file.rules is not None and known.body != file.body:
+    if known is not None and file.rules is not None and (known.rules is None or known.body != file.body):
         stay.batch.changed_robots.append(origin)
     stay.robots[origin] = file
     stay.set_pace()
@@ -156,7 +156,7 @@ def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
     found = robots.availability(reply)
     if found is Availability.UNREACHABLE:
         rest_s = backoff.host_rest_s(stay.failures + 1, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-        return _fetched(reply, found, rest_s)
+        return _fetched(reply, found, max(rest_s, stay.asked_s(reply) or 0.0))
     if found is Availability.UNAVAILABLE:
         return _fetched(reply, found, fresh_s)
     rules = stay.kit.robots.parsed(reply.body)

@@ -7,11 +7,12 @@ Points in time are monotonic seconds. A lease's rest counts from *sending* the q
 
 from collections import deque
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from app.crawl.kit import Kit
-from app.model import Origin, Refusal, Url
-from app.policy import pace
+from app.model import Header, Origin, Refusal, Reply, Url
+from app.policy import pace, retry_after
 from app.policy.robots import Robots
 from app.policy.scope import Scope
 from app.store import hosts
@@ -138,6 +139,14 @@ class Stay:
     def rest(self, seconds: float, because: str) -> None:
         """Leave the host alone for this long, from now."""
         self.rest_s, self.resting_because = seconds, because
+
+    def asked_s(self, reply: Reply) -> float | None:
+        """Seconds that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
+        value = reply.header(Header.RETRY_AFTER)
+        if value is None:
+            return None
+        now = self.taken.now + timedelta(seconds=self.since_anchor(self.now()))
+        return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
 
     def patience_s(self) -> float:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""

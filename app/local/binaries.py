@@ -44,9 +44,7 @@ class PostgresPrograms:
             shutil.rmtree(draft, ignore_errors=True)
             for source in (package, package.with_name(package.name + ".libs")):
                 if source.is_dir():
-                    shutil.copytree(
-                        source, draft / source.name, symlinks=True, ignore=shutil.ignore_patterns(*UNUSED)
-                    )
+                    shutil.copytree(source, draft / source.name, symlinks=True, ignore=shutil.ignore_patterns(*UNUSED))
             _open_to_all(draft)
             draft.rename(target)
         folder = target / package.name / self.folder.relative_to(package)
@@ -62,9 +60,7 @@ def postgres_programs(major: int | None = None) -> PostgresPrograms:
             seen.append(programs.version)
             if programs.major >= OLDEST and major in (None, programs.major):
                 return programs
-    wanted = (
-        f"Postgres {major} (the database here was made by it)" if major else f"Postgres {OLDEST} or newer"
-    )
+    wanted = f"Postgres {major} (the database here was made by it)" if major else f"Postgres {OLDEST} or newer"
     found = f"found only {', '.join(seen)}" if seen else "found none"
     raise ServiceError(f"{wanted}: {found}", "run `pip install 'tiptoe[local]'`, or set TIPTOE_DATABASE_URL")
 
@@ -80,9 +76,7 @@ def valkey_program() -> Path:
     for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             return Path(found)
-    raise ServiceError(
-        "no Valkey or Redis here", "run `pip install 'tiptoe[local]'`, or set TIPTOE_BROKER_URL"
-    )
+    raise ServiceError("no Valkey or Redis here", "run `pip install 'tiptoe[local]'`, or set TIPTOE_BROKER_URL")
 
 
 def _postgres_folders() -> Iterator[tuple[Path, bool]]:

@@ -8,6 +8,7 @@
       logs/<name>.log    what the server and its keeper print
       postgres/          the database (as root it may have to lie outside: see `app.local.postgres`)
       valkey/            the broker's working directory; nothing is kept in it
+      programs-<n>/      as root: a copy of the Postgres wheel, where nobody cannot run the original
 
 Locks are flock(2): the kernel drops them when their holder dies, however it dies.
 """
@@ -63,17 +64,13 @@ class Home:
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise ServiceError(
-                str(self.root / "services.json"), f"is damaged ({error}); remove it"
-            ) from error
+            raise ServiceError(str(self.root / "services.json"), f"is damaged ({error}); remove it") from error
         return memory
 
     @contextmanager
     def starting(self, log: Log) -> Iterator[None]:
         """One command at a time starts or joins servers here."""
-        lock = take(
-            self.root / "lock", fcntl.LOCK_EX, waiting_for="another command that is starting up", log=log
-        )
+        lock = take(self.root / "lock", fcntl.LOCK_EX, waiting_for="another command that is starting up", log=log)
         try:
             yield
         finally:

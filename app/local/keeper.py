@@ -27,7 +27,7 @@ from app.local.children import spawn, stop
 from app.local.home import is_held, take, try_exclusive
 
 LOOK_S = 0.1
-LIVED_S = 5.0
+LIVED_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

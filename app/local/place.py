@@ -74,10 +74,8 @@ def _major(data: Path) -> int:
 def _whom(data: Path | None) -> tuple[int, int]:
     """As root: the data's owner, else nobody."""
     try:
-        if data is not None and data.stat().st_uid != 0:
-            owner = pwd.getpwuid(data.stat().st_uid)
-        else:
-            owner = pwd.getpwnam("nobody")
+        uid = data.stat().st_uid if data is not None else 0
+        owner = pwd.getpwuid(uid) if uid else pwd.getpwnam("nobody")
     except KeyError as error:
         raise ServiceError("no user `nobody` to run Postgres as", "run as another user than root") from error
     return owner.pw_uid, owner.pw_gid
@@ -86,9 +84,7 @@ def _whom(data: Path | None) -> tuple[int, int]:
 def _can(user: int, group: int | None, argv: list[str]) -> bool:
     """Does this command work for that user?"""
     try:
-        done = subprocess.run(
-            argv, user=user, group=group, extra_groups=[], cwd="/", capture_output=True, check=False
-        )
+        done = subprocess.run(argv, user=user, group=group, extra_groups=[], cwd="/", capture_output=True, check=False)
     except OSError:
         return False
     return done.returncode == 0
@@ -100,7 +96,5 @@ def _within_reach(programs: PostgresPrograms, base: Path, user: int) -> Postgres
         raise ServiceError(f"{programs.folder} cannot be run by {name}", "run `pip install 'tiptoe[local]'`")
     copy = programs.copied_to(base)
     if not _can(user, None, [str(copy.folder / "initdb"), "--version"]):
-        raise ServiceError(
-            f"programs in {base} cannot be run by {name} (noexec?)", "set TIPTOE_HOME elsewhere"
-        )
+        raise ServiceError(f"programs in {base} cannot be run by {name} (noexec?)", "set TIPTOE_HOME elsewhere")
     return copy

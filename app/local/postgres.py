@@ -159,9 +159,7 @@ class Postgres:
             self._initdb(place, draft, secret)
         finally:
             secret.unlink()
-        with os.fdopen(
-            os.open(draft / "postgresql.conf", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "a"
-        ) as conf:
+        with os.fdopen(os.open(draft / "postgresql.conf", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "a") as conf:
             conf.write("include 'tiptoe.conf'\n")
         draft.rename(place.data)
 

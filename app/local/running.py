@@ -26,7 +26,7 @@ from app.local.keeper import Recipe, keeper_id, server_environment
 READY_S = 300.0  # crash recovery replays up to max_wal_size
 STARTS = 3
 ORPHAN_S = 60.0
-TAIL_LINES = 5
+TAIL_LINES = 3
 
 
 class Server(Protocol):

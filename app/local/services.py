@@ -47,9 +47,7 @@ class LocalServices:
 
     def __enter__(self) -> Services:
         with ExitStack() as shares:
-            database = (
-                None if self._database_url else shares.enter_context(start_postgres(self._home, self._log))
-            )
+            database = None if self._database_url else shares.enter_context(start_postgres(self._home, self._log))
             broker = None if self._broker_url else shares.enter_context(start_valkey(self._home, self._log))
             home = self._home.resolve()
             services = Services(

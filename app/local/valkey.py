@@ -10,6 +10,8 @@ import signal
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from app.local.binaries import valkey_program
 from app.local.home import Home, Log
@@ -67,7 +69,11 @@ class Valkey:
     def is_ready(self) -> bool:
         facts = self._home.recall(self.name)
         client = redis.Redis(
-            port=facts["port"], password=facts["password"], socket_timeout=5, decode_responses=True
+            port=facts["port"],
+            password=facts["password"],
+            socket_timeout=5,
+            retry=Retry(NoBackoff(), 0),  # we are asked again; the default waits seconds between tries
+            decode_responses=True,
         )
         try:
             return bool(client.config_get("dir") == {"dir": str(self._folder)})

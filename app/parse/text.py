@@ -16,7 +16,9 @@ from app.parse.tree import Element
 MAX_TEXT_CHARS = 200_000
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
-_UNREADABLE = "script|style|noscript|template|head|title|svg|math|iframe|object|audio|video|canvas|datalist|noframes|noembed"
+_UNREADABLE = (
+    "script|style|noscript|template|head|title|svg|math|iframe|object|audio|video|canvas|datalist|noframes|noembed"
+)
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
 _BOILERPLATE = "nav|header|footer|aside|menu|select|button|textarea|form[not(.//h1|.//h2|.//p|.//main|.//article)]"
 _BLOCKS = (
@@ -28,14 +30,19 @@ _CELLS = "td|th"
 # Marks the edge of a block. A noncharacter: no text holds it by right.
 _EDGE = "\ufdd0"
 
-_BOILERPLATE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog", "alertdialog"})
+_BOILERPLATE_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog", "alertdialog"}
+)
 # Exact class tokens and ids. Seen in the manuals of Postgres, Python, Django and SQLite, and the usual suspects of the web.
 _BOILERPLATE_NAMES = frozenset(
-    ["nav", "navbar", "navheader", "navfooter", "navigation", "global-nav", "menu", "mainmenu", "submenu", "mobile-nav", "header", "footer", "site-header", "site-footer", "page-header", "page-footer", "sidebar", "sphinxsidebar", "breadcrumb", "breadcrumbs", "pagination", "pager", "cookie-banner", "cookie-notice", "skip-link", "hd", "ft"]
+    """nav navbar navheader navfooter navigation global-nav menu mainmenu submenu mobile-nav header footer
+    site-header site-footer page-header page-footer sidebar sphinxsidebar breadcrumb breadcrumbs
+    pagination pager cookie-banner cookie-notice skip-link hd ft""".split()  # noqa: SIM905 (a list literal takes a line per word)
 )
 _CONTAINERS = ("div", "section", "table", "ul", "ol", "p", "td")
+_DOCUMENT = ("html", "body")
 _CONTENT = ("main", "article", "h1")
-_FAIR_SHARE = 4  # the main element counts when it holds at least one part in so many of the body's text
+_FAIR_SHARE = 4  # the main element counts when it holds at least one part in so many of the page's text
 
 _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 
@@ -47,26 +54,24 @@ def fold(text: str | None) -> str:
 
 def hidden_roots(root: Element) -> list[Element]:
     """Elements hidden by their own attributes, in document order: `hidden`, or a style with display:none, visibility:hidden."""
-    marked = _own.marked(root)
-    return [e for e in marked if e.get("hidden") is not None or _HIDING_STYLE.search(e.get("style"))]
+    return [e for e in root.iter() if e.get("hidden") is not None or _HIDING_STYLE.search(e.get("style", ""))]
 
 
 def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
     """The text of the page: a line per block, white space folded, at most `MAX_TEXT_CHARS`.
 
-    Read from <main>, [role=main] or <article> if there is exactly one and it holds a fair share, else from the body; if
+    Read from <main>, [role=main] or <article> if there is exactly one and it holds a fair share, else from all of it; if
     nothing is left without boilerplate and the `hidden` elements, with them. Renames these in the tree, so read all else first.
     """
-    body = root if root.tag == "body" else next(root.iterchildren("body"), root)
-    mains = [e for e in body.iter("main", "div", "section", "article") if e.tag == "main" or e.get("role") == "main"]
-    _rename_boilerplate(body, hidden)
-    whole = str(_own.without_boilerplate(body))
-    main = _only(mains or list(body.iter("article")))
+    mains = [e for e in root.iter("main", "div", "section", "article") if e.tag == "main" or e.get("role") == "main"]
+    _rename_boilerplate(root, hidden)
+    whole = str(_own.without_boilerplate(root))
+    main = _only(mains or list(root.iter("article")))
     if main is not None:
         part = str(_own.without_boilerplate(main))
         if len(part) * _FAIR_SHARE >= len(whole) and (lines := _lines(part)):
             return lines
-    return _lines(whole) or _lines(str(_own.with_boilerplate(body)))
+    return _lines(whole) or _lines(str(_own.with_boilerplate(root)))
 
 
 def _lines(marked: str) -> str:
@@ -78,13 +83,13 @@ def _only(candidates: list[Element]) -> Element | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _rename_boilerplate(body: Element, hidden: Sequence[Element]) -> None:
+def _rename_boilerplate(root: Element, hidden: Sequence[Element]) -> None:
     """Give what only looks like navigation, and what is hidden, the tag that the stylesheet leaves out."""
-    for element in body.iter(*_CONTAINERS):
+    for element in root.iter(*_CONTAINERS):
         if element.get("role") in _BOILERPLATE_ROLES or _is_named_boilerplate(element):
             element.tag = "nav"
     for element in hidden:
-        if element is not body:
+        if element.tag not in _DOCUMENT:
             element.tag = "nav"
 
 
@@ -117,7 +122,6 @@ class _Own(threading.local):
     def __init__(self) -> None:
         self.without_boilerplate = _stylesheet(f"{_UNREADABLE}|{_BOILERPLATE}")
         self.with_boilerplate = _stylesheet(_UNREADABLE)
-        self.marked = etree.XPath("//*[@hidden or @style]")
 
 
 _own = _Own()

@@ -10,10 +10,11 @@ Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a di
 
 import re
 import threading
+from typing import TypeAlias
 
 from lxml import etree
 
-Element = etree._Element
+Element: TypeAlias = etree._Element
 
 MAX_ATTRIBUTES = 1000
 # Below this a census costs more than it saves: the worst tag that fits takes 0.03 s.
@@ -29,9 +30,10 @@ def grow(markup: bytes) -> Element | None:
     try:
         if is_suspect(markup) and _most_attributes(markup) > MAX_ATTRIBUTES:
             return None
-        return etree.fromstring(markup, _own.parser)
+        root: Element | None = etree.fromstring(markup, _own.parser)
     except etree.LxmlError:
         return None
+    return None if root is None else _whole(root)
 
 
 def is_suspect(markup: bytes) -> bool:
@@ -45,6 +47,16 @@ def is_suspect(markup: bytes) -> bool:
         if not at:
             return True
     return _QUOTED_GT.search(markup) is not None
+
+
+def _whole(root: Element) -> Element:
+    """What follows </html> belongs to the page (https://html.spec.whatwg.org/#the-after-after-body-insertion-mode).
+
+    libxml2 2.14 makes a second root of it, beside the first where no search from there finds it.
+    """
+    while (astray := root.getnext()) is not None:
+        root.append(astray)
+    return root
 
 
 class _Census:

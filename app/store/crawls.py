@@ -173,6 +173,10 @@ def totals(tx: Connection, crawl_id: int) -> Totals:
     return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).one()._mapping)
 
 
+def hosts_of(tx: Connection, crawl_id: int, n: int) -> list[dict[str, Any]]:
+    return [dict(row) for row in tx.execute(_sql["hosts_of"], {"crawl_id": crawl_id, "n": n}).mappings()]
+
+
 def _budgets(budgets: Budgets) -> dict[str, Any]:
     return {
         "max_pages": budgets.max_pages,

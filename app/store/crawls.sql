@@ -122,3 +122,10 @@ SELECT c.id, c.name, c.state, c.ended_because, c.round,
 FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
+
+-- hosts_of: what a crawl got from each host in this round, most pages first
+SELECT h.name AS host, ch.pages, ch.fetches, ch.failed, ch.bytes, ch.last_fetch_at
+FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
+WHERE ch.crawl_id = :crawl_id
+ORDER BY ch.pages DESC, h.name
+LIMIT :n

@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlche
 from app.errors import InputError, ServiceError
 
 OLDEST_POSTGRES = 15
+_MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 
 
@@ -81,11 +82,11 @@ def transaction(engine: Engine) -> Iterator[Connection]:
             yield connection
     except DBAPIError as error:
         if isinstance(error, OperationalError) or error.connection_invalidated:
-            raise ServiceError(f"Postgres at {_place(engine)}", _first_line(error)) from error
+            raise ServiceError(f"Postgres at {place(engine)}", _first_line(error)) from error
         raise
     except SQLAlchemyError as error:
         if type(error).__name__ == "TimeoutError":
-            raise ServiceError(f"Postgres at {_place(engine)}", "no free connection; raise TIPTOE_POOL_SIZE") from error
+            raise ServiceError(f"Postgres at {place(engine)}", "no free connection; raise TIPTOE_POOL_SIZE") from error
         raise
 
 
@@ -95,7 +96,7 @@ def check(engine: Engine) -> None:
         version = int(connection.execute(text("SHOW server_version_num")).scalar_one()) // 10_000
     if version < OLDEST_POSTGRES:
         raise ServiceError(
-            f"Postgres at {_place(engine)}", f"is version {version}; {OLDEST_POSTGRES} or newer is needed"
+            f"Postgres at {place(engine)}", f"is version {version}; {OLDEST_POSTGRES} or newer is needed"
         )
 
 
@@ -108,13 +109,27 @@ def upgrade(url: str) -> None:
     try:
         check(engine)
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+        config.set_main_option("script_location", str(_MIGRATIONS))
         with transaction(engine) as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('tiptoe migrations'))"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     finally:
         engine.dispose()
+
+
+def revision(engine: Engine) -> str | None:
+    """The schema's revision; None before the first migration. Raises ServiceError."""
+    with transaction(engine) as connection:
+        if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
+            return None
+        found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+        return found
+
+
+def revisions() -> list[str]:
+    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Spares commands Alembic's import."""
+    return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
 def recreate_views(connection: Connection) -> None:
@@ -141,7 +156,8 @@ def _views() -> list[str]:
     return [statement.strip() for statement in re.split(r";\n", source) if statement.strip()]
 
 
-def _place(engine: Engine) -> str:
+def place(engine: Engine) -> str:
+    """Where Postgres is, without the password, for messages."""
     return engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 

@@ -65,3 +65,22 @@ def of_host(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
 def audit(tx: Connection, *, crawl_id: int | None) -> list[Mapping[str, Any]]:
     """A row per host: host, fetches, smallest_gap_s, smallest_delay_s, gap_violations, concurrent, before_robots, fenced."""
     return [dict(row) for row in tx.execute(_sql["audit"], {"crawl_id": crawl_id}).mappings()]
+
+
+def outcomes(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
+    """outcome, status, fetches, last_at."""
+    return [dict(row) for row in tx.execute(_sql["outcomes"], {"crawl_id": crawl_id}).mappings()]
+
+
+class Place(TypedDict):
+    """Where a page of rows ended: the place of its last row."""
+
+    host_id: int
+    started_at: datetime
+    id: int
+
+
+def under_copy(tx: Connection, *, crawl_id: int | None, after: Place, n: int) -> list[Mapping[str, Any]]:
+    """host_id, started_at, id, url."""
+    rows = tx.execute(_sql["under_copy"], {"crawl_id": crawl_id, "n": n, **after})
+    return [dict(row) for row in rows.mappings()]

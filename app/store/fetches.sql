@@ -44,3 +44,25 @@ JOIN hosts AS h ON h.id = o.host_id
 LEFT JOIN first_robots AS fr ON fr.host_id = o.host_id AND fr.scheme = o.scheme AND fr.authority = o.authority
 GROUP BY h.name
 ORDER BY gap_violations DESC, h.name
+
+-- outcomes: requests of a crawl by their ending, of all rounds; reads the whole log
+SELECT outcome, status, count(*) AS fetches, max(started_at) AS last_at
+FROM fetches
+WHERE crawl_id = :crawl_id
+GROUP BY outcome, status
+ORDER BY fetches DESC
+
+-- under_copy: pages asked for since robots.txt of their origin was last fetched, to be judged by the stored copy; a page of them
+WITH copies AS MATERIALIZED (
+    SELECT host_id, split_part(url, '/', 1) AS scheme, split_part(url, '/', 3) AS authority, max(ended_at) AS at
+    FROM fetches
+    WHERE kind = 'robots'
+    GROUP BY 1, 2, 3
+)
+SELECT f.host_id, f.started_at, f.id, f.url
+FROM fetches AS f
+JOIN copies AS c ON c.host_id = f.host_id AND c.scheme = split_part(f.url, '/', 1) AND c.authority = split_part(f.url, '/', 3)
+WHERE f.kind = 'page' AND f.started_at >= c.at AND (f.host_id, f.started_at, f.id) > (:host_id, CAST(:started_at AS timestamptz), :id)
+  AND (CAST(:crawl_id AS bigint) IS NULL OR f.host_id IN (SELECT host_id FROM crawl_hosts WHERE crawl_id = :crawl_id))
+ORDER BY f.host_id, f.started_at, f.id
+LIMIT :n

@@ -190,6 +190,16 @@ def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
     return dict(row) if row else None
 
 
+def listed(tx: Connection, *, waits_for: str | None, n: int) -> list[Mapping[str, Any]]:
+    """waits_for: start of v_host_status.waits_for, None for all."""
+    return [dict(row) for row in tx.execute(_sql["list"], {"waits_for": waits_for, "n": n}).mappings()]
+
+
+def queues(tx: Connection) -> list[Mapping[str, Any]]:
+    """queue, hosts, offers, overdue, overdue_since: of hosts that have a next contact."""
+    return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]
+
+
 def waiting(tx: Connection) -> list[Mapping[str, Any]]:
     """because, hosts, earliest: how many hosts wait for what."""
     return [dict(row) for row in tx.execute(_sql["waiting"]).mappings()]

@@ -264,3 +264,19 @@ UPDATE hosts
 SET lease_until = clock_timestamp(), next_fetch_at = clock_timestamp() + make_interval(secs => delay_s)
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 RETURNING id
+
+-- list: hosts and what they wait for; those with a next contact first
+SELECT host, state, waits_for, next_fetch_at, delay_s, queue, failures, last_contact_at
+FROM v_host_status
+WHERE CAST(:waits_for AS text) IS NULL OR starts_with(waits_for, :waits_for)
+ORDER BY next_fetch_at, host
+LIMIT :n
+
+-- queues: hosts that wait on each queue, how many are overdue by a minute, and since when
+SELECT queue, count(*) AS hosts, count(*) FILTER (WHERE state = 'offered' AND lease_until > clock_timestamp()) AS offers,
+       count(*) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue,
+       min(next_fetch_at) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue_since
+FROM hosts
+WHERE next_fetch_at IS NOT NULL
+GROUP BY queue
+ORDER BY queue

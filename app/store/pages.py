@@ -61,6 +61,21 @@ def note_duplicates(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str,
         tx.execute(_sql["note_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
+def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
+    """By crawl id."""
+    return {row["crawl_id"]: dict(row) for row in tx.execute(_sql["of_url"], {"host_id": host_id, "key": key}).mappings()}
+
+
+def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
+    """By crawl id: kind, of_url, found_at."""
+    found = tx.execute(_sql["duplicates_of_url"], {"host_id": host_id, "key": key})
+    return {row["crawl_id"]: dict(row) for row in found.mappings()}
+
+
+def duplicate_kinds(tx: Connection, crawl_id: int) -> dict[str, int]:
+    return {row.kind: row.pages for row in tx.execute(_sql["duplicate_kinds"], {"crawl_id": crawl_id})}
+
+
 def _same(tx: Connection, query: str, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, bytes], str]:
     if not rows:
         return {}

@@ -32,3 +32,14 @@ INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
 SELECT :host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, url text, kind text, of_url text)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE SET kind = excluded.kind, of_url = excluded.of_url, found_at = clock_timestamp()
+
+-- of_url: what a document says, in every crawl that has it
+SELECT crawl_id, title, language, content_type, charset, body_bytes, truncated, links, canonical_url, text_sha256, fetched_at, changed_at
+FROM pages
+WHERE host_id = :host_id AND key = :key
+
+-- duplicates_of_url: which page a document repeats, by crawl
+SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id AND key = :key
+
+-- duplicate_kinds: how many pages of a crawl repeat another
+SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind

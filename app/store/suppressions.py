@@ -28,3 +28,8 @@ def note(tx: Connection, rows: Sequence[Suppression]) -> None:
 
 def of_url(tx: Connection, key: bytes) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["of_url"], {"key": key}).mappings()]
+
+
+def reasons(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
+    """reason, links, times, last_at."""
+    return [dict(row) for row in tx.execute(_sql["reasons"], {"crawl_id": crawl_id}).mappings()]

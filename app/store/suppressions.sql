@@ -7,3 +7,10 @@ ON CONFLICT (crawl_id, key, reason) DO UPDATE SET last_at = clock_timestamp(), c
 
 -- of_url: refusals of a URL
 SELECT s.*, c.name AS crawl FROM suppressions AS s JOIN crawls AS c ON c.id = s.crawl_id WHERE s.key = :key ORDER BY s.crawl_id
+
+-- reasons: how many links of a crawl were refused, and why
+SELECT reason, count(*) AS links, CAST(sum(count) AS bigint) AS times, max(last_at) AS last_at
+FROM suppressions
+WHERE crawl_id = :crawl_id
+GROUP BY reason
+ORDER BY links DESC

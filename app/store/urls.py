@@ -168,3 +168,8 @@ def queued_some(tx: Connection, *, crawl_id: int, most: int) -> int:
 
 def seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["seeds"], {"crawl_id": crawl_id, "n": n}).mappings()]
+
+
+def causes(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
+    """state, cause, urls."""
+    return [dict(row) for row in tx.execute(_sql["causes"], {"crawl_id": crawl_id, "n": n}).mappings()]

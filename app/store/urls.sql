@@ -92,7 +92,7 @@ RETURNING urls.host_id
 
 -- go_round: everything of a crawl due now, with its validators
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, retrying = false, cause = NULL
-WHERE crawl_id = :crawl_id AND state IN ('resting', 'gone', 'quarantined', 'alias')
+WHERE crawl_id = :crawl_id AND state <> 'queued'
 RETURNING host_id
 
 -- retry: one URL due now, whatever its state
@@ -141,4 +141,12 @@ SELECT url, state, status, outcome, admitted_at
 FROM urls
 WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 ORDER BY id
+LIMIT :n
+
+-- causes: why URLs of a crawl ended, the most frequent first
+SELECT state, cause, count(*) AS urls
+FROM urls
+WHERE crawl_id = :crawl_id AND state IN ('refused', 'quarantined')
+GROUP BY state, cause
+ORDER BY urls DESC
 LIMIT :n

@@ -1,7 +1,9 @@
 """Visits: opened at take-up (hosts.take_up), closed at leaving. One query of visits.sql each."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -20,3 +22,13 @@ def mark_lost(tx: Connection) -> int:
 
 def recent(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["recent"], {"host_id": host_id, "n": n}).mappings()]
+
+
+def open_borrowed(tx: Connection, *, host_id: int, token: UUID, worker: str) -> tuple[int, datetime]:
+    """(visit id, database time) for a lease from `hosts.borrow`."""
+    row = tx.execute(_sql["open"], {"host_id": host_id, "token": token, "worker": worker}).one()
+    return row.id, row.taken_at
+
+
+def latest(tx: Connection, n: int) -> list[Mapping[str, Any]]:
+    return [dict(row) for row in tx.execute(_sql["latest"], {"n": n}).mappings()]

@@ -10,3 +10,16 @@ RETURNING v.id
 
 -- recent: of a host
 SELECT id, taken_at, ended_at, ending, fetches, worker FROM visits WHERE host_id = :host_id ORDER BY taken_at DESC LIMIT :n
+
+-- open: a visit for a borrowed lease, so that its request is logged
+INSERT INTO visits (host_id, token, queue, worker, taken_at)
+SELECT id, lease_token, queue, CAST(:worker AS text), clock_timestamp()
+FROM hosts
+WHERE id = :host_id AND lease_token = :token
+RETURNING id, taken_at
+
+-- latest: of all hosts
+SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.fetches
+FROM visits AS v JOIN hosts AS h ON h.id = v.host_id
+ORDER BY v.id DESC
+LIMIT :n

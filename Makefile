@@ -1,0 +1,58 @@
+# The commands of the README. On a fresh machine: Python 3.11 or newer and make, nothing else.
+#
+# What make itself has to say goes to stderr, so that the last line of `make crawl … ARGS=--json` on stdout is the
+# JSON object (with `make -C` add -s, else make closes with a line about directories). make turns every exit code
+# but 0 into 2; call .venv/bin/tiptoe for the finer ones (2, 130).
+
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help crawl test check bench venv clean
+
+# Each argument in single quotes: URLs are full of & and ?.
+quoted = '$(subst ','\'',$(1))'
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+
+crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@example.org ARGS="--max-pages 100 --json"
+	@exec $(BIN)/tiptoe crawl $(foreach seed,$(SEEDS),$(call quoted,$(seed))) \
+		$(if $(CONTACT),--contact $(call quoted,$(CONTACT))) $(ARGS)
+
+test: $(VENV)/dev.stamp ## run the tests: ARGS="tests/policy -k robots"
+	@exec $(BIN)/python -m pytest -q -n 2 $(ARGS)
+
+check: $(VENV)/dev.stamp ## the one gate: format, lint, types, layers, tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@exec $(BIN)/python -m pytest -q -n 2
+
+bench: $(VENV)/bench.stamp ## measure against Scrapy and a bare loop: ARGS=…
+	@exec $(BIN)/python -m bench $(ARGS)
+
+venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
+
+clean: ## remove .venv and caches (not .tiptoe, where the crawls are)
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info build dist
+
+$(VENV)/local.stamp: EXTRAS := local
+$(VENV)/dev.stamp: EXTRAS := local,dev
+$(VENV)/bench.stamp: EXTRAS := local,dev,bench
+$(VENV)/local.stamp $(VENV)/dev.stamp $(VENV)/bench.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing Tiptoe ($(EXTRAS)) into $(VENV), once" >&2
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -e '.[$(EXTRAS)]' >&2
+	@touch $@ $(VENV)/local.stamp $(if $(findstring dev,$(EXTRAS)),$(VENV)/dev.stamp)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Tiptoe needs Python 3.11 or newer, and $(PYTHON) is `$(PYTHON) --version 2>&1`;" \
+			"install one and say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments; install its venv module" \
+			"(Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "making $(VENV) with `$(PYTHON) --version`" >&2
+	@$(PYTHON) -m venv $(VENV) >&2 || { rm -rf $(VENV); exit 1; }

@@ -1,0 +1,187 @@
+"""Is everything that a crawl needs in order? Each check: what was found, and what to do about it.
+
+The caller reaches for the services; here is judged what it found. Nothing is changed.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from app.config import Settings
+from app.crawl.waits import when
+from app.errors import InputError, TiptoeError
+from app.policy import identity
+from app.store import crawls, db, hosts, visits
+
+LITTLE_SPACE_BYTES = 1024**3
+LEAST_SPACE_BYTES = 100 * 1024**2
+
+
+class Grade(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """name: what was looked at.   finding: what was found.   remedy: what to do; empty when all is well."""
+
+    name: str
+    grade: Grade
+    finding: str
+    remedy: str = ""
+
+
+def broken(name: str, error: TiptoeError) -> Check:
+    """A check that ended in an error: its line says both what is wrong and what would do."""
+    what, remedy = getattr(error, "what", str(error)), getattr(error, "remedy", "")
+    return Check(name=name, grade=Grade.FAIL, finding=what, remedy=remedy)
+
+
+def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
+    """unknown: TIPTOE_ variables that no setting has."""
+    return [
+        Check(name="settings", grade=Grade.OK, finding="valid"),
+        *(
+            Check(
+                name="settings",
+                grade=Grade.WARN,
+                finding=f"{name} is no setting",
+                remedy="correct its spelling, or unset it",
+            )
+            for name in unknown
+        ),
+        _contact(settings),
+        _home(settings.home),
+    ]
+
+
+def database(engine: Engine) -> list[Check]:
+    """Reachable, new enough, schema at head."""
+    try:
+        db.check(engine)
+        with db.transaction(engine) as tx:
+            version = tx.execute(text("SHOW server_version")).scalar_one()
+        found = db.revision(engine)
+    except TiptoeError as error:
+        return [broken("database", error)]
+    return [Check(name="database", grade=Grade.OK, finding=f"Postgres {version} at {db.place(engine)}"), _schema(found)]
+
+
+def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]]) -> list[Check]:
+    """served: {worker: queues} of the workers that answered. The schema must be at head."""
+    with db.transaction(engine) as tx:
+        active = [crawl.name for crawl in crawls.every(tx) if crawl.state == "active"]
+        queues = hosts.queues(tx)
+        latest = visits.latest(tx, 1)
+        now = tx.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest, now)]
+
+
+def _contact(settings: Settings) -> Check:
+    try:
+        identity.check(settings.product_token, settings.contact)
+    except InputError as error:
+        return broken("contact", error)
+    if settings.contact is None:
+        return Check(
+            name="contact",
+            grade=Grade.WARN,
+            finding="not set: no public host is contacted",
+            remedy="set TIPTOE_CONTACT=you@example.org",
+        )
+    return Check(name="contact", grade=Grade.OK, finding=f"{settings.product_token}, {settings.contact}")
+
+
+def _home(home: Path) -> Check:
+    """The folder, or the nearest above it that exists: can we write there, and how much?"""
+    there = home.absolute()
+    while not there.exists():
+        there = there.parent
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        return Check(
+            name="home",
+            grade=Grade.FAIL,
+            finding=f"{home} cannot be written",
+            remedy="set TIPTOE_HOME to a folder of your own",
+        )
+    free = shutil.disk_usage(there).free
+    finding = f"{home.absolute()}, {free / 1e9:,.1f} GB free"
+    if free < LITTLE_SPACE_BYTES:
+        grade = Grade.FAIL if free < LEAST_SPACE_BYTES else Grade.WARN
+        return Check(name="home", grade=grade, finding=finding, remedy="make room, or set TIPTOE_HOME to a larger disk")
+    return Check(name="home", grade=Grade.OK, finding=finding)
+
+
+def _schema(found: str | None) -> Check:
+    known = db.revisions()
+    if found == known[-1]:
+        return Check(name="schema", grade=Grade.OK, finding=f"at head, {found}")
+    if found is not None and found not in known:
+        finding = f"{found} is newer than this Tiptoe, which knows {known[-1]}"
+        return Check(name="schema", grade=Grade.FAIL, finding=finding, remedy="upgrade Tiptoe here")
+    return Check(
+        name="schema",
+        grade=Grade.FAIL,
+        finding=f"{found or 'none yet'}, head is {known[-1]}",
+        remedy="tiptoe db upgrade",
+    )
+
+
+def _workers(served: Mapping[str, Sequence[str]], active: Sequence[str]) -> Check:
+    if served:
+        return Check(name="workers", grade=Grade.OK, finding=f"{len(served)} answer: {', '.join(sorted(served))}")
+    if not active:
+        return Check(name="workers", grade=Grade.OK, finding="none run, and no crawl is active")
+    return Check(
+        name="workers",
+        grade=Grade.WARN,
+        finding=f"none answers, and {len(active)} crawls are active",
+        remedy="tiptoe up, or celery -A app worker (and one celery -A app beat)",
+    )
+
+
+def _queues(
+    settings: Settings, served: Mapping[str, Sequence[str]], queues: Sequence[Mapping[str, Any]]
+) -> list[Check]:
+    """Queues on which hosts wait: does anyone serve them, and does beat know them?"""
+    by_anyone = {queue for names in served.values() for queue in names}
+    found: list[Check] = []
+    for row in queues:
+        queue, waiting = row["queue"], f"{row['hosts']} hosts wait on queue {row['queue']}"
+        if queue not in settings.queue_names:
+            remedy = f"add it to TIPTOE_PINNED_QUEUES, or move the hosts: tiptoe host pin NAME default"
+            found.append(
+                Check(name="queues", grade=Grade.FAIL, finding=f"{waiting}, which no setting names", remedy=remedy)
+            )
+        elif served and queue not in by_anyone:
+            remedy = f"start a worker for it: celery -A app worker -Q {queue}"
+            found.append(
+                Check(name="queues", grade=Grade.FAIL, finding=f"{waiting}, which nobody serves", remedy=remedy)
+            )
+    hosts_waiting = sum(row["hosts"] for row in queues)
+    return found or [
+        Check(name="queues", grade=Grade.OK, finding=f"{hosts_waiting} hosts wait on {len(queues)} queues")
+    ]
+
+
+def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str, Any]], now: Any) -> Check:
+    """Beat is known by what it does: hosts that are due get offers."""
+    last = f"last visit {when(latest[0]['taken_at'], now)}" if latest else "no visit yet"
+    overdue = [row for row in queues if row["overdue"]]
+    if not overdue:
+        return Check(name="beat", grade=Grade.OK, finding=f"no host is overdue; {last}")
+    since = min(row["overdue_since"] for row in overdue)
+    return Check(
+        name="beat",
+        grade=Grade.WARN,
+        finding=f"{sum(row['overdue'] for row in overdue)} hosts are overdue, the first since {when(since, now)}; {last}",
+        remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, see its log and the queues above",
+    )

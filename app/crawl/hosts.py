@@ -1,0 +1,132 @@
+"""What an operator does with a host: look, pause, resume, slow down, pin to a queue, release from a rest, forget its robots.txt.
+
+No function here contacts a host or lets one be contacted early: each changes when the next visit may come, never the pace.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from app.config import Settings
+from app.crawl.waits import host_waits_for
+from app.errors import InputError
+from app.model import Url
+from app.policy.host import queue_for
+from app.policy.url import Canon
+from app.store import db, fetches, hosts, robots, visits
+from app.store.robots import Stored
+
+LONGEST_DELAY_S = 86_400.0
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPage:
+    """Everything about one host. host: its row.   robots: by origin.   visits, fetches: the latest."""
+
+    host: Row
+    waits_for: str
+    robots: list[Stored]
+    visits: list[Row]
+    fetches: list[Row]
+
+
+def show(engine: Engine, name: str, *, latest: int = 10) -> HostPage:
+    """Raises InputError for a host that no crawl has met."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        host = hosts.show(tx, name)
+        if host is None:
+            raise _unknown(name)
+        return HostPage(
+            host=host,
+            waits_for=host_waits_for(host),
+            robots=robots.of_host(tx, host["id"]),
+            visits=visits.recent(tx, host_id=host["id"], n=latest),
+            fetches=fetches.of_host(tx, host_id=host["id"], n=latest),
+        )
+
+
+def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> list[Row]:
+    """waits_for: start of what they wait for, as in v_host_status: "resting", "delay", "paused" …"""
+    with db.transaction(engine) as tx:
+        return hosts.listed(tx, waits_for=waits_for, n=most)
+
+
+def pause(engine: Engine, name: str) -> str:
+    """Returns when it takes hold: a visit that is there ends at its next settle."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        state = hosts.pause(tx, name)
+    if state is None:
+        raise _unknown(name)
+    return "paused" if state == "paused" else "pauses when the visit that is there settles (seconds)"
+
+
+def resume(engine: Engine, name: str) -> None:
+    """May be visited again, no sooner than its pace allows."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        _wake(tx, name, hosts.resume(tx, name))
+
+
+def release(engine: Engine, name: str) -> None:
+    """Ends a rest after errors or a Retry-After; the delay still holds."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        _wake(tx, name, hosts.release(tx, name))
+
+
+def slow(engine: Engine, name: str, delay_s: float | None) -> None:
+    """An operator's delay between requests, before robots.txt and the default; None gives the word back to them."""
+    name = hostname(name)
+    if delay_s is not None and not 0 <= delay_s <= LONGEST_DELAY_S:
+        raise InputError(f"delay of {delay_s:g} s", f"use 0 to {LONGEST_DELAY_S:g} seconds, or default")
+    with db.transaction(engine) as tx:
+        if hosts.slow(tx, name, delay_s) is None:
+            raise _unknown(name)
+
+
+def pin(engine: Engine, settings: Settings, name: str, queue: str | None) -> str:
+    """Its visits go to this queue from the next offer on; None: to its own by hash. Returns the queue."""
+    name = hostname(name)
+    if queue is not None and queue not in settings.queue_names:
+        raise InputError(
+            f"queue {queue!r}", f"no worker serves it; set TIPTOE_PINNED_QUEUES={queue} for workers and beat"
+        )
+    chosen = queue or queue_for(name, settings.queues)
+    with db.transaction(engine) as tx:
+        if hosts.pin(tx, name, chosen, pinned=queue is not None) is None:
+            raise _unknown(name)
+    return chosen
+
+
+def forget(engine: Engine, name: str) -> int:
+    """Its robots.txt is fetched anew before the next request. Returns of how many origins."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        host_id = hosts.ids(tx, [name]).get(name)
+        if host_id is None:
+            raise _unknown(name)
+        return robots.forget(tx, host_id)
+
+
+def hostname(text: str) -> str:
+    """The canonical name, from a name or a URL. Raises InputError."""
+    given = text.strip()
+    url = Canon().canonicalise(given if "://" in given else f"http://{given}/")
+    if not isinstance(url, Url):
+        raise InputError(f"host {text!r}", "write a hostname, such as example.org")
+    return url.host
+
+
+def _wake(tx: Connection, name: str, host_id: int | None) -> None:
+    if host_id is None:
+        raise _unknown(name)
+    hosts.wake(tx, [host_id])
+
+
+def _unknown(name: str) -> InputError:
+    return InputError(f"host {name}", "no crawl has met it; `tiptoe host list` names those that are known")

@@ -1,0 +1,73 @@
+"""What is going on (`status`) and what a crawl came to (`report`). Reads only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine
+
+from app.crawl.seed import find
+from app.store import crawls, db, fetches, hosts, pages, suppressions, urls, visits
+from app.store.crawls import Crawl, Totals
+
+Row = Mapping[str, Any]
+MOST_HOSTS = 20
+MOST_CAUSES = 10
+LATEST_VISITS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """crawls: totals of each.   waiting: because, hosts, earliest.   queues: those with offers outstanding."""
+
+    crawls: list[Totals]
+    waiting: list[Row]
+    offers: dict[str, int]
+    visits: list[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One crawl. urls: by state.   outcomes, reasons, causes, hosts: most frequent first.   duplicates: by kind."""
+
+    crawl: Crawl
+    totals: Totals
+    urls: dict[str, int]
+    outcomes: list[Row]
+    reasons: list[Row]
+    causes: list[Row]
+    duplicates: dict[str, int]
+    hosts: list[Row]
+
+
+def status(engine: Engine) -> Status:
+    """Soft and quick: no count of every URL."""
+    with db.transaction(engine) as tx:
+        return Status(
+            crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
+            waiting=hosts.waiting(tx),
+            offers=hosts.offers_outstanding(tx),
+            visits=visits.latest(tx, LATEST_VISITS),
+        )
+
+
+def totals(engine: Engine) -> list[Totals]:
+    """Of every crawl, the oldest first."""
+    with db.transaction(engine) as tx:
+        return [crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)]
+
+
+def report(engine: Engine, name: str) -> Report:
+    """Exact: counts every URL and reads the fetch log; seconds at millions. Raises InputError for an unknown crawl."""
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        return Report(
+            crawl=crawl,
+            totals=crawls.totals(tx, crawl.id),
+            urls=urls.states(tx, crawl.id),
+            outcomes=fetches.outcomes(tx, crawl.id),
+            reasons=suppressions.reasons(tx, crawl.id),
+            causes=urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES),
+            duplicates=pages.duplicate_kinds(tx, crawl.id),
+            hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
+        )

@@ -1,0 +1,88 @@
+"""What a host and a URL wait for, in words, from their rows. Pure: the caller reads the rows, their `now` is Postgres'."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from app.policy.lifecycle import HostState, UrlState
+from app.store.crawls import Crawl
+
+Row = Mapping[str, Any]
+
+
+def when(at: datetime, now: datetime) -> str:
+    """`2026-01-31 12:00:00+00:00 (in 0:00:30)`."""
+    away = timedelta(seconds=round(abs((at - now).total_seconds())))
+    return f"{at.isoformat(' ', 'seconds')} ({f'in {away}' if at > now else f'{away} ago'})"
+
+
+def host_waits_for(host: Row) -> str:
+    """host: a row of `store.hosts.show`."""
+    now, state = host["now"], host["state"]
+    leased = host["lease_until"] is not None and host["lease_until"] > now
+    if state == HostState.PAUSED:
+        return f"an operator, who paused it: tiptoe host resume {host['name']}"
+    if state == HostState.TAKEN and leased:
+        then = "; it pauses after that" if host["pause_requested"] else ""
+        return f"the visit that is there since {when(host['taken_at'], now)} to end{then}"
+    if state == HostState.OFFERED and leased:
+        return f"a worker to take up its offer on queue {host['queue']}, until {when(host['lease_until'], now)}"
+    return _contact(host, now)
+
+
+def url_waits_for(url: Row, crawl: Crawl, host: Row) -> list[str]:
+    """Everything that stands between a URL and its next fetch, a line each. url: a row of `store.urls.find`."""
+    if url["state"] == UrlState.QUEUED:
+        return [*_crawl(crawl), host_waits_for(host), *_place(url)]
+    return [*_rest(url, crawl), *(_crawl(crawl) if url["retrying"] else [])]
+
+
+def _contact(host: Row, now: datetime) -> str:
+    next_at, blocked = host["next_fetch_at"], host["blocked_until"]
+    if next_at is None:
+        return "nothing: no URL of it is queued in an active crawl"
+    if blocked is not None and blocked > now:
+        return f"its rest ({host['resting_because']}) to end, {when(blocked, now)}"
+    if next_at > now:
+        return f"its delay of {host['delay_s']:g} s, {when(next_at, now)}"
+    return f"a worker: it is due since {when(next_at, now)}"
+
+
+def _crawl(crawl: Crawl) -> list[str]:
+    if crawl.state == "paused":
+        return [f"its crawl, which is paused: tiptoe crawl resume {crawl.name}"]
+    if crawl.state == "finished":
+        return [f"its crawl, which is finished ({crawl.ended_because}): tiptoe crawl start {crawl.name}"]
+    if crawl.max_pages is not None and crawl.pages_reserved >= crawl.max_pages:
+        return [f"its crawl's budget: {crawl.max_pages} pages are fetched or granted to running visits"]
+    return []
+
+
+def _place(url: Row) -> list[str]:
+    ahead = url["ahead"]
+    return [f"{ahead} URLs of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
+
+
+def _rest(url: Row, crawl: Crawl) -> list[str]:
+    match UrlState(url["state"]):
+        case UrlState.RESTING if url["retrying"]:
+            return [f"its retry after {url['attempts']} attempts, due {when(url['due_at'], url['now'])}"]
+        case UrlState.RESTING | UrlState.GONE:
+            return [_recrawl(url, crawl)]
+        case UrlState.REFUSED:
+            return [f"its robots.txt to change: {url['cause']}"]
+        case UrlState.QUARANTINED:
+            return [f"an operator ({url['cause']}): tiptoe url retry {url['url']}"]
+        case UrlState.ALIAS:
+            return [f"nothing: the document is at {url['alias_of']}"]
+        case _:
+            raise AssertionError(f"queued is answered before: {url['state']}")
+
+
+def _recrawl(url: Row, crawl: Crawl) -> str:
+    if url["due_at"] is None:
+        return "nothing: it is not looked at again"
+    due = when(url["due_at"], url["now"])
+    if crawl.keep_fresh:
+        return f"its recrawl, due {due}"
+    return f"nothing: it is settled; its recrawl would be due {due}, but the crawl is not set to keep fresh"

@@ -1,0 +1,72 @@
+"""A person's own query: read-only, one statement, rows as they come, what Postgres objects to as one line.
+
+A guard against accidents, not a fence: whoever can run it holds the database's password anyway.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine
+
+from app.errors import InputError, ServiceError
+from app.store import db
+
+
+@contextmanager
+def answer(engine: Engine, query: str) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
+    """(column names, rows as they come) of a person's own query, in a read-only transaction. Raises InputError.
+
+    Rows stream: memory is flat. The extended protocol takes one statement, so none can follow that writes.
+    """
+    with db.transaction(engine) as connection:
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        connection.exec_driver_sql("SELECT 1")  # from the first query on the mode cannot be changed
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        cursor = driver.cursor()
+        with _refused(engine):
+            rows = cursor.stream(query)
+            first = next(rows, None)
+            if first is None:  # streaming nothing names no columns
+                cursor.execute(query, prepare=True)
+        names = [column.name for column in cursor.description or ()]
+        yield names, _rest(engine, first, rows)
+
+
+def _rest(engine: Engine, first: tuple[Any, ...] | None, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    if first is not None:
+        yield first
+        with _refused(engine):
+            yield from rows
+
+
+@contextmanager
+def _refused(engine: Engine) -> Iterator[None]:
+    """What Postgres says to a person's query, as an InputError; ServiceError when it went away."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        raise ServiceError(f"Postgres at {db.place(engine)}", str(error).strip().partition("\n")[0][:300]) from error
+    except psycopg.Error as error:
+        what = (error.diag.message_primary or str(error)).strip()[:300]
+        raise InputError(what, _remedy(error)) from error
+
+
+def _remedy(error: psycopg.Error) -> str:
+    if error.sqlstate is None:
+        return "this brings no rows; write a query, such as SELECT"
+    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        return "tiptoe sql only reads; use psql to change something"
+    if error.diag.message_hint:
+        return error.diag.message_hint.strip().replace("\n", " ")
+    if isinstance(error, psycopg.errors.UndefinedTable):
+        return f"there are: {', '.join(sorted(_tables()) + db.view_names())}"
+    return "correct the query"
+
+
+def _tables() -> list[str]:
+    from app.store.tables import metadata
+
+    return list(metadata.tables)

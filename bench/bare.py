@@ -1,0 +1,62 @@
+"""The bare loop, what network and HTML parser cost alone: two processes, requests + lxml, a visited set per host.
+
+No robots.txt, no pauses, nothing kept, one host after the other: a ceiling for this language on this
+machine, not a crawler. As a script (`python bare.py URL…`) it is one of the two processes.
+"""
+
+import sys
+import tempfile
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+import requests
+from lxml import etree
+
+PARSER = etree.HTMLParser()
+LINKS = etree.XPath("//a/@href", smart_strings=False)
+
+
+def crawl_host(session: requests.Session, seed: str) -> None:
+    """Every html page reachable from the seed on its host, once."""
+    host = urlsplit(seed).netloc
+    todo, visited = deque([seed]), {seed}
+    known: set[tuple[str, str]] = set()  # (folder, href) joined before: joining costs more than parsing
+    while todo:
+        url = todo.popleft()
+        answer = session.get(url, timeout=30)
+        if not answer.headers.get("Content-Type", "").startswith("text/html"):
+            continue
+        folder = url.rpartition("/")[0]
+        for href in LINKS(etree.fromstring(answer.content, PARSER)):
+            if (folder, href) in known:
+                continue
+            known.add((folder, href))
+            link = urldefrag(urljoin(url, href)).url
+            if link not in visited and urlsplit(link).netloc == host:
+                visited.add(link)
+                todo.append(link)
+
+
+def run(seeds: list[str], timeout_s: float) -> None:
+    """Two processes, the hosts dealt between them. Raises BenchError."""
+    from bench.children import group, tail, wait
+    from bench.report import BenchError
+
+    with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder, ExitStack() as stack:
+        logs = [Path(folder) / f"bare-{n}.log" for n in range(2)]
+        children = [
+            stack.enter_context(group([sys.executable, __file__, *seeds[n::2]], log=log)) for n, log in enumerate(logs)
+        ]
+        wait(children, timeout_s)
+        for child, log in zip(children, logs, strict=True):
+            if child.returncode:
+                raise BenchError(f"the bare loop failed: {tail(log)}")
+
+
+if __name__ == "__main__":
+    with requests.Session() as shared:
+        shared.trust_env = False
+        for start in sys.argv[1:]:
+            crawl_host(shared, start)

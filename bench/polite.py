@@ -1,0 +1,62 @@
+"""(c) Polite efficiency: 200 hosts at 1 s delay, default settings, requests/s against Σ 1/delay, and violations.
+
+The gap counts from the end of a request to the start of the next, so Σ 1/delay is only reached by an
+origin that answers in no time. Counted in the steady window: from when every host has been contacted
+(its robots.txt included) to one delay before the last request. A violation is a gap shorter than the
+delay by more than 5 ms (the origin's clock has milliseconds).
+"""
+
+import argparse
+import statistics
+
+from bench import tiptoe
+from bench.report import BenchError, Cell, save, table
+from bench.tree import load
+from bench.web import Line, gaps, serve
+
+DELAY_S = 1.0
+TOLERANCE_S = 0.005
+BAR = 0.95
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Crawl for a minute; print and save efficiency and violations. Raises BenchError."""
+    tree = load(arguments.tree, 4 * arguments.seconds if arguments.pages is None else arguments.pages)
+    with (
+        serve(tree, hosts=arguments.hosts or 200, port=arguments.port, net=21) as web,
+        tiptoe.fresh_home() as home,
+    ):
+        env = {"TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}", "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1"}
+        env |= dict(setting.split("=", 1) for setting in arguments.env)
+        limit = ("--max-seconds", str(arguments.seconds))
+        mark = web.mark()
+        tiptoe.crawl(web, home, env=env, arguments=limit, timeout_s=arguments.seconds + 120.0)
+        lines = web.lines(mark)
+        hosts = len(web.hosts)
+    row = _judge(lines, hosts)
+    table(f"polite: {hosts} hosts at {DELAY_S:g} s (bar: efficiency at least {BAR}, no violation)", [row])
+    save("polite", {**row, "seconds": arguments.seconds, "lean": arguments.lean, "env": arguments.env})
+
+
+def _judge(lines: list[Line], hosts: int) -> dict[str, Cell]:
+    first = {
+        host: min(line["t"] for line in lines if line["host"] == host) for host in {line["host"] for line in lines}
+    }
+    if len(first) < hosts:
+        raise BenchError(f"only {len(first)} of {hosts} hosts were contacted")
+    begin, end = max(first.values()), max(line["t"] for line in lines) - DELAY_S
+    if end - begin < 5:
+        raise BenchError(f"a steady window of {end - begin:.1f} s is too short; more with --seconds")
+    steady = [line for line in lines if begin < line["t"] <= end]
+    rate = len(steady) / (end - begin)
+    all_gaps = sorted(gap for own in gaps(lines).values() for gap in own)
+    return {
+        "requests/s": rate,
+        "of": hosts / DELAY_S,
+        "efficiency": round(rate * DELAY_S / hosts, 4),
+        "violations": sum(gap < DELAY_S - TOLERANCE_S for gap in all_gaps),
+        "least gap": round(all_gaps[0], 3),
+        "median gap": round(statistics.median(all_gaps), 3),
+        "answer ms": round(1000 * statistics.mean(line["dt"] for line in steady), 2),
+        "window s": round(end - begin, 1),
+    }

@@ -1,0 +1,81 @@
+"""Fixtures for every room: a real Postgres and a real Valkey, one pair per process.
+
+services: both, in a home of their own.   make_database(): URL of a fresh, migrated, empty database.
+database_url: one for the test module.   broker_url: an empty Redis database for the test.
+No test sees the TIPTOE_ variables of whoever runs it.
+"""
+
+import importlib.util
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+import redis
+from psycopg import sql
+
+from app.local.services import LocalServices, Services
+
+REDIS_DATABASES = 64  # app.local.valkey
+
+for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
+    del os.environ[_name]
+
+
+@pytest.fixture(scope="session")
+def reachable_tmp() -> Iterator[Path]:
+    """A temporary folder that `nobody` can reach, unlike pytest's own: as root, Postgres runs as nobody."""
+    folder = Path(tempfile.mkdtemp(prefix="tiptoe-test-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def services(reachable_tmp: Path) -> Iterator[Services]:
+    with LocalServices(reachable_tmp / "home", database_url=None, broker_url=None, log=print) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def make_database(services: Services) -> Callable[[], str]:
+    """Call it for the URL of a new database, a copy of one that was migrated once."""
+    numbers = itertools.count(1)
+    template = _create_database(services.database_url, "template", None)
+    if importlib.util.find_spec("app.store.db"):
+        from app.store.db import upgrade
+
+        upgrade(template)
+    return lambda: _create_database(services.database_url, f"test_{next(numbers)}", "template")
+
+
+@pytest.fixture(scope="module")
+def database_url(make_database: Callable[[], str]) -> str:
+    return make_database()
+
+
+@pytest.fixture(scope="session")
+def _redis_numbers() -> Iterator[int]:
+    return itertools.cycle(range(1, REDIS_DATABASES))
+
+
+@pytest.fixture
+def broker_url(services: Services, _redis_numbers: Iterator[int]) -> str:
+    url = urlunsplit(urlsplit(services.broker_url)._replace(path=f"/{next(_redis_numbers)}"))
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    return url
+
+
+def _create_database(server: str, name: str, template: str | None) -> str:
+    create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+    if template:
+        create += sql.SQL(" TEMPLATE {} STRATEGY file_copy").format(sql.Identifier(template))
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(create)
+    return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))

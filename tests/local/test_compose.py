@@ -1,0 +1,90 @@
+"""docker-compose.yml, Dockerfile and .env.example say what the code knows: there is no engine here to ask."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.config import Settings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "tiptoe"}
+SETTINGS = {f"TIPTOE_{name.upper()}" for name in Settings.model_fields}
+
+
+def example_names() -> set[str]:
+    return set(re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+
+
+def test_every_role_of_the_fleet_is_there() -> None:
+    assert set(SERVICES) == {"postgres", "redis", "migrate", "beat", "worker", "flower"}
+
+
+@pytest.mark.parametrize("name", ["beat", "worker", "flower"])
+def test_celery_services_name_the_app_and_their_role(name: str) -> None:
+    assert OURS[name]["command"][:4] == ["celery", "-A", "app", name]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_settings_exist(name: str) -> None:
+    given = {key for key in OURS[name]["environment"] if key.startswith("TIPTOE_")}
+    assert {"TIPTOE_DATABASE_URL", "TIPTOE_BROKER_URL", "TIPTOE_CONTACT"} <= given <= SETTINGS
+
+
+def test_example_has_every_variable_and_only_real_ones() -> None:
+    asked = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    assert asked <= example_names()
+    assert {name for name in example_names() if name.startswith("TIPTOE_")} <= SETTINGS
+    assert set(re.findall(r"\b(TIPTOE_[A-Z_]+)=", (ROOT / "Dockerfile").read_text())) <= SETTINGS
+
+
+def test_no_secret_has_a_default() -> None:
+    for service in SERVICES.values():
+        for key, value in service.get("environment", {}).items():
+            if "PASSWORD" in value or "AUTH" in key:
+                assert re.search(r"\$\{\w+_PASSWORD:\?", value)
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if name != "migrate"])
+def test_long_running_services_have_a_health_check(name: str) -> None:
+    assert SERVICES[name]["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
+
+
+def test_nothing_starts_before_what_it_needs() -> None:
+    assert OURS["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    for name in ("beat", "worker", "flower"):
+        assert OURS[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+        assert OURS[name]["depends_on"]["redis"] == {"condition": "service_healthy"}
+
+
+def test_ports_are_published_to_loopback_alone() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert "127.0.0.1:5555:5555" in ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_worker_can_be_scaled() -> None:
+    assert not {"container_name", "ports", "hostname"} & set(OURS["worker"])
+
+
+def test_named_volumes_are_declared() -> None:
+    used = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])}
+    assert used == set(COMPOSE["volumes"])
+
+
+def test_image_copies_what_it_needs() -> None:
+    let_in = set(re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
+    assert {"pyproject.toml", "README.md", "LICENSE", "alembic.ini", "app", "workers", "migrations"} <= let_in
+    assert all((ROOT / name).exists() for name in let_in)
+
+
+def test_shell_commands_parse() -> None:
+    for service in SERVICES.values():
+        for words in (service.get("command", []), service.get("healthcheck", {}).get("test", [])):
+            for word in words[-1:]:
+                shlex.split(word)

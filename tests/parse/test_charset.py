@@ -1,0 +1,136 @@
+"""Which encoding a body is in."""
+
+import codecs
+import os
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from app.parse import charset
+
+JAPANESE = "日本語の文章です。これは文字コードの判定を試すための短い文です。"
+CHINESE = "这是一个中文网页,用来测试字符编码的检测是否正确。"
+RUSSIAN = "Это русская веб-страница для проверки определения кодировки."
+FRENCH = "Ceci est une page en français, où l’été n’est pas très éloigné; déjà vu à la forêt."
+
+
+def meta(label: str, text: str, encoding: str) -> bytes:
+    return f"<html><head><meta charset={label}></head><body>{text}".encode(encoding)
+
+
+@pytest.mark.parametrize(
+    # body, header, expected encoding, text to be found
+    ("body", "header", "encoding", "found"),
+    [
+        pytest.param("é".encode(), "text/html; charset=utf-8", "utf-8", "é", id="header"),
+        pytest.param(
+            "é".encode("latin-1"), "text/html; charset=ISO-8859-1", "cp1252", "é", id="latin-1 is windows-1252"
+        ),
+        pytest.param(b"\x93x\x94", 'text/html; charset="latin1"', "cp1252", "“x”", id="quoted label, C1 bytes"),
+        pytest.param(
+            meta("utf-8", "é", "latin-1"), "text/html; charset=latin-1", "cp1252", "é", id="header beats meta"
+        ),
+        pytest.param(meta("latin1", "é", "latin-1"), "text/html", "cp1252", "é", id="meta"),
+        pytest.param(
+            b"<?xml version='1.0' encoding='iso-8859-2'?><p>\xb1", None, "iso8859-2", "ą", id="XML declaration"
+        ),
+        pytest.param(meta("latin1", "é", "utf-8-sig"), "text/html; charset=latin-1", "utf-8", "é", id="mark beats all"),
+        pytest.param(codecs.BOM_UTF16_LE + "é".encode("utf-16-le"), None, "utf-16-le", "é", id="utf-16 mark, little"),
+        pytest.param(codecs.BOM_UTF16_BE + "é".encode("utf-16-be"), None, "utf-16-be", "é", id="utf-16 mark, big"),
+        pytest.param("é<p>".encode("utf-16-le"), "text/html; charset=utf-16", "utf-16-le", "é<p>", id="utf-16 header"),
+        pytest.param(meta("utf-16", "é", "utf-8"), None, "utf-8", "é", id="meta utf-16 is utf-8"),
+        pytest.param("<p>héllo</p>".encode("utf-16-le"), None, "utf-16-le", "héllo", id="utf-16 undeclared, little"),
+        pytest.param("<p>héllo</p>".encode("utf-16-be"), None, "utf-16-be", "héllo", id="utf-16 undeclared, big"),
+        pytest.param(meta("Shift_JIS", JAPANESE, "cp932"), None, "cp932", JAPANESE, id="shift_jis"),
+        pytest.param(JAPANESE.encode("euc_jp"), "text/html; charset=euc-jp", "euc_jp", JAPANESE, id="euc-jp"),
+        pytest.param(meta("gb2312", CHINESE, "gb18030"), None, "gb18030", CHINESE, id="gb2312 is gb18030"),
+        pytest.param(
+            "é".encode("latin-1"), "text/html; charset=utf-8", "utf-8", "\ufffd", id="a lying header is believed"
+        ),
+        pytest.param("é".encode(), "text/html; charset=klingon", "utf-8", "é", id="unknown label"),
+        pytest.param(
+            b"\\ud800 x", "text/html; charset=unicode_escape", "utf-8", "\\ud800 x", id="a codec of Python only"
+        ),
+        pytest.param(b"+ADw-", "text/html; charset=utf-7", "utf-8", "+ADw-", id="utf-7"),
+        pytest.param(b"xn--a", "text/html; charset=punycode", "utf-8", "xn--a", id="punycode"),
+        pytest.param(b"x", "text/html; charset=base64", "utf-8", "x", id="not a text encoding"),
+        pytest.param(b"", None, "utf-8", "", id="empty"),
+        pytest.param(b"a\0b", None, "utf-8", "a\ufffdb", id="NUL"),
+    ],
+)
+def test_decode(body: bytes, header: str | None, encoding: str, found: str) -> None:
+    text, used = charset.decode(body, header)
+    assert used == encoding
+    assert found in text
+    assert not found or "\ufeff" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "expected"),
+    [
+        (JAPANESE, "cp932", "cp932"),
+        (JAPANESE, "euc_jp", "euc_jp"),
+        (CHINESE, "gb18030", "gb18030"),
+        (RUSSIAN, "cp1251", "cp1251"),
+        (FRENCH, "cp1252", "cp1252"),
+        ("café", "cp1252", "cp1252"),  # too little to tell: not Cyrillic
+        (FRENCH, "utf-8", "utf-8"),
+    ],
+)
+def test_ours_undeclared_bodies_are_told_by_their_letters(text: str, encoding: str, expected: str) -> None:
+    body = b"<html><body class=x>" + b"<p>plain</p>" * 500 + (text * 3).encode(encoding) + b"</body>"
+    decoded, used = charset.decode(body, "text/html")
+    assert used == expected
+    assert text in decoded
+
+
+def test_ours_utf8_survives_a_cut_and_a_stray_byte() -> None:
+    body = (RUSSIAN * 10).encode()
+    assert charset.detect(body[:-1]) == "utf-8"
+    assert charset.detect(body[:100] + b"\xff" + body[100:]) == "utf-8"
+
+
+def test_every_accepted_encoding_is_a_codec_by_its_canonical_name() -> None:
+    for name in charset.ENCODINGS:
+        assert codecs.lookup(name).name == name
+
+
+def assert_storable(text: str) -> None:
+    assert "\0" not in text
+    text.encode("utf-8")  # raises on lone surrogates
+
+
+LABELS = [
+    *sorted(charset.ENCODINGS),
+    "utf-7",
+    "unicode_escape",
+    "raw_unicode_escape",
+    "idna",
+    "undefined",
+    "hex",
+    "",
+    '"',
+]
+
+
+@given(
+    body=st.binary(max_size=300), label=st.sampled_from(LABELS), where=st.sampled_from(["header", "meta", "nowhere"])
+)
+@example(body=b"\xff\xfe\0\0\0\0\xd8\0", label="", where="nowhere")
+@example(body=b"\xff\xfe\0\xd8", label="", where="nowhere")
+def test_any_bytes_decode_to_storable_text(body: bytes, label: str, where: str) -> None:
+    header = f"text/html; charset={label}" if where == "header" else None
+    prefix = b"<meta charset='" + label.encode() + b"'>" if where == "meta" else b""
+    text, used = charset.decode(prefix + body, header)
+    assert_storable(text)
+    assert codecs.lookup(used).name == used
+
+
+@given(header=st.text(max_size=60))
+def test_any_header_is_borne(header: str) -> None:
+    assert_storable(charset.decode(b"caf\xe9", header)[0])
+
+
+def test_binary_is_borne() -> None:
+    assert_storable(charset.decode(os.urandom(100_000), None)[0])

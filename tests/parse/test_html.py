@@ -1,0 +1,302 @@
+"""What a document says: rows of small documents, then hostile ones, then any bytes."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.model.page import Link, Page
+from app.parse import html
+
+HTML = "text/html; charset=utf-8"
+
+
+def read(markup: str | bytes, **options: object) -> Page:
+    body = markup.encode() if isinstance(markup, str) else markup
+    return html.read(body, **{"content_type": HTML, **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    # markup, links
+    ("markup", "links"),
+    [
+        pytest.param("<a href=/x>y</a>", [Link("/x", "y")], id="anchor"),
+        pytest.param("<a href='\n /x\t'>y</a>", [Link("/x", "y")], id="white space around an href"),
+        pytest.param("<a href='?a=1&amp;b=2&copy'>y</a>", [Link("?a=1&b=2©", "y")], id="references are resolved"),
+        pytest.param("<a href=x> a <b>b</b>\n\u00a0c </a>", [Link("x", "a b c")], id="anchor text is folded"),
+        pytest.param(f"<a href=x>{'ab ' * 100}</a>", [Link("x", ("ab " * 100)[:200].rstrip())], id="and cut"),
+        pytest.param("<a href=x><img src=i alt='a  picture'></a>", [Link("x", "a picture")], id="alt"),
+        pytest.param("<a href=x>t<img src=i alt=picture></a>", [Link("x", "t")], id="text before alt"),
+        pytest.param("<a href=x rel='NoFollow  ugc'>t</a>", [Link("x", "t", ("nofollow", "ugc"))], id="rel"),
+        pytest.param("<map><area href=x alt=left></map>", [Link("x", "left", kind="area")], id="area"),
+        pytest.param("<iframe src=x></iframe>", [Link("x", kind="iframe")], id="iframe"),
+        pytest.param("<frameset><frame src=x></frameset>", [Link("x", kind="frame")], id="frame"),
+        pytest.param("<a href=1>a</a><area href=2><iframe src=3></iframe><a href=4>b</a>", None, id="document order"),
+        pytest.param("<a>x</a><a href>x</a><a href=''>x</a><a href=' '>x</a>", [], id="nothing linked"),
+        pytest.param("<a href='#top'>x</a><a href=' #'>x</a>", [], id="fragments of this page"),
+        pytest.param("<a href=x#y>x</a>", [Link("x#y", "x")], id="a fragment of another"),
+        pytest.param(
+            "<a href=javascript:x()>1</a><a href='MailTo:a@b'>2</a><a href=TEL:1>3</a><a href=Data:,x>4</a>"
+            "<iframe src=about:blank></iframe><area href=blob:x>",
+            [],
+            id="schemes without a server",
+        ),
+        pytest.param(
+            "<a href=ftp://h/>f</a><a href=database>d</a>", [Link("ftp://h/", "f"), Link("database", "d")], id="others"
+        ),
+        pytest.param("<a href=1>x<a href=2>y", [Link("1", "x"), Link("2", "y")], id="unclosed"),
+        pytest.param("<A HREF=x>y</A>", [Link("x", "y")], id="capitals"),
+        pytest.param("<!-- <a href=x>y</a> --><script>'<a href=x>'</script>", [], id="comments and scripts"),
+        pytest.param("<html><body>x</body></html><a href=y>z</a>", [Link("y", "z")], id="after the end"),
+    ],
+)
+def test_links(markup: str, links: list[Link] | None) -> None:
+    found = read(markup).links
+    if links is None:
+        assert [link.href for link in found] == sorted(link.href for link in found)
+    else:
+        assert list(found) == links
+
+
+@pytest.mark.parametrize(
+    # attributes of <link>, whether it is a link to a page
+    ("attributes", "kept"),
+    [
+        ("rel=next", True),
+        ("rel=PREV", True),
+        ("rel=alternate hreflang=de", True),
+        ("rel=alternate type=application/rss+xml", True),
+        ("rel=alternate type=application/json+oembed", False),
+        ("rel=amphtml", True),
+        ("rel=index", True),
+        ("rel='author help'", True),
+        ("rel=search", True),
+        ("rel=search type=application/opensearchdescription+xml", False),
+        ("rel=stylesheet", False),
+        ("rel='alternate stylesheet'", False),
+        ("rel='shortcut icon'", False),
+        ("rel=preload", False),
+        ("rel=dns-prefetch", False),
+        ("rel=pingback", False),
+        ("rel=shortlink", False),
+        ("rel=canonical", False),
+        ("", False),
+    ],
+)
+def test_link_elements(attributes: str, kept: bool) -> None:
+    links = read(f"<head><link {attributes} href=x></head>").links
+    assert [(link.href, link.kind) for link in links] == [("x", "link")] * kept
+
+
+@pytest.mark.parametrize(
+    # content of <meta http-equiv=refresh>, href
+    ("content", "href"),
+    [
+        ("0;url=x", "x"),
+        ("5; URL = 'x y'", "x y"),
+        ('0;url="x"', "x"),
+        ("0, x", "x"),
+        ("0 url=x", "x"),
+        (".5;url=x", "x"),
+        ("0;url='x", "x"),
+        ("30", None),
+        ("30;", None),
+        ("0;url=", None),
+        ("0;url=#x", None),
+        ("0;url=javascript:x", None),
+        ("url=x", None),
+        ("", None),
+    ],
+)
+def test_meta_refresh(content: str, href: str | None) -> None:
+    quoted = content.replace('"', "&quot;")
+    links = read(f'<meta http-equiv=Refresh content="{quoted}">').links
+    assert list(links) == ([] if href is None else [Link(href, kind="refresh")])
+
+
+@pytest.mark.parametrize(
+    # markup, for each link whether it is hidden
+    ("markup", "hidden"),
+    [
+        ("<a href=x hidden>y</a><a href=x>y</a>", [True, False]),
+        ("<div hidden><p><a href=x>y</a></div><a href=x>y</a>", [True, False]),
+        ("<p style='color:red; Display : NONE'><a href=x>y</a></p>", [True]),
+        ("<a href=x style=visibility:hidden>y</a>", [True]),
+        ("<div hidden><p style=display:none><a href=x>y</a></p><a href=x>z</a></div>", [True, True]),
+        ("<iframe src=x style='display:none'></iframe>", [True]),
+        ("<style>a{display:none}</style><input type='hidden'><a href=x>y</a>", [False]),
+        ("<a href=x aria-hidden=true></a><a href=x aria-hidden=true>¶</a>", [True, False]),
+        ("<a href=x aria-hidden=true><img src=y></a>", [False]),
+        ("<a href=hidden>display:none</a>", [False]),
+    ],
+)
+@pytest.mark.parametrize("want_text", [True, False])
+def test_hidden(markup: str, hidden: list[bool], want_text: bool) -> None:
+    assert [link.hidden for link in read(markup, want_text=want_text).links] == hidden
+
+
+HEAD = """<html lang=en-US><head><title>\n A  title </title><base href=" /b/ "><base href=/c/>
+<link rel=canonical href=' /canonical '><link rel=canonical href=/other>
+<meta name=Description content="  What it\nis "><meta name=description content=second>
+<meta name=ROBOTS content="NoIndex, max-snippet: 20,,unavailable_after: 25 Jun 2026">
+<meta name=tiptoe content="nofollow noarchive">
+<meta name=googlebot content=none></head><body><p>Text.</body></html>"""
+
+
+def test_head() -> None:
+    assert read(HEAD) == Page(
+        base="/b/",
+        canonical="/canonical",
+        title="A title",
+        description="What it is",
+        language="en-us",
+        main_text="Text.",
+        robots=frozenset({"noindex", "max-snippet: 20", "", "unavailable_after: 25 jun 2026", "nofollow", "noarchive"})
+        - {""},
+    )
+
+
+def test_without_text_the_crawl_has_what_it_needs() -> None:
+    page = read(HEAD + "<a href=x>y</a>", want_text=False)
+    assert (page.base, page.canonical, page.links) == ("/b/", "/canonical", (Link("x"),))
+    assert {"noindex", "nofollow"} <= page.robots
+    assert (page.title, page.description, page.language, page.main_text) == (None, None, None, "")
+
+
+def test_our_product_token_is_matched_in_any_case() -> None:
+    assert read("<meta name=tipTOE content=noindex>", token="TipToe").robots == {"noindex"}
+    assert read("<meta name=tiptoe content=noindex>", token="other").robots == frozenset()
+
+
+@pytest.mark.parametrize(
+    # markup, header, language
+    ("markup", "header", "language"),
+    [
+        ("<html lang=de><p>x", "fr", "de"),
+        ("<html xml:lang=pt_BR><p>x", None, "pt-br"),
+        ("<html><meta http-equiv=Content-Language content=' nl '><p>x", "fr", "nl"),
+        ("<p>x", "fr, en", "fr"),
+        ("<p>x", "zh-Hant-TW", "zh-hant-tw"),
+        ("<html lang=''><p>x", "fr", "fr"),
+        ("<html lang='{{ lang }}'><p>x", None, None),
+        ("<html lang=english!><p>x", None, None),
+        ("<p>x", "e" * 400, None),
+        ("<p>x", None, None),
+    ],
+)
+def test_language(markup: str, header: str | None, language: str | None) -> None:
+    assert read(markup, content_language=header).language == language
+
+
+@pytest.mark.parametrize(
+    "markup", ["<p>x", "<title></title>x", "<title> \n</title><meta name=description content=' '>x"]
+)
+def test_absent_fields_are_none(markup: str) -> None:
+    page = read(markup)
+    assert (page.title, page.description, page.base, page.canonical) == (None, None, None, None)
+
+
+def test_fields_are_cut() -> None:
+    page = read(f"<title>{'t' * 5000}</title><meta name=description content={'d' * 5000}>")
+    assert (len(page.title or ""), len(page.description or "")) == (html.MAX_FIELD_CHARS, html.MAX_FIELD_CHARS)
+
+
+def test_tokens_are_bounded() -> None:
+    page = read(f"<meta name=robots content='noindex,{'x' * 5000}'><a href=x rel='nofollow {'y ' * 5000}'>z</a>")
+    assert "noindex" in page.robots
+    assert max(map(len, page.robots)) <= html.MAX_FIELD_CHARS
+    assert page.links[0].rel[0] == "nofollow"
+    assert len(page.links[0].rel) <= 100
+
+
+def test_plain_text_is_text() -> None:
+    page = read("line\n<a href=x>y</a>\0", content_type="Text/Plain;charset=utf-8", content_language="en")
+    assert page == Page(main_text="line\n<a href=x>y</a>\ufffd", language="en")
+
+
+def test_xhtml_is_read_like_html() -> None:
+    page = read(
+        '<?xml version="1.0" encoding="utf-8"?><html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en"><head><title>t</title>'
+        '<script src="s" /></head><body><p>x<br /><a href="y">é</a></p></body></html>',
+        content_type="application/xhtml+xml",
+    )
+    assert (page.title, page.links, page.main_text, page.language) == ("t", (Link("y", "é"),), "x\né", "en")
+
+
+def test_the_charset_is_told() -> None:
+    page = read("<meta charset=shift_jis><a href=日>本".encode("cp932"), content_type="text/html")
+    assert (page.charset, page.links) == ("cp932", (Link("日", "本"),))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<a href=x>y</a>" * 70_000, id="a million bytes of links"),
+        pytest.param(b"<div><a href=x>" * 70_000, id="links that nest"),
+        pytest.param(b"<p hidden><a href=x>" * 50_000, id="hidden ones that nest"),
+        pytest.param(b"<meta http-equiv=refresh content='0;x'>" * 25_000, id="refreshes"),
+    ],
+)
+def test_links_are_capped(body: bytes) -> None:
+    assert len(read(body, max_links=100).links) == 100
+
+
+def test_anchors_around_the_same_text_are_not_read_over_and_over() -> None:
+    page = read(b"<a href=x><div>" * 120 + b" " * 900_000 + b"word")
+    assert {link.text for link in page.links} == {""}  # the word lies further than we look
+
+
+def test_a_flood_of_attributes_is_an_empty_page() -> None:
+    body = b"<a " + b" ".join(b"a%d=1" % i for i in range(200_000)) + b" href=x>y"
+    assert read(body) == Page()
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        pytest.param(b"<p>x" + b"<div>" * 100_000 + b"y", "x", id="deep nesting"),
+        pytest.param(b"<p>x<!-- " + b"y" * 1_000_000, "x", id="unclosed comment"),
+        pytest.param(b"<p>x<script>" + b"<" * 1_000_000, "x", id="unclosed script"),
+        pytest.param(b"<p>x\0y", "x\ufffdy", id="null byte"),
+        pytest.param(b"<p>&#0;&#xD800;&#x110000;x", "\ufffd\ufffd\ufffdx", id="references to nothing"),
+        pytest.param(b"x" * 1_000_000, "x" * 200_000, id="one huge text node"),
+        pytest.param(b"<" * 300_000, "<" * 200_000, id="less-than signs"),
+        pytest.param(b"", "", id="empty"),
+        pytest.param(b"<!doctype html>", "", id="doctype only"),
+        pytest.param(b"</html>x", "x", id="ends before it begins"),
+        pytest.param(b"<html><body><p>x</body></html><p>y", "x\ny", id="text after the end"),
+        pytest.param(b"<p>x<table><p>y<tr><td>z", "x\ny\nz", id="misnested table"),
+    ],
+)
+def test_hostile_and_broken(body: bytes, text: str) -> None:
+    assert read(body).main_text == text
+
+
+def strings(page: Page) -> list[str]:
+    fields = [page.base, page.canonical, page.title, page.description, page.language, page.main_text, page.charset]
+    links = [piece for link in page.links for piece in (link.href, link.text, *link.rel, link.kind)]
+    return [*filter(None, fields), *links, *page.robots]
+
+
+MARKUP = b"""< > </ /> " ' = & ; a &#0; &#xdfff; <!-- --> <![CDATA[ <? <! </html> </body> <title> <main> <svg xmlns:x=y <x:a <body
+<frameset> <select> <table> <form> <script> <textarea> <a|href=x> <a|href= <base|href= <html|lang= <link|rel=next|href=
+<meta|name=robots|content= <p|hidden> <p|style=display:none <meta|http-equiv=refresh|content='0; <meta|charset=utf-16>"""
+PIECES = st.sampled_from(
+    [piece.replace(b"|", b" ") for piece in MARKUP.split()] + [b" ", b"\0", b"\xff\xfe", b"\xed\xa0\x80"]
+)
+BODIES = st.one_of(
+    st.binary(max_size=200), st.lists(st.one_of(PIECES, st.binary(max_size=3)), max_size=40).map(b"".join)
+)
+TYPES = st.sampled_from(
+    [None, "", "text/html", "text/plain", "text/html; charset=utf-16", "text/html; charset=gb18030", "\ud800"]
+)
+
+
+@given(body=BODIES, content_type=TYPES, content_language=st.none() | st.text(max_size=8), want_text=st.booleans())
+@settings(max_examples=400)
+def test_any_bytes_make_a_storable_page(
+    body: bytes, content_type: str | None, content_language: str | None, want_text: bool
+) -> None:
+    page = html.read(body, content_type=content_type, content_language=content_language, want_text=want_text)
+    for piece in strings(page):
+        assert "\0" not in piece
+        piece.encode("utf-8")  # raises on lone surrogates

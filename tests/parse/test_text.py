@@ -1,0 +1,114 @@
+"""What of a page is its text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from app.parse import text, tree
+
+POSTGRES = """<html><body><div class="navheader"><table><tr><th colspan="5">TRUNCATE</th></tr><tr><td><a href=a>Prev</a>
+</td><td><a href=b>Up</a></td></tr></table><hr></div><div class="refentry"><h2>TRUNCATE</h2><p>TRUNCATE — empty
+ a table</p></div><div class="navfooter"><hr><table><tr><td>Next</td></tr></table></div></body></html>"""
+SPHINX = """<html><body><div class="related" role="navigation"><h3>Navigation</h3></div><div class="document"><div class="body"
+role="main"><h1>abs<a class="headerlink" href="#abs">¶</a></h1><p>Return the <em>abso</em>lute value.</p></div></div>
+<div class="sphinxsidebar" role="navigation"><p>Table of contents</p></div><div class="footer">© 2026</div></body></html>"""
+DJANGO = """<html><body><div id="hd"><a href=x>Django</a></div><div id="bd"><div id="yui-main"><h1>Release notes</h1><p>Fixes.</p>
+</div><div class="yui-b" id="sidebar"><h3>More</h3></div></div><div id="ft"><div class="nav">previous</div></div></body></html>"""
+SQLITE = """<html><body><div class=nosearch><div class="menu mainmenu"><ul><li>Home<li>About</ul></div></div>
+<h2>Changes</h2><ol><li>Added <b>-></b> operators<li>Fixed</ol></body></html>"""
+
+
+def read(markup: str) -> str:
+    root = tree.grow(markup.encode())
+    assert root is not None
+    return text.main_text(root, text.hidden_roots(root))
+
+
+@pytest.mark.parametrize(
+    # markup, text
+    ("markup", "expected"),
+    [
+        pytest.param(POSTGRES, "TRUNCATE\nTRUNCATE — empty a table", id="Postgres manual"),
+        pytest.param(SPHINX, "abs¶\nReturn the absolute value.", id="Sphinx manual"),
+        pytest.param(DJANGO, "Release notes\nFixes.", id="Django manual"),
+        pytest.param(SQLITE, "Changes\nAdded -> operators\nFixed", id="SQLite manual"),
+        pytest.param("<p>a</p>b<div>c<br>d</div>", "a\nb\nc\nd", id="blocks break lines"),
+        pytest.param("a <b>b</b><i>c</i>\n\n d\u00a0\t e", "a bc d e", id="inline text is joined, white space folded"),
+        pytest.param("<table><tr><td>a<td>b<tr><td>c</table>", "a b\nc", id="cells are words, rows lines"),
+        pytest.param("<pre>a\n  b</pre>", "a b", id="pre is folded too"),
+        pytest.param(
+            "a<script>x</script><style>y</style><noscript>z</noscript><template>t</template>b", "ab", id="unread"
+        ),
+        pytest.param("<nav>n</nav><header>h</header><aside>s</aside><p>p</p><footer>f</footer>", "p", id="boilerplate"),
+        pytest.param("<div role=search>n</div><p>p</p><ul role=navigation><li>l</ul>", "p", id="boilerplate by role"),
+        pytest.param("<form>q <select><option>1</select></form><p>p</p>", "p", id="a form"),
+        pytest.param("<form><h1>T</h1><p>p</p></form><p>q</p>", "T\np\nq", id="a form that is the page"),
+        pytest.param("<p>p</p><div hidden>x</div><p style='DISPLAY : None'>y</p>", "p", id="hidden"),
+        pytest.param("<nav>only <b>this</b></nav>", "only this", id="nothing but boilerplate is text still"),
+        pytest.param("<div hidden>only this</div>", "only this", id="nothing but hidden text is text still"),
+        pytest.param("<p>around</p><main>main</main>", "main", id="main"),
+        pytest.param("<p>around</p><article>one</article>", "one", id="one article"),
+        pytest.param("<article>one</article><article>two</article>", "one\ntwo", id="two articles: the body"),
+        pytest.param("<main>m</main><article>one</article>", "m", id="main before article"),
+        pytest.param(f"<p>{'long ' * 50}</p><main>m</main>", "long " * 50 + "\nm", id="main without a fair share"),
+        pytest.param("<p>p</p><main></main>", "p", id="empty main"),
+        pytest.param("<div class='sidebar'><h1>T</h1>x</div>", "T\nx", id="a wrapper with a heading is content"),
+        pytest.param("<body class=nav>x", "x", id="the body itself is never boilerplate"),
+        pytest.param("<svg><title>i</title><text>t</text></svg>p", "p", id="pictures"),
+        pytest.param("<script>x</script>", "", id="no text at all"),
+        pytest.param("<html><head><title>t</title></head><frameset><frame src=x></frameset>", "", id="frames"),
+        pytest.param("a\ufdd0b", "a\nb", id="our own mark in a page does no harm"),
+    ],
+)
+def test_main_text(markup: str, expected: str) -> None:
+    assert read(markup) == expected.replace(" \n", "\n")
+
+
+def test_ours_text_is_cut() -> None:
+    assert len(read("<p>" + "x" * 300_000)) == text.MAX_TEXT_CHARS
+
+
+def test_deep_nesting_is_walked_without_recursion_limits() -> None:
+    assert read("<div>" * 250 + "deep").endswith("deep")
+
+
+def test_hidden_roots_are_in_document_order() -> None:
+    root = tree.grow(
+        b"<p hidden><i style='visibility:hidden'>x</i></p><b style='color:red'>y</b><u style=display:none>z"
+    )
+    assert [e.tag for e in text.hidden_roots(root)] == ["p", "i", "u"]
+
+
+TAGS = st.sampled_from(
+    [
+        "main",
+        "nav",
+        "div",
+        "p",
+        "form",
+        "article",
+        "header",
+        "table",
+        "td",
+        "b",
+        "script",
+        "body",
+        "html",
+        "h1",
+        "span",
+        "ul",
+    ]
+)
+
+
+@given(st.lists(st.tuples(TAGS, st.booleans(), st.sampled_from(["", "x", " y\n"])), max_size=12))
+def test_a_page_with_text_is_never_empty(parts: list[tuple[str, bool, str]]) -> None:
+    markup = "".join(f"<{'/' * closing}{tag}>{words}" for tag, closing, words in parts)
+    root = tree.grow(b"<body>" + markup.encode())
+    if root is None:
+        return
+    for unreadable in list(root.iter("script")):
+        unreadable.clear(keep_tail=True)
+    has_text = bool(etree.tostring(root, method="text", encoding="unicode").strip())
+    assert bool(read("<body>" + markup)) == has_text

@@ -1,0 +1,70 @@
+"""Trees grow in bounded time."""
+
+import pytest
+from lxml import etree
+
+from app.parse import tree
+
+
+def attributes(count: int, form: str = "a{}=1") -> bytes:
+    return b"<p " + " ".join(form.format(i) for i in range(count)).encode() + b">x</p><a href=y>z</a>"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("a{}", id="no values"),
+        pytest.param("a{}=1", id="plain values"),
+        pytest.param('a{}=">"', id="values that look like the end of the tag"),
+        pytest.param("a{}='<b>'", id="values that look like tags"),
+        pytest.param('a{}="<!--"', id="values that look like comments"),
+        pytest.param('a{} = "\'>"', id="quotes in quotes"),
+    ],
+)
+@pytest.mark.parametrize("count", [9_000, 200_000])
+def test_a_tag_with_a_flood_of_attributes_is_refused(form: str, count: int) -> None:
+    # The quadratic walk of the earlier attributes never starts: the tag is found out by a parse that builds nothing.
+    assert tree.grow(attributes(count, form)) is None
+
+
+def test_a_flood_behind_an_unbalanced_comment_is_refused() -> None:
+    assert tree.grow(b'<!-- <a b=" -->' + attributes(9_000, 'a{}="x>"')) is None
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        pytest.param(attributes(900) * 40, id="tags at the limit"),
+        pytest.param(b"<img src='data:" + b"x" * 500_000 + b"'><a href=y>", id="one long value"),
+        pytest.param(b"<p title='a > b'>" * 3_000 + b"<a href=y>", id="quoted >"),
+        pytest.param(b"word " * 50_000 + b"<a href=y>", id="long text"),
+    ],
+)
+def test_what_only_looks_suspect_is_read(markup: bytes) -> None:
+    assert tree.is_suspect(markup)
+    root = tree.grow(markup)
+    assert root is not None
+    assert root.find(".//a") is not None
+
+
+def test_ordinary_documents_are_spared_the_census() -> None:
+    assert not tree.is_suspect(b"<p class='x'>words</p>" * 10_000)
+    assert not tree.is_suspect(attributes(3_000))  # small enough to be harmless
+
+
+@pytest.mark.parametrize("tag", ["div", "b", "x-y", "table><tr><td"])
+def test_deep_nesting_ends_at_the_parsers_limit(tag: str) -> None:
+    root = tree.grow(f"<{tag}>".encode() * 100_000)
+    assert root is not None
+    assert sum(1 for _ in root.iter()) < 1_000
+
+
+@pytest.mark.parametrize("markup", [b"", b" \n", b"<!-- only", b"<!doctype html>", b"<?php ?>"])
+def test_nothing_grows_from_nothing(markup: bytes) -> None:
+    assert tree.grow(markup) is None
+
+
+def test_a_declared_charset_no_longer_counts() -> None:
+    root = tree.grow("<meta charset=latin-1><p>é".encode())
+    assert root is not None
+    assert etree.tostring(root, method="text", encoding="unicode") == "é"
