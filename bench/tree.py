@@ -23,7 +23,7 @@ from bench.report import ROOT, BenchError
 PACKAGE = "postgresql-doc-15"
 CACHE = ROOT / "bench" / ".trees"
 START = "index.html"
-_HREF = re.compile(rb'(<a\b[^>]*?\bhref=")([^"#:?/]+\.html)', re.IGNORECASE)
+_HREF = re.compile(rb'(<(?:a|link)\b[^>]*?\bhref=")([^"#:?/]+\.html)', re.IGNORECASE)
 _BODY = re.compile(rb"<body[^>]*>", re.IGNORECASE)
 
 
