@@ -31,6 +31,10 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
     A failure (Postgres away, say) is one log line; the next tick tries again.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._next_beat = 0.0  # monotonic seconds
+        super().__init__(*args, **kwargs)
+
     def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
         if not entry.options.get("in_place"):
             return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
@@ -49,7 +53,7 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         now = time.monotonic()
         if now < self._next_beat:
             return
-        self._next_beat: float = now + BEAT_EVERY_S
+        self._next_beat = now + BEAT_EVERY_S
         mark = current().home / "run" / "beat"
         try:
             mark.parent.mkdir(parents=True, exist_ok=True)

@@ -163,7 +163,7 @@ def _check_seeds(settings: "Settings", wish: _Wish) -> None:
 
 
 def _check_broker(url: str) -> None:
-    from kombu import Connection
+    from kombu import Connection  # type: ignore[attr-defined]
     from kombu.exceptions import KombuError
 
     from app.errors import ServiceError

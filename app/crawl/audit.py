@@ -55,7 +55,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        what = f"{self.fetches:,} requests to {len(self.hosts):,} hosts"
+        what = f"{self.fetches:,} requests, {len(self.hosts):,} hosts"
         if not self.violations:
             return f"{what}: no violation"
         gaps, at_once, before, refused = (

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl.waits import when
@@ -66,9 +66,7 @@ def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
 def database(engine: Engine) -> list[Check]:
     """Reachable, new enough, schema at head."""
     try:
-        db.check(engine)
-        with db.transaction(engine) as tx:
-            version = tx.execute(text("SHOW server_version")).scalar_one()
+        version = db.check(engine)
         found = db.revision(engine)
     except TiptoeError as error:
         return [broken("database", error)]
@@ -81,8 +79,7 @@ def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]
         active = [crawl.name for crawl in crawls.every(tx) if crawl.state == "active"]
         queues = hosts.queues(tx)
         latest = visits.latest(tx, 1)
-        now = tx.execute(text("SELECT clock_timestamp()")).scalar_one()
-    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest, now)]
+    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest)]
 
 
 def _contact(settings: Settings) -> Check:
@@ -157,7 +154,7 @@ def _queues(
     for row in queues:
         queue, waiting = row["queue"], f"{row['hosts']} hosts wait on queue {row['queue']}"
         if queue not in settings.queue_names:
-            remedy = f"add it to TIPTOE_PINNED_QUEUES, or move the hosts: tiptoe host pin NAME default"
+            remedy = "add it to TIPTOE_PINNED_QUEUES, or move the hosts: tiptoe host pin NAME default"
             found.append(
                 Check(name="queues", grade=Grade.FAIL, finding=f"{waiting}, which no setting names", remedy=remedy)
             )
@@ -172,16 +169,16 @@ def _queues(
     ]
 
 
-def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str, Any]], now: Any) -> Check:
+def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str, Any]]) -> Check:
     """Beat is known by what it does: hosts that are due get offers."""
-    last = f"last visit {when(latest[0]['taken_at'], now)}" if latest else "no visit yet"
+    last = f"last visit {when(latest[0]['taken_at'], latest[0]['now'])}" if latest else "no visit yet"
     overdue = [row for row in queues if row["overdue"]]
     if not overdue:
         return Check(name="beat", grade=Grade.OK, finding=f"no host is overdue; {last}")
-    since = min(row["overdue_since"] for row in overdue)
+    since = when(min(row["overdue_since"] for row in overdue), overdue[0]["now"])
     return Check(
         name="beat",
         grade=Grade.WARN,
-        finding=f"{sum(row['overdue'] for row in overdue)} hosts are overdue, the first since {when(since, now)}; {last}",
+        finding=f"{sum(row['overdue'] for row in overdue)} hosts are overdue, the first since {since}; {last}",
         remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, see its log and the queues above",
     )

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from app.config import Settings
 from app.crawl.waits import host_waits_for
 from app.errors import InputError
-from app.model import Url
+from app.model import Origin, Url
 from app.policy.host import queue_for
 from app.policy.url import Canon
 from app.store import db, fetches, hosts, robots, visits
@@ -24,11 +24,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPage:
-    """Everything about one host. host: its row.   robots: by origin.   visits, fetches: the latest."""
+    """Everything about one host. host: its row.   robots: by origin, the file as text.   visits, fetches: the latest."""
 
     host: Row
     waits_for: str
-    robots: list[Stored]
+    robots: list[Row]
     visits: list[Row]
     fetches: list[Row]
 
@@ -43,7 +43,7 @@ def show(engine: Engine, name: str, *, latest: int = 10) -> HostPage:
         return HostPage(
             host=host,
             waits_for=host_waits_for(host),
-            robots=robots.of_host(tx, host["id"]),
+            robots=[_copy(name, row) for row in robots.of_host(tx, host["id"])],
             visits=visits.recent(tx, host_id=host["id"], n=latest),
             fetches=fetches.of_host(tx, host_id=host["id"], n=latest),
         )
@@ -120,6 +120,21 @@ def hostname(text: str) -> str:
     if not isinstance(url, Url):
         raise InputError(f"host {text!r}", "write a hostname, such as example.org")
     return url.host
+
+
+def _copy(name: str, row: Stored) -> Row:
+    return {
+        "origin": str(Origin(row.scheme, name, row.port)),
+        "availability": row.availability,
+        "status": row.status,
+        "detail": row.detail or None,
+        "fetched_at": row.fetched_at,
+        "expires_at": row.expires_at,
+        "unreachable_since": row.unreachable_since,
+        "crawl_delay_s": row.crawl_delay_s,
+        "sitemaps": row.sitemaps,
+        "text": None if row.body is None else row.body.decode("utf-8", "replace"),
+    }
 
 
 def _wake(tx: Connection, name: str, host_id: int | None) -> None:

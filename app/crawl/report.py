@@ -1,6 +1,6 @@
 """What is going on (`status`) and what a crawl came to (`report`). Reads only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,9 @@ class Status:
     """crawls: totals of each.   waiting: because, hosts, earliest.   queues: those with offers outstanding."""
 
     crawls: list[Totals]
-    waiting: list[Row]
+    waiting: Sequence[Row]
     offers: dict[str, int]
-    visits: list[Row]
+    visits: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,11 @@ class Report:
     crawl: Crawl
     totals: Totals
     urls: dict[str, int]
-    outcomes: list[Row]
-    reasons: list[Row]
-    causes: list[Row]
+    outcomes: Sequence[Row]
+    reasons: Sequence[Row]
+    causes: Sequence[Row]
     duplicates: dict[str, int]
-    hosts: list[Row]
+    hosts: Sequence[Row]
 
 
 def status(engine: Engine) -> Status:

@@ -66,11 +66,11 @@ def _place(url: Row) -> list[str]:
 def _rest(url: Row, crawl: Crawl) -> list[str]:
     match UrlState(url["state"]):
         case UrlState.RESTING if url["retrying"]:
-            return [f"its retry after {url['attempts']} attempts, due {when(url['due_at'], url['now'])}"]
+            return [f"its retry after attempt {url['attempts']}, due {when(url['due_at'], url['now'])}"]
         case UrlState.RESTING | UrlState.GONE:
             return [_recrawl(url, crawl)]
         case UrlState.REFUSED:
-            return [f"its robots.txt to change: {url['cause']}"]
+            return [f"robots.txt to allow it; it was refused because of {url['cause']}"]
         case UrlState.QUARANTINED:
             return [f"an operator ({url['cause']}): tiptoe url retry {url['url']}"]
         case UrlState.ALIAS:

@@ -90,14 +90,15 @@ def transaction(engine: Engine) -> Iterator[Connection]:
         raise
 
 
-def check(engine: Engine) -> None:
-    """Raises ServiceError when Postgres is out of reach, too old, or has no schema of ours (yet)."""
+def check(engine: Engine) -> int:
+    """Postgres' major version. Raises ServiceError when it is out of reach or too old."""
     with transaction(engine) as connection:
         version = int(connection.execute(text("SHOW server_version_num")).scalar_one()) // 10_000
     if version < OLDEST_POSTGRES:
         raise ServiceError(
             f"Postgres at {place(engine)}", f"is version {version}; {OLDEST_POSTGRES} or newer is needed"
         )
+    return version
 
 
 def upgrade(url: str) -> None:

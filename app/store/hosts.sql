@@ -237,9 +237,6 @@ SELECT h.*, clock_timestamp() AS now,
 FROM hosts AS h
 WHERE h.name = :name
 
--- leased: hosts with a lease that stands
-SELECT id FROM hosts WHERE state IN ('offered', 'taken') AND lease_until > clock_timestamp()
-
 -- waiting: how many hosts wait for what, for the progress line
 SELECT CASE
          WHEN state IN ('taken', 'offered') AND lease_until > clock_timestamp() THEN 'visited'
@@ -275,7 +272,8 @@ LIMIT :n
 -- queues: hosts that wait on each queue, how many are overdue by a minute, and since when
 SELECT queue, count(*) AS hosts, count(*) FILTER (WHERE state = 'offered' AND lease_until > clock_timestamp()) AS offers,
        count(*) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue,
-       min(next_fetch_at) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue_since
+       min(next_fetch_at) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue_since,
+       clock_timestamp() AS now
 FROM hosts
 WHERE next_fetch_at IS NOT NULL
 GROUP BY queue

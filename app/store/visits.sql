@@ -19,7 +19,7 @@ WHERE id = :host_id AND lease_token = :token
 RETURNING id, taken_at
 
 -- latest: of all hosts
-SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.fetches
+SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.fetches, clock_timestamp() AS now
 FROM visits AS v JOIN hosts AS h ON h.id = v.host_id
 ORDER BY v.id DESC
 LIMIT :n

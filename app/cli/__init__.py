@@ -1,0 +1,73 @@
+"""The command line: `tiptoe`. Commands are shells over `app.crawl`; what is heavy is imported within them."""
+
+from typing import Annotated
+
+import typer
+
+
+def main() -> None:
+    """Run a command and exit: 0 well, 1 a service or a finding, 2 what was asked for cannot work, 130 after Ctrl-C."""
+    make_app()(prog_name="tiptoe")
+
+
+def make_app() -> typer.Typer:
+    """All commands."""
+    from app.cli import crawl_command, doctor, host, robots, seed, sql, status, url
+    from app.cli.groups import Root
+
+    app = typer.Typer(
+        cls=Root,
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    app.callback()(_root)
+    app.add_typer(_crawl_app(), name="crawl")
+    app.command()(crawl_command.up)
+    app.add_typer(seed.app, name="seed")
+    app.command()(status.status)
+    app.add_typer(url.app, name="url")
+    app.add_typer(host.app, name="host")
+    app.add_typer(robots.app, name="robots")
+    app.command()(status.audit)
+    app.command()(sql.sql)
+    app.command()(doctor.doctor)
+    app.add_typer(sql.db_app, name="db")
+    return app
+
+
+def _crawl_app() -> typer.Typer:
+    """`tiptoe crawl URL…`, and the verbs for crawls that exist."""
+    from app.cli import crawl_command, crawls
+    from app.cli.groups import RUN, CrawlGroup
+
+    group = typer.Typer(
+        cls=CrawlGroup,
+        no_args_is_help=True,
+        help="Crawl: `tiptoe crawl https://example.org/` (short for `tiptoe crawl run …`); and steer crawls by name.",
+    )
+    group.command(RUN)(crawl_command.crawl)
+    group.command("list")(crawls.list_)
+    group.command("report")(crawls.report)
+    group.command("pause")(crawls.pause)
+    group.command("resume")(crawls.resume)
+    group.command("finish")(crawls.finish)
+    group.command("start")(crawls.start)
+    return group
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"tiptoe {version('tiptoe')}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Tiptoe, a polite web crawler. `tiptoe crawl https://example.org/` needs nothing else; the rest is to look and to steer."""

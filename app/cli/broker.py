@@ -1,0 +1,29 @@
+"""Does the broker answer? One line that names it and the remedy if not."""
+
+
+def check_broker(url: str) -> None:
+    """Raises ServiceError."""
+    from kombu import Connection  # type: ignore[attr-defined]
+    from kombu.exceptions import KombuError
+
+    from app.errors import ServiceError
+
+    try:
+        with Connection(url, connect_timeout=5, transport_options={"socket_connect_timeout": 5}) as connection:  # type: ignore[no-untyped-call]
+            connection.ensure_connection(max_retries=1, timeout=5)
+    except (OSError, KombuError, KeyError, ImportError, ValueError) as error:
+        why = str(error).strip().replace("\n", " ") or type(error).__name__
+        raise ServiceError(
+            f"broker at TIPTOE_BROKER_URL={shown(url)}",
+            f"{why[:200]}; write redis://host:6379/0 or amqp://host, or unset it for the embedded one",
+        ) from error
+
+
+def shown(url: str) -> str:
+    """Without user and password."""
+    return url if "@" not in url else url.partition("://")[0] + "://…@" + url.rpartition("@")[2]
+
+
+def kind_of(url: str) -> str:
+    """The transport's name, as its URL says: redis, valkey, amqp …"""
+    return url.partition(":")[0].partition("+")[0]

@@ -1,0 +1,51 @@
+"""Where the database is: the configured one, else the home's own, joined if it runs and started if not."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from app.config import Settings
+
+
+@contextmanager
+def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]":
+    """Settings (database_url set) and an engine, for one command. migrate: bring the schema to head if it is not.
+
+    Raises SettingError, ServiceError.
+    """
+    from app.config import load
+    from app.local.services import start_postgres
+    from app.store import db
+
+    settings = load()
+    with ExitStack() as shares:
+        url = settings.database_url or shares.enter_context(start_postgres(settings.home, say)).url
+        engine = db.connect(url, pool_size=2)
+        shares.callback(engine.dispose)
+        if migrate:
+            _bring_to_head(engine, url)
+        yield settings.model_copy(update={"database_url": url}), engine
+
+
+def say(line: str) -> None:
+    """To standard error: standard output is for answers."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _bring_to_head(engine: "Engine", url: str) -> None:
+    from app.errors import ServiceError
+    from app.store import db
+
+    found, known = db.revision(engine), db.revisions()
+    if found == known[-1]:
+        return
+    if found is not None and found not in known:
+        raise ServiceError(
+            f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
+        )
+    db.upgrade(url)
+    say(f"database schema: {found or 'none'} → {known[-1]}")

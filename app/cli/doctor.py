@@ -1,0 +1,85 @@
+"""`tiptoe doctor`: is everything that a crawl needs in order?"""
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import typer
+
+from app.cli.database import open_database, say
+from app.cli.out import AsJson, show_json, table
+
+if TYPE_CHECKING:
+    from app.config import Settings
+    from app.crawl.doctor import Check
+
+PING_S = 2.0
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Check settings, contact, disk, database, broker, workers, queues and beat, with a remedy each. Exit 1 if one fails."""
+    from app.crawl.doctor import Grade
+
+    checks = _examine()
+    if as_json:
+        show_json(checks)
+    else:
+        table(("check", "", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
+    if any(check.grade is Grade.FAIL for check in checks):
+        raise typer.Exit(1)
+
+
+def _examine() -> "list[Check]":
+    """Each part only if those that it stands on are in order."""
+    from app.config import load, unknown_variables
+    from app.crawl import doctor
+    from app.crawl.doctor import Grade
+    from app.errors import TiptoeError
+
+    try:
+        settings = load()
+    except TiptoeError as error:
+        return [doctor.broken("settings", error)]
+    checks = doctor.configuration(settings, unknown_variables())
+    served, broker = _broker(settings)
+    checks.append(broker)
+    try:
+        with open_database(migrate=False) as (settings, engine):
+            found = doctor.database(engine)
+            checks += found
+            if all(check.grade is not Grade.FAIL for check in found):
+                checks += doctor.fleet(engine, settings, served)
+    except TiptoeError as error:
+        checks.append(doctor.broken("database", error))
+    return checks
+
+
+def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
+    """Workers that answer on it with their queues, and the check of the broker itself."""
+    from app.cli.broker import check_broker, kind_of
+    from app.crawl.doctor import Check, Grade, broken
+    from app.errors import TiptoeError
+
+    with ExitStack() as shares:
+        try:
+            url = settings.broker_url or _embedded(settings, shares)
+            if url is None:
+                finding = "embedded, not running; tiptoe crawl and tiptoe up start it"
+                return {}, Check(name="broker", grade=Grade.OK, finding=finding)
+            check_broker(url)
+            from app.celery import queues_served
+
+            served = queues_served(url, PING_S)
+        except TiptoeError as error:
+            return {}, broken("broker", error)
+    own = "" if settings.broker_url else "embedded "
+    return served, Check(name="broker", grade=Grade.OK, finding=f"{own}{kind_of(url)} answers")
+
+
+def _embedded(settings: "Settings", shares: ExitStack) -> str | None:
+    """URL of the home's own broker if another command runs it: looking must not start it."""
+    from app.local.home import is_held
+    from app.local.services import start_valkey
+
+    if not is_held(settings.home.resolve() / "run" / "valkey.keeper"):
+        return None
+    return shares.enter_context(start_valkey(settings.home, say)).url

@@ -1,0 +1,47 @@
+"""Two command groups that do more than typer's: the root, which tells errors, and `crawl`, which is verbs and URLs."""
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+RUN = "run"
+_ORDER = ("crawl", "up", "seed", "status", "url", "host", "robots", "audit", "sql", "doctor", "db")
+
+
+class Root(TyperGroup):
+    """Errors that are a person's or a service's: one line on standard error, exit 2 or 1, no traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order a newcomer needs them; typer would put groups last."""
+        places = {name: place for place, name in enumerate(_ORDER)}
+        return sorted(self.commands, key=lambda name: places.get(name, len(places)))
+
+    def invoke(self, ctx: Any) -> Any:
+        from app.errors import InputError, TiptoeError
+
+        try:
+            return super().invoke(ctx)
+        except TiptoeError as error:
+            line = " ".join(str(error).split())
+            print(f"tiptoe: {line}", file=sys.stderr, flush=True)
+            raise typer.Exit(2 if isinstance(error, InputError) else 1) from error
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+
+
+class CrawlGroup(TyperGroup):
+    """`tiptoe crawl pause NAME` is a verb of this group; `tiptoe crawl https://…` is its verb `run`, left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [RUN, *args]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The options of `run`, then the verbs."""
+        run = self.commands[RUN]
+        with type(ctx)(run, info_name=ctx.info_name, parent=ctx.parent) as run_ctx:
+            run.format_help(run_ctx, formatter)
+        super().format_help(ctx, formatter)

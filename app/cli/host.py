@@ -1,0 +1,152 @@
+"""`tiptoe host`: the unit of politeness. Look at one, pause it, slow it down."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.out import AsJson, facts, heading, rows_table, show_json
+
+app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: look, pause, slow down, pin, release.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Hostname, or any URL of it.")]
+_SHOWN = (
+    "id",
+    "state",
+    "queue",
+    "pinned",
+    "queued",
+    "delay_s",
+    "delay_override_s",
+    "robots_delay_s",
+    "next_fetch_at",
+    "polite_at",
+    "blocked_until",
+    "resting_because",
+    "failures",
+    "isolate",
+    "address",
+    "last_contact_at",
+    "answered_at",
+    "created_at",
+)
+
+
+@app.command()
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Everything about a host: what it waits for, its pace, robots.txt, the latest visits and requests."""
+    from app.crawl import hosts
+
+    with open_database() as (_, engine):
+        page = hosts.show(engine, name)
+    if as_json:
+        show_json(page)
+        return
+    print(f"{page.host['name']} waits for {page.waits_for}")
+    facts((key.replace("_", " "), page.host[key]) for key in _SHOWN)
+    heading("robots.txt")
+    columns = ("origin", "availability", "status", "fetched_at", "expires_at", "unreachable_since", "crawl_delay_s")
+    rows_table(columns, page.robots)
+    heading("latest visits")
+    rows_table(("taken_at", "ended_at", "ending", "fetches", "worker"), page.visits)
+    heading("latest requests")
+    rows_table(("started_at", "kind", "status", "outcome", "total_ms", "url"), page.fetches)
+
+
+@app.command("list")
+def list_(
+    waits_for: Annotated[
+        str | None,
+        typer.Option(
+            help="Only those that wait for this: delay, due, resting, paused, 'being visited', 'nothing queued'."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Hosts, the next due first, and what each waits for."""
+    from app.crawl import hosts
+
+    with open_database() as (_, engine):
+        found = hosts.listed(engine, waits_for=waits_for, most=limit)
+    if as_json:
+        show_json(found)
+    else:
+        rows_table(("host", "waits_for", "next_fetch_at", "delay_s", "queue", "failures", "last_contact_at"), found)
+
+
+@app.command()
+def pause(name: Name) -> None:
+    """Contact this host no more, in any crawl, until it is resumed."""
+    from app.crawl import hosts
+
+    with open_database() as (_, engine):
+        print(f"{hosts.hostname(name)}: {hosts.pause(engine, name)}")
+
+
+@app.command()
+def resume(name: Name) -> None:
+    """Let a paused host be visited again, no sooner than its pace allows."""
+    from app.crawl import hosts
+
+    with open_database() as (_, engine):
+        hosts.resume(engine, name)
+    print(f"{hosts.hostname(name)}: may be visited again")
+
+
+@app.command()
+def slow(
+    name: Name,
+    seconds: Annotated[
+        str, typer.Argument(metavar="SECONDS|default", help="Between the end of a request and the next.")
+    ],
+) -> None:
+    """Set a host's delay, before robots.txt and the default; `default` gives the word back to them."""
+    from app.crawl import hosts
+    from app.errors import InputError
+
+    try:
+        delay_s = None if seconds == "default" else float(seconds)
+    except ValueError:
+        raise InputError(f"delay {seconds!r}", "write seconds, such as 5 or 0.5, or default") from None
+    with open_database() as (_, engine):
+        hosts.slow(engine, name, delay_s)
+    says = (
+        "robots.txt and the default decide from the next visit on"
+        if delay_s is None
+        else f"{delay_s:g} s between requests"
+    )
+    print(f"{hosts.hostname(name)}: {says}")
+
+
+@app.command()
+def pin(
+    name: Name,
+    queue: Annotated[str, typer.Argument(metavar="QUEUE|default", help="One of TIPTOE_PINNED_QUEUES, or host-NN.")],
+) -> None:
+    """Send a host's visits to a queue of its own; `default` gives it back to the one it hashes to."""
+    from app.crawl import hosts
+
+    with open_database() as (settings, engine):
+        chosen = hosts.pin(engine, settings, name, None if queue == "default" else queue)
+    print(f"{hosts.hostname(name)}: visits go to queue {chosen} from the next offer on")
+
+
+@app.command()
+def release(name: Name) -> None:
+    """End a host's rest after errors or a Retry-After. Its delay still holds."""
+    from app.crawl import hosts
+
+    with open_database() as (_, engine):
+        hosts.release(engine, name)
+    print(f"{hosts.hostname(name)}: rests no more")
+
+
+@app.command()
+def forget(name: Name) -> None:
+    """Fetch a host's robots.txt anew before the next request to it."""
+    from app.crawl import hosts
+
+    with open_database() as (_, engine):
+        origins = hosts.forget(engine, name)
+    print(f"{hosts.hostname(name)}: robots.txt of {origins} origins is fetched anew at the next visit")

@@ -1,0 +1,57 @@
+"""`tiptoe robots`: what robots.txt says to us."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.out import AsJson, show_json
+from app.cli.url import Url, show_ruling
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from app.config import Settings
+    from app.crawl.ruling import Ruling
+
+app = typer.Typer(no_args_is_help=True, help="robots.txt: may we fetch this, and who says so?")
+
+UNKNOWN = 3
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `check` a subcommand, though it is the only one."""
+
+
+@app.command()
+def check(
+    url: Url,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Ask the site for its robots.txt now, once, if its pace allows it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """May we fetch this URL, by the stored robots.txt? Names group and line. Exit 0: allowed, 1: refused, 3: not known."""
+    from app.crawl import robots_check
+
+    with open_database() as (settings, engine):
+        found = _ask(engine, settings, url) if fetch else robots_check.check(engine, settings, url)
+    if as_json:
+        show_json(found)
+    else:
+        print(found.url)
+        show_ruling(found)
+    if found.allowed is not True:
+        raise typer.Exit(UNKNOWN if found.allowed is None else 1)
+
+
+def _ask(engine: "Engine", settings: "Settings", url: str) -> "Ruling":
+    from app.crawl import robots_check
+    from app.crawl.kit import make_sender
+
+    sender = make_sender(settings)
+    try:
+        return robots_check.ask(engine, settings, url, sender.send)
+    finally:
+        sender.close()

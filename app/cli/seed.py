@@ -1,0 +1,142 @@
+"""`tiptoe seed`: where a crawl starts. Adding the first seeds makes the crawl."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database, say
+from app.cli.out import AsJson, rows_table, show_json
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from app.config import Settings
+    from app.crawl.seed import Added
+
+app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
+
+SHOWN_BAD_LINES = 20
+TELL_EVERY_LINES = 100_000
+
+Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
+Scope = Annotated[
+    str | None,
+    typer.Option(help="How far a new crawl goes from its seeds: host, domain, prefix or any. [default: host]"),
+]
+
+
+@app.command()
+def add(
+    crawl: Crawl,
+    urls: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
+    scope: Scope = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add seeds to a crawl. A finished crawl becomes active again; workers (`tiptoe up`) do the rest."""
+    with open_database() as (settings, engine):
+        added = _add(engine, settings, crawl, scope, urls)
+        _warn(settings, urls, added)
+    _tell(crawl, added, as_json=as_json)
+
+
+@app.command("import")
+def import_(
+    crawl: Crawl,
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE|-", help="A URL a line, or the first column of CSV or TSV; - is standard input."),
+    ],
+    scope: Scope = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add seeds from a file, however large. Bad lines are told by number, good ones are kept; empty ones and # are skipped."""
+    with _lines(file) as lines, open_database() as (settings, engine):
+        added = _add(engine, settings, crawl, scope, _counted(lines))
+    _tell(crawl, added, as_json=as_json)
+
+
+@app.command("list")
+def list_(
+    crawl: Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl.")],
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 1_000,
+    as_json: AsJson = False,
+) -> None:
+    """The seeds of a crawl, in the order they came, and what became of each."""
+    from app.crawl.seed import find
+    from app.store import db, urls
+
+    with open_database() as (_, engine):
+        found_crawl = find(engine, crawl)
+        with db.transaction(engine) as tx:
+            found = urls.seeds(tx, crawl_id=found_crawl.id, n=limit)
+    if as_json:
+        show_json(found)
+    else:
+        rows_table(("url", "state", "status", "outcome", "admitted_at"), found)
+
+
+def _add(engine: "Engine", settings: "Settings", name: str, scope: str | None, lines: Iterable[str]) -> "Added":
+    from app.crawl import seed, steer
+
+    return seed.add(engine, settings, steer.open_crawl(engine, name, scope=scope), lines)
+
+
+def _warn(settings: "Settings", urls: list[str], added: "Added") -> None:
+    """Seeds that are URLs but cannot be contacted from here, now. They are kept: workers may see more than we do."""
+    from app.crawl.seed import check_seeds
+    from app.errors import InputError
+
+    bad = {seed.text for seed in added.bad}
+    good = [url for url in urls if url.strip() not in bad]
+    try:
+        problems = check_seeds(settings, good) if good else []
+    except InputError as error:
+        problems = [str(error)]
+    for problem in problems:
+        say(f"warning: {problem}")
+
+
+def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
+    """Bad lines on standard error. Exit 2 when not one seed was good."""
+    for bad in added.bad[:SHOWN_BAD_LINES]:
+        say(f"tiptoe: {bad}")
+    if added.bad_count > SHOWN_BAD_LINES:
+        say(f"tiptoe: … and {added.bad_count - SHOWN_BAD_LINES:,} further bad lines")
+    if as_json:
+        show_json({"crawl": crawl, "added": added.added, "known": added.known, "bad": added.bad_count})
+    else:
+        print(f"{crawl}: {added.added:,} seeds added, {added.known:,} known already, {added.bad_count:,} bad lines")
+    if not added.added and not added.known:
+        raise typer.Exit(2)
+
+
+@contextmanager
+def _lines(file: str) -> Iterator[Iterable[str]]:
+    """Raises InputError for a file that cannot be read. Bytes that are no UTF-8 spoil their line, not the file."""
+    from app.errors import InputError
+
+    if file == "-":
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+        yield sys.stdin
+        return
+    try:
+        opened = Path(file).open(encoding="utf-8", errors="replace")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(
+            f"seed file {file!r}",
+            f"{(error.strerror or 'cannot be read').lower()}; name a readable file, or - for standard input",
+        ) from error
+    with opened:
+        yield opened
+
+
+def _counted(lines: Iterable[str]) -> Iterator[str]:
+    """Tells a person at a terminal now and then how far it is."""
+    for number, line in enumerate(lines, 1):
+        yield line
+        if number % TELL_EVERY_LINES == 0 and sys.stderr.isatty():
+            say(f"{number:,} lines")

@@ -1,0 +1,130 @@
+"""`tiptoe url`: everything about one URL, and a second chance for it."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.out import AsJson, facts, heading, rows_table, show_json, shown
+
+if TYPE_CHECKING:
+    from app.crawl.explain import Explanation, InCrawl
+    from app.crawl.ruling import Ruling
+
+app = typer.Typer(no_args_is_help=True, help="One URL: why it was (not) fetched, and a second chance for it.")
+
+Url = Annotated[
+    str, typer.Argument(metavar="URL", help="In full, as https://example.org/page; quote it for the shell.")
+]
+OneCrawl = Annotated[str | None, typer.Option("--crawl", help="In this crawl only. [default: in all that know it]")]
+
+
+@app.command()
+def why(url: Url, as_json: AsJson = False) -> None:
+    """Why was this URL fetched, or not, and what does it wait for? Everything that is known, on one page."""
+    from app.crawl import explain
+
+    with open_database() as (settings, engine):
+        found = explain.why(engine, settings, url)
+    show_json(found) if as_json else _show(found)
+
+
+@app.command()
+def retry(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
+    """Queue a URL now, whatever its state; its host's pace still holds."""
+    from app.crawl import explain
+
+    with open_database() as (settings, engine):
+        names = explain.retry(engine, settings, url, crawl)
+    show_json({"url": url, "queued_in": names}) if as_json else print(f"queued in {', '.join(names)}")
+
+
+@app.command()
+def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
+    """Take a URL out of the frontier. The log keeps its requests; a link found later may bring it back."""
+    from app.crawl import explain
+
+    with open_database() as (settings, engine):
+        names = explain.forget(engine, settings, url, crawl)
+    show_json({"url": url, "forgotten_in": names}) if as_json else print(f"forgotten in {', '.join(names)}")
+
+
+def show_ruling(ruling: "Ruling") -> None:
+    """robots.txt, in facts."""
+    facts(
+        [
+            ("robots.txt", ruling.sentence()),
+            ("fetched", ruling.fetched_at),
+            ("fetched anew", ruling.expires_at),
+            ("unreachable since", ruling.unreachable_since),
+            ("crawl-delay", ruling.crawl_delay_s),
+            ("sitemaps", list(ruling.sitemaps)),
+        ]
+    )
+
+
+def _show(found: "Explanation") -> None:
+    print(shown(found.url or found.asked))
+    facts([("changed", change) for change in found.changed])
+    if found.url is None:
+        print("  no URL that can be crawled; it was met as a link")
+    elif not found.crawls:
+        print("  no crawl knows this URL")
+    for row in found.crawls:
+        _show_crawl(row)
+    for would_be in found.elsewhere:
+        heading(f"in crawl {would_be.crawl} (does not know it)")
+        facts([("scope", would_be.verdict)])
+    if found.host is not None:
+        heading(f"host {found.host['name']}")
+        facts(
+            [
+                ("waits for", found.host_waits_for),
+                ("delay", f"{found.host['delay_s']:g} s"),
+                ("queue", found.host["queue"]),
+            ]
+        )
+    if found.robots is not None:
+        heading("robots.txt")
+        show_ruling(found.robots)
+    if found.suppressions:
+        heading("refused as a link")
+        rows_table(("crawl", "reason", "count", "found_on", "last_at", "detail"), found.suppressions)
+    if found.fetches:
+        heading("latest requests")
+        rows_table(
+            ("started_at", "reason", "attempt", "status", "outcome", "failure", "total_ms", "detail"), found.fetches
+        )
+
+
+def _show_crawl(row: "InCrawl") -> None:
+    url, page, duplicate = row.url, row.page, row.duplicate
+    heading(f"in crawl {row.crawl} ({row.crawl_state}): {url['state']}")
+    facts([("waits for", line) for line in row.waits_for])
+    facts(
+        [
+            ("cause", url["cause"]),
+            ("alias of", url["alias_of"]),
+            ("duplicate", duplicate and f"same {duplicate['kind']} as {duplicate['of_url']}"),
+            ("scope", row.scope),
+            ("found on", url["found_on"] or "nowhere: it is a seed"),
+            ("depth", url["depth"]),
+            ("redirects before it", url["hops"] or None),
+            ("lane and score", f"p{url['lane']}, {url['score']:.3g}"),
+            ("attempts since the last good one", url["attempts"]),
+            ("last fetch", url["fetched_at"]),
+            ("last ending", url["outcome"] and f"{url['outcome']} (status {url['status']})"),
+            ("last changed", url["changed_at"]),
+            ("etag", url["etag"]),
+            ("last-modified", url["last_modified"]),
+            ("body SHA-256", url["body_sha256"]),
+            ("text SHA-256", url["text_sha256"]),
+            ("recrawl interval", url["interval_s"] and f"{url['interval_s'] / 3600:.1f} h"),
+            ("due", url["due_at"]),
+            ("title", page and page["title"]),
+            ("content type", page and page["content_type"]),
+            ("rel=canonical", page and page["canonical_url"]),
+            ("links", page and page["links"]),
+            ("admitted", url["admitted_at"]),
+        ]
+    )

@@ -1,0 +1,58 @@
+"""Crawls by name, as an operator steers them: made, started, paused, resumed, finished, sent round again."""
+
+from sqlalchemy import Engine
+
+from app.crawl import seed
+from app.crawl.finish import finish as finish_ended
+from app.errors import InputError
+from app.store import crawls, db
+from app.store.crawls import Crawl
+
+
+def open_crawl(engine: Engine, name: str, *, scope: str | None) -> Crawl:
+    """The crawl of this name, made where it is new (scope None: host). Raises InputError: it has a scope already."""
+    with db.transaction(engine) as tx:
+        known = crawls.by_name(tx, name)
+    if known is None:
+        return seed.create(engine, name, scope_kind=scope or "host")
+    if scope is not None and scope != known.scope:
+        raise InputError(
+            f"scope {scope}", f"crawl {name} has the scope {known.scope} already; leave it out, or name a new crawl"
+        )
+    return known
+
+
+def start(engine: Engine, name: str, *, again: bool = False) -> Crawl:
+    """Active from any state. again: everything it has settled is due now, with validators. Raises InputError."""
+    crawl = seed.find(engine, name)
+    if again:
+        seed.go_round(engine, crawl)
+    else:
+        seed.start(engine, crawl)
+    finish_ended(engine)  # nothing to do, or at its budget still?
+    now = seed.find(engine, name)
+    if now.state == "finished":
+        done = now.ended_because == "done"
+        how = f"nothing is queued; add seeds, or: tiptoe crawl start {name} --again" if done else "raise that budget"
+        raise InputError(f"crawl {name}", f"is finished ({now.ended_because}); {how}")
+    return now
+
+
+def resume(engine: Engine, name: str) -> Crawl:
+    """Raises InputError when it is not paused."""
+    crawl = seed.find(engine, name)
+    if crawl.state != "paused":
+        raise InputError(
+            f"crawl {name}", f"is {crawl.state}, not paused; `tiptoe crawl start {name}` starts a finished one"
+        )
+    return start(engine, name)
+
+
+def pause(engine: Engine, name: str) -> None:
+    """Raises InputError when it is not active."""
+    seed.pause(engine, seed.find(engine, name))
+
+
+def finish(engine: Engine, name: str) -> None:
+    """Ends now; nothing is deleted. Raises InputError when it has ended."""
+    seed.finish(engine, seed.find(engine, name))

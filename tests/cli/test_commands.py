@@ -1,0 +1,202 @@
+"""The whole of the command line: every command has help and is documented, errors are one line, starting is quick."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from app.cli import make_app
+from tests.cli.conftest import Tiptoe, run
+
+DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
+HEAVY = "alembic celery kombu psycopg pydantic requests rich sqlalchemy structlog".split()  # noqa: SIM905
+
+
+def commands(group: Any = None, path: str = "tiptoe") -> Iterator[tuple[str, Any]]:
+    """(words, command) of all that can be run."""
+    group = group or typer.main.get_command(make_app())
+    for name, command in group.commands.items():
+        words = f"{path} {name}"
+        if hasattr(command, "commands"):
+            yield from commands(command, words)
+        else:
+            yield words, command
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_command_and_option_says_what_it_is_for(words: str, command: Any) -> None:
+    assert command.help
+    assert command.help.endswith((".", "?"))
+    undocumented = [each.name for each in command.params if not each.help]
+    assert not undocumented
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands()])
+def test_every_command_is_documented_with_an_example(words: str) -> None:
+    row = next((line for line in DOCS.read_text().splitlines() if line.startswith(f"| `{words}` |")), "")
+    example = row.rpartition("| `")[2]
+    assert words.removesuffix(" run") in example
+
+
+def test_the_docs_name_no_command_that_is_not_there() -> None:
+    named = {line.split("`")[1] for line in DOCS.read_text().splitlines() if line.startswith("| `")}
+    assert named == {words for words, _ in commands()}
+
+
+def test_help_of_crawl_shows_the_options_and_the_verbs() -> None:
+    shown = run("crawl", "--help").out
+    assert "--max-pages" in shown
+    assert "resume" in shown
+
+
+# first argument → which command it is, by the usage that its mistake shows
+@pytest.mark.parametrize(
+    ("args", "usage"),
+    [
+        (["https://example.org/", "--nonsense"], "tiptoe crawl run"),
+        (["--nonsense", "https://example.org/"], "tiptoe crawl run"),
+        (["run", "--nonsense"], "tiptoe crawl run"),
+        (["pause", "--nonsense"], "tiptoe crawl pause"),
+        (["pause"], "tiptoe crawl pause"),
+    ],
+)
+def test_crawl_is_its_verb_or_run(args: list[str], usage: str) -> None:
+    ran = run("crawl", *args)
+    assert ran.code == 2
+    assert usage in ran.err
+
+
+def test_version() -> None:
+    assert run("--version").out.startswith("tiptoe ")
+
+
+@pytest.mark.parametrize(
+    "args", [["nonsense"], ["seed", "nonsense"], ["host", "slow", "a.test"], ["sql", "SELECT 1", "--nonsense"]]
+)
+def test_usage_errors_exit_2(args: list[str]) -> None:
+    assert run(*args).code == 2
+
+
+def test_starting_imports_nothing_heavy() -> None:
+    code = f"import sys; from app.cli import make_app; make_app(); print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# environment, arguments → exit code and what the one line names
+@pytest.mark.parametrize(
+    ("environment", "args", "code", "names"),
+    [
+        ({"TIPTOE_DATABASE_URL": "mysql://a/b"}, ["status"], 2, "TIPTOE_DATABASE_URL=mysql://a/b"),
+        ({"TIPTOE_DATABASE_URL": "nonsense"}, ["status"], 2, "TIPTOE_DATABASE_URL"),
+        (
+            {"TIPTOE_DATABASE_URL": "postgresql://u:secret@127.0.0.1:1/x"},
+            ["status"],
+            1,
+            "Postgres at postgresql://u:***@127.0.0.1:1/x",
+        ),
+        ({"TIPTOE_QUEUES": "0"}, ["status"], 2, "TIPTOE_QUEUES='0'"),
+        ({"TIPTOE_HOME": "/proc/nowhere"}, ["status"], 2, "TIPTOE_HOME='/proc/nowhere'"),
+        ({}, ["host", "slow", "a.test", "soon"], 2, "delay 'soon'"),
+        ({}, ["seed", "import", "c", "/nowhere.txt"], 2, "'/nowhere.txt'"),
+    ],
+)
+def test_errors_are_one_line_that_names_the_thing(
+    environment: dict[str, str], args: list[str], code: int, names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    ran = run(*args)
+    assert ran.code == code
+    assert ran.out == ""
+    (line,) = ran.err.splitlines()
+    assert line.startswith("tiptoe: ")
+    assert names in line
+    assert "secret" not in line
+
+
+def test_ctrl_c_exits_130_without_a_traceback(database_url: str, tmp_path: Path) -> None:
+    """Interrupted while it waits for more seeds."""
+    tiptoe = [sys.executable, "-c", "from app.cli import main; main()", "seed", "import", "interrupted", "-"]
+    environment = {**os.environ, "TIPTOE_DATABASE_URL": database_url, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        tiptoe,
+        env=environment,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write("nonsense\n" * 100_000)  # more than a pipe holds: written through means it is reading
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_a_schema_newer_than_ours_is_refused(
+    tiptoe: Tiptoe, make_database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    url = make_database()
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    monkeypatch.setenv("TIPTOE_DATABASE_URL", url)
+    ran = tiptoe("status")
+    assert ran.code == 1
+    assert "9999 is newer than this Tiptoe" in ran.err
+    assert ("schema", "fail") in [(check["name"], check["grade"]) for check in tiptoe("doctor", "--json").json]
+
+
+def test_a_command_brings_an_empty_database_to_head(
+    tiptoe: Tiptoe, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from urllib.parse import urlsplit, urlunsplit
+
+    import psycopg
+
+    with psycopg.connect(services.database_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE cli_empty")
+    url = urlunsplit(urlsplit(services.database_url)._replace(path="/cli_empty"))
+    monkeypatch.setenv("TIPTOE_DATABASE_URL", url)
+    assert [check["grade"] for check in tiptoe("doctor", "--json").json if check["name"] == "schema"] == ["fail"]
+    ran = tiptoe("crawl", "list")
+    assert ran.code == 0
+    assert "database schema: none →" in ran.err
+    assert tiptoe("db", "upgrade").out.endswith("already\n")
+
+
+def test_db_upgrade_migrates_an_empty_database(tiptoe: Tiptoe, services: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from urllib.parse import urlsplit, urlunsplit
+
+    import psycopg
+
+    with psycopg.connect(services.database_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE cli_upgrade")
+    monkeypatch.setenv("TIPTOE_DATABASE_URL", urlunsplit(urlsplit(services.database_url)._replace(path="/cli_upgrade")))
+    assert "none → " in tiptoe("db", "upgrade").out
+
+
+def test_the_newest_migration_is_alembics_head() -> None:
+    """`revisions` goes by file names, to spare commands Alembic's import."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    from app.store import db
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == db.revisions()[-1]

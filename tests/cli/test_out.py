@@ -1,0 +1,84 @@
+"""How commands speak: plain and JSON forms of what the database holds, and nothing that could steer a terminal."""
+
+import io
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from ipaddress import IPv4Address
+from uuid import UUID
+
+import pytest
+
+from app.cli import out
+from app.crawl.doctor import Check, Grade
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+# value → as JSON, as a cell
+@pytest.mark.parametrize(
+    ("value", "plain", "shown"),
+    [
+        (None, None, ""),
+        (True, True, "true"),
+        (7, 7, "7"),
+        (0.1, 0.1, "0.1"),
+        (float("nan"), None, "nan"),
+        (Decimal("2"), 2, "2"),
+        (Decimal("2.5"), 2.5, "2.5"),
+        ("text", "text", "text"),
+        (NOON, "2026-01-31T12:00:00+00:00", "2026-01-31 12:00:00+00:00"),
+        (timedelta(minutes=1), 60.0, "60.0"),
+        (b"\x00\xff", "00ff", "00ff"),
+        (memoryview(b"\x01"), "01", "01"),
+        (IPv4Address("192.0.2.1"), "192.0.2.1", "192.0.2.1"),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000001"),
+        (["a", 1], ["a", 1], '["a", 1]'),
+        (("ä",), ["ä"], '["ä"]'),
+        ({"at": NOON}, {"at": "2026-01-31T12:00:00+00:00"}, '{"at": "2026-01-31T12:00:00+00:00"}'),
+        ("a\x1b[31mred\nb\x9b", "a\x1b[31mred\nb\x9b", "a\N{REPLACEMENT CHARACTER}[31mred b\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_values(value: object, plain: object, shown: str) -> None:
+    assert out.plain(value) == plain
+    assert out.shown(value) == shown
+
+
+def test_dataclasses_are_objects() -> None:
+    check = Check(name="a", grade=Grade.OK, finding="b")
+    assert out.plain([check]) == [{"name": "a", "grade": "ok", "finding": "b", "remedy": ""}]
+
+
+def test_a_table_is_aligned_and_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    out.table(("name", "n"), [("a", 1), ("x" * 100, 22)], cut=5)
+    assert capsys.readouterr().out == "name   n\na      1\nxxxx…  22\n"
+
+
+def test_a_table_without_rows_is_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    out.table(("name", "n"), [])
+    assert capsys.readouterr().out == "name  n\n"
+
+
+def test_facts_leave_out_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    out.facts([("a", 0), ("long", "x"), ("none", None), ("empty", [])])
+    assert capsys.readouterr().out == "  a     0\n  long  x\n"
+
+
+def test_a_terminal_gets_a_table_of_its_width_and_indented_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "dumb")
+    out.table(("name",), [("[bold]" + "y" * 40,)])
+    assert max(map(len, terminal.getvalue().splitlines())) <= 30
+    assert "[bold]" in terminal.getvalue()
+    document: Mapping[str, int] = {"a": 1}
+    out.show_json(document)
+    assert terminal.getvalue().endswith(json.dumps(document, indent=2) + "\n")

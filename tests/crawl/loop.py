@@ -1,0 +1,84 @@
+"""A crawl in this process: settings without delay, and a loop in place of beat and workers.
+
+`start` makes a crawl, `run` drives it to its end, `go` is one tick of beat and the visits that it offers.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from sqlalchemy import Engine
+
+from app.config import Settings, load
+from app.crawl import claim, seed
+from app.crawl.finish import finish
+from app.crawl.kit import Kit
+from app.crawl.promote import promote
+from app.crawl.visit import Report, visit
+from app.store import crawls, db
+from app.store.crawls import Crawl
+from app.store.hosts import Offer
+from tests.crawl.web import NETWORKS
+from tests.store.rows import sql
+
+ROUNDS = 200
+
+
+def make_settings(database_url: str, **overrides: object) -> Settings:
+    """No delay, short rests. Hosts are claimed 10 s ahead and visits wait out the rest, so the loop need not wait."""
+    values: dict[str, object] = {
+        "_env_file": None,
+        "database_url": database_url,
+        "allow_networks": NETWORKS,
+        "default_delay_s": 0.0,
+        "dispatch_tick_s": 10.0,
+        "backoff_base_s": 0.01,
+        "backoff_max_s": 0.02,
+        "request_deadline_s": 2.0,
+        "robots_deadline_s": 1.0,
+        "queues": 4,
+    }
+    return load(**{**values, **overrides})
+
+
+def start(kit: Kit, *seeds: str, name: str = "c", **columns: object) -> Crawl:
+    """A crawl with these seeds."""
+    crawl = seed.create(kit.engine, name, **columns)  # type: ignore[arg-type]
+    seed.add(kit.engine, kit.settings, crawl, seeds)
+    return crawl
+
+
+def go(kit: Kit, *, threads: int = 1) -> list[Report]:
+    """One tick of beat, and the visits that it offers."""
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.append, kit.rng)
+    if threads == 1:
+        return [visit(kit, offer.host_id, offer.token) for offer in offers]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda offer: visit(kit, offer.host_id, offer.token), offers))
+
+
+def run(kit: Kit, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS) -> list[Report]:
+    """Until every crawl has ended. hurry: retries, and rests longer than we look ahead, come at once when nothing else does."""
+    reports: list[Report] = []
+    for _ in range(rounds):
+        made = go(kit, threads=threads)
+        reports += made
+        promote(kit.engine)
+        finish(kit.engine)
+        with db.transaction(kit.engine) as tx:
+            if not crawls.active(tx):
+                return reports
+        if not made and hurry:
+            bring_forward(kit.engine)
+    raise AssertionError(f"still active after {rounds} rounds: {sql(kit.engine, 'SELECT url, state, cause FROM urls')}")
+
+
+def bring_forward(engine: Engine) -> None:
+    """As if an hour had passed: retries are due, rests are over, robots.txt that could not be had is tried again."""
+    hour = "- interval '1 hour'"
+    sql(engine, f"UPDATE urls SET due_at = due_at {hour} WHERE retrying")
+    sql(engine, f"UPDATE robots SET expires_at = expires_at {hour} WHERE availability = 'unreachable'")
+    sql(
+        engine,
+        f"""UPDATE hosts SET next_fetch_at = next_fetch_at {hour}, polite_at = polite_at {hour},
+                             blocked_until = blocked_until {hour}, lease_until = lease_until {hour}""",
+    )

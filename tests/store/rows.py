@@ -1,0 +1,177 @@
+"""Rows for the tests of store and crawl: made and read by plain SQL, so that a test says what stands in the database."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from threading import Thread
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, text
+
+from app.store import db, urls
+from app.store.hosts import Contact
+from app.store.tables import metadata
+from app.store.urls import Admission, Result
+
+T = TypeVar("T")
+LOOKS = 20_000  # round trips to the database before a test gives up waiting for another connection
+
+_names = itertools.count(1)
+
+
+@contextmanager
+def clean(database_url: str) -> Iterator[Engine]:
+    """An engine on the module's database, its tables emptied."""
+    engine = db.connect(database_url, pool_size=16)
+    with engine.begin() as tx:
+        tx.execute(text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY CASCADE"))
+    yield engine
+    engine.dispose()
+
+
+def sql(engine: Engine, query: str, **values: Any) -> list[dict[str, Any]]:
+    """Run one statement in a transaction of its own; its rows, if it has any."""
+    with engine.begin() as tx:
+        found = tx.execute(text(query), values)
+        return [dict(row) for row in found.mappings()] if found.returns_rows else []
+
+
+def one(engine: Engine, query: str, **values: Any) -> Any:
+    """The only value of the only row."""
+    (row,) = sql(engine, query, **values)
+    (value,) = row.values()
+    return value
+
+
+def make_crawl(engine: Engine, name: str = "c", **columns: Any) -> int:
+    return _insert(engine, "crawls", {"name": name, "scope": "any", **columns})
+
+
+def make_host(engine: Engine, name: str | None = None, **columns: Any) -> int:
+    name = name or f"host{next(_names)}.test"
+    return _insert(engine, "hosts", {"name": name, "queue": "host-00", "delay_s": 1.0, **columns})
+
+
+def make_due_host(engine: Engine, **columns: Any) -> int:
+    """Idle and due for a minute."""
+    host_id = make_host(engine, **columns)
+    sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 minute' WHERE id = :id", id=host_id)
+    return host_id
+
+
+def host(engine: Engine, host_id: int) -> dict[str, Any]:
+    (row,) = sql(engine, "SELECT *, clock_timestamp() AS now FROM hosts WHERE id = :id", id=host_id)
+    return row
+
+
+def url(engine: Engine, text_: str) -> dict[str, Any]:
+    (row,) = sql(engine, "SELECT * FROM urls WHERE url = :url", url=text_)
+    return row
+
+
+def admission(host_id: int, crawl_id: int, path: str = "/", **columns: Any) -> Admission:
+    found = f"http://{host_id}.test{path}"
+    row: Admission = {
+        "host_id": host_id,
+        "crawl_id": crawl_id,
+        "key": sha256(found.encode()).digest(),
+        "url": found,
+        "state": "queued",
+        "lane": 1,
+        "score": 1.0,
+        "depth": 0,
+        "hops": 0,
+        "found_on": None,
+        "cause": None,
+    }
+    row.update(columns)  # type: ignore[typeddict-item]
+    return row
+
+
+def result(admitted: Admission, state: str, **columns: Any) -> Result:
+    row: Result = {
+        "crawl_id": admitted["crawl_id"],
+        "key": admitted["key"],
+        "state": state,
+        "attempts": 0,
+        "retrying": False,
+        "score": None,
+        "due_s": None,
+        "interval_s": None,
+        "etag": None,
+        "last_modified": None,
+        "body_sha256": None,
+        "text_sha256": None,
+        "status": None,
+        "outcome": None,
+        "cause": None,
+        "alias_of": None,
+        "fetched": True,
+        "changed": False,
+    }
+    row.update(columns)  # type: ignore[typeddict-item]
+    return row
+
+
+def admit(engine: Engine, *rows: Admission) -> None:
+    with db.transaction(engine) as tx:
+        urls.admit(tx, rows)
+
+
+def contact(**columns: Any) -> Contact:
+    values: dict[str, Any] = {
+        "delay_s": 1.0,
+        "robots_delay_s": None,
+        "age_s": 0.0,
+        "answered": True,
+        "address": "127.0.0.1",
+        "failures": 0,
+        "isolate": 0,
+    }
+    return Contact(**{**values, **columns})
+
+
+class Aside(Thread):
+    """Something done in a thread, whose result or error is asked for with `outcome()`."""
+
+    def __init__(self, act: Callable[[], T]) -> None:
+        super().__init__(daemon=True)
+        self._act = act
+        self._result: object = None
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._result = self._act()
+        except BaseException as error:  # noqa: BLE001 (told to whoever asks)
+            self._error = error
+
+    def outcome(self) -> Any:
+        self.join(60)
+        assert not self.is_alive(), "still waiting"
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def backend(tx: Connection) -> int:
+    return int(tx.execute(text("SELECT pg_backend_pid()")).scalar_one())
+
+
+def await_blocked(engine: Engine, by: int, aside: Aside) -> bool:
+    """Until somebody waits for a lock of backend `by`: True; or until `aside` has ended without waiting: False."""
+    for _ in range(LOOKS):
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE :pid = ANY(pg_blocking_pids(pid))"
+        if one(engine, waiting, pid=by):
+            return True
+        if not aside.is_alive():
+            return False
+    raise AssertionError("neither blocked nor done")
+
+
+def _insert(engine: Engine, table: str, columns: dict[str, Any]) -> int:
+    with engine.begin() as tx:
+        made = tx.execute(metadata.tables[table].insert().values(columns).returning(metadata.tables[table].c.id))
+        return int(made.scalar_one())

@@ -1,0 +1,56 @@
+"""Every named query of every .sql file: Postgres takes it, it says its purpose once, and somebody runs it."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy.dialects import postgresql
+
+import app.store
+from app.store import db
+
+FOLDER = Path(app.store.__file__).parent
+DOLLARS = postgresql.dialect(paramstyle="numeric_dollar")
+PURPOSE = re.compile(r"^-- (\w+): (.*)$", re.MULTILINE)
+QUERIES = [(room, name) for room in db.rooms() for name in db.queries(room)]
+
+
+@pytest.mark.parametrize(("room", "name"), QUERIES)
+def test_postgres_takes_the_query(database_url: str, room: str, name: str) -> None:
+    query = str(db.queries(room)[name].compile(dialect=DOLLARS))
+    with psycopg.connect(database_url) as connection:
+        connection.execute(f"PREPARE it AS {query}")  # type: ignore[arg-type]
+
+
+def test_a_query_that_postgres_does_not_take_is_refused(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection, pytest.raises(psycopg.errors.UndefinedColumn):
+        connection.execute("PREPARE it AS SELECT no_such_column FROM hosts")
+
+
+@pytest.mark.parametrize("room", db.rooms())
+def test_queries_have_one_purpose_line_each(room: str) -> None:
+    source = (FOLDER / f"{room}.sql").read_text()
+    marks = PURPOSE.findall(source)
+    names = [name for name, _ in marks]
+    assert names == list(db.queries(room)), "a name stands twice, or a comment looks like one"
+    assert all(purpose.strip() for _, purpose in marks)
+    assert source.startswith("-- ")
+    for name, query in db.queries(room).items():
+        words = [line for line in query.text.splitlines() if not line.startswith("--")]
+        assert re.match(r"SELECT|INSERT|UPDATE|DELETE|WITH", words[0]), name
+        assert ";" not in query.text, f"{name}: one statement"
+
+
+@pytest.mark.parametrize("room", db.rooms())
+def test_queries_are_those_that_the_room_runs(room: str) -> None:
+    source = (FOLDER / f"{room}.py").read_text()
+    called = set(re.findall(r'_sql\["(\w+)"\]', source)) | set(re.findall(r'_same\(\s*tx,\s*"(\w+)"', source))
+    assert called == set(db.queries(room))
+
+
+def test_no_room_builds_sql_from_strings() -> None:
+    for path in FOLDER.glob("*.py"):
+        if path.name in {"db.py", "ask.py", "tables.py"}:  # migrations and views; a person's own query
+            continue
+        assert not re.search(r"\btext\(|exec_driver_sql", path.read_text()), path.name
