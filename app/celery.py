@@ -1,6 +1,7 @@
 """The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
 
-Messages are doorbells: acknowledged early, never redelivered, no result, JSON only. Nothing of Celery's keeps time: no
+Messages are doorbells: acknowledged early (on Redis not at all: its acknowledgements cost two round trips a message), never
+redelivered, no result, JSON only. Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no
 ETA, no countdown, no expiry; points in time are Postgres'. Every message may be lost, doubled or late.
 
 Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue behind visits would be no claim. Its other
@@ -69,20 +70,20 @@ def make_app(settings: Settings) -> Celery:
         broker=settings.broker_url or "memory://",
         include=["workers.dispatch", "workers.visit", "workers.maintenance"],
     )
+    is_redis = _is_redis(settings.broker_url)
     app.conf.update(
         worker_pool="threads",
         worker_concurrency=settings.concurrency,
         worker_prefetch_multiplier=1,
-        worker_disable_prefetch=_is_redis(settings.broker_url),
+        worker_disable_prefetch=is_redis,
         worker_hijack_root_logger=False,
-        worker_send_task_events=True,
         task_send_sent_event=False,
         task_ignore_result=True,
         task_acks_late=False,
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
-        task_queues=[Queue(name) for name in (MAINTENANCE, *settings.queue_names)],
+        task_queues=[Queue(name, no_ack=is_redis) for name in (MAINTENANCE, *settings.queue_names)],
         task_default_queue=MAINTENANCE,
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,

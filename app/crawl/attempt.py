@@ -44,6 +44,7 @@ def conclude(
     state = url_after(UrlState.QUEUED, event)
     reply = attempt.reply if attempt else None
     is_page = attempt is not None and attempt.outcome is Outcome.PAGE
+    is_new = attempt is not None and attempt.outcome in {Outcome.PAGE, Outcome.UNWANTED} and attempt.reply.status != 304
     row: Result = {
         "crawl_id": due.crawl_id,
         "key": due.key,
@@ -57,8 +58,8 @@ def conclude(
         "score": score,
         "due_s": due_s,
         "interval_s": interval_s if interval_s is not None else due.interval_s,
-        "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_page),
-        "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_page),
+        "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
+        "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
         "body_sha256": attempt.body_sha256 if attempt and is_page else due.body_sha256,
         "text_sha256": text_sha256 or due.text_sha256,
         "status": reply.status if reply else None,

@@ -20,17 +20,17 @@ _log = structlog.get_logger()
 def dispatch(engine: Engine, settings: Settings, offer: Callable[[Offer], None], rng: random.Random) -> int:
     """Claim, commit, then `offer` each host: a message on its queue. Returns how many. Raises ServiceError."""
     with db.transaction(engine) as tx:
-        rooms = _rooms(settings, hosts.offers_outstanding(tx), rng)
-        offers = (
-            hosts.claim_due(
-                tx,
-                rooms=rooms,
-                ahead_s=settings.dispatch_tick_s,
-                offer_s=settings.offer_s,
-                isolate=settings.settle_urls,
-            )
-            if rooms
-            else []
+        outstanding = hosts.offers_outstanding(tx)
+        n = settings.offers_max - sum(outstanding.values())
+        if n <= 0:
+            return 0
+        offers = hosts.claim_due(
+            tx,
+            rooms=_rooms(settings, outstanding, rng),
+            n=n,
+            ahead_s=settings.dispatch_tick_s,
+            offer_s=settings.offer_s,
+            isolate=settings.settle_urls,
         )
     for claimed in offers:
         offer(claimed)
@@ -40,17 +40,11 @@ def dispatch(engine: Engine, settings: Settings, offer: Callable[[Offer], None],
 
 
 def _rooms(settings: Settings, outstanding: dict[str, int], rng: random.Random) -> dict[str, int]:
-    """How many hosts each queue has room for. No queue gets more than a quarter of all offers: one that nobody serves
-    must not hold up the rest. Which queues come first when there is little room is drawn anew each time."""
-    left = settings.offers_max - sum(outstanding.values())
+    """How many hosts each queue has room for, in an order drawn anew each time.
+
+    No queue gets more than a quarter of all offers: one that nobody serves must not hold up the rest.
+    """
     most = max(settings.offers_max // 4, 1)
     names = list(settings.queue_names)
     rng.shuffle(names)
-    rooms: dict[str, int] = {}
-    for place, name in enumerate(names):
-        fair = -(-left // (len(names) - place))
-        room = min(most - outstanding.get(name, 0), max(fair, 1), left)
-        if room > 0:
-            rooms[name] = room
-            left -= room
-    return rooms
+    return {name: most - outstanding.get(name, 0) for name in names if outstanding.get(name, 0) < most}

@@ -5,6 +5,7 @@
 `fetch` returns None when the visit may go on, else why it is to leave. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import assert_never
 
@@ -139,6 +140,8 @@ def _send(stay: Stay, due: Due, url: Url, attempts: int) -> Attempt:
 
 def _judge(stay: Stay, attempt: Attempt) -> str | None:
     """What becomes of the URL, and of the host."""
+    if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
+        attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
     due, outcome = attempt.due, attempt.outcome
     _tally(stay, attempt)
     if outcome not in {

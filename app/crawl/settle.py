@@ -11,16 +11,15 @@ from collections.abc import Iterable, Mapping
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl import admit, pick
+from app.crawl import admit, duplicates, pick
 from app.crawl.stay import Batch, Stay
 from app.errors import LeaseLost
 from app.model import Origin, Refusal
 from app.policy.host import queue_for, registrable_domain
-from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.robots import ALLOW_ALL, Availability
 from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, urls, visits
-from app.store.pages import PageRow
-from app.store.urls import Admission, Result
+from app.store.urls import Admission
 
 _log = structlog.get_logger()
 REOPEN_PAGE = 1_000
@@ -75,7 +74,7 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
 def _write(stay: Stay, tx: Connection) -> tuple[list[Admission], set[int]]:
     """Everything but the host's own row. Returns the admitted rows and the hosts that got a new queued URL."""
     batch = stay.batch
-    admitted = _admissions(stay, _without_duplicates(stay, tx))
+    admitted = _admissions(stay, duplicates.note(stay, tx))
     admitted = _with_hosts(stay, tx, _with_foreign_robots(stay, tx, admitted))
     woken = urls.admit(tx, admitted).woken
     suppressions.note(tx, list(batch.suppressions.values()))
@@ -143,65 +142,11 @@ def _log_fenced(stay: Stay) -> None:
     _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
 
 
-def _without_duplicates(stay: Stay, tx: Connection) -> set[tuple[int, bytes]]:
-    """Note the batch's exact duplicates (C1). Returns those with the same bytes: aliases whose links are not followed again."""
-    rows = [
-        reading.page for reading in stay.batch.readings if reading.page is not None and reading.page["body_bytes"] > 0
-    ]
-    if not rows:
-        return set()
-    same_body = pages.same_body(tx, rows) | _same_within(rows, "body_sha256")
-    with_text = [row for row in rows if row["main_text"]]
-    same_text = pages.same_text(tx, with_text) | _same_within(with_text, "text_sha256")
-    by_key = {(row["crawl_id"], row["key"]): row for row in rows}
-    pages.note_duplicates(
-        tx,
-        host_id=stay.host_id,
-        rows=[
-            {
-                "crawl_id": where[0],
-                "key": where[1],
-                "url": by_key[where]["url"],
-                "kind": kind,
-                "of_url": of_url,
-            }
-            for kind, same in (
-                ("text", {k: v for k, v in same_text.items() if k not in same_body}),
-                ("body", same_body),
-            )
-            for where, of_url in same.items()
-        ],
-    )
-    for result in stay.batch.results:
-        of_url = same_body.get((result["crawl_id"], result["key"]))
-        if of_url is not None:
-            _make_alias(result, of_url)
-    return set(same_body)
-
-
-def _same_within(rows: Iterable[PageRow], column: str) -> dict[tuple[int, bytes], str]:
-    """Duplicates among the batch itself: of the first that has the same."""
-    first: dict[tuple[int, bytes], str] = {}
-    same: dict[tuple[int, bytes], str] = {}
-    for row in rows:
-        digest: bytes = row["body_sha256"] if column == "body_sha256" else row["text_sha256"]
-        of_url = first.setdefault((row["crawl_id"], digest), row["url"])
-        if of_url != row["url"]:
-            same[row["crawl_id"], row["key"]] = of_url
-    return same
-
-
-def _make_alias(result: Result, of_url: str) -> None:
-    result["state"] = url_after(UrlState.QUEUED, UrlEvent.ALIASED).value
-    result["alias_of"] = of_url
-    result["due_s"] = None
-
-
-def _admissions(stay: Stay, duplicates: set[tuple[int, bytes]]) -> list[Admission]:
-    """The batch's links, each once, but for those of duplicates."""
+def _admissions(stay: Stay, repeating: set[tuple[int, bytes]]) -> list[Admission]:
+    """The batch's links, each once, but for those of documents that repeat another's."""
     rows: dict[tuple[int, bytes], Admission] = {}
     for reading in stay.batch.readings:
-        if reading.page is not None and (reading.page["crawl_id"], reading.page["key"]) in duplicates:
+        if reading.page is not None and (reading.page["crawl_id"], reading.page["key"]) in repeating:
             continue
         for row in reading.links:
             rows.setdefault((row["crawl_id"], row["key"]), row)

@@ -21,9 +21,7 @@ def registrable_domain(host: str) -> str | None:
     A top-level domain that the list does not hold is itself a suffix (its rule "*"): a.b.test is of b.test.
     """
     labels = host.split(".")
-    if (
-        host.startswith("[") or labels[-1].isdigit()
-    ):  # the WHATWG parser makes every host that ends so an IP address
+    if host.startswith("[") or labels[-1].isdigit():  # the WHATWG parser makes every host that ends so an IP address
         return None
     found = _suffix_list()(host)
     if found.suffix:
@@ -36,6 +34,4 @@ def _suffix_list() -> Any:
     # Imported late: it pulls in requests and costs 0.12 s, which commands that judge no domain need not pay.
     from tldextract import TLDExtract
 
-    return TLDExtract(
-        suffix_list_urls=(), cache_dir=None
-    )  # the bundled list: no network, no files of its own
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list: no network, no files of its own

@@ -15,9 +15,7 @@ WEIGHTS: dict[int, int] = {0: 8, 1: 4, 2: 2, 3: 1}
 _SEED, _ORDINARY, _NEWS, _LONG_TAIL = 0, 1, 2, 3
 
 _LANES: dict[str, int] = {
-    **dict.fromkeys(
-        ("docs", "doc", "documentation", "guide", "guides", "api", "reference", "manual"), _ORDINARY
-    ),
+    **dict.fromkeys(("docs", "doc", "documentation", "guide", "guides", "api", "reference", "manual"), _ORDINARY),
     **dict.fromkeys(("blog", "blogs", "news", "press", "posts"), _NEWS),
     **dict.fromkeys(("tag", "tags", "archive", "archives"), _LONG_TAIL),
 }

@@ -94,8 +94,7 @@ def url_after(state: UrlState | None, event: UrlEvent) -> UrlState:
 
 
 def diagram(
-    transitions: dict[tuple[UrlState | None, UrlEvent], UrlState]
-    | dict[tuple[HostState, HostEvent], HostState],
+    transitions: dict[tuple[UrlState | None, UrlEvent], UrlState] | dict[tuple[HostState, HostEvent], HostState],
 ) -> str:
     """A table as a Mermaid state diagram."""
     lines = [f"    {state or '[*]'} --> {target}: {event}" for (state, event), target in transitions.items()]

@@ -47,9 +47,7 @@ _SKIPPED = """
 """
 SKIPPED_EXTENSIONS = frozenset(_SKIPPED.split())
 
-_UNRESERVED = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-)  # RFC 3986 section 2.3
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986 section 2.3
 _ESCAPE = re.compile("%(?:[0-9A-Fa-f]{2})?")
 _PATH_SESSION = re.compile(r";jsessionid=[^;/]*", re.IGNORECASE)  # Servlet specification 3.1, section 7.1.3
 

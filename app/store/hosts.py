@@ -62,13 +62,16 @@ def offers_outstanding(tx: Connection) -> dict[str, int]:
     return {row.queue: row.offers for row in tx.execute(_sql["offers_outstanding"])}
 
 
-def claim_due(tx: Connection, *, rooms: Mapping[str, int], ahead_s: float, offer_s: float, isolate: int) -> list[Offer]:
-    """rooms: how many hosts each queue has room for."""
+def claim_due(
+    tx: Connection, *, rooms: Mapping[str, int], n: int, ahead_s: float, offer_s: float, isolate: int
+) -> list[Offer]:
+    """rooms: how many hosts each queue has room for; queues named first come first. n: how many in all."""
     rows = tx.execute(
         _sql["claim_due"],
         {
             "queues": list(rooms),
             "rooms": list(rooms.values()),
+            "n": n,
             "ahead_s": ahead_s,
             "offer_s": offer_s,
             "isolate": isolate,

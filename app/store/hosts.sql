@@ -4,7 +4,7 @@ FROM hosts
 WHERE state = 'offered' AND lease_until > statement_timestamp()
 GROUP BY queue
 
--- claim_due: lease due hosts, in each queue as many as it has room for
+-- claim_due: lease due hosts, n at most, in each queue as many as it has room for
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
 WITH due AS MATERIALIZED (
@@ -21,6 +21,7 @@ WITH due AS MATERIALIZED (
         LIMIT room.size
         FOR UPDATE SKIP LOCKED
     ) AS ready
+    LIMIT :n
 )
 UPDATE hosts
 SET state = 'offered',

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("pages")
+Where = tuple[int, bytes]  # crawl id, URL key
 
 
 class PageRow(TypedDict):
@@ -37,21 +38,14 @@ def keep(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> None:
         tx.execute(_sql["keep"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
-def same_body(tx: Connection, rows: Sequence[PageRow]) -> dict[tuple[int, bytes], str]:
-    """{(crawl id, key): URL of the page with the same bytes}."""
-    return _same(
-        tx,
-        "same_body",
-        [{"crawl_id": row["crawl_id"], "key": row["key"], "body_sha256": row["body_sha256"]} for row in rows],
-    )
-
-
-def same_text(tx: Connection, rows: Sequence[PageRow]) -> dict[tuple[int, bytes], str]:
-    """{(crawl id, key): URL of the page with the same main text}."""
-    return _same(
-        tx,
-        "same_text",
-        [{"crawl_id": row["crawl_id"], "key": row["key"], "text_sha256": row["text_sha256"]} for row in rows],
+def originals(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:
+    """URLs of the pages with the same bytes, and of those with the same main text, by (crawl id, key). host_id: of rows."""
+    digests = [{name: row[name] for name in ("crawl_id", "key", "body_sha256", "text_sha256")} for row in rows]
+    found = tx.execute(_sql["originals"], {"host_id": host_id, "rows": db.rows_param(digests)}).all()
+    keyed = [((row.crawl_id, bytes.fromhex(row.key)), row) for row in found]
+    return (
+        {where: row.same_body for where, row in keyed if row.same_body is not None},
+        {where: row.same_text for where, row in keyed if row.same_text is not None},
     )
 
 
@@ -61,9 +55,18 @@ def note_duplicates(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str,
         tx.execute(_sql["note_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
+def forget_duplicates(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> None:
+    """Before the pages of a batch are judged anew."""
+    if rows:
+        keys = [{"crawl_id": row["crawl_id"], "key": row["key"]} for row in rows]
+        tx.execute(_sql["forget_duplicates"], {"host_id": host_id, "rows": db.rows_param(keys)})
+
+
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
     """By crawl id."""
-    return {row["crawl_id"]: dict(row) for row in tx.execute(_sql["of_url"], {"host_id": host_id, "key": key}).mappings()}
+    return {
+        row["crawl_id"]: dict(row) for row in tx.execute(_sql["of_url"], {"host_id": host_id, "key": key}).mappings()
+    }
 
 
 def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
@@ -74,10 +77,3 @@ def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, 
 
 def duplicate_kinds(tx: Connection, crawl_id: int) -> dict[str, int]:
     return {row.kind: row.pages for row in tx.execute(_sql["duplicate_kinds"], {"crawl_id": crawl_id})}
-
-
-def _same(tx: Connection, query: str, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, bytes], str]:
-    if not rows:
-        return {}
-    found = tx.execute(_sql[query], {"rows": db.rows_param(rows)})
-    return {(row.crawl_id, bytes.fromhex(row.key)): row.of_url for row in found}

@@ -15,17 +15,24 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     canonical_url = excluded.canonical_url, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
 
--- same_body: pages of the crawl with the same bytes under another URL, the oldest of each
-SELECT DISTINCT ON (r.crawl_id, r.body_sha256, r.key) r.crawl_id, r.key, p.url AS of_url
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, body_sha256 text)
-JOIN pages AS p ON p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
-ORDER BY r.crawl_id, r.body_sha256, r.key, p.first_fetched_at
-
--- same_text: the same for the main text
-SELECT DISTINCT ON (r.crawl_id, r.text_sha256, r.key) r.crawl_id, r.key, p.url AS of_url
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, text_sha256 text)
-JOIN pages AS p ON p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
-ORDER BY r.crawl_id, r.text_sha256, r.key, p.first_fetched_at
+-- originals: of each document, the page of the crawl with the same bytes and the one with the same main text
+-- Originals are no duplicates themselves; the host's own oldest comes first. LATERAL keeps this two index probes a page.
+SELECT r.crawl_id, r.key, body.url AS same_body, main.url AS same_text
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, body_sha256 text, text_sha256 text)
+LEFT JOIN LATERAL (
+    SELECT p.url FROM pages AS p
+    WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
+      AND NOT EXISTS (
+        SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
+    ORDER BY p.host_id <> :host_id, p.first_fetched_at LIMIT 1
+) AS body ON true
+LEFT JOIN LATERAL (
+    SELECT p.url FROM pages AS p
+    WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
+      AND NOT EXISTS (
+        SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
+    ORDER BY p.host_id <> :host_id, p.first_fetched_at LIMIT 1
+) AS main ON true
 
 -- note_duplicates: pages that say what another says
 INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
@@ -43,3 +50,8 @@ SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id
 
 -- duplicate_kinds: how many pages of a crawl repeat another
 SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind
+
+-- forget_duplicates: pages that were fetched again and are none any more, or of another
+DELETE FROM duplicates AS d
+USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
+WHERE d.host_id = :host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')

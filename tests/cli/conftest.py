@@ -1,4 +1,4 @@
-"""tiptoe: run a command in this process, against the module's database.   world: a crawl `docs` of a small web, crawled."""
+"""tiptoe: run a command in this process, against the module's database.   site: one of a small web, crawled as `docs`."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
 from typer.testing import CliRunner
 
 from app.cli import make_app
-from app.crawl import seed
-from app.store import db
-from tests.cli import web
+from app.crawl.kit import make_kit, make_sender
+from tests.crawl import loop
+from tests.crawl.web import Answer, Site, Web, html
+from tests.store.rows import clean
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Ran:
 Tiptoe = Callable[..., Ran]
 
 
-def run(*args: str, stdin: str | None = None) -> Ran:
+def run(*args: str, stdin: str | bytes | None = None) -> Ran:
     result = CliRunner().invoke(make_app(), args, input=stdin, prog_name="tiptoe")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -45,14 +45,25 @@ def tiptoe(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
     monkeypatch.setenv("TIPTOE_CONTACT", "you@example.org")
+    monkeypatch.setenv("TIPTOE_ALLOW_NETWORKS", "127.0.0.0/8")
     return run
 
 
 @pytest.fixture(scope="module")
-def world(database_url: str) -> Iterator[Engine]:
-    engine = db.connect(database_url, pool_size=4)
-    chosen = web.settings(database_url)
-    seed.add(engine, chosen, seed.create(engine, "docs"), ["http://site.test/"])
-    web.crawl(engine, chosen, web.Web())
-    yield engine
-    engine.dispose()
+def site(database_url: str) -> Iterator[Site]:
+    """Crawled to its end once for the module; its server answers until the module's last test."""
+    settings = loop.make_settings(database_url)
+    sender = make_sender(settings)
+    with clean(database_url) as engine, Web() as web:
+        site = web.site()
+        site.robots = "User-agent: *\nDisallow: /private\nSitemap: http://a.test/sitemap.xml\n"
+        site.pages |= {
+            "/": html("/a", "/private/x", "/broken", "http://elsewhere.test/"),
+            "/a": html(title="Page \x1b[31mA", text="Words of its own."),
+            "/broken": Answer(status=500),
+        }
+        kit = make_kit(settings, engine=engine, send=sender.send, worker="test:0")
+        loop.start(kit, site.url(), name="docs")
+        loop.run(kit)
+        yield site
+    sender.close()

@@ -132,7 +132,9 @@ class Web:
     def site(self, *, beside: Site | None = None) -> Site:
         """A new host; or another origin (port) of the same host."""
         number = next(_numbers)
-        address = beside.host if beside else f"127.{128 + number // 62500 % 64}.{number // 250 % 250}.{number % 250 + 2}"
+        address = (
+            beside.host if beside else f"127.{128 + number // 62500 % 64}.{number // 250 % 250}.{number % 250 + 2}"
+        )
         made = Site(address)
         self.sites.append(made)
         return made

@@ -54,9 +54,7 @@ def test_ours_registrable_domain(host: str, domain: str | None) -> None:
 
 
 @settings(deadline=None)  # the first call loads the list
-@given(
-    st.lists(st.sampled_from(["a", "www", "com", "co", "uk", "test", "ck", "1", ""]), min_size=1, max_size=5)
-)
+@given(st.lists(st.sampled_from(["a", "www", "com", "co", "uk", "test", "ck", "1", ""]), min_size=1, max_size=5))
 def test_ours_domain_is_its_own_domain(labels: list[str]) -> None:
     host = ".".join(labels).rstrip(".")
     domain = registrable_domain(host)

@@ -37,9 +37,7 @@ def test_ours_accept_headers_are_true() -> None:
 
 
 @pytest.mark.parametrize("token", ["Tiptoe", "my-crawler", "My_Bot", "MozillaFan"])
-@pytest.mark.parametrize(
-    "contact", [None, MAIL, "a.b+c@localhost", PAGE, "http://example.org", "HTTPS://E.org/"]
-)
+@pytest.mark.parametrize("contact", [None, MAIL, "a.b+c@localhost", PAGE, "http://example.org", "HTTPS://E.org/"])
 def test_ours_good_names_pass(token: str, contact: str | None) -> None:
     check(token, contact)
 

@@ -42,9 +42,7 @@ def test_ours_score_falls_with_depth() -> None:
     assert min(scores) > 0
 
 
-@given(
-    st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.integers(-1, 30)), st.integers(-1, 60), st.integers()
-)
+@given(st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.integers(-1, 30)), st.integers(-1, 60), st.integers())
 def test_ours_draw_takes_what_is_there(waiting: dict[int, int], n: int, seed: int) -> None:
     lanes = draw(waiting, n, Random(seed))
     taken = Counter(lanes)

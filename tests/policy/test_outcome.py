@@ -4,9 +4,7 @@ from app.model import Failure, Outcome, Reply
 from app.policy.outcome import classify, is_host_trouble
 
 
-def reply(
-    status: int | None, failure: Failure | None = None, location: str | None = None, **rest: bool
-) -> Reply:
+def reply(status: int | None, failure: Failure | None = None, location: str | None = None, **rest: bool) -> Reply:
     headers = {} if location is None else {"location": location}
     return Reply(status=status, failure=failure, headers=headers, started_s=0.0, ended_s=1.0, **rest)  # type: ignore[arg-type]
 

@@ -85,9 +85,7 @@ def test_ours_cap_is_an_argument() -> None:
 
 
 DATELIKE = st.lists(
-    st.sampled_from(
-        [*"0123456789:-+,. \t", "Mon", "Jun", "Feb", "GMT", "EST", "2019", "99", "00:00:00", "²"]
-    ),
+    st.sampled_from([*"0123456789:-+,. \t", "Mon", "Jun", "Feb", "GMT", "EST", "2019", "99", "00:00:00", "²"]),
     max_size=14,
 ).map("".join)
 

@@ -70,9 +70,7 @@ def test_ours_no_seeds_admit_nothing_but_any() -> None:
         (("%C3%A9",), (), "/é", None),  # the canonical text is searched
     ],
 )
-def test_ours_patterns(
-    include: tuple[str, ...], exclude: tuple[str, ...], link: str, reason: Refusal | None
-) -> None:
+def test_ours_patterns(include: tuple[str, ...], exclude: tuple[str, ...], link: str, reason: Refusal | None) -> None:
     picked = scope(ScopeKind.HOST, "http://h/", include=include, exclude=exclude)
     assert judge(picked, url(f"http://h{link}"), 1) is reason
 

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, text
 
-from app.store import db, urls
-from app.store.hosts import Contact
+from app.store import db, hosts, urls
+from app.store.hosts import Contact, Offer
 from app.store.tables import metadata
 from app.store.urls import Admission, Result
 
 T = TypeVar("T")
+OFFER_S = 10.0
+ISOLATE = 50  # URLs taken one at a time after a crash
 LOOKS = 20_000  # round trips to the database before a test gives up waiting for another connection
 
 _names = itertools.count(1)
@@ -117,6 +119,19 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
 def admit(engine: Engine, *rows: Admission) -> None:
     with db.transaction(engine) as tx:
         urls.admit(tx, rows)
+
+
+def claim(engine: Engine, rooms: dict[str, int] | None = None, *, n: int = 1_000, ahead_s: float = 0.0) -> list[Offer]:
+    """Claim and commit. rooms: by default a hundred hosts of the queue that hosts here are made for."""
+    with db.transaction(engine) as tx:
+        return hosts.claim_due(
+            tx,
+            rooms={"host-00": 100} if rooms is None else rooms,
+            n=n,
+            ahead_s=ahead_s,
+            offer_s=OFFER_S,
+            isolate=ISOLATE,
+        )
 
 
 def contact(**columns: Any) -> Contact:

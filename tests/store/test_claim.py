@@ -11,15 +11,7 @@ from sqlalchemy import Engine, text
 
 from app.store import db, hosts
 from app.store.hosts import Offer
-from tests.store.rows import Aside, host, make_due_host, make_host, one, sql
-
-OFFER_S = 10.0
-ISOLATE = 50
-
-
-def claim(engine: Engine, rooms: dict[str, int] | None = None, *, ahead_s: float = 0.0) -> list[Offer]:
-    with db.transaction(engine) as tx:
-        return hosts.claim_due(tx, rooms=rooms or {"host-00": 100}, ahead_s=ahead_s, offer_s=OFFER_S, isolate=ISOLATE)
+from tests.store.rows import ISOLATE, OFFER_S, Aside, claim, host, make_due_host, make_host, one, sql
 
 
 def run_out(engine: Engine, host_id: int) -> None:
@@ -41,6 +33,16 @@ def test_the_claim_takes_what_each_queue_has_room_for(engine: Engine) -> None:
     claimed = claim(engine, rooms)
     assert Counter(offer.queue for offer in claimed) == {"host-00": 3, "host-02": 10}
     assert one(engine, "SELECT count(*) FROM hosts WHERE state = 'offered'") == 13
+
+
+@pytest.mark.parametrize(("n", "claimed"), [(0, 0), (1, 1), (5, 5), (6, 6), (100, 6)])
+def test_the_claim_takes_no_more_than_it_is_to_in_all(engine: Engine, n: int, claimed: int) -> None:
+    for queue in ("host-00", "host-01"):
+        for _ in range(10):
+            make_due_host(engine, queue=queue)
+    assert len(claim(engine, {"host-00": 3, "host-01": 3}, n=n)) == claimed
+    assert one(engine, "SELECT count(*) FROM hosts WHERE state = 'offered'") == claimed
+    assert claim(engine, {}, n=n) == []
 
 
 def test_the_longest_due_come_first(engine: Engine) -> None:
@@ -178,7 +180,7 @@ def test_a_second_claim_does_not_wait_for_the_first(engine: Engine) -> None:
     for _ in range(4):
         make_due_host(engine)
     with db.transaction(engine) as tx:
-        first = hosts.claim_due(tx, rooms={"host-00": 2}, ahead_s=0, offer_s=OFFER_S, isolate=ISOLATE)
+        first = hosts.claim_due(tx, rooms={"host-00": 2}, n=9, ahead_s=0, offer_s=OFFER_S, isolate=ISOLATE)
         second = Aside(lambda: claim(engine)).outcome()  # not committed yet: skipped, not waited for
     assert not {offer.host_id for offer in first} & {offer.host_id for offer in second}
     assert len(first) == len(second) == 2
@@ -234,6 +236,23 @@ def test_a_borrowed_host_comes_back_with_its_delay(engine: Engine) -> None:
     assert abs((row["polite_at"] - row["last_contact_at"]).total_seconds() - 30.0) < 0.01
 
 
+@pytest.mark.xfail(strict=True, reason="borrow takes over a taken lease that ran out and forgets that it did")
+def test_a_host_lent_out_after_a_crash_is_still_isolated(engine: Engine) -> None:
+    host_id = make_due_host(engine, name="poisoned.test")
+    (offer,) = claim(engine)
+    with db.transaction(engine) as tx:
+        hosts.take_up(tx, host_id=host_id, token=offer.token, worker="w:1", lease_s=60)
+    run_out(engine, host_id)
+    sql(engine, "UPDATE hosts SET polite_at = now() - interval '1 hour'")
+    with db.transaction(engine) as tx:
+        lease = hosts.borrow(tx, name="poisoned.test", lease_s=15)
+        assert lease is not None
+        hosts.give_back(tx, host_id=host_id, token=lease[1], age_s=0)
+    sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 s'")
+    claim(engine)
+    assert host(engine, host_id)["isolate"] == ISOLATE
+
+
 # --- the plan ---------------------------------------------------------------------------------------------------
 
 
@@ -267,7 +286,14 @@ def test_the_claim_finds_due_hosts_by_index(make_database: Callable[[], str]) ->
 
 def _plan(engine: Engine, rooms: dict[str, int]) -> list[dict[str, Any]]:
     """Nodes of the claim's plan, run and rolled back."""
-    values = {"queues": list(rooms), "rooms": list(rooms.values()), "ahead_s": 0.25, "offer_s": 10.0, "isolate": 50}
+    values = {
+        "queues": list(rooms),
+        "rooms": list(rooms.values()),
+        "n": 1_000,
+        "ahead_s": 0.25,
+        "offer_s": OFFER_S,
+        "isolate": ISOLATE,
+    }
     query = db.queries("hosts")["claim_due"].compile(engine)
     with engine.connect() as connection:
         explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", values).scalar_one()

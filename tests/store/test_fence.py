@@ -17,6 +17,7 @@ from tests.store.rows import (
     admit,
     await_blocked,
     backend,
+    claim,
     contact,
     host,
     make_crawl,
@@ -29,8 +30,7 @@ from tests.store.rows import (
 
 def offer(engine: Engine) -> UUID:
     """Claim the one host that is due."""
-    with db.transaction(engine) as tx:
-        (claimed,) = hosts.claim_due(tx, rooms={"host-00": 1}, ahead_s=0, offer_s=10, isolate=50)
+    (claimed,) = claim(engine, {"host-00": 1})
     return claimed.token
 
 

@@ -1,0 +1,106 @@
+"""The same crawl by `celery -A app beat`, two workers and Flower, against services of their own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from app.config import load
+from app.crawl import seed
+from app.crawl.kit import make_engine
+from app.store import crawls, db, fetches
+from tests.acceptance.conftest import BIN, PATIENCE_S, manual, until
+from tests.crawl.web import Web
+
+pytestmark = pytest.mark.acceptance
+
+
+@contextmanager
+def celery(env: dict[str, str], folder: Path, *arguments: str) -> Iterator[None]:
+    with (folder / f"{arguments[0]}.log").open("ab") as log:
+        process = subprocess.Popen(
+            [str(BIN / "celery"), "-A", "app", *arguments],
+            env=env,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(PATIENCE_S)
+            finally:
+                process.kill()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def flower_tasks(port: int) -> list[dict[str, str]]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/tasks?taskname=tiptoe.visit", timeout=5) as answer:
+            return list(json.load(answer).values())
+    except (urllib.error.URLError, ConnectionError):
+        return []  # not up yet
+
+
+def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, tmp_path: Path, web: Web) -> None:
+    """Two beats and two plain workers: still one visitor per host, each page once; Flower names hosts."""
+    sites = [web.site() for _ in range(5)]
+    wanted = {site.host: manual(site, 12) for site in sites}
+    port = free_port()
+    env = {
+        **os.environ,
+        "TIPTOE_DATABASE_URL": database_url,
+        "TIPTOE_BROKER_URL": broker_url,
+        "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
+        "TIPTOE_DEFAULT_DELAY_S": "0.1",
+        "TIPTOE_HOME": str(tmp_path / "home"),
+        "FLOWER_UNAUTHENTICATED_API": "1",
+    }
+    settings = load(database_url=database_url, allow_networks="127.0.0.0/8", default_delay_s=0.1)
+    engine = make_engine(settings)
+    with ExitStack() as fleet:
+        fleet.enter_context(celery(env, tmp_path, "flower", f"--port={port}", "--address=127.0.0.1"))
+        for number in (1, 2):
+            fleet.enter_context(celery(env, tmp_path, "worker", "--hostname", f"w{number}@test", "--concurrency", "8"))
+        until(lambda: flower_up(port), "Flower answers")
+        for _ in range(2):
+            fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
+        crawl = seed.create(engine, "fleet")
+        seed.add(engine, settings, crawl, [site.url("/") for site in sites])
+        until(lambda: seed.find(engine, "fleet").state == "finished", "the crawl ends")
+        until(lambda: bool(flower_tasks(port)), "Flower has seen visits")
+        shown = flower_tasks(port)
+
+    assert {site.host: set(site.pages_asked) for site in sites} == wanted
+    assert all(len(site.pages_asked) == 12 for site in sites)
+    assert min(gap for site in sites for gap in site.gaps()) >= 0.1 - 0.005
+    assert {task["args"] for task in shown} <= {f"({host})" for host in wanted}
+    with db.transaction(engine) as tx:
+        assert crawls.totals(tx, crawl.id).pages == 60
+        assert sum(int(row["gap_violations"]) for row in fetches.audit(tx, crawl_id=crawl.id)) == 0
+    engine.dispose()
+
+
+def flower_up(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthcheck", timeout=5):
+            return True
+    except (urllib.error.URLError, ConnectionError):
+        return False

@@ -1,0 +1,119 @@
+"""`tiptoe crawl` from nothing to a finished crawl, through interruptions, and round again."""
+
+import random
+import signal
+
+import pytest
+
+from tests.acceptance.conftest import Tiptoe, kill_group, manual, until
+from tests.crawl.web import Web
+
+pytestmark = pytest.mark.acceptance
+
+
+def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: Web) -> None:
+    site = web.site()
+    paths = manual(site, 25)
+    command = ("crawl", site.url("/"), "--name", "docs", "--json")
+
+    first = tiptoe.run(*command)
+
+    assert first.code == 0, first.err
+    assert set(first.summary) == {
+        "crawl",
+        "state",
+        "pages",
+        "fetches",
+        "failed",
+        "suppressed",
+        "bytes",
+        "seconds",
+        "dsn",
+        "home",
+    }
+    assert (first.summary["crawl"], first.summary["state"], first.summary["pages"]) == ("docs", "finished", 25)
+    assert site.paths[0] == "/robots.txt"
+    assert sorted(site.pages_asked) == sorted(paths)  # each once, /private/ never
+    assert tiptoe.processes() == []
+
+    finished = tiptoe.run(*command)
+    assert finished.code == 0
+    assert "--again" in finished.err
+    assert len(site.pages_asked) == 25
+
+    site.log.clear()
+    again = tiptoe.run(*command, "--again")
+    assert again.code == 0, again.err
+    assert again.summary["pages"] == 25
+    assert {hit.status for hit in site.log if hit.path != "/robots.txt"} == {304}
+    assert sum(hit.body_bytes for hit in site.log if hit.path != "/robots.txt") == 0
+
+    titles = tiptoe.sql("SELECT title FROM pages ORDER BY title")
+    assert len(titles) == 25
+    assert titles[0] == {"title": "Page 0"}
+    assert tiptoe.run("audit").code == 0
+    why = tiptoe.run("url", "why", site.url("/private/no.html"))
+    assert "Disallow: /private/" in why.out
+
+
+def test_killed_three_times_it_misses_nothing_and_hurries_nobody(tiptoe: Tiptoe, web: Web) -> None:
+    """The whole process group by SIGKILL; repeats are at most one batch of the one visit, and gaps hold across restarts."""
+    site = web.site()
+    paths = manual(site, 60)
+    command = ("crawl", site.url("/"), "--name", "docs", "--json")
+    rng = random.Random(7)
+    for _ in range(3):
+        running = tiptoe.start(*command)
+        enough = len(site.log) + rng.randint(5, 15)
+        until(lambda enough=enough: len(site.log) >= enough, f"{enough} requests")  # type: ignore[misc]
+        kill_group(running)
+
+    last = tiptoe.run(*command)
+
+    assert last.code == 0, last.err
+    assert set(site.pages_asked) == paths
+    assert len(site.pages_asked) - len(paths) <= 3 * 50
+    assert site.paths.count("/robots.txt") <= 1 + 3
+    assert min(site.gaps()) >= 0.05 - 0.005
+    audit = tiptoe.run("audit", "--json")
+    assert audit.code == 0, audit.out
+    assert tiptoe.sql("SELECT count(*) AS n FROM hosts WHERE lease_token IS NOT NULL") == [{"n": 0}]
+    states = tiptoe.sql("SELECT DISTINCT state FROM urls")
+    assert {row["state"] for row in states} <= {"resting", "refused"}
+
+
+def test_ctrl_c_is_clean_and_the_same_command_goes_on(tiptoe: Tiptoe, web: Web) -> None:
+    site = web.site()
+    paths = manual(site, 40)
+    command = ("crawl", site.url("/"), "--json")
+    running = tiptoe.start(*command)
+    until(lambda: len(site.log) >= 10, "ten requests")
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate()
+
+    assert running.returncode == 130, err
+    assert "goes on" in err
+    assert tiptoe.processes() == []
+    assert tiptoe.sql("SELECT count(*) AS n FROM hosts WHERE state IN ('offered', 'taken')") == [{"n": 0}]
+
+    last = tiptoe.run(*command)
+    assert last.code == 0, last.err
+    assert sorted(site.pages_asked) == sorted(paths)  # nothing twice: what was fetched was settled
+    assert min(site.gaps()) >= 0.05 - 0.005
+
+
+def test_a_page_budget_is_kept_exactly_and_can_be_raised(tiptoe: Tiptoe, web: Web) -> None:
+    sites = [web.site() for _ in range(3)]
+    for site in sites:
+        manual(site, 20)
+    seeds = [site.url("/") for site in sites]
+
+    first = tiptoe.run("crawl", *seeds, "--name", "some", "--max-pages", "17", "--json")
+    assert first.code == 0, first.err
+    assert first.summary["pages"] == 17
+    assert "max_pages" in first.err
+
+    more = tiptoe.run("crawl", *seeds, "--name", "some", "--max-pages", "1000", "--json")
+    assert more.code == 0, more.err
+    assert more.summary["pages"] == 60
+    assert sum(len(site.pages_asked) for site in sites) == 60

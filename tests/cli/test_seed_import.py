@@ -1,0 +1,78 @@
+"""Seeds from files and standard input: good lines are kept, bad ones told by number, the first twenty in full."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.cli.conftest import Tiptoe
+from tests.store.rows import clean, sql
+
+
+@pytest.fixture(autouse=True)
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+def urls(engine: Engine) -> list[str]:
+    return [row["url"] for row in sql(engine, "SELECT url FROM urls ORDER BY url")]
+
+
+# file → URLs
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"http://a.test/1\nhttp://a.test/2\n", ["http://a.test/1", "http://a.test/2"]),
+        (b"\xef\xbb\xbfhttp://a.test/1\r\n\r\n# comment\r\nhttp://a.test/2", ["http://a.test/1", "http://a.test/2"]),
+        (b'"http://a.test/1","x, y"\nhttp://a.test/2,"z"\n', ["http://a.test/1", "http://a.test/2"]),
+        (b"http://a.test/1\tx\n", ["http://a.test/1"]),
+        ("http://a.test/\xe4\nhttp://a.test/2\n".encode("latin-1"), ["http://a.test/%EF%BF%BD", "http://a.test/2"]),
+        (b"http://a.test/1\nhttp://a.test/1#x\n", ["http://a.test/1"]),
+    ],
+)
+def test_files(tiptoe: Tiptoe, tmp_path: Path, engine: Engine, content: bytes, found: list[str]) -> None:
+    (tmp_path / "seeds").write_bytes(content)
+    assert tiptoe("seed", "import", "docs", "seeds").code == 0
+    assert urls(engine) == found
+
+
+def test_standard_input(tiptoe: Tiptoe, engine: Engine) -> None:
+    assert tiptoe("seed", "import", "docs", "-", stdin="http://a.test/1\n").code == 0
+    assert urls(engine) == ["http://a.test/1"]
+
+
+def test_bad_lines_are_told_by_number_the_first_twenty(tiptoe: Tiptoe, engine: Engine) -> None:
+    lines = [f"bad{number}" if number % 2 else f"http://a.test/{number}" for number in range(1, 61)]
+    ran = tiptoe("seed", "import", "docs", "-", stdin="\n".join(lines))
+    told = ran.err.splitlines()
+    assert ran.code == 0
+    assert told[0] == "tiptoe: line 1: 'bad1': not a URL; write it in full, as https://example.org/"
+    assert told[19].startswith("tiptoe: line 39: 'bad39'")
+    assert told[20:] == ["tiptoe: … and 10 further bad lines"]
+    assert ran.out == "docs: 30 seeds added, 0 known already, 30 bad lines\n"
+    assert len(urls(engine)) == 30
+
+
+def test_nothing_good_exits_2(tiptoe: Tiptoe) -> None:
+    ran = tiptoe("seed", "import", "docs", "-", "--json", stdin="bad\n")
+    assert ran.code == 2
+    assert ran.json == {"crawl": "docs", "added": 0, "known": 0, "bad": 1}
+
+
+@pytest.mark.parametrize(("name", "why"), [("nowhere", "no such file or directory"), (".", "is a directory")])
+def test_a_file_that_cannot_be_read(tiptoe: Tiptoe, engine: Engine, name: str, why: str) -> None:
+    ran = tiptoe("seed", "import", "docs", name)
+    assert ran.code == 2
+    assert ran.err == f"tiptoe: seed file '{name}': {why}; name a readable file, or - for standard input\n"
+    assert sql(engine, "SELECT FROM crawls") == []
+
+
+def test_a_finished_crawl_becomes_active(tiptoe: Tiptoe, engine: Engine) -> None:
+    tiptoe("seed", "import", "docs", "-", stdin="http://a.test/1\n")
+    tiptoe("crawl", "finish", "docs")
+    tiptoe("seed", "import", "docs", "-", stdin="http://a.test/1\n")
+    assert sql(engine, "SELECT state FROM crawls") == [{"state": "finished"}]
+    tiptoe("seed", "import", "docs", "-", stdin="http://a.test/2\n")
+    assert sql(engine, "SELECT state FROM crawls") == [{"state": "active"}]

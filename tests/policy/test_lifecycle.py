@@ -1,0 +1,106 @@
+"""The tables are total over what the code does, and the diagrams in the docs are theirs."""
+
+import ast
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from app.policy.lifecycle import (
+    HOST_TRANSITIONS,
+    URL_TRANSITIONS,
+    HostEvent,
+    HostState,
+    UrlEvent,
+    UrlState,
+    diagram,
+    url_after,
+)
+from app.store.tables import metadata
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(chain((ROOT / "app" / "crawl").glob("*.py"), (ROOT / "app" / "store").glob("*.py")))
+CONCEPTS = ROOT / "docs" / "concepts.md"
+
+
+def test_every_event_and_state_is_in_a_row() -> None:
+    assert {event for _, event in URL_TRANSITIONS} == set(UrlEvent)
+    assert {event for _, event in HOST_TRANSITIONS} == set(HostEvent)
+    assert {state for state, _ in URL_TRANSITIONS} == {None, *UrlState}, "no state is a trap: an operator can retry"
+    assert {state for state, _ in HOST_TRANSITIONS} == set(HostState)
+
+
+def test_every_state_can_be_reached() -> None:
+    assert _reached(None, URL_TRANSITIONS) == {None, *UrlState}  # type: ignore[arg-type]
+    assert _reached(HostState.IDLE, HOST_TRANSITIONS) == set(HostState)  # type: ignore[arg-type]
+
+
+def test_every_state_leads_back_to_an_open_one() -> None:
+    for state in UrlState:
+        assert UrlState.QUEUED in _reached(state, URL_TRANSITIONS)  # type: ignore[arg-type]
+    for host_state in HostState:
+        assert HostState.IDLE in _reached(host_state, HOST_TRANSITIONS)  # type: ignore[arg-type]
+
+
+def test_only_an_event_of_the_table_moves_a_url() -> None:
+    """What the code concludes of a queued URL has a row, and every row from queued is concluded somewhere."""
+    concluded = _events_named("conclude") | {UrlEvent.ALIASED, UrlEvent.SETTLED}
+    rows = {event for state, event in URL_TRANSITIONS if state is UrlState.QUEUED}
+    assert concluded <= rows
+    assert rows == concluded
+
+
+@pytest.mark.parametrize("event", list(UrlEvent))
+def test_an_event_without_a_row_is_a_bug(event: UrlEvent) -> None:
+    for state in (None, *UrlState):
+        if (state, event) in URL_TRANSITIONS:
+            assert url_after(state, event) is URL_TRANSITIONS[state, event]
+        else:
+            with pytest.raises(KeyError):
+                url_after(state, event)
+
+
+@pytest.mark.parametrize(("table", "states"), [("urls", UrlState), ("hosts", HostState)])
+def test_the_database_knows_the_same_states(table: str, states: type[UrlState] | type[HostState]) -> None:
+    (check,) = (
+        str(constraint.sqltext)  # type: ignore[attr-defined]
+        for constraint in metadata.tables[table].constraints
+        if constraint.name == f"{table}_state_known" or str(constraint.name).endswith("state_known")
+    )
+    assert set(re.findall(r"'(\w+)'", check)) == {state.value for state in states}
+
+
+def test_a_diagram_has_a_line_per_row() -> None:
+    lines = diagram(URL_TRANSITIONS).splitlines()
+    assert lines[0] == "stateDiagram-v2"
+    assert len(lines) == 1 + len(URL_TRANSITIONS)
+    assert "    [*] --> queued: admitted" in lines
+    assert "    taken --> idle: left" in diagram(HOST_TRANSITIONS).splitlines()
+
+
+@pytest.mark.skipif(not CONCEPTS.exists(), reason="docs/concepts.md is not written yet")
+@pytest.mark.parametrize("transitions", [URL_TRANSITIONS, HOST_TRANSITIONS])
+def test_the_docs_show_the_tables(transitions: dict) -> None:  # type: ignore[type-arg]
+    blocks = re.findall(r"```mermaid\n(.*?)\n```", CONCEPTS.read_text(), re.DOTALL)
+    assert diagram(transitions) in blocks, "run: python -m app.policy.lifecycle"
+
+
+def _reached(start: object, transitions: dict[tuple[object, object], object]) -> set[object]:
+    found, new = set(), {start}
+    while new:
+        found |= new
+        new = {target for (state, _), target in transitions.items() if state in found} - found
+    return found
+
+
+def _events_named(function: str) -> set[UrlEvent]:
+    """UrlEvent members that stand in calls of a function, anywhere in app.crawl."""
+    found: set[UrlEvent] = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == function:
+                for part in ast.walk(node):
+                    if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == "UrlEvent":
+                        found.add(UrlEvent[part.attr])
+    return found

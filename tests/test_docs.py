@@ -1,0 +1,73 @@
+"""The docs are true: what they list is what there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from app import config
+from app.model import Outcome, Refusal
+from app.policy import lifecycle
+from app.store import db
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+QUERIES = re.findall(r"```sql\n(.*?)```", (DOCS / "sql.md").read_text(), re.DOTALL)
+
+
+def test_every_setting_is_documented_as_it_is() -> None:
+    assert config.table() in (DOCS / "settings.md").read_text(), "run `python -m app.config` and paste its table"
+
+
+@pytest.mark.parametrize("word", [*Outcome, *Refusal])
+def test_every_outcome_and_refusal_is_explained(word: str) -> None:
+    assert f"| `{word}` |" in (DOCS / "concepts.md").read_text()
+
+
+@pytest.mark.parametrize("table", [lifecycle.URL_TRANSITIONS, lifecycle.HOST_TRANSITIONS])
+def test_the_diagrams_are_the_tables(table: dict[object, object]) -> None:
+    assert lifecycle.diagram(table) in (DOCS / "concepts.md").read_text(), "run `python -m app.policy.lifecycle`"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("state", [*lifecycle.UrlState, *lifecycle.HostState])
+def test_every_state_is_in_the_docs(state: str) -> None:
+    words = "".join((DOCS / name).read_text() for name in ("concepts.md", "glossary.md"))
+    assert state.value in words
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+def test_the_cookbook_runs(query: str, database_url: str) -> None:
+    engine = db.connect(database_url)
+    with engine.begin() as tx:
+        tx.execute(text("SET TRANSACTION READ ONLY"))
+        assert tx.exec_driver_sql(query).returns_rows
+    engine.dispose()
+
+
+def test_every_view_is_in_the_cookbook_and_commented(database_url: str) -> None:
+    cookbook = (DOCS / "sql.md").read_text()
+    engine = db.connect(database_url)
+    with engine.begin() as tx:
+        comments = dict(
+            tx.execute(
+                text("SELECT relname, obj_description(oid) FROM pg_class WHERE relkind = 'v' AND relname LIKE 'v\\_%'")
+            ).all()  # type: ignore[arg-type]
+        )
+    engine.dispose()
+    assert set(comments) == set(db.view_names())
+    for name, comment in comments.items():
+        assert comment, f"{name} has no comment"
+        assert name in cookbook
+
+
+def links() -> list[tuple[Path, str]]:
+    found = []
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]:
+        found += [(page, target) for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text())]
+    return found
+
+
+@pytest.mark.parametrize(("page", "target"), links(), ids=str)
+def test_links_lead_somewhere(page: Path, target: str) -> None:
+    assert (page.parent / target).exists(), f"{page.name} links to {target}"
