@@ -1,8 +1,8 @@
 """The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
 
-Messages are doorbells: acknowledged early (on Redis not at all: its acknowledgements cost two round trips a message), never
-redelivered, no result, JSON only. Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no
-ETA, no countdown, no expiry; points in time are Postgres'. Every message may be lost, doubled or late.
+Messages are doorbells: acknowledged early (on Redis not at all: `app.doorbell`), never redelivered, no result, JSON only.
+Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no ETA, no countdown, no expiry; points in
+time are Postgres'. Every message may be lost, doubled or late.
 
 Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue behind visits would be no claim. Its other
 entries are messages on the queue `maintenance`, which a plain worker serves too.
@@ -17,6 +17,7 @@ from celery.beat import ScheduleEntry, Scheduler
 from kombu import Queue  # type: ignore[attr-defined]
 from kombu.exceptions import OperationalError
 
+from app import doorbell
 from app.config import Settings, current
 from app.errors import TiptoeError
 from app.log import configure
@@ -70,6 +71,7 @@ def make_app(settings: Settings) -> Celery:
         broker=settings.broker_url or "memory://",
         include=["workers.dispatch", "workers.visit", "workers.maintenance"],
     )
+    doorbell.install()
     is_redis = _is_redis(settings.broker_url)
     app.conf.update(
         worker_pool="threads",

@@ -263,7 +263,7 @@ def _tell(
         f"{totals.name} ({ended}): {totals.pages:,} pages, {totals.fetches:,} fetches, {totals.failed:,} failed, "
         f"{totals.suppressed:,} links refused, {totals.bytes:,} bytes in {seconds:,.1f} s"
     )
-    _say(f'data: {services.data_dir}   ask it: tiptoe sql "SELECT url, title FROM pages LIMIT 10"')
+    _say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
         _say("interrupted: the same command goes on")
     if as_json:

@@ -71,8 +71,8 @@ def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
             served = queues_served(url, PING_S)
         except TiptoeError as error:
             return {}, broken("broker", error)
-    own = "" if settings.broker_url else "embedded "
-    return served, Check(name="broker", grade=Grade.OK, finding=f"{own}{kind_of(url)} answers")
+    which = kind_of(url) if settings.broker_url else "embedded Valkey"
+    return served, Check(name="broker", grade=Grade.OK, finding=f"{which} answers")
 
 
 def _embedded(settings: "Settings", shares: ExitStack) -> str | None:

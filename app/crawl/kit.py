@@ -86,8 +86,12 @@ class RobotsBook:
 
     def __init__(self, token: str) -> None:
         self._token = token
-        self._parsed: Lru[bytes, robots.Robots] = Lru(256)
+        self._parsed: Lru[bytes, robots.Robots] = Lru(1_024)
         self._foreign: Lru[Origin, tuple[float, robots.Robots]] = Lru(4_096)
+
+    def known(self, digest: bytes) -> robots.Robots | None:
+        """By the SHA-256 of a body that was parsed before."""
+        return self._parsed.get(digest)
 
     def parsed(self, body: bytes) -> robots.Robots:
         digest = sha256(body).digest()

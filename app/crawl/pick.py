@@ -12,19 +12,20 @@ from app.crawl.kit import Kit
 from app.crawl.stay import Stay
 from app.policy import lane, scope
 from app.store import crawls, urls
-from app.store.crawls import Active, Crawl
+from app.store.crawls import Crawl
 from app.store.urls import Due
 
 
 def pick(stay: Stay, tx: Connection) -> None:
     """Fill stay.due anew."""
-    active = {crawl.id: crawl for crawl in crawls.active(tx)}
-    stay.scopes = {crawl.id: scope_of(stay.kit, tx, crawl) for crawl in active.values()}
     size = stay.batch_size()
     chosen = _chosen(stay, urls.pick(tx, host_id=stay.host_id, n=size), size)
     granted: list[Due] = []
     for crawl_id, wanted in sorted(chosen.items()):
-        granted += wanted if active[crawl_id].max_pages is None else wanted[: _reserve(stay, tx, crawl_id, len(wanted))]
+        stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
+        if wanted[0].has_page_budget:
+            wanted = wanted[: _reserve(stay, tx, crawl_id, len(wanted))]
+        granted += wanted
     stay.budget_spent = bool(chosen) and not granted
     stay.due = deque(sorted(granted, key=lambda due: stay.kit.rng.random()) if len(chosen) > 1 else granted)
 
@@ -37,13 +38,13 @@ def give_back(stay: Stay, tx: Connection) -> None:
     stay.granted.clear()
 
 
-def scope_of(kit: Kit, tx: Connection, crawl: Active) -> scope.Scope:
+def scope_of(kit: Kit, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
     """The crawl's scope, read again only when its revision is new: seeds can be many."""
-    cached = kit.scopes.get(crawl.id)
-    if cached is not None and cached[0] == crawl.revision:
+    cached = kit.scopes.get(crawl_id)
+    if cached is not None and cached[0] == revision:
         return cached[1]
-    found = make_scope(crawls.by_id(tx, crawl.id))
-    kit.scopes.put(crawl.id, (crawl.revision, found))
+    found = make_scope(crawls.by_id(tx, crawl_id))
+    kit.scopes.put(crawl_id, (revision, found))
     return found
 
 

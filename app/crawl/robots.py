@@ -5,7 +5,10 @@ five hops, 4xx allows all, and 5xx, 429 and every failure of the network disallo
 """
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Literal
+
+from sqlalchemy import Connection
 
 from app.crawl import pacing
 from app.crawl.stay import LEASE_MARGIN_S, RobotsFile, Stay
@@ -15,7 +18,8 @@ from app.policy.host import queue_for, registrable_domain
 from app.policy.robots import ALLOW_ALL, Availability
 from app.policy.url import Canon
 from app.store import db, hosts
-from app.store.robots import Fetched, Stored
+from app.store import robots as robots_store
+from app.store.robots import Brief, Fetched
 
 HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
 LONGEST_HOP_WAIT_S = 20.0
@@ -24,19 +28,30 @@ BORROW_AGAIN_S = 10.0
 Verdict = RobotsFile | Literal["wait", "unreachable"]
 
 
-def load(stay: Stay, stored: list[Stored]) -> None:
+def load(stay: Stay, tx: Connection) -> None:
     """What the database knows of the host's origins, into the stay."""
-    for row in stored:
-        origin = Origin(row.scheme, stay.taken.name, row.port)
-        rules = None if row.availability == Availability.UNREACHABLE else _rules(stay, row.availability, row.body)
-        stay.robots[origin] = RobotsFile(
-            rules=rules,
-            fresh_until=stay.anchor + (row.expires_at - stay.taken.now).total_seconds(),
-            body=row.body,
+    now = stay.now()
+    for row in robots_store.pace_of_host(tx, stay.host_id):
+        stay.robots[Origin(row.scheme, stay.taken.name, row.port)] = RobotsFile(
+            rules=_stored_rules(stay, tx, row),
+            fresh_until=now + row.fresh_s,
+            body_sha256=row.body_sha256,
             etag=row.etag,
             last_modified=row.last_modified,
             crawl_delay_s=row.crawl_delay_s,
         )
+
+
+def _stored_rules(stay: Stay, tx: Connection, row: Brief) -> robots.Robots | None:
+    """Parsed; the body is read from the database only when this process has not seen it lately."""
+    if row.availability == Availability.UNREACHABLE:
+        return None
+    if row.availability == Availability.UNAVAILABLE or row.body_sha256 is None:
+        return ALLOW_ALL
+    known = stay.kit.robots.known(row.body_sha256)
+    return known or stay.kit.robots.parsed(
+        robots_store.body(tx, host_id=stay.host_id, scheme=row.scheme, port=row.port)
+    )
 
 
 def of(stay: Stay, origin: Origin) -> Verdict:
@@ -55,7 +70,7 @@ def _fetch(stay: Stay, origin: Origin, known: RobotsFile | None) -> RobotsFile:
     fetched = _judge(stay, reply, known)
     stay.batch.robots.append((origin, fetched))
     file = _file(stay, fetched, known)
-    if known is not None and file.rules is not None and (known.rules is None or known.body != file.body):
+    if known is not None and file.rules is not None and (known.rules is None or known.body_sha256 != file.body_sha256):
         stay.batch.changed_robots.append(origin)
     stay.robots[origin] = file
     stay.set_pace()
@@ -74,8 +89,8 @@ def _follow(stay: Stay, origin: Origin, known: RobotsFile | None) -> Reply:
     request = Request(
         url=url.text,
         kind=RequestKind.ROBOTS,
-        etag=known.etag if known and known.body is not None else None,
-        last_modified=known.last_modified if known and known.body is not None else None,
+        etag=known.etag if known and known.body_sha256 is not None else None,
+        last_modified=known.last_modified if known and known.body_sha256 is not None else None,
         max_body_bytes=robots.MAX_BYTES + 1,
         deadline_s=stay.kit.settings.robots_deadline_s,
     )
@@ -151,8 +166,8 @@ def _lost(reply: Reply, why: str) -> Reply:
 def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
     settings = stay.kit.settings
     fresh_s = robots.fresh_for_s(reply.header(Header.CACHE_CONTROL))
-    if reply.status == 304 and known is not None and known.body is not None:
-        return _fetched(reply, Availability.AVAILABLE, fresh_s, body=known.body, revalidated=True)
+    if reply.status == 304 and known is not None and known.body_sha256 is not None:
+        return _fetched(reply, Availability.AVAILABLE, fresh_s, revalidated=True)
     found = robots.availability(reply)
     if found is Availability.UNREACHABLE:
         rest_s = backoff.host_rest_s(stay.failures + 1, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
@@ -188,24 +203,29 @@ def _fetched(
 
 def _file(stay: Stay, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
     fresh_until = stay.now() + fetched.fresh_s
-    if fetched.revalidated and known is not None:
-        rules = _rules(stay, Availability.AVAILABLE, known.body)
-        return replace(known, rules=rules, fresh_until=fresh_until)
     if fetched.availability == Availability.UNREACHABLE:
-        return (
-            replace(known, rules=None, fresh_until=fresh_until)
-            if known
-            else RobotsFile(rules=None, fresh_until=fresh_until)
-        )
+        before = known or RobotsFile(rules=None, fresh_until=fresh_until)
+        return replace(before, rules=None, fresh_until=fresh_until)
+    if fetched.revalidated and known is not None:
+        return replace(known, rules=_known_rules(stay, known), fresh_until=fresh_until)
+    has_rules = fetched.availability == Availability.AVAILABLE and fetched.body is not None
     return RobotsFile(
-        rules=_rules(stay, fetched.availability, fetched.body),
+        rules=stay.kit.robots.parsed(fetched.body) if has_rules and fetched.body is not None else ALLOW_ALL,
         fresh_until=fresh_until,
-        body=fetched.body,
+        body_sha256=sha256(fetched.body).digest() if fetched.body is not None else None,
         etag=fetched.etag,
         last_modified=fetched.last_modified,
         crawl_delay_s=fetched.crawl_delay_s,
     )
 
 
-def _rules(stay: Stay, availability: str, body: bytes | None) -> robots.Robots:
-    return stay.kit.robots.parsed(body) if availability == Availability.AVAILABLE and body is not None else ALLOW_ALL
+def _known_rules(stay: Stay, known: RobotsFile) -> robots.Robots:
+    """The copy that a 304 confirms. It may be in the database alone, when it was out of reach until now."""
+    found = known.rules or stay.kit.robots.known(known.body_sha256 or b"")
+    if found is not None:
+        return found
+    origin = next(origin for origin, file in stay.robots.items() if file is known)
+    with db.transaction(stay.kit.engine) as tx:
+        return stay.kit.robots.parsed(
+            robots_store.body(tx, host_id=stay.host_id, scheme=origin.scheme, port=origin.port)
+        )

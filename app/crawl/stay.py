@@ -34,7 +34,7 @@ class RobotsFile:
 
     rules: Robots | None
     fresh_until: float
-    body: bytes | None = None
+    body_sha256: bytes | None = None
     etag: str | None = None
     last_modified: str | None = None
     crawl_delay_s: float | None = None

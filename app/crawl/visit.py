@@ -14,7 +14,6 @@ from app.crawl.kit import Kit
 from app.crawl.stay import Batch, Stay
 from app.errors import LeaseLost
 from app.store import db, hosts
-from app.store import robots as robots_store
 
 _log = structlog.get_logger()
 BUDGET_REST_S = 1.0
@@ -70,7 +69,7 @@ def _take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
             answered=taken.answered,
             batch=Batch(started=received),
         )
-        robots.load(stay, robots_store.of_host(tx, host_id))
+        robots.load(stay, tx)
         stay.set_pace()
         pick.pick(stay, tx)
     return stay

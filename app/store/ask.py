@@ -3,9 +3,9 @@
 A guard against accidents, not a fence: whoever can run it holds the database's password anyway.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, cast
 
 import psycopg
 from sqlalchemy import Engine
@@ -26,13 +26,14 @@ def answer(engine: Engine, query: str) -> Iterator[tuple[list[str], Iterator[tup
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         cursor = driver.cursor()
-        with _refused(engine):
-            rows = cursor.stream(query)
-            first = next(rows, None)
-            if first is None:  # streaming nothing names no columns
-                cursor.execute(query, prepare=True)
-        names = [column.name for column in cursor.description or ()]
-        yield names, _rest(engine, first, rows)
+        stream = cast(Generator[tuple[Any, ...], None, None], cursor.stream(query))
+        with closing(stream) as rows:  # left open, it would hold the connection's lock against the commit
+            with _refused(engine):
+                first = next(rows, None)
+                if first is None:  # streaming nothing names no columns
+                    cursor.execute(query, prepare=True)
+            names = [column.name for column in cursor.description or ()]
+            yield names, _rest(engine, first, rows)
 
 
 def _rest(engine: Engine, first: tuple[Any, ...] | None, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

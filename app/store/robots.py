@@ -33,6 +33,20 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """The same as far as a visit needs it at its start. fresh_s: seconds until it is to be fetched anew."""
+
+    scheme: str
+    port: int
+    availability: str
+    body_sha256: bytes | None
+    etag: str | None
+    last_modified: str | None
+    crawl_delay_s: float | None
+    fresh_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """What a fetch of robots.txt brought. fresh_s: seconds until it is fetched anew. revalidated: a 304."""
 
@@ -70,6 +84,16 @@ def of_host(tx: Connection, host_id: int) -> list[Stored]:
         )
         for row in rows
     ]
+
+
+def pace_of_host(tx: Connection, host_id: int) -> list[Brief]:
+    return [Brief(**row._mapping) for row in tx.execute(_sql["pace_of_host"], {"host_id": host_id})]
+
+
+def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
+    """Empty when there is none."""
+    found = tx.execute(_sql["body"], {"host_id": host_id, "scheme": scheme, "port": port}).scalar_one_or_none()
+    return found or b""
 
 
 def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, tuple[str, bytes | None]]:

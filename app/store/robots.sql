@@ -1,6 +1,15 @@
 -- of_host: robots.txt of all origins of a host
 SELECT *, clock_timestamp() AS now FROM robots WHERE host_id = :host_id
 
+-- pace_of_host: what a visit needs at its start: everything but the body, which it most likely has parsed already
+SELECT scheme, port, availability, body_sha256, etag, last_modified, crawl_delay_s,
+       CAST(extract(epoch FROM expires_at - clock_timestamp()) AS double precision) AS fresh_s
+FROM robots
+WHERE host_id = :host_id
+
+-- body: of one origin
+SELECT body FROM robots WHERE host_id = :host_id AND scheme = :scheme AND port = :port
+
 -- of_origins: bodies for judging links to other hosts
 SELECT h.name AS host, r.scheme, r.port, r.availability, r.body
 FROM json_to_recordset(CAST(:rows AS json)) AS o (host text, scheme text, port integer)

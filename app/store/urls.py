@@ -14,8 +14,10 @@ _sql = db.queries("urls")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A queued URL as a visit picks it, with what the last fetch left."""
+    """A queued URL as a visit picks it, with what the last fetch left, and what the visit must know of its crawl."""
 
+    revision: int
+    has_page_budget: bool
     crawl_id: int
     id: int
     key: bytes

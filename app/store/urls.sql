@@ -1,5 +1,5 @@
 -- pick: the host's next URLs in every active crawl and lane, best first
-SELECT u.crawl_id, u.id, u.key, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.etag, u.last_modified, u.body_sha256,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, u.crawl_id, u.id, u.key, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at
 FROM crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)

@@ -32,7 +32,9 @@ def test_a_key_known_in_one_crawl_is_not_known_in_another() -> None:
     known = KnownKeys()
     for number in range(1_000):
         known.add(1, key(number))
-    assert not any(known.has(crawl_id, key(number)) for crawl_id in (0, 2, 3, 1 << 40) for number in range(1_000))
+    assert not any(
+        known.has(crawl_id, key(number)) for crawl_id in (0, 2, 3, 1 + KnownKeys.SLOTS) for number in range(1_000)
+    )
 
 
 def test_a_newcomer_evicts_who_has_its_slot() -> None:

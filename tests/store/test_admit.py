@@ -1,15 +1,16 @@
 """The frontier's rows: one per (crawl, URL key) whoever comes first, moved only as app.policy.lifecycle allows."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
-from app.store import crawls, db, hosts, urls
+from app.store import crawls, db, hosts, suppressions, urls
+from app.store.suppressions import Suppression
 from app.store.urls import Admission
 from tests.store.rows import (
     Aside,
@@ -133,6 +134,41 @@ def test_many_make_the_same_hosts_in_any_order(engine: Engine) -> None:
     ids = {row["name"]: row["id"] for row in sql(engine, "SELECT name, id FROM hosts")}
     assert all(len(made) == 90 for made in found), "each got the id of every host that it asked for"
     assert all(ids[name] == host_id for made in found for name, host_id in made.items())
+
+
+Order = Callable[[Connection, Sequence[int]], object]
+
+
+def _admit_urls(tx: Connection, numbers: Sequence[int]) -> object:
+    return urls.admit(tx, [admission(1, 1, "/", key=bytes([number]) * 32) for number in numbers])
+
+
+def _make_hosts(tx: Connection, numbers: Sequence[int]) -> object:
+    rows = [{"name": f"h{number}.test", "domain": None, "queue": "host-00"} for number in numbers]
+    return hosts.ensure(tx, rows=rows, delay_s=1.0)
+
+
+def _note_suppressions(tx: Connection, numbers: Sequence[int]) -> object:
+    row: Suppression = {"crawl_id": 1, "key": b"", "reason": "scope", "url": "u", "detail": None, "found_on": None}
+    suppressions.note(tx, [{**row, "key": bytes([number]) * 32} for number in numbers])
+    return None
+
+
+@pytest.mark.parametrize("write", [_admit_urls, _make_hosts, _note_suppressions])
+def test_rows_are_locked_in_one_order_whatever_order_they_come_in(engine: Engine, write: Order) -> None:
+    """T1 has 1. T2 comes with 2 and 1: it must not hold 2 while it waits for 1, for T1 comes for 2 next."""
+
+    def both() -> None:
+        with db.transaction(engine) as tx:
+            tx.execute(text("SET LOCAL enable_mergejoin = off"))  # which happens to sort
+            write(tx, [2, 1])
+
+    with db.transaction(engine) as tx:
+        write(tx, [1])
+        aside = Aside(both)
+        assert await_blocked(engine, backend(tx), aside)
+        write(tx, [2])
+    aside.outcome()
 
 
 def test_a_row_that_is_being_admitted_is_waited_for(engine: Engine) -> None:
