@@ -3,13 +3,13 @@
 
 def check_broker(url: str) -> None:
     """Raises ServiceError."""
-    from kombu import Connection
+    from kombu import Connection  # type: ignore[attr-defined]
     from kombu.exceptions import KombuError
 
     from app.errors import ServiceError
 
     try:
-        with Connection(url, connect_timeout=5, transport_options={"socket_connect_timeout": 5}) as connection:  # type: ignore[no-untyped-call]
+        with Connection(url, connect_timeout=5, transport_options={"socket_connect_timeout": 5}) as connection:
             connection.ensure_connection(max_retries=1, timeout=5)
     except (OSError, KombuError, KeyError, ImportError, ValueError) as error:
         why = str(error).strip().replace("\n", " ") or type(error).__name__

@@ -65,6 +65,7 @@ def crawl(
     as_json: Annotated[bool, typer.Option("--json", help="Last line of standard output: one JSON object.")] = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
+    from app.cli.broker import check_broker
     from app.crawl.kit import make_engine
     from app.local.services import LocalServices
     from app.store import db
@@ -93,7 +94,7 @@ def crawl(
         settings = settings.model_copy(
             update={"database_url": services.database_url, "broker_url": services.broker_url}
         )
-        _check_broker(services.broker_url)
+        check_broker(services.broker_url)
         db.upgrade(services.database_url)
         engine = make_engine(settings)
         try:
@@ -110,6 +111,7 @@ def up(
     contact: Annotated[str | None, typer.Option(help="Mail address or URL of who answers for the crawls.")] = None,
 ) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
+    from app.cli.broker import check_broker
     from app.crawl import sweep
     from app.crawl.kit import make_engine
     from app.local.services import LocalServices
@@ -126,7 +128,7 @@ def up(
         settings = settings.model_copy(
             update={"database_url": services.database_url, "broker_url": services.broker_url}
         )
-        _check_broker(services.broker_url)
+        check_broker(services.broker_url)
         db.upgrade(services.database_url)
         engine = make_engine(settings)
         sweep.end_leases_of_the_dead(engine)
@@ -160,24 +162,6 @@ def _check_seeds(settings: "Settings", wish: _Wish) -> None:
 
     for problem in check_seeds(settings, wish.seeds):
         _say(f"warning: {problem}")
-
-
-def _check_broker(url: str) -> None:
-    from kombu import Connection  # type: ignore[attr-defined]
-    from kombu.exceptions import KombuError
-
-    from app.errors import ServiceError
-
-    shown = url if "@" not in url else url.partition("://")[0] + "://…@" + url.rpartition("@")[2]
-    try:
-        with Connection(url, connect_timeout=5, transport_options={"socket_connect_timeout": 5}) as connection:
-            connection.ensure_connection(max_retries=1, timeout=5)
-    except (OSError, KombuError, KeyError, ImportError, ValueError) as error:
-        why = str(error).strip().replace("\n", " ") or type(error).__name__
-        raise ServiceError(
-            f"broker at TIPTOE_BROKER_URL={shown}",
-            f"{why[:200]}; write redis://host:6379/0 or amqp://host, or unset it for the embedded one",
-        ) from error
 
 
 def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Crawl, bool]":
