@@ -9,8 +9,6 @@ from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store.urls import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
-_RETRYING = {UrlEvent.FAILED, UrlEvent.POSTPONED}
-_UNTOUCHED = {UrlEvent.DEFERRED, UrlEvent.POSTPONED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +50,9 @@ def conclude(
         "attempts": (attempt.attempts if attempt else due.attempts)
         if event in _SPENT
         else due.attempts
-        if event in _UNTOUCHED
+        if event is UrlEvent.DEFERRED
         else 0,
-        "retrying": event in _RETRYING,
+        "retrying": event is UrlEvent.FAILED,
         "score": score,
         "due_s": due_s,
         "interval_s": interval_s if interval_s is not None else due.interval_s,
@@ -66,7 +64,7 @@ def conclude(
         "outcome": attempt.outcome.value if attempt else due.outcome,
         "cause": cause,
         "alias_of": alias_of,
-        "fetched": attempt is not None and event not in _UNTOUCHED,
+        "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
         "changed": changed,
     }
     stay.batch.results.append(row)

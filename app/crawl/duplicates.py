@@ -26,8 +26,8 @@ def note(stay: Stay, tx: Connection) -> set[Where]:
     }
     if not rows:
         return set()
-    if any(fetch["reason"] == "recrawl" for fetch in stay.batch.fetches):
-        pages.forget_duplicates(tx, host_id=stay.host_id, rows=list(rows.values()))
+    before = _noted_before(stay, tx, rows)
+    rows = dict(sorted(rows.items(), key=lambda item: item[0] in before))  # an original stays one: it comes first
     worded = {where: row for where, row in rows.items() if row["main_text"]}
     stored_body, stored_text = pages.originals(tx, host_id=stay.host_id, rows=list(rows.values()))
     same_body = _within(rows, _body) | stored_body
@@ -36,12 +36,20 @@ def note(stay: Stay, tx: Connection) -> set[Where]:
     pages.note_duplicates(
         tx, host_id=stay.host_id, rows=[*_notes(rows, same_text, "text"), *_notes(rows, same_body, "body")]
     )
+    pages.forget_duplicates(tx, host_id=stay.host_id, keys=before - same_body.keys() - same_text.keys())
     here = {where: of_url for where, of_url in same_body.items() if _host(of_url) == _host(rows[where]["url"])}
     for result in stay.batch.results:
         of_url = here.get((result["crawl_id"], result["key"]))
         if of_url is not None:
             _make_alias(result, of_url)
     return {where for where, of_url in here.items() if _folder(rows[where]["url"]).startswith(_folder(of_url))}
+
+
+def _noted_before(stay: Stay, tx: Connection, rows: Mapping[Where, PageRow]) -> set[Where]:
+    """Which of these are noted as duplicates from an earlier round."""
+    if not any(fetch["reason"] == "recrawl" for fetch in stay.batch.fetches):
+        return set()
+    return pages.noted_duplicates(tx, host_id=stay.host_id, keys=rows)
 
 
 def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -> dict[Where, str]:

@@ -5,18 +5,20 @@
 `fetch` returns None when the visit may go on, else why it is to leave. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
+from collections import deque
 from dataclasses import replace
 from hashlib import sha256
 from typing import assert_never
 
 from app.crawl import admit, pacing, read, robots
 from app.crawl.attempt import Attempt, conclude, interval_s
-from app.crawl.stay import Reading, RobotsFile, Stay
-from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
+from app.crawl.stay import GivingUp, Reading, RobotsFile, Stay
+from app.errors import LeaseLost
+from app.model import Failure, Header, Outcome, Refusal, Request, RequestKind, Url
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.scope import judge
-from app.store import db, urls
+from app.store import db, hosts, urls
 from app.store.urls import Due
 
 WANTED_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
@@ -57,7 +59,8 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
     if found == "wait":
         return "delay"
     if found == "unreachable":
-        return _without_robots(stay, due, url)
+        _without_robots(stay, url)
+        return None
     assert isinstance(found, RobotsFile)
     assert found.rules is not None
     decision = found.rules.decide(url.target) if not found.rules.allowed(url.target) else None
@@ -67,21 +70,20 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
     return url
 
 
-def _without_robots(stay: Stay, due: Due, url: Url) -> str | None:
-    """Complete disallow: the host rests, or this URL alone where other origins of the host can be crawled."""
-    settings = stay.kit.settings
-    rest_s = max(stay.robots[url.origin].fresh_until - stay.now(), stay.delay_s)
-    if any(file.rules is not None for file in stay.robots.values()):
-        conclude(stay, due, UrlEvent.POSTPONED, due_s=rest_s)
-        return None
+def _without_robots(stay: Stay, url: Url) -> None:
+    """Complete disallow for the origin: its URLs stay queued, and are not picked until its robots.txt is tried again.
+
+    An origin that stays out of reach is given up, so that a crawl ends.
+    """
+    settings, file = stay.kit.settings, stay.robots[url.origin]
     most = settings.host_failures_max if stay.taken.answered else settings.new_host_failures_max
-    if stay.failures >= most:
-        stay.batch.give_up = (
-            UrlState.REFUSED,
-            f"robots.txt out of reach, {stay.failures} times in a row: complete disallow (RFC 9309)",
+    if file.failures >= most:
+        stay.batch.give_up = GivingUp(
+            state=UrlState.REFUSED,
+            cause=f"robots.txt out of reach, {file.failures} times in a row: complete disallow (RFC 9309)",
+            prefix=f"{url.origin}/",
         )
-    stay.rest(rest_s, "robots.txt out of reach")
-    return "robots.txt out of reach"
+    stay.due = deque(other for other in stay.due if not other.url.startswith(f"{url.origin}/"))
 
 
 def _count(stay: Stay, due: Due) -> int | None:
@@ -101,6 +103,8 @@ def _count(stay: Stay, due: Due) -> int | None:
         return None
     stay.isolate -= 1
     with db.transaction(stay.kit.engine) as tx:
+        if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
+            raise LeaseLost(stay.taken.name)
         return urls.count_attempt(tx, host_id=stay.host_id, crawl_id=due.crawl_id, key=due.key)
 
 
@@ -166,12 +170,15 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
             conclude(stay, due, UrlEvent.VANISHED, attempt=attempt, due_s=_rarely(stay))
         case Outcome.UNWANTED | Outcome.UNAUTHORISED | Outcome.FORBIDDEN | Outcome.CLIENT_ERROR:
             conclude(stay, due, UrlEvent.SETTLED, attempt=attempt, due_s=_rarely(stay))
+        case Outcome.BROKEN if attempt.reply.failure is Failure.RESET and attempt.reply.connect_ms is None:
+            # A kept-alive connection that was closed under the request: nobody's failure, next time it is a fresh one.
+            conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt)
         case Outcome.SERVER_ERROR | Outcome.BROKEN:
             _failed(stay, attempt)
         case Outcome.RATE_LIMITED | Outcome.UNAVAILABLE | Outcome.UNREACHABLE:
             return _host_trouble(stay, attempt)
         case Outcome.BLOCKED_ADDRESS:
-            stay.batch.give_up = (UrlState.QUARANTINED, attempt.reply.detail)
+            stay.batch.give_up = GivingUp(state=UrlState.QUARANTINED, cause=attempt.reply.detail)
             return "blocked address"
         case _:
             assert_never(outcome)
@@ -260,10 +267,8 @@ def _host_trouble(stay: Stay, attempt: Attempt) -> str:
     stay.rest(max(asked_s or 0.0, rest_s), attempt.outcome.value)
     most = settings.host_failures_max if stay.taken.answered or stay.answered else settings.new_host_failures_max
     if attempt.outcome is Outcome.UNREACHABLE and stay.failures >= most:
-        stay.batch.give_up = (
-            UrlState.QUARANTINED,
-            f"host out of reach {stay.failures} times in a row: {attempt.reply.detail}"[:300],
-        )
+        why = f"host out of reach {stay.failures} times in a row: {attempt.reply.detail}"
+        stay.batch.give_up = GivingUp(state=UrlState.QUARANTINED, cause=why[:300])
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
         _failed(stay, attempt)
     else:

@@ -6,6 +6,7 @@ from app.model import Header, Outcome, Reply, Request, RequestKind
 from app.policy.outcome import classify
 from app.store import db, hosts
 from app.store.fetches import Fetch
+from app.store.hosts import Loan
 
 
 def turn(stay: Stay, deadline_s: float) -> bool:
@@ -35,13 +36,13 @@ def log(
     crawl_id: int | None = None,
     attempt: int = 1,
     body_sha256: bytes | None = None,
-    host_id: int | None = None,
+    loan: Loan | None = None,
 ) -> Outcome:
-    """Put the request into the batch's log. Returns its outcome."""
+    """Put the request into the batch's log; loan: it went to another host. Returns its outcome."""
     conditional = request.etag is not None or request.last_modified is not None
     outcome = classify(reply, conditional=conditional)
     row: Fetch = {
-        "host_id": host_id or stay.host_id,
+        "host_id": loan.host_id if loan else stay.host_id,
         "crawl_id": crawl_id,
         "url_key": key,
         "url": url,
@@ -49,7 +50,7 @@ def log(
         "reason": reason,
         "start_s": stay.since_anchor(reply.started_s),
         "end_s": stay.since_anchor(reply.ended_s),
-        "delay_s": stay.delay_s,
+        "delay_s": loan.delay_s if loan else stay.delay_s,
         "address": reply.address,
         "status": reply.status,
         "outcome": outcome.value,

@@ -19,7 +19,9 @@ from app.store.urls import Due
 def pick(stay: Stay, tx: Connection) -> None:
     """Fill stay.due anew."""
     size = stay.batch_size()
-    chosen = _chosen(stay, urls.pick(tx, host_id=stay.host_id, n=size), size)
+    chosen = _chosen(
+        stay, urls.pick(tx, host_id=stay.host_id, n=size, out_of_reach=map(str, stay.out_of_reach())), size
+    )
     granted: list[Due] = []
     for crawl_id, wanted in sorted(chosen.items()):
         stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)

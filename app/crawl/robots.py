@@ -35,6 +35,7 @@ def load(stay: Stay, tx: Connection) -> None:
         stay.robots[Origin(row.scheme, stay.taken.name, row.port)] = RobotsFile(
             rules=_stored_rules(stay, tx, row),
             fresh_until=now + row.fresh_s,
+            failures=row.failures,
             body_sha256=row.body_sha256,
             etag=row.etag,
             last_modified=row.last_modified,
@@ -66,24 +67,22 @@ def of(stay: Stay, origin: Origin) -> Verdict:
 
 def _fetch(stay: Stay, origin: Origin, known: RobotsFile | None) -> RobotsFile:
     """Ask the site, and put what it says into the stay and the batch."""
-    reply = _follow(stay, origin, known)
-    fetched = _judge(stay, reply, known)
+    reply, is_busy = _follow(stay, origin, known)
+    fetched = _busy(reply, known) if is_busy else _judge(stay, reply, known)
     stay.batch.robots.append((origin, fetched))
     file = _file(stay, fetched, known)
-    if known is not None and file.rules is not None and (known.rules is None or known.body_sha256 != file.body_sha256):
-        stay.batch.changed_robots.append(origin)
+    if known is not None and file.rules is not None:
+        stay.batch.renewed_robots.append(origin)
     stay.robots[origin] = file
     stay.set_pace()
-    if file.rules is None:
-        stay.failures += 1
-        return file
-    stay.answered = True
-    stay.failures = 0
+    if file.rules is not None:
+        stay.answered = True
+        stay.failures = 0
     return file
 
 
-def _follow(stay: Stay, origin: Origin, known: RobotsFile | None) -> Reply:
-    """The final answer: redirects followed, each hop at its own host's pace."""
+def _follow(stay: Stay, origin: Origin, known: RobotsFile | None) -> tuple[Reply, bool]:
+    """The final answer: redirects followed, each hop at its own host's pace. True: a hop could not be made now."""
     url = stay.kit.canon.canonicalise(f"{origin}/robots.txt")
     assert isinstance(url, Url), f"an origin has a robots.txt: {origin}"
     request = Request(
@@ -98,18 +97,19 @@ def _follow(stay: Stay, origin: Origin, known: RobotsFile | None) -> Reply:
     for _ in range(HOPS):
         target = _target(stay.kit.canon, url, reply)
         if target is None:
-            return reply
+            return reply, False
         url = target
         hop = replace(request, url=url.text, etag=None, last_modified=None)
         if url.host == stay.taken.name:
             if not pacing.wait(stay, LONGEST_HOP_WAIT_S, request.deadline_s):
-                return _lost(reply, "its redirect could not be followed at this host's delay")
+                return replace(reply, detail="its redirect cannot be followed at this host's delay"), True
             reply = _send(stay, url, hop)
         else:
-            reply = _send_elsewhere(stay, url, hop) or _lost(
-                reply, f"redirected to {url.host}, which could not be contacted now"
-            )
-    return reply
+            answer = _send_elsewhere(stay, url, hop)
+            if answer is None:
+                return replace(reply, detail=f"redirected to {url.host}, which may not be contacted now"), True
+            reply = answer
+    return reply, False
 
 
 def _send(stay: Stay, url: Url, request: Request) -> Reply:
@@ -130,10 +130,11 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
     }
     with db.transaction(kit.engine) as tx:
         hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
-        lease = hosts.borrow(tx, name=url.host, lease_s=request.deadline_s + LEASE_MARGIN_S)
-    if lease is None:
+        loan = hosts.borrow(
+            tx, name=url.host, lease_s=request.deadline_s + LEASE_MARGIN_S, isolate=kit.settings.settle_urls
+        )
+    if loan is None:
         return None
-    host_id, token = lease
     reply = kit.send(request)
     pacing.log(
         stay,
@@ -143,10 +144,10 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
         kind=RequestKind.ROBOTS,
         reason="robots",
         request=request,
-        host_id=host_id,
+        loan=loan,
     )
     with db.transaction(kit.engine) as tx:
-        hosts.give_back(tx, host_id=host_id, token=token, age_s=kit.monotonic() - reply.ended_s)
+        hosts.give_back(tx, host_id=loan.host_id, token=loan.token, age_s=kit.monotonic() - reply.ended_s)
     return reply
 
 
@@ -158,9 +159,9 @@ def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
     return None if isinstance(target, Refusal) or target.key == url.key else target
 
 
-def _lost(reply: Reply, why: str) -> Reply:
-    """A redirect that cannot be followed now counts as out of reach: tried again later."""
-    return replace(reply, status=503, detail=why)
+def _busy(reply: Reply, known: RobotsFile | None) -> Fetched:
+    """A redirect that cannot be followed now: out of reach for a moment, which is nobody's failure."""
+    return _fetched(reply, Availability.UNREACHABLE, BORROW_AGAIN_S, failures=known.failures if known else 0)
 
 
 def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
@@ -170,8 +171,9 @@ def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
         return _fetched(reply, Availability.AVAILABLE, fresh_s, revalidated=True)
     found = robots.availability(reply)
     if found is Availability.UNREACHABLE:
-        rest_s = backoff.host_rest_s(stay.failures + 1, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-        return _fetched(reply, found, max(rest_s, stay.asked_s(reply) or 0.0))
+        failures = known.failures + 1 if known else 1
+        rest_s = backoff.host_rest_s(failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        return _fetched(reply, found, max(rest_s, stay.asked_s(reply) or 0.0), failures=failures)
     if found is Availability.UNAVAILABLE:
         return _fetched(reply, found, fresh_s)
     rules = stay.kit.robots.parsed(reply.body)
@@ -184,7 +186,13 @@ def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
 
 
 def _fetched(
-    reply: Reply, found: Availability, fresh_s: float, *, body: bytes | None = None, revalidated: bool = False
+    reply: Reply,
+    found: Availability,
+    fresh_s: float,
+    *,
+    body: bytes | None = None,
+    failures: int = 0,
+    revalidated: bool = False,
 ) -> Fetched:
     return Fetched(
         availability=found.value,
@@ -195,6 +203,7 @@ def _fetched(
         etag=reply.header(Header.ETAG),
         last_modified=reply.header(Header.LAST_MODIFIED),
         fresh_s=fresh_s,
+        failures=failures,
         crawl_delay_raw=None,
         crawl_delay_s=None,
         sitemaps=(),
@@ -205,9 +214,9 @@ def _file(stay: Stay, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
     fresh_until = stay.now() + fetched.fresh_s
     if fetched.availability == Availability.UNREACHABLE:
         before = known or RobotsFile(rules=None, fresh_until=fresh_until)
-        return replace(before, rules=None, fresh_until=fresh_until)
+        return replace(before, rules=None, fresh_until=fresh_until, failures=fetched.failures)
     if fetched.revalidated and known is not None:
-        return replace(known, rules=_known_rules(stay, known), fresh_until=fresh_until)
+        return replace(known, rules=_known_rules(stay, known), fresh_until=fresh_until, failures=0)
     has_rules = fetched.availability == Availability.AVAILABLE and fetched.body is not None
     return RobotsFile(
         rules=stay.kit.robots.parsed(fetched.body) if has_rules and fetched.body is not None else ALLOW_ALL,

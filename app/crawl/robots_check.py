@@ -83,14 +83,19 @@ def _borrow(engine: Engine, settings: Settings, url: Url) -> _Errand:
     with db.transaction(engine) as tx:
         hosts.ensure(tx, rows=host_rows([url.host], settings.queues), delay_s=settings.default_delay_s)
     with db.transaction(engine) as tx:
-        lease = hosts.borrow(tx, name=url.host, lease_s=settings.robots_deadline_s + LEASE_MARGIN_S)
+        loan = hosts.borrow(
+            tx,
+            name=url.host,
+            lease_s=settings.robots_deadline_s + LEASE_MARGIN_S,
+            isolate=settings.settle_urls,
+        )
         host = hosts.show(tx, url.host)
         assert host is not None
-        if lease is None:
+        if loan is None:
             raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {_why_not(host)}")
         worker = f"{socket.gethostname()}:{os.getpid()}"
-        visit_id, anchor = visits.open_borrowed(tx, host_id=lease[0], token=lease[1], worker=worker)
-    return _Errand(host=host, token=lease[1], visit_id=visit_id, anchor=anchor, opened=time.monotonic())
+        visit_id, anchor = visits.open_borrowed(tx, host_id=loan.host_id, token=loan.token, worker=worker)
+    return _Errand(host=host, token=loan.token, visit_id=visit_id, anchor=anchor, opened=time.monotonic())
 
 
 def _why_not(host: Row) -> str:
@@ -143,6 +148,7 @@ def _judge(settings: Settings, reply: Reply) -> Fetched:
         etag=reply.header(Header.ETAG),
         last_modified=reply.header(Header.LAST_MODIFIED),
         fresh_s=settings.backoff_base_s if found is Availability.UNREACHABLE else fresh_s,
+        failures=1 if found is Availability.UNREACHABLE else 0,
         crawl_delay_raw=file.crawl_delay_raw if file else None,
         crawl_delay_s=file.crawl_delay_s if file else None,
         sitemaps=file.sitemaps if file else (),

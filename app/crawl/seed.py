@@ -100,6 +100,9 @@ def add(engine: Engine, settings: Settings, crawl: Crawl, lines: Iterable[str]) 
         seeds = list({url.key: url for url in batch}.values())
         with db.transaction(engine) as tx:
             new, woken = _admit(tx, settings, crawl, seeds)
+            if crawl.state == "finished" and new:
+                crawls.start(tx, crawl.id, restart_clock=True)
+                woken |= set(urls.hosts_queued(tx, crawl.id))
         result.added += new
         result.known += len(batch) - new
         with db.transaction(engine) as tx:
@@ -253,6 +256,10 @@ def _first_column(text: str) -> str:
 def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url]) -> tuple[int, set[int]]:
     """New rows and the hosts to wake. One transaction: scope, hosts, URLs, state."""
     found = scope.scope_of(seeds, kind=ScopeKind(crawl.scope))
+    names = sorted({url.host for url in seeds})
+    ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
+    admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url) for url in seeds])
+    # Last: a settle with a budget of pages locks keys first and the crawl after.
     crawls.widen(
         tx,
         crawl_id=crawl.id,
@@ -260,11 +267,6 @@ def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url]) -
         domains=sorted(found.domains) if found.kind is ScopeKind.DOMAIN else [],
         prefixes=found.prefixes if found.kind is ScopeKind.PREFIX else [],
     )
-    names = sorted({url.host for url in seeds})
-    ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
-    admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url) for url in seeds])
-    if crawl.state == "finished" and admitted.rows:
-        crawls.start(tx, crawl.id, restart_clock=True)
     return admitted.rows, admitted.woken
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.crawl import admit, duplicates, pick
 from app.crawl.stay import Batch, Stay
 from app.errors import LeaseLost
-from app.model import Origin, Refusal
+from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.robots import ALLOW_ALL, Availability
@@ -48,7 +48,6 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
                 ending = "paused"
             _host(stay, tx, ending)
     if pause_requested is None:
-        _log_fenced(stay)
         raise LeaseLost(stay.taken.name)
     for row in admitted:
         kit.known.add(row["crawl_id"], row["key"])
@@ -66,8 +65,7 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
         ending=ending,
     )
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
-    if ending == "paused":
-        stay.due.clear()
+    stay.has_left = ending is not None
     return sent
 
 
@@ -80,8 +78,8 @@ def _write(stay: Stay, tx: Connection) -> tuple[list[Admission], set[int]]:
     suppressions.note(tx, list(batch.suppressions.values()))
     urls.record(tx, host_id=stay.host_id, rows=batch.results)
     if batch.give_up is not None:
-        state, cause = batch.give_up
-        urls.give_up(tx, host_id=stay.host_id, state=state, cause=cause)
+        ending = batch.give_up
+        urls.give_up(tx, host_id=stay.host_id, state=ending.state, cause=ending.cause, prefix=ending.prefix)
     fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=batch.fetches)
     crawls.count(
         tx,
@@ -104,7 +102,7 @@ def _write(stay: Stay, tx: Connection) -> tuple[list[Admission], set[int]]:
     )
     for origin, fetched in batch.robots:
         robots.store(tx, host_id=stay.host_id, origin=origin, fetched=fetched)
-    for origin in batch.changed_robots:
+    for origin in batch.renewed_robots:
         _reopen(stay, tx, origin)
     return admitted, woken
 
@@ -134,8 +132,8 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
         hosts.leave(tx, host_id=stay.host_id, token=stay.token, contact=contact)
 
 
-def _log_fenced(stay: Stay) -> None:
-    """What the fence refuses is still logged: these requests were made."""
+def log_fenced(stay: Stay) -> None:
+    """For a visit that lost its lease: what the fence refuses is still logged, these requests were made."""
     with db.transaction(stay.kit.engine) as tx:
         fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=stay.batch.fetches, fenced=True)
         visits.close(tx, visit_id=stay.taken.visit_id, ending="fenced", fetches=stay.requests)
@@ -154,22 +152,39 @@ def _admissions(stay: Stay, repeating: set[tuple[int, bytes]]) -> list[Admission
 
 
 def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:
-    """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6)."""
-    own, book = stay.robots, stay.kit.robots
+    """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6).
+
+    A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
+    """
+    book = stay.kit.robots
     judged = [(row, url) for row in rows if not isinstance(url := stay.kit.canon.canonicalise(row["url"]), Refusal)]
-    foreign = {url.origin for _, url in judged if url.origin not in own}
-    unknown = [origin for origin in foreign if book.foreign(origin, stay.now()) is None]
-    if unknown:
-        stored = robots.of_origins(tx, unknown)
-        for origin in unknown:
-            availability, body = stored.get(origin, (Availability.UNAVAILABLE, None))
-            usable = availability == Availability.AVAILABLE and body is not None
-            book.remember(origin, book.parsed(body) if usable and body is not None else ALLOW_ALL, stay.now())
-    for row, url in judged:
-        rules = book.foreign(url.origin, stay.now()) if url.origin in foreign else None
-        if rules is not None and not rules.allowed(url.target):
-            row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, "robots.txt"
+    foreign = {url.origin for _, url in judged if url.origin not in stay.robots}
+    _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
+    refused = _refused(stay, judged, foreign)
+    if refused:
+        _look_up(stay, tx, {url.origin for _, url in refused})
+    for row, _ in _refused(stay, refused, foreign):
+        row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, "robots.txt"
     return rows
+
+
+def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
+    """Remember what the database has of these origins' robots.txt."""
+    book = stay.kit.robots
+    stored = robots.of_origins(tx, sorted(origins)) if origins else {}
+    for origin in origins:
+        availability, body = stored.get(origin, (Availability.UNAVAILABLE, None))
+        has_rules = availability == Availability.AVAILABLE and body is not None
+        book.remember(origin, book.parsed(body) if has_rules and body is not None else ALLOW_ALL, stay.now())
+
+
+def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origin]) -> list[tuple[Admission, Url]]:
+    found = []
+    for row, url in judged:
+        rules = stay.kit.robots.foreign(url.origin, stay.now()) if url.origin in foreign else None
+        if rules is not None and not rules.allowed(url.target):
+            found.append((row, url))
+    return found
 
 
 def _with_hosts(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:
@@ -208,7 +223,7 @@ def _hostname(authority: str) -> str:
 
 
 def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
-    """robots.txt of an origin changed: what it allows now is queued again (R6)."""
+    """robots.txt of an origin was fetched anew: what it allows now is queued again (R6)."""
     rules = stay.robots[origin].rules
     if rules is None:
         return

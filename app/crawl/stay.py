@@ -13,6 +13,7 @@ from uuid import UUID
 from app.crawl.kit import Kit
 from app.model import Header, Origin, Refusal, Reply, Url
 from app.policy import pace, retry_after
+from app.policy.lifecycle import UrlState
 from app.policy.robots import Robots
 from app.policy.scope import Scope
 from app.store import hosts
@@ -34,6 +35,7 @@ class RobotsFile:
 
     rules: Robots | None
     fresh_until: float
+    failures: int = 0
     body_sha256: bytes | None = None
     etag: str | None = None
     last_modified: str | None = None
@@ -58,6 +60,15 @@ class Reading:
     links: list[Admission]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivingUp:
+    """Queued URLs of the host that end now. prefix: of these URLs, such as an origin's; "" for all."""
+
+    state: UrlState
+    cause: str
+    prefix: str = ""
+
+
 @dataclass(slots=True, kw_only=True)
 class Batch:
     """What the next settle writes."""
@@ -68,10 +79,10 @@ class Batch:
     readings: list[Reading] = field(default_factory=list)
     suppressions: dict[tuple[int, bytes, str], Suppression] = field(default_factory=dict)
     robots: list[tuple[Origin, Fetched]] = field(default_factory=list)
-    changed_robots: list[Origin] = field(default_factory=list)
+    renewed_robots: list[Origin] = field(default_factory=list)
     tallies: dict[int, Tally] = field(default_factory=dict)
     last_end: float | None = None
-    give_up: tuple[str, str] | None = None
+    give_up: GivingUp | None = None
 
     def tally(self, crawl_id: int) -> Tally:
         return self.tallies.setdefault(crawl_id, Tally())
@@ -105,6 +116,7 @@ class Stay:
     granted: dict[int, int] = field(default_factory=dict)
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
     budget_spent: bool = False
+    has_left: bool = False
 
     def now(self) -> float:
         return self.kit.monotonic()
@@ -147,6 +159,11 @@ class Stay:
             return None
         now = self.taken.now + timedelta(seconds=self.since_anchor(self.now()))
         return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
+
+    def out_of_reach(self) -> dict[Origin, RobotsFile]:
+        """Origins that are completely disallowed for now, their robots.txt being out of reach."""
+        now = self.now()
+        return {origin: file for origin, file in self.robots.items() if file.rules is None and file.fresh_until > now}
 
     def patience_s(self) -> float:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""

@@ -36,9 +36,11 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     structlog.contextvars.bind_contextvars(visit=stay.taken.visit_id)
     try:
         ending = _work(stay)
-        settle.leave(stay, ending)
+        if not stay.has_left:
+            settle.leave(stay, ending)
     except LeaseLost:
         ending = "fenced"
+        settle.log_fenced(stay)
     finally:
         structlog.contextvars.unbind_contextvars("visit")
     _log.info("visit.left", host=stay.taken.name, requests=stay.requests, ending=ending, rest_s=stay.rest_s)
@@ -87,6 +89,8 @@ def _work(stay: Stay) -> str:
             return ending
         if _is_full(stay):
             settle.go_on(stay)
+        if stay.has_left:
+            return "paused"
         if stay.kit.stopping.is_set():
             return "worker stops"
         if stay.now() - stay.started > stay.kit.settings.visit_max_s:
@@ -100,10 +104,17 @@ def _refill(stay: Stay) -> str | None:
         return "budget"
     if stay.requests and stay.ready_at - stay.now() > stay.kit.settings.linger_s:
         return "delay"
-    if not stay.batch.results and not stay.batch.robots:
-        return "nothing due"
-    settle.go_on(stay)
-    return None if stay.due else _refill(stay)
+    if stay.batch.results or stay.batch.robots:
+        settle.go_on(stay)
+        if stay.has_left:
+            return "paused"
+        return None if stay.due else _refill(stay)
+    out_of_reach = stay.out_of_reach()
+    if out_of_reach:
+        earliest = min(file.fresh_until for file in out_of_reach.values())
+        stay.rest(max(earliest - stay.now(), stay.delay_s), "robots.txt out of reach")
+        return "robots.txt out of reach"
+    return "nothing due"
 
 
 def _is_full(stay: Stay) -> bool:

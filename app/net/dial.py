@@ -52,6 +52,7 @@ class Exchange(Timeout):
     bytes_left    bytes that may still be received, head and framing included
     reused        the connection was kept alive from an earlier request
     retried       sent a second time on a fresh connection
+    sent          the request has been handed to the system in full: the site may have it
     first_byte_s  monotonic second of the first byte of the response
     """
 
@@ -72,6 +73,7 @@ class Exchange(Timeout):
         self.bytes_left = bytes_max
         self.reused = False
         self.retried = False
+        self.sent = False
         self.address: str | None = None
         self.dns_ms: float | None = None
         self.connect_ms: float | None = None

@@ -117,12 +117,13 @@ class Sender:
         return fields
 
     def _send_once_or_again(self, prepared: WireRequest, exchange: Exchange) -> urllib3.HTTPResponse:
-        """The response after its head. A server may close a kept-alive connection just when we write to it:
-        then, if nothing came back, the request goes out once more on a fresh one (RFC 9112 9.3.1)."""
+        """The response after its head. A server may close a kept-alive connection just when we write to it: then the
+        request goes out once more on a fresh one (RFC 9112 9.3.1). Not so once it was handed over in full: the site
+        may have it, and a second one would come without the host's delay."""
         try:
             return self._send_once(prepared, exchange)
         except Broken as broken:
-            if not (exchange.reused and broken.failure is Failure.RESET and exchange.first_byte_s is None):
+            if not (exchange.reused and broken.failure is Failure.RESET and not exchange.sent):
                 raise
         exchange.retried = True
         return self._send_once(prepared, exchange)

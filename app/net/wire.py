@@ -62,6 +62,7 @@ class _Connection(urllib3.connection.HTTPConnection):
         for name, value in headers.items():
             self.putheader(name, value)
         self.endheaders()
+        self.exchange.sent = True
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
         head = http.client.HTTPConnection.getresponse(self)

@@ -23,7 +23,6 @@ class UrlEvent(StrEnum):
     FAILED = "failed"  # its own failure, tries left
     EXHAUSTED = "exhausted"  # its own failure, no tries left
     DEFERRED = "deferred"  # the host's trouble: no attempt spent
-    POSTPONED = "postponed"  # its origin's robots.txt is out of reach, others of the host are not
     MISSING = "missing"  # 404, for the first time
     VANISHED = "vanished"  # 410, or 404 again
     ALIASED = "aliased"  # redirected, or another URL is its canonical
@@ -57,7 +56,6 @@ URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState] = {
     (U.QUEUED, E.FAILED): U.RESTING,
     (U.QUEUED, E.EXHAUSTED): U.QUARANTINED,
     (U.QUEUED, E.DEFERRED): U.QUEUED,
-    (U.QUEUED, E.POSTPONED): U.RESTING,
     (U.QUEUED, E.MISSING): U.RESTING,
     (U.QUEUED, E.VANISHED): U.GONE,
     (U.QUEUED, E.ALIASED): U.ALIAS,

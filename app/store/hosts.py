@@ -40,6 +40,15 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loan:
+    """A host lent for one request. delay_s: its delay in force."""
+
+    host_id: int
+    token: UUID
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
     """What a settle says of the host.
 
@@ -88,10 +97,10 @@ def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: 
     return Taken(**row._mapping) if row else None
 
 
-def borrow(tx: Connection, *, name: str, lease_s: float) -> tuple[int, UUID] | None:
-    """(host id, token), or None when the host may not be contacted now."""
-    row = tx.execute(_sql["borrow"], {"name": name, "lease_s": lease_s}).one_or_none()
-    return (row.host_id, row.token) if row else None
+def borrow(tx: Connection, *, name: str, lease_s: float, isolate: int) -> Loan | None:
+    """None when the host may not be contacted now. isolate: as in claim_due."""
+    row = tx.execute(_sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate}).one_or_none()
+    return Loan(**row._mapping) if row else None
 
 
 def give_back(tx: Connection, *, host_id: int, token: UUID, age_s: float) -> None:
@@ -140,8 +149,10 @@ def ids(tx: Connection, names: Sequence[str]) -> dict[str, int]:
 
 
 def wake(tx: Connection, host_ids: Sequence[int]) -> int:
-    """Returns how many got a next contact."""
-    return len(tx.execute(_sql["wake"], {"ids": sorted(host_ids)}).all())
+    """After the commit that queued their URLs. Returns how many got a next contact."""
+    ids = sorted(host_ids)
+    tx.execute(_sql["lock_quiet"], {"ids": ids})
+    return len(tx.execute(_sql["wake"], {"ids": ids}).all())
 
 
 def wake_forgotten(tx: Connection) -> int:

@@ -37,7 +37,7 @@ RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS tok
 
 -- borrow: lease one host for one request (a robots.txt redirect), if it may be contacted now
 WITH free AS MATERIALIZED (
-    SELECT id
+    SELECT id, state = 'taken' AS outlived
     FROM hosts
     WHERE name = :name
       AND (state = 'idle' OR lease_until <= statement_timestamp())
@@ -50,10 +50,11 @@ SET state = 'taken',
     lease_token = gen_random_uuid(),
     taken_at = clock_timestamp(),
     lease_until = clock_timestamp() + make_interval(secs => :lease_s),
-    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
+    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s),
+    isolate = CASE WHEN free.outlived THEN :isolate ELSE isolate END
 FROM free
 WHERE hosts.id = free.id
-RETURNING hosts.id AS host_id, hosts.lease_token AS token
+RETURNING hosts.id AS host_id, hosts.lease_token AS token, hosts.delay_s
 
 -- give_back: end a borrowed lease; the delay counts from the end of the request
 UPDATE hosts
@@ -160,17 +161,18 @@ SELECT h.id, h.name FROM hosts AS h JOIN wanted AS w ON w.name = h.name
 -- ids: hosts by name
 SELECT id, name FROM hosts WHERE name = ANY(CAST(:names AS text[]))
 
+-- lock_quiet: before a wake: wait for visits that are just leaving, having looked before our URLs were there
+SELECT id FROM hosts
+WHERE id = ANY(CAST(:ids AS bigint[])) AND (state = 'taken' OR next_fetch_at IS NULL)
+ORDER BY id
+FOR NO KEY UPDATE
+
 -- wake: hosts that got a queued URL get a next contact, unless they have one or a lease stands
+-- A statement after lock_quiet, so that it sees what the leaving visits committed.
 UPDATE hosts
 SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
-FROM (
-    SELECT id FROM hosts
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle' AND next_fetch_at IS NULL
-    ORDER BY id
-    FOR NO KEY UPDATE
-) AS quiet
-WHERE hosts.id = quiet.id AND hosts.state = 'idle' AND hosts.next_fetch_at IS NULL
-RETURNING hosts.id
+WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle' AND next_fetch_at IS NULL
+RETURNING id
 
 -- wake_forgotten: the same for hosts that a crash between an admission and its waking left behind
 UPDATE hosts

@@ -1,6 +1,6 @@
 """What documents say, and which say the same. One query of pages.sql each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from sqlalchemy import Connection
@@ -55,11 +55,18 @@ def note_duplicates(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str,
         tx.execute(_sql["note_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
-def forget_duplicates(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> None:
-    """Before the pages of a batch are judged anew."""
-    if rows:
-        keys = [{"crawl_id": row["crawl_id"], "key": row["key"]} for row in rows]
-        tx.execute(_sql["forget_duplicates"], {"host_id": host_id, "rows": db.rows_param(keys)})
+def noted_duplicates(tx: Connection, *, host_id: int, keys: Iterable[Where]) -> set[Where]:
+    """Those of these pages that are noted as duplicates."""
+    rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
+    found = tx.execute(_sql["noted_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
+    return {(row.crawl_id, row.key) for row in found}
+
+
+def forget_duplicates(tx: Connection, *, host_id: int, keys: Collection[Where]) -> None:
+    """Pages that were fetched again and are duplicates no more."""
+    if keys:
+        rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
+        tx.execute(_sql["forget_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:

@@ -16,19 +16,25 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
 
 -- originals: of each document, the page of the crawl with the same bytes and the one with the same main text
--- Originals are no duplicates themselves; the host's own oldest comes first. LATERAL keeps this two index probes a page.
+-- Originals are no duplicates themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.
+WITH r AS MATERIALIZED (
+    SELECT crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (crawl_id bigint, key text, body_sha256 text, text_sha256 text)
+)
 SELECT r.crawl_id, r.key, body.url AS same_body, main.url AS same_text
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, body_sha256 text, text_sha256 text)
+FROM r
 LEFT JOIN LATERAL (
     SELECT p.url FROM pages AS p
-    WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
+    WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> r.url_key
+      AND NOT EXISTS (SELECT FROM r AS own WHERE p.host_id = :host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
         SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
     ORDER BY p.host_id <> :host_id, p.first_fetched_at LIMIT 1
 ) AS body ON true
 LEFT JOIN LATERAL (
     SELECT p.url FROM pages AS p
-    WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> decode(r.key, 'hex')
+    WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> r.url_key
+      AND NOT EXISTS (SELECT FROM r AS own WHERE p.host_id = :host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
         SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
     ORDER BY p.host_id <> :host_id, p.first_fetched_at LIMIT 1
@@ -51,7 +57,12 @@ SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id
 -- duplicate_kinds: how many pages of a crawl repeat another
 SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind
 
--- forget_duplicates: pages that were fetched again and are none any more, or of another
+-- noted_duplicates: which of these pages are
+SELECT d.crawl_id, d.key
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
+JOIN duplicates AS d ON d.host_id = :host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
+
+-- forget_duplicates: pages that were fetched again and are none any more
 DELETE FROM duplicates AS d
 USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE d.host_id = :host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')

@@ -39,6 +39,7 @@ class Brief:
     scheme: str
     port: int
     availability: str
+    failures: int
     body_sha256: bytes | None
     etag: str | None
     last_modified: str | None
@@ -48,7 +49,12 @@ class Brief:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a fetch of robots.txt brought. fresh_s: seconds until it is fetched anew. revalidated: a 304."""
+    """What a fetch of robots.txt brought.
+
+    fresh_s      seconds until it is fetched anew
+    failures     times in a row that it was out of reach
+    revalidated  a 304
+    """
 
     availability: str
     revalidated: bool
@@ -58,6 +64,7 @@ class Fetched:
     etag: str | None
     last_modified: str | None
     fresh_s: float
+    failures: int
     crawl_delay_raw: str | None
     crawl_delay_s: float | None
     sitemaps: tuple[str, ...]
@@ -114,6 +121,7 @@ def store(tx: Connection, *, host_id: int, origin: Origin, fetched: Fetched) -> 
             "availability": fetched.availability,
             "status": fetched.status,
             "detail": fetched.detail,
+            "failures": fetched.failures,
             "body": fetched.body,
             "etag": fetched.etag,
             "last_modified": fetched.last_modified,

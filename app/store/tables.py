@@ -286,6 +286,9 @@ robots = Table(
     Column("fetched_at", Time, nullable=False, comment="last attempt"),
     Column("expires_at", Time, nullable=False, comment="fetched anew before the next request after that"),
     Column("unreachable_since", Time),
+    Column(
+        "failures", Integer, nullable=False, server_default=text("0"), comment="times in a row that it was out of reach"
+    ),
     Column("crawl_delay_raw", Text),
     Column("crawl_delay_s", Double),
     Column("sitemaps", ARRAY(Text), nullable=False, server_default=text("'{}'")),

@@ -1,6 +1,6 @@
 """The frontier's rows: picking, admitting, recording, promoting. One query of urls.sql each, in the caller's transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
@@ -85,9 +85,10 @@ class Admitted:
     woken: set[int]
 
 
-def pick(tx: Connection, *, host_id: int, n: int) -> list[Due]:
-    """Up to n of each active crawl and lane, best first within these."""
-    return [Due(**row._mapping) for row in tx.execute(_sql["pick"], {"host_id": host_id, "n": n})]
+def pick(tx: Connection, *, host_id: int, n: int, out_of_reach: Iterable[str] = ()) -> list[Due]:
+    """Up to n of each active crawl and lane, best first within these. out_of_reach: origins that are left out."""
+    rows = tx.execute(_sql["pick"], {"host_id": host_id, "n": n, "out_of_reach": list(out_of_reach)})
+    return [Due(**row._mapping) for row in rows]
 
 
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
@@ -111,8 +112,10 @@ def record(tx: Connection, *, host_id: int, rows: Sequence[Result]) -> int:
     return tx.execute(_sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)}).rowcount
 
 
-def give_up(tx: Connection, *, host_id: int, state: str, cause: str) -> int:
-    return len(tx.execute(_sql["give_up"], {"host_id": host_id, "state": state, "cause": cause}).all())
+def give_up(tx: Connection, *, host_id: int, state: str, cause: str, prefix: str = "") -> int:
+    """The host's queued URLs that start so. Returns how many."""
+    where = {"host_id": host_id, "state": state, "cause": cause, "prefix": prefix}
+    return len(tx.execute(_sql["give_up"], where).all())
 
 
 def promote(tx: Connection, n: int) -> set[int]:

@@ -1,4 +1,4 @@
--- pick: the host's next URLs in every active crawl and lane, best first
+-- pick: the host's next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
 SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, u.crawl_id, u.id, u.key, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at
 FROM crawls AS c
@@ -7,6 +7,7 @@ CROSS JOIN LATERAL (
     SELECT *
     FROM urls
     WHERE urls.crawl_id = c.id AND urls.host_id = :host_id AND urls.lane = front.lane AND urls.state = 'queued'
+      AND NOT (split_part(urls.url, '/', 1) || '//' || split_part(urls.url, '/', 3)) = ANY(CAST(:out_of_reach AS text[]))
     ORDER BY urls.score DESC, urls.id
     LIMIT :n
 ) AS u
@@ -48,7 +49,7 @@ WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key,
 
 -- give_up: the host cannot be crawled: its queued URLs end, their cause kept
 UPDATE urls SET state = :state, cause = :cause, attempts = 0
-WHERE host_id = :host_id AND state = 'queued'
+WHERE host_id = :host_id AND state = 'queued' AND starts_with(url, :prefix)
 RETURNING crawl_id
 
 -- promote_retries: resting URLs whose retry is due become queued

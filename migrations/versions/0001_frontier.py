@@ -497,6 +497,13 @@ def upgrade() -> None:
             comment="fetched anew before the next request after that",
         ),
         sa.Column("unreachable_since", postgresql.TIMESTAMP(timezone=True), nullable=True),
+        sa.Column(
+            "failures",
+            sa.Integer(),
+            server_default=sa.text("0"),
+            nullable=False,
+            comment="times in a row that it was out of reach",
+        ),
         sa.Column("crawl_delay_raw", sa.Text(), nullable=True),
         sa.Column("crawl_delay_s", sa.Double(), nullable=True),
         sa.Column("sitemaps", postgresql.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),

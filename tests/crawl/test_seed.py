@@ -7,7 +7,7 @@ import pytest
 from app.crawl import seed
 from app.crawl.kit import Kit
 from app.crawl.seed import Added
-from app.errors import InputError, ServiceError
+from app.errors import InputError
 from app.store import crawls, db, urls
 from app.store.crawls import Budgets
 from tests.crawl.loop import run, start
@@ -104,11 +104,6 @@ def test_a_seed_is_due_at_once_first_in_line(kit: Kit) -> None:
     assert found["next_fetch_at"] <= found["now"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ServiceError,
-    reason="_admit locks the crawl (widen), then waits for keys; a settle with a budget of pages does it the other way round",
-)
 def test_seeds_that_settles_admit_at_the_same_time_do_not_deadlock(kit: Kit) -> None:
     """A settle admits, then reserves pages of the crawl; adding seeds must take its locks in the same order."""
     crawl_id = make_crawl(kit.engine, "c", max_pages=100)
@@ -277,10 +272,6 @@ def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
     assert one(kit.engine, "SELECT round FROM crawls") == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="add starts a finished crawl but wakes the hosts of new rows only: others with queued URLs wait for the sweep",
-)
 def test_seeds_added_to_a_crawl_at_its_budget_wake_all_its_hosts(kit: Kit) -> None:
     start(kit, "http://a.test/")
     sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")

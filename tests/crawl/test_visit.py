@@ -342,7 +342,6 @@ def test_a_host_paused_under_a_visit_is_left_after_the_batch(make: Callable[...,
     assert [row["ending"] for row in sql(kit.engine, "SELECT ending FROM visits")] == ["paused"]
 
 
-@pytest.mark.xfail(strict=True, reason="settle.go_on gives the host back, and the visit leaves it once more")
 def test_a_visit_that_a_pause_ends_says_so(make: Callable[..., Kit], web: Web) -> None:
     kit = make(settle_urls=1)
     site = small_site(web, 6)

@@ -188,9 +188,6 @@ def test_a_lease_lost_before_a_request_is_noticed_before_it(make: Callable[..., 
     assert site.pages_asked == ["/"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="LeaseLost from pacing.extend leaves the batch unlogged; only the visits row tells"
-)
 def test_requests_of_a_batch_that_lost_its_lease_before_the_settle_are_logged(
     make: Callable[..., Kit], web: Web
 ) -> None:
@@ -234,7 +231,6 @@ def test_after_a_crash_urls_are_taken_one_at_a_time_with_their_attempt_counted_f
     assert one(kit.engine, "SELECT isolate FROM hosts") == kit.settings.settle_urls - 3
 
 
-@pytest.mark.xfail(strict=True, reason="urls.count_attempt is a write of its own, and names no token")
 def test_a_visit_that_lost_its_lease_counts_no_attempt(kit: Kit, web: Web) -> None:
     """Invariant 1: every write after the take-up is fenced."""
     site = web.site()

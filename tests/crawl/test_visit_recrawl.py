@@ -136,10 +136,6 @@ def test_an_alias_by_redirect_is_looked_at_again_in_a_round(kit: Kit, web: Web) 
         pytest.param(
             False,
             50,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="fetched again in one batch, original and duplicate are both forgotten, and each is then the other's original",
-            ),
         ),
     ],
 )

@@ -149,11 +149,6 @@ def test_links_to_other_hosts_are_judged_by_what_is_known_of_them(kit: Kit, web:
     assert url(kit.engine, second.url("/no"))["cause"] == "robots.txt"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="kit.robots keeps what a foreign file said for a minute; a link refused by it after the file has changed "
-    "is never reopened: the change is over",
-)
 def test_a_cached_robots_txt_of_another_host_costs_no_url(kit: Kit, web: Web) -> None:
     first, second = web.site(), web.site()
     second.robots = "User-agent: *\nDisallow: /a"
@@ -269,10 +264,6 @@ def test_while_out_of_reach_the_last_good_copy_is_kept_but_not_used(make: Callab
         "good",
         pytest.param(
             "bad",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="whose robots.txt is asked for first decides: the host rests, and is given up, for all its origins",
-            ),
         ),
     ],
 )
@@ -378,9 +369,6 @@ def test_a_redirect_to_a_host_that_is_taken_waits(make: Callable[..., Kit], web:
     assert site.pages_asked == ["/"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a redirect's target that is busy counts as a failure of the host that redirects"
-)
 def test_a_host_is_not_given_up_because_another_is_busy(make: Callable[..., Kit], web: Web) -> None:
     kit = make(new_host_failures_max=2)
     site, other = web.site(), web.site()
@@ -407,7 +395,6 @@ def test_a_redirect_between_hosts_keeps_to_the_pace_of_the_other(make: Callable[
     assert (other.paths, site.pages_asked) == ([], [])
 
 
-@pytest.mark.xfail(strict=True, reason="the log row of a borrowed host carries the delay of the host that borrowed it")
 def test_the_log_has_the_delay_of_the_host_that_was_asked(make: Callable[..., Kit], web: Web) -> None:
     kit = make()
     site, other = web.site(), web.site()
