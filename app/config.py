@@ -137,7 +137,7 @@ class Settings(BaseSettings):
         (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
     )
     concurrency: int = Field(
-        32, ge=1, le=1000, description="Threads of a worker process started by `tiptoe crawl` or `tiptoe up`."
+        64, ge=1, le=1000, description="Threads of a worker process started by `tiptoe crawl` or `tiptoe up`."
     )
     processes: int = Field(
         0,

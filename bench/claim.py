@@ -112,7 +112,7 @@ def _fill(engine: Engine, size: int, settings: Settings) -> None:
 def _tick(engine: Engine, settings: Settings, rng: random.Random) -> dict[str, list[float]]:
     """One claim and a few picks of what it claimed, in milliseconds."""
     offers: list[Offer] = []
-    claimed = _timed(partial(claim.dispatch, engine, settings, offers.append, rng))
+    claimed = _timed(partial(claim.dispatch, engine, settings, offers.extend, rng))
     if len(offers) < settings.offers_max:
         raise BenchError(f"{len(offers)} hosts claimed of {settings.offers_max}, though all are due")
     picked = [_timed(partial(_pick, engine, settings, offer)) for offer in offers[:PICKS_A_TICK]]

@@ -1,6 +1,7 @@
 """`tiptoe.dispatch`: claim due hosts, one `tiptoe.visit` message for each on its own queue."""
 
 import random
+from collections.abc import Sequence
 
 from app.celery import app
 from app.config import current
@@ -17,12 +18,15 @@ def dispatch() -> int:
     return claim.dispatch(process.engine(), current(), offer, _rng)
 
 
-def offer(offered: Offer) -> None:
-    """Ring the host's queue. What Flower shows as arguments is for a person."""
-    app.send_task(
-        "tiptoe.visit",
-        args=(offered.host_id, str(offered.token)),
-        queue=offered.queue,
-        argsrepr=f"({offered.name})",
-        kwargsrepr="{}",
-    )
+def offer(offers: Sequence[Offer]) -> None:
+    """Ring the hosts' queues, over one connection. What Flower shows as arguments is for a person."""
+    with app.producer_pool.acquire(block=True) as producer:
+        for offered in offers:
+            app.send_task(
+                "tiptoe.visit",
+                args=(offered.host_id, str(offered.token)),
+                queue=offered.queue,
+                argsrepr=f"({offered.name})",
+                kwargsrepr="{}",
+                producer=producer,
+            )

@@ -1,7 +1,11 @@
-"""Per-process resources, made after the fork and on first use: engine, sender, caches."""
+"""Per-process resources, made after the fork and on first use: engine, sender, caches.
+
+Made under a lock: the threads of a worker ask for them all at once, and `lru_cache` alone would make one for each.
+"""
 
 import os
 import socket
+import threading
 from functools import lru_cache
 
 from celery import signals
@@ -11,13 +15,26 @@ from app.config import current
 from app.crawl.kit import Kit, make_engine, make_kit, make_sender
 
 
-@lru_cache(maxsize=1)
+_making = threading.RLock()
+
+
 def engine() -> Engine:
+    with _making:
+        return _engine()
+
+
+def kit() -> Kit:
+    with _making:
+        return _kit()
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Engine:
     return make_engine(current())
 
 
 @lru_cache(maxsize=1)
-def kit() -> Kit:
+def _kit() -> Kit:
     settings = current()
     return make_kit(
         settings, engine=engine(), send=make_sender(settings).send, worker=f"{socket.gethostname()}:{os.getpid()}"

@@ -5,7 +5,7 @@ message is sent; a message that is lost costs the length of an offer. Back-press
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 from sqlalchemy import Engine
@@ -17,8 +17,8 @@ from app.store.hosts import Offer
 _log = structlog.get_logger()
 
 
-def dispatch(engine: Engine, settings: Settings, offer: Callable[[Offer], None], rng: random.Random) -> int:
-    """Claim, commit, then `offer` each host: a message on its queue. Returns how many. Raises ServiceError."""
+def dispatch(engine: Engine, settings: Settings, offer: Callable[[Sequence[Offer]], None], rng: random.Random) -> int:
+    """Claim, commit, then `offer` the hosts: a message for each on its queue. Returns how many. Raises ServiceError."""
     with db.transaction(engine) as tx:
         outstanding = hosts.offers_outstanding(tx)
         n = settings.offers_max - sum(outstanding.values())
@@ -32,9 +32,8 @@ def dispatch(engine: Engine, settings: Settings, offer: Callable[[Offer], None],
             offer_s=settings.offer_s,
             isolate=settings.settle_urls,
         )
-    for claimed in offers:
-        offer(claimed)
     if offers:
+        offer(offers)
         _log.debug("dispatch.offered", hosts=len(offers))
     return len(offers)
 

@@ -76,7 +76,7 @@ def _without_robots(stay: Stay, url: Url) -> None:
     An origin that stays out of reach is given up, so that a crawl ends.
     """
     settings, file = stay.kit.settings, stay.robots[url.origin]
-    most = settings.host_failures_max if stay.taken.answered else settings.new_host_failures_max
+    most = settings.host_failures_max if stay.answered else settings.new_host_failures_max
     if file.failures >= most:
         stay.batch.give_up = GivingUp(
             state=UrlState.REFUSED,
@@ -265,7 +265,7 @@ def _host_trouble(stay: Stay, attempt: Attempt) -> str:
     asked_s = stay.asked_s(attempt.reply)
     rest_s = backoff.host_rest_s(stay.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
     stay.rest(max(asked_s or 0.0, rest_s), attempt.outcome.value)
-    most = settings.host_failures_max if stay.taken.answered or stay.answered else settings.new_host_failures_max
+    most = settings.host_failures_max if stay.answered else settings.new_host_failures_max
     if attempt.outcome is Outcome.UNREACHABLE and stay.failures >= most:
         why = f"host out of reach {stay.failures} times in a row: {attempt.reply.detail}"
         stay.batch.give_up = GivingUp(state=UrlState.QUARANTINED, cause=why[:300])

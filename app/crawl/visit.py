@@ -102,7 +102,7 @@ def _refill(stay: Stay) -> str | None:
     if stay.budget_spent:
         stay.rest(BUDGET_REST_S, "budget")
         return "budget"
-    if stay.requests and stay.ready_at - stay.now() > stay.kit.settings.linger_s:
+    if stay.requests and stay.ready_at - stay.now() > stay.patience_s():
         return "delay"
     if stay.batch.results or stay.batch.robots:
         settle.go_on(stay)

@@ -49,7 +49,7 @@ def start(kit: Kit, *seeds: str, name: str = "c", **columns: object) -> Crawl:
 def go(kit: Kit, *, threads: int = 1) -> list[Report]:
     """One tick of beat, and the visits that it offers."""
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.append, kit.rng)
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     if threads == 1:
         return [visit(kit, offer.host_id, offer.token) for offer in offers]
     with ThreadPoolExecutor(threads) as pool:

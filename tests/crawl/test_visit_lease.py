@@ -23,7 +23,7 @@ class Killed(BaseException):
 
 def offers(kit: Kit) -> list[Offer]:
     found: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, found.append, kit.rng)
+    claim.dispatch(kit.engine, kit.settings, found.extend, kit.rng)
     return found
 
 

@@ -258,15 +258,7 @@ def test_while_out_of_reach_the_last_good_copy_is_kept_but_not_used(make: Callab
     assert row == {"availability": "unreachable", "body": b"User-agent: *\nDisallow: /no", "since": True}
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        "good",
-        pytest.param(
-            "bad",
-        ),
-    ],
-)
+@pytest.mark.parametrize("first", ["good", "bad"])
 def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Kit], web: Web, first: str) -> None:
     kit = make(new_host_failures_max=2)
     good = web.site()
