@@ -73,6 +73,8 @@ def make_app(settings: Settings) -> Celery:
     )
     doorbell.install()
     is_redis = _is_redis(settings.broker_url)
+    if is_redis:
+        app.steps["consumer"].add(doorbell.LookAgain)
     app.conf.update(
         worker_pool="threads",
         worker_concurrency=settings.concurrency,

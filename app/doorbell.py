@@ -1,10 +1,16 @@
-"""kombu's Redis transport for messages that nobody acknowledges.
+"""What Celery's Redis consumer does not do for doorbells by itself: leave out the acknowledgement, and look again.
 
-A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery acknowledges it all the same, and
-kombu then asks Redis to remove what is not there: a new client object and a round trip a message, a quarter of the time of
-a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench polite` with and without).
+**No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
+acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
+message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench polite`).
+
+**Looking again.** With `worker_disable_prefetch` a worker whose threads are all busy stops consuming, and nothing tells
+its event loop that a thread is free: it looks again at its next timer, up to a second later. `LookAgain` is a timer.
 """
 
+from typing import Any
+
+from celery import bootsteps
 from kombu.transport import TRANSPORT_ALIASES, redis
 
 
@@ -27,3 +33,20 @@ class Transport(redis.Transport):
 def install() -> None:
     """From now on redis:// and rediss:// mean this transport, in this process."""
     TRANSPORT_ALIASES.update(redis="app.doorbell:Transport", rediss="app.doorbell:Transport")
+
+
+class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
+    """Wakes the consumer's event loop so often that no thread stays idle for long; half a percent of a core."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+    EVERY_S = 0.02
+
+    def start(self, parent: Any) -> None:
+        self._timer = parent.timer.call_repeatedly(self.EVERY_S, _nothing)
+
+    def stop(self, parent: Any) -> None:
+        self._timer.cancel()
+
+
+def _nothing() -> None:
+    """Being woken is all."""

@@ -14,7 +14,6 @@ from sqlalchemy import Engine
 from app.config import current
 from app.crawl.kit import Kit, make_engine, make_kit, make_sender
 
-
 _making = threading.RLock()
 
 

@@ -51,9 +51,9 @@ def free_port() -> int:
         return port
 
 
-def flower_tasks(port: int) -> list[dict[str, str]]:
+def flower_tasks(port: int, name: str) -> list[dict[str, str]]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/tasks?taskname=tiptoe.visit", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/tasks?taskname={name}", timeout=5) as answer:
             return list(json.load(answer).values())
     except (urllib.error.URLError, ConnectionError):
         return []  # not up yet
@@ -82,11 +82,12 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
         until(lambda: flower_up(port), "Flower answers")
         for _ in range(2):
             fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
+        until(lambda: bool(flower_tasks(port, "tiptoe.promote")), "workers send the events that Flower asked for")
         crawl = seed.create(engine, "fleet")
         seed.add(engine, settings, crawl, [site.url("/") for site in sites])
         until(lambda: seed.find(engine, "fleet").state == "finished", "the crawl ends")
-        until(lambda: bool(flower_tasks(port)), "Flower has seen visits")
-        shown = flower_tasks(port)
+        until(lambda: bool(flower_tasks(port, "tiptoe.visit")), "Flower has seen visits")
+        shown = flower_tasks(port, "tiptoe.visit")
 
     assert {site.host: set(site.pages_asked) for site in sites} == wanted
     assert all(len(site.pages_asked) == 12 for site in sites)
