@@ -1,6 +1,6 @@
 # One image for every role of the fleet; docker-compose.yml names the command.
 FROM python:3.12-slim
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 TIPTOE_HOME=/var/lib/tiptoe
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 TIPTOE_HOME=/var/lib/tiptoe
 WORKDIR /srv/tiptoe
 COPY . .
 # Installed in place: alembic.ini and migrations/ are found beside the package.

@@ -19,8 +19,6 @@ from bench.web import Visit, Web, serve
 CRAWLERS = ("scrapy", "bare", "lean", "full", "scrapy-extractor")
 DEFAULT = CRAWLERS[:4]
 TIMEOUT_S = 180.0
-# Nothing waits here: with delay 0 on loopback more threads only pass the interpreter's lock around (32: a quarter slower).
-THREADS = "4"
 # tiptoe's bars, from the acceptance list: (numerator, denominator, at least)
 BARS = (
     ("lean", "scrapy", 2.5),
@@ -100,7 +98,7 @@ def _run(name: str, web: Web, arguments: argparse.Namespace) -> Visit:
             env = {
                 "TIPTOE_DEFAULT_DELAY_S": "0",
                 "TIPTOE_KEEP_TEXT": "0" if name == "lean" else "1",
-                "TIPTOE_CONCURRENCY": THREADS,
+                "TIPTOE_CONCURRENCY": tiptoe.THREADS,
             }
             with tiptoe.fresh_home() as home:
                 env |= dict(setting.split("=", 1) for setting in arguments.env)

@@ -46,7 +46,11 @@ def main(arguments: argparse.Namespace) -> None:
     with serve(tree, hosts=arguments.hosts or 50, port=arguments.port) as web, tiptoe.fresh_home() as home:
         if web.expected < MARKS[-1]:
             raise BenchError(f"{web.expected:,} pages are too few for {MARKS[-1]:,}; more with --hosts")
-        env = {"TIPTOE_DEFAULT_DELAY_S": "0", "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1"}
+        env = {
+            "TIPTOE_DEFAULT_DELAY_S": "0",
+            "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1",
+            "TIPTOE_CONCURRENCY": tiptoe.THREADS,
+        }
         env |= dict(setting.split("=", 1) for setting in arguments.env)
         watch = Watch(web, home, web.mark())
         tiptoe.crawl(web, home, env=env, timeout_s=TIMEOUT_S, tick=watch)

@@ -24,10 +24,10 @@ def links(stay: Stay, due: Due, base: str, found: Iterable[Link]) -> list[Admiss
     directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
     targets: dict[bytes, Url] = {}
     for link in found:
-        if "nofollow" in link.rel:
-            continue
         url = _join(stay, base, directory, link.href)
-        if isinstance(url, Url):
+        if isinstance(url, Url) and "nofollow" in link.rel:
+            suppress(stay, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
+        elif isinstance(url, Url):
             targets[url.key] = url
         elif url not in _SILENT:
             _suppress_text(stay, due.crawl_id, link.href, url, found_on=due.url)

@@ -39,6 +39,8 @@ class Stack:
         self._stop_s = settings.request_deadline_s + 15.0
         self._logs = services.home / "logs"
         self._env = {
+            # glibc gives every thread an arena of its own; parsing in 64 threads then holds 90 MiB for nothing.
+            "MALLOC_ARENA_MAX": "2",
             **os.environ,
             "TIPTOE_HOME": str(services.home),
             "TIPTOE_DATABASE_URL": services.database_url,

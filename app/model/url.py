@@ -49,6 +49,5 @@ class Refusal(StrEnum):
     SCOPE = "scope"  # outside the crawl's scope (host, domain, prefix)
     EXCLUDED = "excluded"  # matches an exclude pattern, or no include pattern
     DEPTH = "depth"  # deeper than the crawl's max_depth
-    NOFOLLOW = "nofollow"  # rel=nofollow link (recorded only where the crawl honours it)
-    HIDDEN = "hidden"  # a link no person can see: a trap
+    NOFOLLOW = "nofollow"  # the link says rel=nofollow
     REDIRECTS = "redirects"  # more than 10 hops, or a loop
