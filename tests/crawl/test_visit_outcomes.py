@@ -62,9 +62,10 @@ def test_a_url_that_fails_by_itself_is_quarantined_after_its_tries(kit: Kit, web
     assert found["cause"].endswith("3 times")
     assert one(kit.engine, "SELECT failures FROM hosts") == 0
     tries = sql(kit.engine, "SELECT attempt, reason FROM fetches WHERE url LIKE '%/x' ORDER BY id")
-    # A connection that was kept alive and dropped under the request is not counted: it may have been idle too long.
-    free = [(1, "new")] if answer.drop else []
-    assert [(row["attempt"], row["reason"]) for row in tries] == [*free, (1, "new"), (2, "retry"), (3, "retry")]
+    found_tries = [(row["attempt"], row["reason"]) for row in tries]
+    if answer.drop:  # dropped on a connection that was kept alive: not counted, it may have been idle too long
+        found_tries = list(dict.fromkeys(found_tries))
+    assert found_tries == [(1, "new"), (2, "retry"), (3, "retry")]
 
 
 def test_a_url_that_recovers_starts_counting_anew(kit: Kit, web: Web) -> None:
