@@ -23,8 +23,9 @@ _rung_at = 0.0
 def visit(host_id: int, token: str) -> str | None:
     """Returns how the visit ended. A service out of reach ends it; its lease runs out, and the host is due again."""
     try:
-        report = visit_host(process.kit(), host_id, UUID(token))
-        if report.host is not None:
+        kit = process.kit()
+        report = visit_host(kit, host_id, UUID(token))
+        if report.host is not None and not kit.stopping.is_set():
             ring()
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))

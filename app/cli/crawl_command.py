@@ -65,10 +65,6 @@ def crawl(
     as_json: Annotated[bool, typer.Option("--json", help="Last line of standard output: one JSON object.")] = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
-    from app.cli.broker import check_broker
-    from app.crawl.kit import make_engine
-    from app.local.services import LocalServices
-    from app.store import db
     from app.store.crawls import Budgets
 
     budgets = Budgets(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds)
@@ -85,24 +81,10 @@ def crawl(
     settings = _settings(contact)
     _check_seeds(settings, wish)
     began = time.monotonic()
-    with (
-        _interruptible(),
-        LocalServices(
-            settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=_say
-        ) as services,
-    ):
-        settings = settings.model_copy(
-            update={"database_url": services.database_url, "broker_url": services.broker_url}
-        )
-        check_broker(services.broker_url)
-        db.upgrade(services.database_url)
-        engine = make_engine(settings)
-        try:
-            found, is_new_work = _prepare(engine, settings, wish)
-            interrupted = is_new_work and _run(engine, settings, services, found)
-            _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
-        finally:
-            engine.dispose()
+    with _services(settings) as (settings, services, engine):
+        found, is_new_work = _prepare(engine, settings, wish)
+        interrupted = is_new_work and _run(engine, settings, services, found)
+        _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
     if interrupted:
         raise typer.Exit(130)
 
@@ -111,28 +93,11 @@ def up(
     contact: Annotated[str | None, typer.Option(help="Mail address or URL of who answers for the crawls.")] = None,
 ) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
-    from app.cli.broker import check_broker
     from app.crawl import sweep
-    from app.crawl.kit import make_engine
-    from app.local.services import LocalServices
     from app.local.stack import Stack
-    from app.store import db
 
-    settings = _settings(contact)
-    with (
-        _interruptible(),
-        LocalServices(
-            settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=_say
-        ) as services,
-    ):
-        settings = settings.model_copy(
-            update={"database_url": services.database_url, "broker_url": services.broker_url}
-        )
-        check_broker(services.broker_url)
-        db.upgrade(services.database_url)
-        engine = make_engine(settings)
+    with _services(_settings(contact)) as (settings, services, engine):
         sweep.end_leases_of_the_dead(engine)
-        engine.dispose()
         _say(f"TIPTOE_DATABASE_URL={services.database_url}")
         _say(f"TIPTOE_BROKER_URL={services.broker_url}")
         _say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
@@ -143,6 +108,27 @@ def up(
                     time.sleep(1.0)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
+
+
+@contextmanager
+def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engine]]":
+    """Postgres, migrated, and a broker that answers: those that are configured, ours for the rest."""
+    from app.cli.broker import check_broker
+    from app.crawl.kit import make_engine
+    from app.local.services import LocalServices
+    from app.store import db
+
+    local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=_say)
+    with _interruptible(), local as services:
+        where = {"database_url": services.database_url, "broker_url": services.broker_url}
+        check_broker(services.broker_url)
+        db.upgrade(services.database_url)
+        found = settings.model_copy(update=where)
+        engine = make_engine(found)
+        try:
+            yield found, services, engine
+        finally:
+            engine.dispose()
 
 
 def _settings(contact: str | None) -> "Settings":

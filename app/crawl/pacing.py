@@ -40,20 +40,54 @@ def log(
 ) -> Outcome:
     """Put the request into the batch's log; loan: it went to another host. Returns its outcome."""
     conditional = request.etag is not None or request.last_modified is not None
-    outcome = classify(reply, conditional=conditional)
-    row: Fetch = {
-        "host_id": loan.host_id if loan else stay.host_id,
+    row = fetch_row(
+        reply,
+        url=url,
+        key=key,
+        kind=kind,
+        reason=reason,
+        conditional=conditional,
+        host_id=loan.host_id if loan else stay.host_id,
+        crawl_id=crawl_id,
+        anchor=stay.anchor,
+        delay_s=loan.delay_s if loan else stay.delay_s,
+        attempt=attempt,
+        body_sha256=body_sha256,
+    )
+    stay.batch.fetches.append(row)
+    return Outcome(row["outcome"])
+
+
+def fetch_row(
+    reply: Reply,
+    *,
+    url: str,
+    key: bytes,
+    kind: RequestKind,
+    reason: str,
+    conditional: bool,
+    host_id: int,
+    anchor: float,
+    delay_s: float,
+    crawl_id: int | None = None,
+    attempt: int = 1,
+    body_sha256: bytes | None = None,
+) -> Fetch:
+    """A request as a row of the log. anchor: the monotonic moment of the visit's take-up."""
+    start_s = max(reply.started_s - anchor, 0.0)
+    return {
+        "host_id": host_id,
         "crawl_id": crawl_id,
         "url_key": key,
         "url": url,
         "kind": kind.value,
         "reason": reason,
-        "start_s": stay.since_anchor(reply.started_s),
-        "end_s": stay.since_anchor(reply.ended_s),
-        "delay_s": loan.delay_s if loan else stay.delay_s,
+        "start_s": start_s,
+        "end_s": max(reply.ended_s - anchor, start_s),
+        "delay_s": delay_s,
         "address": reply.address,
         "status": reply.status,
-        "outcome": outcome.value,
+        "outcome": classify(reply, conditional=conditional).value,
         "failure": reply.failure.value if reply.failure else None,
         "detail": reply.detail or None,
         "location": reply.header(Header.LOCATION),
@@ -72,8 +106,6 @@ def log(
         "body_sha256": body_sha256,
         "attempt": attempt,
     }
-    stay.batch.fetches.append(row)
-    return outcome
 
 
 def _extend(stay: Stay) -> None:

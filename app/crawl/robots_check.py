@@ -16,6 +16,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
+from app.crawl.pacing import fetch_row
 from app.crawl.ruling import Ruling, canonical, ruling
 from app.crawl.settle import host_rows
 from app.crawl.stay import LEASE_MARGIN_S
@@ -23,7 +24,6 @@ from app.crawl.waits import Row, host_waits_for, when
 from app.errors import InputError, LeaseLost
 from app.model import Header, Reply, Request, RequestKind, Url
 from app.policy import pace, robots
-from app.policy.outcome import classify
 from app.policy.robots import Availability
 from app.store import db, fetches, hosts, visits
 from app.store import robots as robots_store
@@ -156,35 +156,14 @@ def _judge(settings: Settings, reply: Reply) -> Fetched:
 
 
 def _log_row(errand: _Errand, url: Url, reply: Reply) -> fetches.Fetch:
-    start_s = max(reply.started_s - errand.opened, 0.0)
-    return {
-        "host_id": errand.host["id"],
-        "crawl_id": None,
-        "url_key": url.key,
-        "url": url.text,
-        "kind": RequestKind.ROBOTS.value,
-        "reason": "robots",
-        "start_s": start_s,
-        "end_s": max(reply.ended_s - errand.opened, start_s),
-        "delay_s": errand.host["delay_s"],
-        "address": reply.address,
-        "status": reply.status,
-        "outcome": classify(reply, conditional=False).value,
-        "failure": reply.failure.value if reply.failure else None,
-        "detail": reply.detail or None,
-        "location": reply.header(Header.LOCATION),
-        "retry_after": reply.header(Header.RETRY_AFTER),
-        "content_type": reply.header(Header.CONTENT_TYPE),
-        "wire_bytes": reply.wire_bytes,
-        "body_bytes": len(reply.body),
-        "truncated": reply.truncated,
-        "dns_ms": reply.dns_ms,
-        "connect_ms": reply.connect_ms,
-        "first_byte_ms": reply.first_byte_ms,
-        "total_ms": reply.total_ms,
-        "conditional": False,
-        "etag": reply.header(Header.ETAG),
-        "last_modified": reply.header(Header.LAST_MODIFIED),
-        "body_sha256": None,
-        "attempt": 1,
-    }
+    return fetch_row(
+        reply,
+        url=url.text,
+        key=url.key,
+        kind=RequestKind.ROBOTS,
+        reason="robots",
+        conditional=False,
+        host_id=errand.host["id"],
+        anchor=errand.opened,
+        delay_s=errand.host["delay_s"],
+    )

@@ -20,6 +20,7 @@ from app.local.services import Services
 
 RESTART_AFTER_S = 1.0
 RAPID_ENDINGS_MOST = 5
+BEAT_STOPS_S = 10.0
 
 
 @dataclass(slots=True)
@@ -64,12 +65,14 @@ class Stack:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Warm: visits settle what they have and leave. All are asked first, then waited for."""
-        for child in self._children:
+        """Warm: beat first, so that nothing more is offered; then visits settle what they have and leave."""
+        beat, *workers = self._children
+        stop(beat.process, signal=signal.SIGTERM, timeout_s=BEAT_STOPS_S)
+        for child in workers:
             if child.process.poll() is None:
                 child.process.send_signal(signal.SIGTERM)
         until = time.monotonic() + self._stop_s
-        for child in self._children:
+        for child in workers:
             stop(child.process, signal=signal.SIGTERM, timeout_s=max(until - time.monotonic(), 0.1))
 
     def tend(self) -> None:
