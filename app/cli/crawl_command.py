@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from app.store.crawls import Budgets, Crawl, Totals
 
 LOOK_EVERY_S = 0.25
+BURY_EVERY_S = 1.0
 SHOW_QUEUED_UP_TO = 10_000
 
 
@@ -189,14 +190,19 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
 
 def _run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
     """Beat and workers until the crawl has ended. True: interrupted."""
+    from app.crawl import sweep
     from app.local.progress import Progress
     from app.local.stack import Stack
 
     progress = Progress(name=crawl.name)
+    bury_at = 0.0
     try:
         with Stack(settings, services) as stack:
             while _look(engine, crawl, progress).state == "active":
                 stack.tend()
+                if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
+                    sweep.end_leases_of_the_dead(engine)
+                    bury_at = time.monotonic() + BURY_EVERY_S
                 time.sleep(LOOK_EVERY_S)
             progress.end()
             _look(engine, crawl, progress)

@@ -256,7 +256,7 @@ ORDER BY 2 DESC
 -- held_by: leases of visits that a machine's workers hold, with the worker's name
 SELECT h.id AS host_id, h.lease_token AS token, v.worker
 FROM hosts AS h
-JOIN visits AS v ON v.host_id = h.id AND v.token = h.lease_token
+JOIN visits AS v ON v.host_id = h.id AND v.taken_at = h.taken_at AND v.token = h.lease_token
 WHERE h.state = 'taken' AND v.worker LIKE :machine || ':%'
 
 -- end_dead: a lease whose worker is known to be dead ends now; its last request ended before, so the delay counts from now
