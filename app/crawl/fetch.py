@@ -17,6 +17,7 @@ from app.errors import LeaseLost
 from app.model import Failure, Header, Outcome, Refusal, Request, RequestKind, Url
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent, UrlState
+from app.policy.outcome import is_host_trouble
 from app.policy.scope import judge
 from app.store import db, hosts, urls
 from app.store.urls import Due
@@ -148,12 +149,7 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
     due, outcome = attempt.due, attempt.outcome
     _tally(stay, attempt)
-    if outcome not in {
-        Outcome.UNREACHABLE,
-        Outcome.RATE_LIMITED,
-        Outcome.UNAVAILABLE,
-        Outcome.BLOCKED_ADDRESS,
-    }:
+    if not is_host_trouble(outcome) and outcome is not Outcome.BLOCKED_ADDRESS:
         stay.failures, stay.answered = 0, stay.answered or attempt.reply.status is not None
     match outcome:
         case Outcome.PAGE:

@@ -50,15 +50,6 @@ class Crawl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Active:
-    """A crawl that may fetch, as far as every visit needs it."""
-
-    id: int
-    revision: int
-    max_pages: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """What a crawl has brought in this round. bytes: body bytes on the wire; failed: requests that brought no page."""
 
@@ -103,10 +94,6 @@ def create(
 def by_name(tx: Connection, name: str) -> Crawl | None:
     row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
     return Crawl(**row._mapping) if row else None
-
-
-def active(tx: Connection) -> list[Active]:
-    return [Active(**row._mapping) for row in tx.execute(_sql["active"])]
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:

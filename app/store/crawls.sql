@@ -8,9 +8,6 @@ RETURNING id
 -- by_name: one crawl
 SELECT * FROM crawls WHERE name = :name
 
--- active: the crawls that may fetch; scope is read apart, and only when its revision is new
-SELECT id, revision, max_pages FROM crawls WHERE state = 'active' ORDER BY id
-
 -- by_id: one crawl
 SELECT * FROM crawls WHERE id = :crawl_id
 

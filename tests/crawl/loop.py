@@ -65,7 +65,7 @@ def run(kit: Kit, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS)
         promote(kit.engine)
         finish(kit.engine)
         with db.transaction(kit.engine) as tx:
-            if not crawls.active(tx):
+            if not any(crawl.state == "active" for crawl in crawls.every(tx)):
                 return reports
         if not made and hurry:
             bring_forward(kit.engine)
