@@ -1,6 +1,7 @@
 """What a document holds, as far as we read it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -10,7 +11,7 @@ class Link(NamedTuple):
     href    as written, white space stripped (not joined, not canonical)
     text    anchor text, white space folded, at most 200 characters
     rel     lower-case rel tokens
-    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text …)
+    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text, in a template …)
     kind    "a", "area", "frame", "iframe", "link" or "refresh"
     """
 
@@ -32,6 +33,7 @@ class Page:
     language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
     main_text    readable text of the page with boilerplate (nav, header, footer, script …) left out; "" when not asked for
     robots       lower-case tokens of <meta name=robots> (and of our product token)
+    tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
     charset      the encoding that was used, canonical name
     """
 
@@ -43,4 +45,5 @@ class Page:
     language: str | None = None
     main_text: str = ""
     robots: frozenset[str] = frozenset()
+    tdm: Mapping[str, str] = field(default_factory=dict)
     charset: str = "utf-8"

@@ -40,6 +40,8 @@ _DISPLAY_NONE = re.compile(rb"display\s*+:\s*+none")
 _HIDDEN = (re.compile(rb"hidden(?<![-=\w]hidden)[\s=>/]"), re.compile(rb"visibility\s*+:\s*+hidden"))
 # https://html.spec.whatwg.org/#shared-declarative-refresh-steps
 _REFRESH = re.compile(r"\s*[\d.]+[\s;,]+(?:url\s*=\s*)?(?:'([^']*)|\"([^\"]*)|(.*))", re.IGNORECASE | re.DOTALL)
+# TDMRep of 10 May 2024; what they mean is in `app.policy.tdm`.
+_TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
 # Well-formed by shape, RFC 5646 section 2.1; 35 is the length it asks implementations to support (4.4.1).
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
@@ -71,13 +73,15 @@ def read(
     if root is None:
         return Page(charset=encoding)
     hidden = text.hidden_roots(root) if _may_hide(markup) else []
-    survey = _Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
+    unseen = _within([*hidden, *_inert(root, markup)])
+    survey = _Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=unseen)
     survey.walk(root)
     page = Page(
         base=survey.base,
         links=tuple(survey.links),
         canonical=survey.canonical,
         robots=frozenset(survey.robots),
+        tdm=survey.tdm,
         charset=encoding,
     )
     if not want_text:
@@ -107,6 +111,7 @@ class _Survey:
         self.description: str | None = None
         self.language: str | None = None
         self.robots: set[str] = set()
+        self.tdm: dict[str, str] = {}
 
     def walk(self, root: Element) -> None:
         for element in root.iter(*_STEPS):
@@ -145,6 +150,9 @@ class _Survey:
         name = (element.get("name") or "").strip().lower()
         if name in self._directive_names:
             self.robots.update(_directives(content))
+        elif name in _TDM_NAMES:
+            joined = f"{self.tdm[name]}, {content}" if name in self.tdm else content
+            self.tdm[name] = joined[:MAX_FIELD_CHARS]
         elif name == "description":
             self.description = self.description or content
         match (element.get("http-equiv") or "").strip().lower():
@@ -214,6 +222,14 @@ def _may_hide(markup: bytes) -> bool:
     return (b"display" in lower and _DISPLAY_NONE.search(lower) is not None) or (
         b"hidden" in lower and any(mark.search(lower) for mark in _HIDDEN)
     )
+
+
+def _inert(root: Element, markup: bytes) -> list[Element]:
+    """What a browser does not show before a script takes it from there; a declarative shadow root it does show.
+    https://html.spec.whatwg.org/#the-template-element"""
+    if b"<template" not in markup.lower():
+        return []
+    return [element for element in root.iter("template") if element.get("shadowrootmode") is None]
 
 
 def _within(tops: Iterable[Element]) -> Set[Element]:

@@ -5,7 +5,10 @@ appending one walks all earlier ones of its tag, so a tag with 40,000 takes a se
 that may hold such a tag is first parsed into nothing by a census of attributes, which is linear; if it does hold one, it is not
 read. The parser itself finds the tags there, so no scanner of ours can be led astray about where one begins or ends.
 
-Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a dictionary of the thread, freed with the thread.
+Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a dictionary of the thread, freed with the thread. A
+page of made-up names leaves up to 3.5 times its size. What we tried against it costs ordinary pages too much (November 2026, the
+manual's mean page: 200 µs for links only, 360 for everything): looking for its names beforehand takes 185 µs, growing each page
+in a thread of its own 70 to 90, and only those of 32 KiB and more still 9 to 18 on average.
 """
 
 import re

@@ -25,7 +25,7 @@ STAR: Final = "*"
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP = b"user-agent", b"allow", b"disallow", b"sitemap"
 _HINTS: Final = (b"crawl-delay", b"request-rate", b"visit-time")
 # github.com/google/robotstxt, robots.cc, ParsedRobotsKey: what is read although it is misspelt.
-_FIELDS: Final = {
+FIELDS: Final = {
     **{known: known for known in (_AGENT, _ALLOW, _DISALLOW, _SITEMAP, *_HINTS)},
     **dict.fromkeys((b"useragent", b"user agent"), _AGENT),
     **dict.fromkeys((b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), _DISALLOW),
@@ -124,7 +124,7 @@ class _Reader:
 
 def _lines(body: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """(1-based line number, one of the known fields, value) of each line that we read."""
-    for number, line in enumerate(_unmarked(_cut(body)).splitlines(), start=1):
+    for number, line in enumerate(unmarked(cut(body)).splitlines(), start=1):
         content = line.partition(b"#")[0].strip()
         name, colon, value = content.partition(b":")
         if not colon:  # "Disallow /x": read with exactly two words, as Google does
@@ -132,12 +132,12 @@ def _lines(body: bytes) -> Iterator[tuple[int, bytes, bytes]]:
             if len(words) != 2:
                 continue
             name, value = words
-        known = _FIELDS.get(name.strip().lower())
+        known = FIELDS.get(name.strip().lower())
         if known:
             yield number, known, value.strip()
 
 
-def _cut(body: bytes) -> bytes:
+def cut(body: bytes) -> bytes:
     """The first MAX_BYTES, less the line that the cut went through: half a pattern would match too much."""
     if len(body) <= MAX_BYTES:
         return body
@@ -145,7 +145,7 @@ def _cut(body: bytes) -> bytes:
     return body[: max(end, 0)]
 
 
-def _unmarked(body: bytes) -> bytes:
+def unmarked(body: bytes) -> bytes:
     """UTF-8 octets without the byte order mark. RFC 9309 demands UTF-8; UTF-16 that says so is understood."""
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return body.decode("utf-16", "replace").encode("utf-8", "replace")

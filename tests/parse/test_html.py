@@ -127,6 +127,9 @@ def test_meta_refresh(content: str, href: str | None) -> None:
         ("<a href=x aria-hidden=true></a><a href=x aria-hidden=true>¶</a>", [True, False]),
         ("<a href=x aria-hidden=true><img src=y></a>", [False]),
         ("<a href=hidden>display:none</a>", [False]),
+        ("<template><p><a href=x>y</a></p></template><a href=x>y</a>", [True, False]),
+        ("<div hidden><Template><a href=x>y</a></Template></div><template><template><a href=x></a>", [True, True]),
+        ("<my-card><template shadowrootmode=open><a href=x>y</a></template></my-card>", [False]),
     ],
 )
 @pytest.mark.parametrize("want_text", [True, False])
@@ -156,9 +159,10 @@ def test_head() -> None:
 
 
 def test_without_text_the_crawl_has_what_it_needs() -> None:
-    page = read(HEAD + "<a href=x>y</a>", want_text=False)
+    page = read("<meta name=tdm-reservation content=1>" + HEAD + "<a href=x>y</a>", want_text=False)
     assert (page.base, page.canonical, page.links) == ("/b/", "/canonical", (Link("x"),))
     assert {"noindex", "nofollow"} <= page.robots
+    assert page.tdm == {"tdm-reservation": "1"}
     assert (page.title, page.description, page.language, page.main_text) == (None, None, None, "")
 
 
@@ -198,6 +202,36 @@ def test_absent_fields_are_none(markup: str) -> None:
 def test_fields_are_cut() -> None:
     page = read(f"<title>{'t' * 5000}</title><meta name=description content={'d' * 5000}>")
     assert (len(page.title or ""), len(page.description or "")) == (html.MAX_FIELD_CHARS, html.MAX_FIELD_CHARS)
+
+
+# metas, what they say about mining
+@pytest.mark.parametrize(
+    ("metas", "tdm"),
+    [
+        ("<meta name=tdm-reservation content=1>", {"tdm-reservation": "1"}),
+        ("<meta name=' TDM-Reservation ' content=' 1 '>", {"tdm-reservation": " 1 "}),
+        (
+            "<meta name=tdm-reservation content=0><meta name=tdm-policy content=/p.json>",
+            {"tdm-reservation": "0", "tdm-policy": "/p.json"},
+        ),
+        ("<meta name=tdm-reservation content=0><p>x<meta name=tdm-reservation content=1>", {"tdm-reservation": "0, 1"}),
+        (
+            "<meta name=tdm-reservation><meta name=tdm-reservation content=''><meta property=tdm-reservation content=1>",
+            {},
+        ),
+        ("<meta name=tdm content=1>", {}),
+    ],
+)
+def test_tdm_metas(metas: str, tdm: dict[str, str]) -> None:
+    assert read(f"<html><head>{metas}<title>t</title>").tdm == tdm
+
+
+def test_tdm_metas_are_bounded() -> None:
+    page = read("<meta name=tdm-policy content=" + "x" * 5000 + ">" + "<meta name=tdm-reservation content=1>" * 2000)
+    assert {name: len(content) for name, content in page.tdm.items()} == {
+        "tdm-policy": html.MAX_FIELD_CHARS,
+        "tdm-reservation": html.MAX_FIELD_CHARS,
+    }
 
 
 def test_tokens_are_bounded() -> None:

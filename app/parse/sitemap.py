@@ -1,0 +1,165 @@
+"""Reads a sitemap as a stream, in constant memory, and yields what it says: pages, and the sitemaps that an index names.
+
+XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) or text, told apart by the first character, gzipped or not, told by the bytes:
+names and content types are not asked. It decides how much of a file is read, and nothing else: locations are neither joined nor
+canonical nor checked for scope, dates in the future stand, changefreq and priority are recorded only. Its steps are
+`app.parse.gunzip` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source: https://www.sitemaps.org/protocol.html.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO
+
+from app.parse import charset
+from app.parse.entry import Child, Entry, SitemapKind, is_url
+from app.parse.gunzip import take, unpacked
+from app.parse.markup import Feeder, plain
+from app.parse.walk import FLOOR, Walk
+
+__all__ = ["Child", "Entry", "Limits", "Reading", "SitemapKind"]
+
+_BLOCK_BYTES = 64 * 1024
+_LINE_END = re.compile(r"[\r\n]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a file is read.
+
+    max_entries    entries and children together; 50,000 by sitemaps.org
+    max_bytes      as received, and again after each layer of gzip; 50 MiB unpacked by sitemaps.org
+    max_loc_chars  longer locations are skipped; sitemaps.org asks for less than 2,048, browsers took 2,083
+    """
+
+    max_entries: int = 50_000
+    max_bytes: int = 50 * 1024 * 1024
+    max_loc_chars: int = 2083
+
+
+class Reading:
+    """One pass over a file: iterate it once. The attributes tell of what was read so far, and are final after the last value.
+
+    Whatever the bytes are, nothing is raised; what `stream.read` raises goes through.
+
+    kind     unknown until the first element, or the first URL of a text
+    problem  one line for a person: why reading ended early, else the first fault; None when all is well
+    entries  values yielded
+    skipped  items whose location is missing or too long; in text, lines that are no http(s) URL
+    """
+
+    def __init__(self, stream: BinaryIO, *, limits: Limits | None = None) -> None:
+        self.kind = SitemapKind.UNKNOWN
+        self.problem: str | None = None
+        self.entries = 0
+        self.skipped = 0
+        self._limits = limits or Limits()
+        self._values = self._counted(self._read(stream))
+
+    def __iter__(self) -> Iterator[Entry | Child]:
+        return self._values
+
+    def _counted(self, values: Iterator[Entry | Child]) -> Iterator[Entry | Child]:
+        for value in values:
+            if self.entries == self._limits.max_entries:
+                self._note(f"cut at {self.entries:,} URLs")
+                return
+            self.entries += 1
+            yield value
+
+    def _read(self, stream: BinaryIO) -> Iterator[Entry | Child]:
+        chunks = unpacked(iter(lambda: stream.read(_BLOCK_BYTES), b""), self._limits.max_bytes, self._note)
+        blocks = iter(lambda: take(chunks, _BLOCK_BYTES), b"")  # also where a server sends byte by byte
+        head = next((block for block in blocks if block.strip()), b"")
+        opening, encoding = charset.decode(head, None)
+        blocks = chain([head], blocks)
+        if not head:
+            self._note("empty")
+        elif opening.lstrip("\ufeff \t\r\n").startswith("<"):
+            yield from self._xml(_decoded(blocks, encoding))
+        elif encoding.startswith(("utf-16", "utf-32")):
+            yield from self._text(_decoded(blocks, encoding))
+        else:
+            yield from self._text(_decoded(blocks, "utf-8", "surrogateescape"))
+
+    def _text(self, pieces: Iterator[str]) -> Iterator[Entry]:
+        """One URL a line. The last line is whole only if the file is."""
+        rest = ""
+        for piece in pieces:
+            if "\0" in piece:
+                self._note("binary: neither XML nor a list of URLs")
+                return
+            *lines, rest = _LINE_END.split(rest + piece)
+            rest = rest[: self._limits.max_loc_chars + 1]
+            yield from self._lines(lines)
+            if self._is_hopeless():
+                return
+        if self.problem is None:
+            yield from self._lines([rest])
+        if not self.entries:
+            self._note("neither XML nor a list of URLs")
+
+    def _lines(self, lines: Iterable[str]) -> Iterator[Entry]:
+        for line in lines:
+            loc = _rescued(line.lstrip("\ufeff").strip())
+            if is_url(loc) and len(loc) <= self._limits.max_loc_chars:
+                self.kind = SitemapKind.TEXT
+                yield Entry(loc=loc)
+            elif loc:
+                self.skipped += 1
+
+    def _xml(self, pieces: Iterator[str]) -> Iterator[Entry | Child]:
+        walk = Walk(self._limits.max_loc_chars)
+        feeder = Feeder(walk)
+        for piece in chain([FLOOR], plain(pieces, self._note)):
+            feeder.push(piece)
+            yield from self._found(walk)
+            if walk.refusal or feeder.is_choked or self._is_hopeless():
+                break
+        self._note_fault(walk, feeder)
+        feeder.close()
+        yield from self._found(walk)
+
+    def _found(self, walk: Walk) -> Iterator[Entry | Child]:
+        self.kind, self.skipped = walk.kind, walk.skipped
+        yield from walk.found
+        walk.found.clear()
+
+    def _note_fault(self, walk: Walk, feeder: Feeder) -> None:
+        if fault := walk.refusal or feeder.fault():
+            self._note(fault)
+        elif self.kind is SitemapKind.UNKNOWN:
+            self._note("no element in it")
+        elif walk.depth > 0:
+            self._note("ends before its last element does")
+        elif self.skipped and not self.entries:
+            self._note(f"none of {self.skipped:,} items has a usable location")
+
+    def _is_hopeless(self) -> bool:
+        """Bounds the time that a file without end and without locations takes."""
+        if self.skipped > self._limits.max_entries:
+            self._note(f"over {self._limits.max_entries:,} items without a usable location")
+        return self.skipped > self._limits.max_entries
+
+    def _note(self, problem: str) -> None:
+        self.problem = self.problem or problem
+
+
+def _decoded(chunks: Iterable[bytes], encoding: str, errors: str = "replace") -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    for chunk in chunks:
+        yield decoder.decode(chunk)
+    yield decoder.decode(b"", True)
+
+
+def _rescued(line: str) -> str:
+    """A line of text that is not UTF-8 is Latin-1."""
+    if line.isascii():
+        return line
+    raw = line.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

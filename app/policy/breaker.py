@@ -1,0 +1,49 @@
+"""The circuit breaker: a host that fails again and again is closed for an hour, then for two … (SPEC P6).
+
+It closes after so many server errors or missing answers in a row, all URLs of the host together. After the rest one request goes
+out, the probe: a good answer opens the host again, a bad one closes it for twice as long. Source: M. Nygard, "Release It!".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.policy.backoff import host_rest_s
+from app.policy.pace import NO_ANSWER
+
+BECAUSE = "breaker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """failures: in a row that close it.   base_s, max_s: its first and its longest rest."""
+
+    failures: int = 10
+    base_s: float = 3_600.0
+    max_s: float = 86_400.0
+
+
+def failures_in_a_row(statuses: Sequence[int]) -> int:
+    """5xx and missing answers up to now, newest last."""
+    count = 0
+    for status in reversed(statuses):
+        if status != NO_ANSWER and status < 500:
+            break
+        count += 1
+    return count
+
+
+def is_probing(statuses: Sequence[int], rules: Rules) -> bool:
+    """The next request is the only one until it is answered well."""
+    return failures_in_a_row(statuses) >= rules.failures
+
+
+def trips_after(trips: int, statuses: Sequence[int], rules: Rules) -> int:
+    """Times in a row that it has closed, after the newest result: one more, or 0 after an answer that is no failure."""
+    if is_probing(statuses, rules):
+        return trips + 1
+    return 0 if statuses and failures_in_a_row(statuses) == 0 else trips
+
+
+def rest_s(trips: int, rules: Rules) -> float:
+    """Seconds that the host is closed for: base, 2 base, 4 base … at most max; 0 for no trip."""
+    return host_rest_s(trips, base_s=rules.base_s, max_s=rules.max_s)
