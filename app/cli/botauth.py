@@ -1,0 +1,107 @@
+"""`tiptoe botauth`: the key that signs our requests, and the directory where sites find its public half."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import say
+from app.cli.out import write_file
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from app.config import Settings
+
+app = typer.Typer(
+    no_args_is_help=True, help="Web Bot Auth: sign every request, so that sites can tell us from who borrows our name."
+)
+
+KEY_NAME = "signing-key.json"
+
+
+@app.command()
+def keygen(
+    out: Annotated[
+        Path | None, typer.Option(help=f"File for the private key. [default: {KEY_NAME} in TIPTOE_HOME]")
+    ] = None,
+) -> None:
+    """Make a key in a file that only you can read. Prints its thumbprint, and what to do next."""
+    from app.net import signing_key
+
+    path = out if out is not None else _home() / KEY_NAME
+    print(signing_key.thumbprint(signing_key.create(path).public_key()))
+    say(f"private key, mode 0600, in {path}: keep it secret; the line above is its thumbprint (keyid)")
+    say("next, with an origin of yours in place of https://bot.example.org:")
+    say(f"  export TIPTOE_SIGNING_KEY={path.absolute()} TIPTOE_SIGNATURE_AGENT=https://bot.example.org")
+    say("  tiptoe botauth directory --out FOLDER    # its public half, for that origin to show")
+
+
+@app.command()
+def directory(
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Private key to list (may be repeated: the old and the new one). [default: TIPTOE_SIGNING_KEY]"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write it below this folder, at its well-known path.")
+    ] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve it, signed, until Ctrl-C.")] = False,
+    host: Annotated[str, typer.Option(help="Address to serve at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0: any that is free.")] = 8080,
+) -> None:
+    """Show the key directory: the public keys, as sites look them up. Prints it unless told to write or to serve."""
+    from app.config import load
+    from app.errors import InputError
+    from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, directory_body
+
+    if serve and out is not None:
+        raise InputError("--serve --out", "choose one: serve the directory, or write it as a file")
+    settings = load()
+    keys = _keys(settings, key)
+    if serve:
+        _serve(settings, keys, host, port)
+        return
+    body = directory_body(each.public_key() for each in keys).decode()
+    if out is None:
+        print(body, end="")
+        return
+    path = out / DIRECTORY_PATH.lstrip("/")
+    write_file(path, body)
+    print(path)
+    say(f"serve it over https with Content-Type: {DIRECTORY_TYPE}")
+
+
+def _home() -> Path:
+    from app.config import load
+
+    return load().home
+
+
+def _keys(settings: "Settings", files: list[Path] | None) -> "list[Ed25519PrivateKey]":
+    from app.errors import InputError
+    from app.net import signing_key
+
+    paths = files or ([settings.signing_key] if settings.signing_key else [])
+    if not paths:
+        raise InputError("no signing key", "set TIPTOE_SIGNING_KEY, or give --key; tiptoe botauth keygen makes one")
+    keys = {signing_key.thumbprint(key.public_key()): key for key in map(signing_key.load, paths)}
+    return list(keys.values())
+
+
+def _serve(settings: "Settings", keys: "list[Ed25519PrivateKey]", host: str, port: int) -> None:
+    from app.errors import InputError
+    from app.net.key_directory import KeyDirectory
+    from app.net.signature import DIRECTORY_PATH
+
+    agent = settings.signature_agent
+    if agent is None:
+        raise InputError(
+            "TIPTOE_SIGNATURE_AGENT=None", "set it to the origin that readers ask: the answers are signed for it"
+        )
+    with KeyDirectory(keys, agent, host=host, port=port) as server:
+        where = f"[{host}]" if ":" in host else host
+        say(f"http://{where}:{server.server_address[1]}{DIRECTORY_PATH}, signed for {agent}; Ctrl-C ends it")
+        server.serve_forever()

@@ -1,0 +1,46 @@
+"""The files for those whose sites we visit (SPEC I4), from the settings: a page, and our addresses for machines."""
+
+import ipaddress
+import json
+from datetime import datetime
+from importlib.metadata import version
+
+from app.config import Settings
+from app.errors import SettingError
+from app.net.signature import DIRECTORY_PATH
+from app.policy import identity, robots
+from app.policy.identity_page import Crawler, addresses, page
+
+
+def files(settings: Settings, now: datetime) -> dict[str, str]:
+    """Name → text. Raises SettingError without a contact, InputError for an identity that is no honest one."""
+    if settings.contact is None:
+        raise SettingError(
+            "TIPTOE_CONTACT=None",
+            "set it: the page tells site owners whom to write to, and nobody is contacted without",
+        )
+    networks = [ipaddress.ip_network(value, strict=False) for value in settings.crawl_addresses]
+    crawler = Crawler(
+        token=settings.product_token,
+        user_agent=identity.user_agent(
+            token=settings.product_token,
+            version=version("tiptoe"),
+            contact=settings.contact,
+            info_url=settings.info_url,
+        ),
+        contact=settings.contact,
+        info_url=settings.info_url,
+        purpose=settings.purpose,
+        delay_s=settings.default_delay_s,
+        crawl_delay_max_s=settings.crawl_delay_max_s,
+        retry_after_max_s=settings.retry_after_max_s,
+        robots_fresh_s=robots.FRESH_S,
+        addresses=networks,
+        domain=settings.crawl_domain,
+        signature_agent=settings.signature_agent,
+        directory_path=DIRECTORY_PATH,
+    )
+    return {
+        "index.html": page(crawler, now),
+        "addresses.json": json.dumps(addresses(networks, now), indent=2) + "\n",
+    }

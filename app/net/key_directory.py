@@ -1,0 +1,80 @@
+"""Serves our key directory, signed anew for each reader (SPEC I3): behind a web server that adds TLS, or to try it out.
+
+Any web server can show the directory as a file; this one adds what a file cannot have, signatures with an end, which
+Cloudflare asks for when a crawler registers. It knows one path, keeps no log (a reader's address is his own business)
+and gives nobody longer than `Handler.timeout` s.
+"""
+
+import socket
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from app.errors import InputError
+from app.net.signature import DIRECTORY_PATH, directory_body, directory_fields
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request, one answer."""
+
+    server: "KeyDirectory"
+    server_version = "tiptoe"
+    sys_version = ""
+    timeout = 10
+
+    def do_GET(self) -> None:
+        if self.path.partition("?")[0] != DIRECTORY_PATH:
+            self._answer(HTTPStatus.NOT_FOUND, {"Content-Type": "text/plain"}, f"see {DIRECTORY_PATH}\n".encode())
+            return
+        body = self.server.body
+        authority = self.server.authority_for(self.headers.get("Host", ""))
+        self._answer(HTTPStatus.OK, directory_fields(self.server.keys, authority, body), body)
+
+    do_HEAD = do_GET
+
+    def _answer(self, status: HTTPStatus, fields: dict[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {**fields, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class KeyDirectory(ThreadingHTTPServer):
+    """Listens when made; `serve_forever` serves, `server_close` ends it.
+
+    keys     all are listed, and each signs
+    agent    our Signature-Agent, like https://bot.example.org: the authority that is signed for
+    port     0: any that is free, see `server_address`
+
+    Raises InputError for an address that cannot be listened at.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, keys: Sequence[Ed25519PrivateKey], agent: str, *, host: str, port: int) -> None:
+        self.keys = tuple(keys)
+        self.body = directory_body(key.public_key() for key in keys)
+        self._authority = agent.removeprefix("https://")
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            super().__init__((host, port), Handler)
+        except OSError as error:
+            place = f"--host {host} --port {port}"
+            raise InputError(place, f"nobody can listen there ({error.strerror}); choose another") from None
+        bound = self.server_address[1]
+        self._own = {f"{name}:{bound}" for name in (f"[{host}]" if ":" in host else host, "localhost")}
+
+    def authority_for(self, host: str) -> str:
+        """What a reader's request is signed for. Never whatever he asks for: he could show our keys as his own."""
+        return host if host in self._own else self._authority
+
+    def server_bind(self) -> None:
+        TCPServer.server_bind(self)  # HTTPServer's would ask DNS for the name of the address
