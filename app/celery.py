@@ -92,6 +92,7 @@ def make_app(settings: Settings) -> Celery:
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        broker_channel_error_retry=True,  # a broker that refuses (a failover, READONLY) is away for a while: no reason to end
         broker_transport_options=_transport(settings.broker_url),
         beat_scheduler="app.celery:InPlace",
         beat_max_loop_interval=max(settings.dispatch_tick_s, 0.05),

@@ -6,9 +6,10 @@ docs/settings.md (a test holds that).
 
 import ipaddress
 import os
-from functools import lru_cache
+import re
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -30,6 +31,51 @@ def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
         except ValueError as error:
             raise ValueError(f"{value!r} is not a network; write CIDR such as 127.0.0.0/8") from error
     return values
+
+
+def _resolve(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        name, equals, address = value.partition("=")
+        try:
+            ipaddress.ip_address(address)
+        except ValueError as error:
+            raise ValueError(f"{value!r} names no address; write staging.example.org=192.0.2.7") from error
+        if not name or not equals:
+            raise ValueError(f"{value!r} has no name; write staging.example.org=192.0.2.7")
+    return values
+
+
+def _fronts(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        network, equals, seconds = value.partition("=")
+        _networks((network,))
+        if not equals or not seconds.replace(".", "", 1).isdigit():
+            raise ValueError(f"{value!r} has no seconds; write 203.0.113.0/24=0.02")
+    return values
+
+
+def _printable(value: str | None) -> str | None:
+    """A header's value: RFC 9110 section 5.5 without obs-text and tabs."""
+    if value is not None and not re.fullmatch(r"[!-~](?:[ -~]{0,198}[!-~])?", value):
+        raise ValueError("write 1 to 200 printable ASCII characters, no space at the ends")
+    return value
+
+
+def _origin(value: str | None) -> str | None:
+    """What a key directory is found at: scheme, host and port, no more."""
+    if value is None:
+        return None
+    origin = value.lower().removesuffix("/")
+    if not re.fullmatch(r"https://[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?", origin):
+        raise ValueError("write https:// and a host, without a path, such as https://bot.example.org")
+    return origin.removesuffix(":443")
+
+
+def _domain(value: str | None) -> str | None:
+    domain = value.lower().strip(".") if value else None
+    if domain is not None and not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", domain):
+        raise ValueError("write a domain name, such as crawl.example.org")
+    return domain
 
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
@@ -64,10 +110,39 @@ class Settings(BaseSettings):
         None,
         description="Page that tells site owners who crawls and how to slow or stop it; sent in User-Agent.",
     )
+    purpose: Annotated[str | None, AfterValidator(_printable)] = Field(
+        None,
+        description="What this crawl is for, in plain words; sent as X-Crawler-Purpose. At most 200 ASCII characters.",
+    )
+    signing_key: Path | None = Field(
+        None,
+        description="File of the Ed25519 private key that signs every request (Web Bot Auth); `tiptoe botauth keygen` makes one. Unset: nothing is signed.",
+    )
+    signature_agent: Annotated[str | None, AfterValidator(_origin)] = Field(
+        None,
+        validate_default=True,
+        description="Origin whose /.well-known/http-message-signatures-directory holds the public key, e.g. https://bot.example.org. Set with signing_key.",
+    )
+    signature_agent_form: Literal["item", "dictionary"] = Field(
+        "item",
+        description="How Signature-Agent is written: item (a string, which Cloudflare verifies) or dictionary (as the newest draft has it).",
+    )
+    crawl_addresses: Annotated[Words, AfterValidator(_networks)] = Field(
+        (), description="CIDRs that we crawl from, for the site owners' page and its addresses.json."
+    )
+    crawl_domain: Annotated[str | None, AfterValidator(_domain)] = Field(
+        None,
+        description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
+    )
 
     # Whom we talk to
     allow_networks: Annotated[Words, AfterValidator(_networks)] = Field(
         (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."
+    )
+
+    resolve: Annotated[Words, AfterValidator(_resolve)] = Field(
+        (),
+        description="Names with a fixed address, name=address, for staging sites and tests, as curl's --resolve; *.example.org=… is every name right below it. The address must be one that may be contacted.",
     )
 
     # Pace
@@ -83,6 +158,67 @@ class Settings(BaseSettings):
         ge=0,
         le=86_400,
         description="For emergencies: at least this delay for every host, whatever else says.",
+    )
+    jitter: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="Share of the delay that is added at random, from 0 up to this, so that hosts fall out of step.",
+    )
+    latency_factor: float = Field(
+        2.0,
+        ge=0,
+        description="The delay is at least so many times the moving average of the host's latency; 0: no such floor.",
+    )
+    latency_weight: float = Field(0.2, gt=0, le=1, description="Weight of the newest latency in that average.")
+    adaptive_window: int = Field(
+        20, ge=1, le=100, description="Last results of a host that the adaptive delay looks at."
+    )
+    adaptive_level_max: int = Field(
+        8, ge=0, le=16, description="Most doublings of the delay; 0 turns the adaptive delay off."
+    )
+    adaptive_base_min_s: float = Field(1.0, gt=0, description="The least delay that is doubled.")
+    adaptive_429_levels: int = Field(
+        3, ge=0, description="Doublings for a 429, and for a page that says we are blocked."
+    )
+    adaptive_503_levels: int = Field(2, ge=0, description="Doublings for a 503.")
+    adaptive_5xx_in_a_row: int = Field(5, ge=1, description="Other 5xx in a row that double the delay once.")
+    adaptive_slow_s: float = Field(
+        2.0, gt=0, description="Mean latency of the window above which the delay doubles once."
+    )
+    adaptive_healthy_errors: float = Field(
+        0.1, gt=0, le=1, description="Share of errors in the window below which a good answer takes one doubling back."
+    )
+    breaker_failures: int = Field(
+        10, ge=1, le=100, description="5xx and missing answers in a row that close a host. At most adaptive_window."
+    )
+    breaker_base_s: float = Field(
+        3_600.0, gt=0, description="How long it is closed for the first time; doubles until a probe is answered."
+    )
+    breaker_max_s: float = Field(86_400.0, gt=0, description="Longest such rest.")
+    challenge_rest_s: float = Field(
+        86_400.0, gt=0, description="Rest of a host that answers with a challenge or a CAPTCHA."
+    )
+
+    # Shared budgets, over the whole fleet
+    address_gap_s: float = Field(
+        0.5,
+        ge=0,
+        le=86_400,
+        description="Seconds between the starts of two requests to one IP address, whatever its hosts; 6 is ten a minute. 0: no budget per address, and no rest of an address as a whole.",
+    )
+    front_gaps_s: Annotated[Words, AfterValidator(_fronts)] = Field(
+        (),
+        description="Known shared fronts (CDNs): CIDR=seconds between two starts for the whole network, e.g. 203.0.113.0/24=0.02.",
+    )
+    domain_gap_s: float = Field(
+        0.0,
+        ge=0,
+        le=86_400,
+        description="The same for a registrable domain, all its hosts together. 0: no such budget.",
+    )
+    requests_per_s_max: float = Field(
+        0.0, ge=0, description="Ceiling on the requests a second of the whole fleet. 0: none."
     )
     retry_after_max_s: float = Field(86_400, ge=1, description="Cap on Retry-After; the raw value is kept.")
     backoff_base_s: float = Field(
@@ -104,6 +240,21 @@ class Settings(BaseSettings):
         30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included."
     )
     robots_deadline_s: float = Field(10.0, gt=0, le=600, description="The same for robots.txt.")
+    robots_disallow_s: float = Field(
+        12 * 3600.0,
+        ge=0,
+        description="While robots.txt is out of reach nothing is fetched from its origin for so long …",
+    )
+    robots_copy_s: float = Field(
+        30 * 86_400.0,
+        ge=0,
+        description="… and up to here its last good copy decides, if there is one; after that all is allowed, if the host answers.",
+    )
+    robots_recheck_s: float = Field(
+        3_600.0,
+        ge=300,
+        description="After a 403 or 429 on a page robots.txt is fetched anew before the next one, but so long after the last time at the soonest.",
+    )
     max_body_bytes: int = Field(
         1024 * 1024,
         ge=1024,
@@ -165,16 +316,41 @@ class Settings(BaseSettings):
     # Recrawl
     recrawl_min_s: float = Field(3_600, gt=0, description="Shortest recrawl interval.")
     recrawl_max_s: float = Field(90 * 86_400, gt=0, description="Longest recrawl interval.")
+    sitemap_interval_s: float = Field(
+        86_400, gt=0, description="First interval between two readings of a sitemap, in crawls that keep fresh."
+    )
     recrawl_base_s: float = Field(7 * 86_400, gt=0, description="First recrawl interval of a page.")
 
     # Telling
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
 
-    @field_validator("contact", "info_url", "database_url", "broker_url", "delay_override_s", mode="before")
+    @field_validator(
+        "contact",
+        "info_url",
+        "purpose",
+        "signing_key",
+        "signature_agent",
+        "crawl_domain",
+        "database_url",
+        "broker_url",
+        "delay_override_s",
+        mode="before",
+    )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return None if value == "" else value
+
+    @field_validator("signature_agent")
+    @classmethod
+    def _key_and_directory_go_together(cls, value: str | None, info: Any) -> str | None:
+        key = info.data.get("signing_key")
+        if key is not None and value is None:
+            needs = f"TIPTOE_SIGNING_KEY={str(key)!r} needs it"
+            raise ValueError(f"{needs}: set it to the https origin that shows the public key")
+        if key is None and value is not None and "signing_key" in info.data:
+            raise ValueError("needs TIPTOE_SIGNING_KEY: a file from `tiptoe botauth keygen`; or unset both")
+        return value
 
     @field_validator("lease_s")
     @classmethod
@@ -182,6 +358,14 @@ class Settings(BaseSettings):
         deadline = info.data.get("request_deadline_s", 30.0)
         if value < deadline + 5:
             raise ValueError(f"must be at least request_deadline_s + 5 = {deadline + 5:g}")
+        return value
+
+    @field_validator("breaker_failures")
+    @classmethod
+    def _breaker_sees_its_failures(cls, value: int, info: Any) -> int:
+        window = info.data.get("adaptive_window", 20)
+        if value > window:
+            raise ValueError(f"must be at most adaptive_window = {window}: no more results are kept")
         return value
 
     @property
@@ -193,6 +377,13 @@ class Settings(BaseSettings):
     def queue_names(self) -> tuple[str, ...]:
         """Every queue a plain worker serves visits from: the hashed ones, then the pinned ones."""
         return (*(f"host-{number:02d}" for number in range(self.queues)), *self.pinned_queues)
+
+    @cached_property
+    def fronts(self) -> tuple[tuple[Network, float], ...]:
+        """front_gaps_s, parsed; the narrowest network first."""
+        pairs = [value.partition("=") for value in self.front_gaps_s]
+        parsed = [(ipaddress.ip_network(cidr, strict=False), float(seconds)) for cidr, _, seconds in pairs]
+        return tuple(sorted(parsed, key=lambda front: -front[0].prefixlen))
 
 
 def load(**overrides: Any) -> Settings:

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, memory, polite
+from bench import claim, crawl, fleet, memory, polite
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "crawl": crawl.main,
     "claim": claim.main,
     "polite": polite.main,
+    "fleet": fleet.main,
     "memory": memory.main,
 }
 DEFAULT = ("crawl", "claim", "polite")
@@ -21,13 +22,13 @@ DEFAULT = ("crawl", "claim", "polite")
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHES)}; D: {' '.join(DEFAULT)}")
-    web = parser.add_argument_group("the web (crawl, memory, polite)")
+    web = parser.add_argument_group("the web (crawl, memory, polite, fleet)")
     web.add_argument(
         "--tree",
         type=Path,
         help="folder of html files with an index.html; D: Debian's PostgreSQL manual, else generated",
     )
-    web.add_argument("--hosts", type=int, help="D: crawl 40, memory 50, polite 200")
+    web.add_argument("--hosts", type=int, help="D: crawl 40, memory 50, polite and fleet 200")
     web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
     web.add_argument("--port", type=int, default=8099)
     run = parser.add_argument_group("the run")
@@ -48,7 +49,8 @@ def _arguments() -> argparse.Namespace:
         help="a further setting for Tiptoe, repeatable",
     )
     run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
-    run.add_argument("--seconds", type=int, default=60, help="polite: length of the run; D: 60")
+    run.add_argument("--seconds", type=int, default=60, help="polite, fleet: length of the run; D: 60")
+    run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",
         default="100000,1000000",

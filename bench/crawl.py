@@ -97,6 +97,8 @@ def _run(name: str, web: Web, arguments: argparse.Namespace) -> Visit:
         case _:
             env = {
                 "TIPTOE_DEFAULT_DELAY_S": "0",
+                "TIPTOE_ADDRESS_GAP_S": "0",
+                "TIPTOE_LATENCY_FACTOR": "0",
                 "TIPTOE_KEEP_TEXT": "0" if name == "lean" else "1",
                 "TIPTOE_CONCURRENCY": tiptoe.THREADS,
             }

@@ -48,6 +48,8 @@ def main(arguments: argparse.Namespace) -> None:
             raise BenchError(f"{web.expected:,} pages are too few for {MARKS[-1]:,}; more with --hosts")
         env = {
             "TIPTOE_DEFAULT_DELAY_S": "0",
+            "TIPTOE_ADDRESS_GAP_S": "0",
+            "TIPTOE_LATENCY_FACTOR": "0",
             "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1",
             "TIPTOE_CONCURRENCY": tiptoe.THREADS,
         }

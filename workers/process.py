@@ -35,9 +35,9 @@ def _engine() -> Engine:
 @lru_cache(maxsize=1)
 def _kit() -> Kit:
     settings = current()
-    return make_kit(
-        settings, engine=engine(), send=make_sender(settings).send, worker=f"{socket.gethostname()}:{os.getpid()}"
-    )
+    sender = make_sender(settings)
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    return make_kit(settings, engine=engine(), send=sender.send, where=sender.where, worker=worker)
 
 
 @signals.worker_shutting_down.connect

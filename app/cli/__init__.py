@@ -12,7 +12,7 @@ def main() -> None:
 
 def make_app() -> typer.Typer:
     """All commands."""
-    from app.cli import crawl_command, doctor, host, robots, seed, sql, status, url
+    from app.cli import botauth, crawl_command, doctor, host, identity, robots, seed, sql, status, url
     from app.cli.groups import Root
 
     app = typer.Typer(
@@ -30,6 +30,8 @@ def make_app() -> typer.Typer:
     app.add_typer(url.app, name="url")
     app.add_typer(host.app, name="host")
     app.add_typer(robots.app, name="robots")
+    app.add_typer(identity.app, name="identity")
+    app.add_typer(botauth.app, name="botauth")
     app.command()(status.audit)
     app.command()(sql.sql)
     app.command()(doctor.doctor)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.out import HonourOptOuts, Sitemaps
+
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -35,6 +37,8 @@ class _Wish:
     budgets: "Budgets"
     keep_fresh: bool
     again: bool
+    sitemaps: str | None
+    honour_opt_outs: bool | None
 
 
 def crawl(
@@ -63,6 +67,8 @@ def crawl(
     keep_fresh: Annotated[
         bool, typer.Option("--keep-fresh", help="Do not end: fetch pages again when they are due.")
     ] = False,
+    sitemaps: Sitemaps = None,
+    honour_opt_outs: HonourOptOuts = None,
     as_json: Annotated[bool, typer.Option("--json", help="Last line of standard output: one JSON object.")] = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
@@ -78,9 +84,11 @@ def crawl(
         budgets=budgets,
         keep_fresh=keep_fresh,
         again=again,
+        sitemaps=sitemaps,
+        honour_opt_outs=honour_opt_outs,
     )
     settings = _settings(contact)
-    _check_seeds(settings, wish)
+    _check(settings, wish)
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
         found, is_new_work = _prepare(engine, settings, wish)
@@ -134,19 +142,23 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
 
 def _settings(contact: str | None) -> "Settings":
     from app.config import load
+    from app.crawl.kit import make_signer
     from app.log import configure
     from app.policy import identity
 
     settings = load(**({"contact": contact} if contact else {}))
     identity.check(settings.product_token, settings.contact)
+    make_signer(settings)  # here a bad key file is one line; later, every worker of the crawl would end by it
     configure(settings.log_format, "WARNING")
     return settings
 
 
-def _check_seeds(settings: "Settings", wish: _Wish) -> None:
+def _check(settings: "Settings", wish: _Wish) -> None:
     """Before anything is started: is there one seed that we can and may contact? Raises InputError."""
-    from app.crawl.seed import check_seeds
+    from app.crawl.seed import check_seeds, check_sitemaps
 
+    if wish.sitemaps is not None:
+        check_sitemaps(wish.sitemaps)
     for problem in check_seeds(settings, wish.seeds):
         _say(f"warning: {problem}")
 
@@ -171,6 +183,8 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
             exclude=wish.exclude,
             budgets=wish.budgets,
             keep_fresh=wish.keep_fresh,
+            sitemaps=wish.sitemaps or "all",
+            honour_opt_outs=bool(wish.honour_opt_outs),
         )
         seed.add(engine, settings, known, wish.seeds)
         return seed.find(engine, name), True
@@ -185,6 +199,8 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
         keep_fresh=wish.keep_fresh,
         again=wish.again,
         say=_say,
+        sitemaps=wish.sitemaps,
+        honour_opt_outs=wish.honour_opt_outs,
     )
 
 

@@ -92,7 +92,7 @@ def _show_report(found: "Report") -> None:
     heading("requests by ending (all rounds)")
     rows_table(("outcome", "status", "fetches", "last_at"), found.outcomes)
     if found.causes:
-        heading("why URLs ended")
+        heading("why URLs ended, or their pages were not kept")
         rows_table(("state", "urls", "cause"), found.causes)
     if found.reasons:
         heading("links not admitted")
@@ -100,6 +100,9 @@ def _show_report(found: "Report") -> None:
     if found.duplicates:
         heading("duplicates")
         facts([(f"same {kind}", count) for kind, count in found.duplicates.items()])
+    if found.sitemaps:
+        heading("sitemaps")
+        rows_table(("url", "format", "entries", "claims", "true_claims", "read_at", "problem"), found.sitemaps)
     heading(f"hosts (the first {len(found.hosts)} of {found.totals.hosts})")
     rows_table(("host", "pages", "fetches", "failed", "bytes", "last_fetch_at"), found.hosts)
 
@@ -114,6 +117,8 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("max depth", crawl.max_depth),
         ("max seconds", crawl.max_seconds),
         ("keeps fresh", crawl.keep_fresh),
+        ("sitemaps", crawl.sitemaps),
+        ("honours opt-outs", crawl.honour_opt_outs),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),
         ("finished", crawl.finished_at),

@@ -7,7 +7,21 @@ import typer
 from typer.core import TyperGroup
 
 RUN = "run"
-_ORDER = ("crawl", "up", "seed", "status", "url", "host", "robots", "audit", "sql", "doctor", "db")
+_ORDER = (
+    "crawl",
+    "up",
+    "seed",
+    "status",
+    "url",
+    "host",
+    "robots",
+    "identity",
+    "botauth",
+    "audit",
+    "sql",
+    "doctor",
+    "db",
+)
 
 
 class Root(TyperGroup):

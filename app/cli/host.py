@@ -10,6 +10,9 @@ from app.cli.out import AsJson, facts, heading, rows_table, show_json
 app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: look, pause, slow down, pin, release.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Hostname, or any URL of it.")]
+ForDomain = Annotated[
+    bool, typer.Option("--domain", help="For every host of its registrable domain, those met later included.")
+]
 _SHOWN = (
     "id",
     "state",
@@ -24,6 +27,11 @@ _SHOWN = (
     "blocked_until",
     "resting_because",
     "failures",
+    "adaptive_level",
+    "latency_s",
+    "recent_statuses",
+    "breaker_trips",
+    "quiet_hours",
     "isolate",
     "address",
     "last_contact_at",
@@ -34,23 +42,43 @@ _SHOWN = (
 
 @app.command()
 def show(name: Name, as_json: AsJson = False) -> None:
-    """Everything about a host: what it waits for, its pace, robots.txt, the latest visits and requests."""
+    """Everything about a host: what it waits for, its pace, robots.txt, the latest visits, requests and operators' commands."""
     from app.crawl import hosts
 
-    with open_database() as (_, engine):
-        page = hosts.show(engine, name)
+    with open_database() as (settings, engine):
+        page = hosts.show(engine, settings, name)
     if as_json:
         show_json(page)
         return
     print(f"{page.host['name']} waits for {page.waits_for}")
     facts((key.replace("_", " "), page.host[key]) for key in _SHOWN)
+    if page.domain:
+        heading(f"all of {page.domain['name']}")
+        facts((key.replace("_", " "), page.domain[key]) for key in ("delay_override_s", "quiet_hours"))
+    if page.address_budget:
+        budget = page.address_budget
+        heading(f"{budget['kind']} {budget['name']}, shared by the hosts there")
+        keys = ("next_at", "queue_at", "failures", "blocked_until", "resting_because")
+        facts((key.replace("_", " "), budget[key]) for key in keys)
     heading("robots.txt")
-    columns = ("origin", "availability", "status", "fetched_at", "expires_at", "unreachable_since", "crawl_delay_s")
+    columns = (
+        "origin",
+        "availability",
+        "status",
+        "fetched_at",
+        "expires_at",
+        "unreachable_since",
+        "crawl_delay_s",
+        "opt_out",
+    )
     rows_table(columns, page.robots)
     heading("latest visits")
     rows_table(("taken_at", "ended_at", "ending", "fetches", "worker"), page.visits)
     heading("latest requests")
     rows_table(("started_at", "kind", "status", "outcome", "total_ms", "url"), page.fetches)
+    if page.events:
+        heading("what operators did")
+        rows_table(("at", "event", "detail"), page.events)
 
 
 @app.command("list")
@@ -100,6 +128,7 @@ def slow(
     seconds: Annotated[
         str, typer.Argument(metavar="SECONDS|default", help="Between the end of a request and the next.")
     ],
+    domain: ForDomain = False,
 ) -> None:
     """Set a host's delay, before robots.txt and the default; `default` gives the word back to them."""
     from app.crawl import hosts
@@ -110,13 +139,42 @@ def slow(
     except ValueError:
         raise InputError(f"delay {seconds!r}", "write seconds, such as 5 or 0.5, or default") from None
     with open_database() as (_, engine):
-        hosts.slow(engine, name, delay_s)
+        whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hosts.hostname(name)
+        if not domain:
+            hosts.slow(engine, name, delay_s)
     says = (
         "robots.txt and the default decide from the next visit on"
         if delay_s is None
         else f"{delay_s:g} s between requests"
     )
-    print(f"{hosts.hostname(name)}: {says}")
+    print(f"{whose}: {says}")
+
+
+@app.command()
+def quiet(
+    name: Name,
+    hours: Annotated[
+        str, typer.Argument(metavar="HH:MM-HH:MM|default", help="UTC; may wrap over midnight, as 22:00-06:00.")
+    ],
+    domain: ForDomain = False,
+) -> None:
+    """Hours of the day in which a host is not contacted at all; `default`: none of its own."""
+    from app.crawl import hosts
+    from app.policy.hours import Hours
+
+    wanted = None if hours == "default" else str(Hours.parse(hours))
+    with open_database() as (_, engine):
+        if domain:
+            whose = _of_domain(*hosts.quiet_domain(engine, name, wanted))
+        else:
+            hosts.quiet(engine, name, wanted)
+            whose = hosts.hostname(name)
+    none = "no quiet hours" if domain else "no quiet hours of its own"
+    print(f"{whose}: {none if wanted is None else f'no contact from {wanted} UTC'}")
+
+
+def _of_domain(domain: str, known: int) -> str:
+    return f"{domain} and its hosts ({known} known)"
 
 
 @app.command()

@@ -10,12 +10,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 CELL_CHARACTERS = 80
 
+Sitemaps = Annotated[
+    str | None,
+    typer.Option(
+        metavar="none|declared|all",
+        help="Sitemaps to read: declared are those that robots.txt names; all, also /sitemap.xml where it names none. "
+        "[default: all, or as before]",
+    ),
+]
+HonourOptOuts = Annotated[
+    bool | None,
+    typer.Option(
+        "--honour-opt-outs/--no-honour-opt-outs",
+        help="Keep no page whose owner opts out of text and data mining. [default: no, or as before]",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
 
 
@@ -96,6 +113,17 @@ def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "  ") -> None:
     width = max((len(name) for name, _ in lines), default=0)
     for name, text in lines:
         print(f"{indent}{name.ljust(width)}  {text}")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Folders and all; what was there is replaced. Raises InputError when it cannot be written."""
+    from app.errors import InputError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}", f"cannot be written ({error.strerror}); choose another folder") from None
 
 
 def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:

@@ -47,11 +47,17 @@ def check(
 
 
 def _ask(engine: "Engine", settings: "Settings", url: str) -> "Ruling":
+    import os
+    import socket
+
     from app.crawl import robots_check
-    from app.crawl.kit import make_sender
+    from app.crawl.kit import make_kit, make_sender
 
     sender = make_sender(settings)
+    worker = f"{socket.gethostname()}:{os.getpid()}"
     try:
-        return robots_check.ask(engine, settings, url, sender.send)
+        return robots_check.ask(
+            make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker=worker), url
+        )
     finally:
         sender.close()

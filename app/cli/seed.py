@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database, say
-from app.cli.out import AsJson, rows_table, show_json
+from app.cli.out import AsJson, HonourOptOuts, Sitemaps, rows_table, show_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.config import Settings
     from app.crawl.seed import Added
+    from app.store import crawls
 
 app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
 
@@ -28,17 +29,28 @@ Scope = Annotated[
     typer.Option(help="How far a new crawl goes from its seeds: host, domain, prefix or any. [default: host]"),
 ]
 
+AsSitemaps = Annotated[
+    bool,
+    typer.Option("--sitemap", help="The URLs are sitemaps, indexes, RSS or Atom feeds: their pages are the seeds."),
+]
+
 
 @app.command()
 def add(
     crawl: Crawl,
     urls: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
     scope: Scope = None,
+    sitemap: AsSitemaps = False,
+    sitemaps: Sitemaps = None,
+    honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
     """Add seeds to a crawl. A finished crawl becomes active again; workers (`tiptoe up`) do the rest."""
+    from app.crawl import steer
+
     with open_database() as (settings, engine):
-        added = _add(engine, settings, crawl, scope, urls)
+        into = steer.open_crawl(engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
+        added = _add(engine, settings, into, urls, sitemap)
         _warn(settings, urls, added)
     _tell(crawl, added, as_json=as_json)
 
@@ -51,11 +63,17 @@ def import_(
         typer.Argument(metavar="FILE|-", help="A URL a line, or the first column of CSV or TSV; - is standard input."),
     ],
     scope: Scope = None,
+    sitemap: AsSitemaps = False,
+    sitemaps: Sitemaps = None,
+    honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
     """Add seeds from a file, however large. Bad lines are told by number, good ones are kept; empty ones and # are skipped."""
+    from app.crawl import steer
+
     with _lines(file) as lines, open_database() as (settings, engine):
-        added = _add(engine, settings, crawl, scope, _counted(lines))
+        into = steer.open_crawl(engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
+        added = _add(engine, settings, into, _counted(lines), sitemap)
     _tell(crawl, added, as_json=as_json)
 
 
@@ -79,10 +97,14 @@ def list_(
         rows_table(("url", "state", "status", "outcome", "admitted_at"), found)
 
 
-def _add(engine: "Engine", settings: "Settings", name: str, scope: str | None, lines: Iterable[str]) -> "Added":
-    from app.crawl import seed, steer
+def _add(
+    engine: "Engine", settings: "Settings", crawl: "crawls.Crawl", lines: Iterable[str], are_sitemaps: bool
+) -> "Added":
+    from app.crawl import seed
+    from app.model import RequestKind
 
-    return seed.add(engine, settings, steer.open_crawl(engine, name, scope=scope), lines)
+    kind = RequestKind.SITEMAP if are_sitemaps else RequestKind.PAGE
+    return seed.add(engine, settings, crawl, lines, kind=kind)
 
 
 def _warn(settings: "Settings", urls: list[str], added: "Added") -> None:

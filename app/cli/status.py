@@ -1,5 +1,6 @@
 """`tiptoe status` and `tiptoe audit`: what is going on, and was it polite?"""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -9,17 +10,33 @@ from app.cli.database import open_database
 from app.cli.out import AsJson, facts, heading, plain, rows_table, show_json, table
 
 AUDITED = 50
-_AUDIT = (
-    "host",
-    "fetches",
-    "smallest_gap_s",
-    "smallest_delay_s",
-    "gap_violations",
-    "concurrent",
-    "before_robots",
-    "disallowed",
-    "fenced",
-)
+HOST_COLUMNS = {
+    "host": "host",
+    "fetches": "requests",
+    "smallest_gap_s": "gap s",
+    "smallest_delay_s": "delay s",
+    "smallest_margin_s": "margin s",
+    "gap_violations": "too soon",
+    "concurrent": "at once",
+    "largest_concurrency": "most at once",
+    "before_robots": "before robots",
+    "disallowed": "disallowed",
+    "during_block": "in a rest",
+    "unjudged": "unjudged",
+    "fenced": "fenced",
+    "disorder": "disorder",
+}
+ADDRESS_COLUMNS = {
+    "budget": "address or network",
+    "hosts": "hosts",
+    "fetches": "requests",
+    "smallest_gap_s": "gap s",
+    "smallest_allowed_s": "allowed s",
+    "smallest_margin_s": "margin s",
+    "gap_violations": "too soon",
+    "largest_concurrency": "most at once",
+}
+_TOTALS = ("unjudged", "fenced", "disorder")
 
 
 def status(as_json: AsJson = False) -> None:
@@ -44,7 +61,7 @@ def audit(
     crawl: Annotated[str | None, typer.Argument(metavar="[CRAWL]", help="Hosts of this crawl. [default: all]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Was it polite? Gaps, concurrency, robots.txt, proved from the fetch log. Exit 0: no violation, 1: violations."""
+    """Was it polite? Gaps, concurrency, robots.txt, rests, proved per host and address from the fetch log. Exit 1: violations."""
     from app.crawl import audit as audits
 
     with open_database() as (settings, engine):
@@ -52,9 +69,24 @@ def audit(
     if as_json:
         show_json({**plain(found), "verdict": found.verdict})
     else:
-        table(_AUDIT, [[getattr(host, name) for name in _AUDIT] for host in found.hosts[:AUDITED]])
-        if len(found.hosts) > AUDITED:
-            print(f"… and {len(found.hosts) - AUDITED:,} further hosts")
+        _worst(HOST_COLUMNS, found.hosts, "hosts")
+        if found.addresses:
+            heading("addresses that hosts share: from the start of a request to the start of the next")
+            _worst(ADDRESS_COLUMNS, found.addresses, "addresses")
+        heading("in all")
+        facts({**found.found(), **{name: found.total(name) for name in _TOTALS}}.items())
         print(found.verdict)
-    if found.violations:
+    if not found.holds:
         raise typer.Exit(1)
+
+
+def _worst(columns: Mapping[str, str], rows: Sequence[object], what: str) -> None:
+    """The first of them, which are the worst. columns: {attribute: heading}."""
+    table(list(columns.values()), [[_rounded(getattr(row, name)) for name in columns] for row in rows[:AUDITED]])
+    if len(rows) > AUDITED:
+        print(f"… and {len(rows) - AUDITED:,} further {what}")
+
+
+def _rounded(value: object) -> object:
+    """Seconds to the tenth of the millisecond that the audit is exact to."""
+    return round(value, 4) if isinstance(value, float) else value

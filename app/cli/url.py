@@ -54,11 +54,13 @@ def show_ruling(ruling: "Ruling") -> None:
     facts(
         [
             ("robots.txt", ruling.sentence()),
+            ("in force", ruling.in_force()),
             ("fetched", ruling.fetched_at),
-            ("fetched anew", ruling.expires_at),
-            ("unreachable since", ruling.unreachable_since),
+            ("asked again", ruling.asked_again()),
             ("crawl-delay", ruling.crawl_delay_s),
+            ("visit-time", ruling.visiting()),
             ("sitemaps", list(ruling.sitemaps)),
+            ("opt-outs", ruling.opt_out),
         ]
     )
 
@@ -105,6 +107,9 @@ def _show_crawl(row: "InCrawl") -> None:
         [
             ("cause", url["cause"]),
             ("alias of", url["alias_of"]),
+            ("directives", url["directives"]),
+            ("opt-outs", url["opt_out"]),
+            *(("what came of it", line) for line in row.effects),
             ("duplicate", duplicate and f"same {duplicate['kind']} as {duplicate['of_url']}"),
             ("scope", row.scope),
             ("found on", url["found_on"] or "nowhere: it is a seed"),

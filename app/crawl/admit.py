@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from app.crawl.stay import Stay
-from app.model import Link, Refusal, Url
+from app.model import Link, Refusal, RequestKind, Url
 from app.policy import lane
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import judge
@@ -19,18 +19,24 @@ _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest
 MOST_JOINS = 20_000
 
 
-def links(stay: Stay, due: Due, base: str, found: Iterable[Link]) -> list[Admission]:
-    """Admissions for the links of a document whose base URL is `base`. Refusals go into the batch."""
+def links(stay: Stay, due: Due, base: str, found: Iterable[Link], *, nofollow: bool = False) -> list[Admission]:
+    """Admissions for the links of a document whose base URL is `base`. Refusals go into the batch.
+
+    nofollow: the document says so of all of them.   A link that no person can see may be there to catch robots: it is
+    followed where a visible one leads to the same URL.
+    """
     directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
     targets: dict[bytes, Url] = {}
+    unseen: dict[bytes, Url] = {}
     for link in found:
         url = _join(stay, base, directory, link.href)
-        if isinstance(url, Url) and "nofollow" in link.rel:
+        if isinstance(url, Url) and (nofollow or "nofollow" in link.rel):
             suppress(stay, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
         elif isinstance(url, Url):
-            targets[url.key] = url
+            (unseen if link.hidden else targets)[url.key] = url
         elif url not in _SILENT:
             _suppress_text(stay, due.crawl_id, link.href, url, found_on=due.url)
+    _suppress_unseen(stay, due, [url for key, url in unseen.items() if key not in targets])
     return admissions(stay, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
 
 
@@ -49,6 +55,15 @@ def admissions(
         elif refusal not in _SILENT:
             suppress(stay, due.crawl_id, url, refusal, found_on=found_on)
     return rows
+
+
+def redirected(stay: Stay, due: Due, target: Url, *, found_on: str) -> list[Admission]:
+    """The row for where a redirect leads: of the same kind, judged as a link would be; a sitemap may lie outside the scope."""
+    if due.kind == RequestKind.PAGE:
+        return admissions(stay, due, [target], found_on=found_on, depth=due.depth, hops=due.hops + 1)
+    row = _row(stay, due.crawl_id, target, found_on=found_on, depth=due.depth, hops=due.hops + 1)
+    row["kind"] = due.kind
+    return [row]
 
 
 def suppress(
@@ -70,6 +85,14 @@ def suppress(
     )
 
 
+def _suppress_unseen(stay: Stay, due: Due, urls: Iterable[Url]) -> None:
+    """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
+    for url in urls:
+        refusal = judge(stay.scopes[due.crawl_id], url, due.depth + 1) or Refusal.HIDDEN
+        if refusal not in _SILENT and not stay.kit.known.has(due.crawl_id, url.key):
+            suppress(stay, due.crawl_id, url, refusal, found_on=due.url)
+
+
 def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
     """Joined and canonical; links of one directory repeat from page to page."""
     if href[:1] in {"?", "#"}:  # relative to the document, not to its directory
@@ -88,6 +111,7 @@ def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops
     return {
         "host_id": 0,
         "crawl_id": crawl_id,
+        "kind": RequestKind.PAGE.value,
         "key": url.key,
         "url": url.text,
         "state": url_after(None, UrlEvent.DISALLOWED if refused else UrlEvent.ADMITTED).value,
@@ -97,6 +121,8 @@ def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops
         "hops": hops,
         "found_on": found_on,
         "cause": "robots.txt" if refused else None,
+        "sitemap_id": None,
+        "lastmod": None,
     }
 
 

@@ -1,19 +1,22 @@
 """One URL on its way through a visit, and the row that says what became of it."""
 
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from app.crawl.stay import Stay
+from app.crawl.wishes import Wishes
 from app.model import Header, Outcome, Reply, Request, Url
 from app.policy import recrawl
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store.urls import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
+_KEPT = {*_SPENT, UrlEvent.DEFERRED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A fetch and what it was for. attempts counts this one."""
+    """A fetch and what it was for. attempts counts this one.   sink: where a sitemap's body is."""
 
     due: Due
     url: Url
@@ -22,6 +25,13 @@ class Attempt:
     reply: Reply
     outcome: Outcome
     body_sha256: bytes | None
+    sink: BinaryIO | None = None
+
+    @property
+    def failures_of_its_class(self) -> int:
+        """With this one: tries in a row that ended in the same class of failure, network or server (SPEC P8)."""
+        due = self.due
+        return 1 + (due.network_failures if self.outcome is Outcome.BROKEN else due.server_failures)
 
 
 def conclude(
@@ -34,15 +44,21 @@ def conclude(
     interval_s: float | None = None,
     score: float | None = None,
     text_sha256: bytes | None = None,
+    body_sha256: bytes | None = None,
     changed: bool = False,
     cause: str | None = None,
     alias_of: str | None = None,
+    wishes: Wishes | None = None,
 ) -> None:
-    """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again."""
+    """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again.
+
+    wishes: of the page; None: it was not seen, what is on record stays.
+    """
     state = url_after(UrlState.QUEUED, event)
     reply = attempt.reply if attempt else None
     is_page = attempt is not None and attempt.outcome is Outcome.PAGE
     is_new = attempt is not None and attempt.outcome in {Outcome.PAGE, Outcome.UNWANTED} and attempt.reply.status != 304
+    network, server = _failures(due, event, attempt)
     row: Result = {
         "crawl_id": due.crawl_id,
         "key": due.key,
@@ -52,22 +68,38 @@ def conclude(
         else due.attempts
         if event is UrlEvent.DEFERRED
         else 0,
+        "network_failures": network,
+        "server_failures": server,
+        "parse_failures": due.parse_failures if event in _KEPT else 0,
         "retrying": event is UrlEvent.FAILED,
         "score": score,
         "due_s": due_s,
         "interval_s": interval_s if interval_s is not None else due.interval_s,
         "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
         "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
-        "body_sha256": attempt.body_sha256 if attempt and is_page else due.body_sha256,
+        "body_sha256": body_sha256 or (attempt.body_sha256 if attempt and is_page else None) or due.body_sha256,
         "text_sha256": text_sha256 or due.text_sha256,
         "status": reply.status if reply else None,
         "outcome": attempt.outcome.value if attempt else due.outcome,
-        "cause": cause,
+        "cause": cause or (wishes.kept_out if wishes else due.cause if event in _KEPT else None),
+        "directives": wishes.directives if wishes else due.directives,
+        "opt_out": wishes.opt_out if wishes else due.opt_out,
         "alias_of": alias_of,
         "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
         "changed": changed,
     }
     stay.batch.results.append(row)
+
+
+def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int]:
+    """Network and server failures in a row; a good ending forgets them."""
+    if event not in _KEPT:
+        return 0, 0
+    if event is UrlEvent.DEFERRED or attempt is None:
+        return due.network_failures, due.server_failures
+    if attempt.outcome is Outcome.BROKEN:
+        return due.network_failures + 1, due.server_failures
+    return due.network_failures, due.server_failures + 1
 
 
 def interval_s(stay: Stay, due: Due, *, changed: bool | None) -> float:

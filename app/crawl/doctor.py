@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.kit import make_signer
 from app.crawl.waits import when
 from app.errors import InputError, TiptoeError
 from app.policy import identity
@@ -59,6 +60,7 @@ def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
             for name in unknown
         ),
         _contact(settings),
+        *_signing(settings),
         _home(settings.home),
     ]
 
@@ -95,6 +97,17 @@ def _contact(settings: Settings) -> Check:
             remedy="set TIPTOE_CONTACT=you@example.org",
         )
     return Check(name="contact", grade=Grade.OK, finding=f"{settings.product_token}, {settings.contact}")
+
+
+def _signing(settings: Settings) -> list[Check]:
+    """Nothing where no key is set: requests need none."""
+    try:
+        signer = make_signer(settings)
+    except InputError as error:
+        return [broken("signing", error)]
+    if signer is None:
+        return []
+    return [Check(name="signing", grade=Grade.OK, finding=f"key {signer.keyid} of {settings.signature_agent}")]
 
 
 def _home(home: Path) -> Check:

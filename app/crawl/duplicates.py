@@ -6,6 +6,7 @@ itself in ever deeper folders is one. The same bytes on another host are a mirro
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
@@ -15,6 +16,8 @@ from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
 from app.store.pages import PageRow, Where
 from app.store.urls import Result
+
+NO_TEXT = sha256(b"").digest()
 
 
 def note(stay: Stay, tx: Connection) -> set[Where]:
@@ -28,7 +31,7 @@ def note(stay: Stay, tx: Connection) -> set[Where]:
         return set()
     before = _noted_before(stay, tx, rows)
     rows = dict(sorted(rows.items(), key=lambda item: item[0] in before))  # an original stays one: it comes first
-    worded = {where: row for where, row in rows.items() if row["main_text"]}
+    worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_TEXT}
     stored_body, stored_text = pages.originals(tx, host_id=stay.host_id, rows=list(rows.values()))
     same_body = _within(rows, _body) | stored_body
     same_text = _within(worded, _text) | {where: url for where, url in stored_text.items() if where in worded}

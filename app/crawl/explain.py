@@ -12,6 +12,7 @@ from app.crawl.pick import make_scope
 from app.crawl.respelt import respelt
 from app.crawl.ruling import Ruling, canonical, ruling
 from app.crawl.waits import Row, host_waits_for, url_waits_for
+from app.crawl.wishes import effects
 from app.errors import InputError
 from app.model import Url
 from app.policy.scope import judge
@@ -30,6 +31,7 @@ class InCrawl:
     scope        "inside", or the reason why it would not be admitted today
     page         what the document says, where it was kept;   duplicate: of which page
     waits_for    what stands between it and its next fetch
+    effects      what came of the page's directives and opt-outs, but for its being kept out, which is its `cause`
     """
 
     crawl: str
@@ -39,6 +41,7 @@ class InCrawl:
     page: Row | None
     duplicate: Row | None
     waits_for: list[str]
+    effects: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
             changed=respelt(text, url),
             host=host,
             host_waits_for=None if host is None else host_waits_for(host),
-            robots=ruling(stored, url, settings.product_token),
+            robots=ruling(stored, url, settings),
             crawls=known,
             elsewhere=[
                 _would_be(crawl, url) for crawl in every.values() if crawl.id not in met and crawl.state != "finished"
@@ -153,6 +156,11 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
             page=documents.get(row["crawl_id"]),
             duplicate=duplicates.get(row["crawl_id"]),
             waits_for=url_waits_for(row, every[row["crawl_id"]], host),
+            effects=effects(
+                directives=row["directives"],
+                opt_out=row["opt_out"],
+                honours=every[row["crawl_id"]].honour_opt_outs,
+            ),
         )
         for row in urls.find(tx, host_id=host["id"], key=url.key)
     ]

@@ -7,15 +7,14 @@
 
 from collections import deque
 from dataclasses import replace
-from hashlib import sha256
 from typing import assert_never
 
-from app.crawl import admit, pacing, read, robots
+from app.crawl import admit, pacing, read, robots, sitemaps, tdmrep, turn, wishes
 from app.crawl.attempt import Attempt, conclude, interval_s
-from app.crawl.stay import GivingUp, Reading, RobotsFile, Stay
+from app.crawl.stay import GivingUp, Reading, Slot, Stay
 from app.errors import LeaseLost
-from app.model import Failure, Header, Outcome, Refusal, Request, RequestKind, Url
-from app.policy import backoff
+from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
+from app.policy import backoff, breaker, pace
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.outcome import is_host_trouble
 from app.policy.scope import judge
@@ -31,12 +30,15 @@ def fetch(stay: Stay, due: Due) -> str | None:
     url = _gate(stay, due)
     if not isinstance(url, Url):
         return url
-    if not pacing.turn(stay, stay.kit.settings.request_deadline_s):
-        return "delay"
+    slot = turn.take(stay, url, stay.kit.settings.request_deadline_s)
+    if slot is None:
+        return stay.resting_because or "delay"
     attempts = _count(stay, due)
     if attempts is None:
         return None
-    attempt = _send(stay, due, url, attempts)
+    attempt = _send(stay, slot, due, url, attempts)
+    if attempt is None:
+        return stay.resting_because or "delay"
     return _judge(stay, attempt)
 
 
@@ -52,37 +54,41 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
             cause=f"no URL of ours any more: {url if isinstance(url, Refusal) else 'no scope'}",
         )
         return None
-    refusal = judge(scope, url, due.depth)
+    refusal = judge(scope, url, due.depth) if due.kind == RequestKind.PAGE else None
     if refusal is not None:
         conclude(stay, due, UrlEvent.EXHAUSTED, cause=f"out of the crawl's scope since it was admitted: {refusal}")
         return None
-    found = robots.of(stay, url.origin)
-    if found == "wait":
-        return "delay"
-    if found == "unreachable":
+    rules = robots.of(stay, url.origin)
+    if rules == "wait":
+        return stay.resting_because or "delay"
+    if rules == "shut":
         _without_robots(stay, url)
         return None
-    assert isinstance(found, RobotsFile)
-    assert found.rules is not None
-    decision = found.rules.decide(url.target) if not found.rules.allowed(url.target) else None
+    sitemaps.discover(stay, due, url.origin)
+    decision = rules.decide(url.target) if not rules.allowed(url.target) else None
     if decision is not None:
         conclude(stay, due, UrlEvent.DISALLOWED, cause=f"robots.txt line {decision.line}: {decision.rule}")
         return None
+    if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(stay, url, rules):
+        return stay.resting_because or "delay"
     return url
 
 
 def _without_robots(stay: Stay, url: Url) -> None:
-    """Complete disallow for the origin: its URLs stay queued, and are not picked until its robots.txt is tried again.
+    """No page of the origin for now: its URLs stay queued, and are not picked until it may be tried again.
 
-    An origin that stays out of reach is given up, so that a crawl ends.
+    An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh, which
+    have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
-    settings, file = stay.kit.settings, stay.robots[url.origin]
-    most = settings.host_failures_max if stay.answered else settings.new_host_failures_max
-    if file.failures >= most:
-        stay.batch.give_up = GivingUp(
-            state=UrlState.REFUSED,
-            cause=f"robots.txt out of reach, {file.failures} times in a row: complete disallow (RFC 9309)",
-            prefix=f"{url.origin}/",
+    file = stay.robots[url.origin]
+    if file.rules is None and file.failures >= _failures_most(stay) and not robots.awaits_copy(stay, file):
+        stay.batch.give_up.append(
+            GivingUp(
+                state=UrlState.REFUSED,
+                cause=f"robots.txt out of reach, {file.failures} times in a row: complete disallow (RFC 9309)",
+                prefix=f"{url.origin}/",
+                spares_fresh=True,
+            )
         )
     stay.due = deque(other for other in stay.due if not other.url.startswith(f"{url.origin}/"))
 
@@ -94,12 +100,12 @@ def _count(stay: Stay, due: Due) -> int | None:
     """
     if stay.isolate <= 0:
         return due.attempts + 1
-    if due.attempts >= stay.kit.settings.attempts_max:
+    if due.parse_failures >= stay.kit.settings.attempts_max:
         conclude(
             stay,
             due,
             UrlEvent.EXHAUSTED,
-            cause=f"poison: {due.attempts} visits died while fetching or reading it",
+            cause=f"poison: {due.parse_failures} visits died while fetching or reading it",
         )
         return None
     stay.isolate -= 1
@@ -109,37 +115,38 @@ def _count(stay: Stay, due: Due) -> int | None:
         return urls.count_attempt(tx, host_id=stay.host_id, crawl_id=due.crawl_id, key=due.key)
 
 
-def _send(stay: Stay, due: Due, url: Url, attempts: int) -> Attempt:
-    settings = stay.kit.settings
+def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int) -> Attempt | None:
+    settings, is_page = stay.kit.settings, due.kind == RequestKind.PAGE
+    whole = wishes.is_wanted_whole(stay, due, url)
+    sink = None if is_page else sitemaps.sink()
     request = Request(
         url=url.text,
-        etag=due.etag,
-        last_modified=due.last_modified,
-        wanted_types=WANTED_TYPES,
-        max_body_bytes=settings.max_body_bytes,
+        kind=RequestKind(due.kind),
+        etag=None if whole else due.etag,
+        last_modified=None if whole else due.last_modified,
+        wanted_types=WANTED_TYPES if is_page else None,
+        max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
+        sink=sink,
+        fresh=due.network_failures > 0,
     )
-    reply = stay.kit.send(request)
-    digest = sha256(reply.body).digest() if reply.body else None
-    outcome = pacing.log(
-        stay,
-        reply,
-        url=url.text,
-        key=due.key,
-        kind=RequestKind.PAGE,
-        reason="retry" if due.attempts else "recrawl" if due.fetched_at else "new",
-        request=request,
-        crawl_id=due.crawl_id,
-        attempt=attempts,
-        body_sha256=digest,
-    )
-    stay.contacted(reply.ended_s)
-    stay.address = reply.address or stay.address
+    reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"
+    sent = pacing.send(stay, slot, request, url=url, reason=reason, crawl_id=due.crawl_id, attempt=attempts)
+    if sent is None:
+        return None
+    reply, outcome, digest = sent
     tally = stay.batch.tally(due.crawl_id)
     tally.fetches += 1
     tally.bytes += reply.wire_bytes
     return Attempt(
-        due=due, url=url, attempts=attempts, request=request, reply=reply, outcome=outcome, body_sha256=digest
+        due=due,
+        url=url,
+        attempts=attempts,
+        request=request,
+        reply=reply,
+        outcome=outcome,
+        body_sha256=digest,
+        sink=sink,
     )
 
 
@@ -149,9 +156,13 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
     due, outcome = attempt.due, attempt.outcome
     _tally(stay, attempt)
-    if not is_host_trouble(outcome) and outcome is not Outcome.BLOCKED_ADDRESS:
+    if attempt.reply.status in {403, 429}:
+        robots.doubt(stay, attempt.url.origin)
+    if not is_host_trouble(outcome) and outcome not in {Outcome.BLOCKED_ADDRESS, Outcome.CHALLENGED}:
         stay.failures, stay.answered = 0, stay.answered or attempt.reply.status is not None
     match outcome:
+        case Outcome.PAGE if attempt.sink is not None:
+            sitemaps.read(stay, attempt, attempt.sink)
         case Outcome.PAGE:
             read.page(stay, attempt)
         case Outcome.UNCHANGED:
@@ -166,15 +177,18 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
             conclude(stay, due, UrlEvent.VANISHED, attempt=attempt, due_s=_rarely(stay))
         case Outcome.UNWANTED | Outcome.UNAUTHORISED | Outcome.FORBIDDEN | Outcome.CLIENT_ERROR:
             conclude(stay, due, UrlEvent.SETTLED, attempt=attempt, due_s=_rarely(stay))
-        case Outcome.BROKEN if attempt.reply.failure is Failure.RESET and attempt.reply.connect_ms is None:
-            # A kept-alive connection that was closed under the request: nobody's failure, next time it is a fresh one.
-            conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt)
+        case Outcome.SOFT_BLOCKED:
+            stay.soft_blocked()
+            _failed(stay, attempt)
         case Outcome.SERVER_ERROR | Outcome.BROKEN:
             _failed(stay, attempt)
+            _closed(stay, attempt)
+        case Outcome.CHALLENGED:
+            return _challenged(stay, attempt)
         case Outcome.RATE_LIMITED | Outcome.UNAVAILABLE | Outcome.UNREACHABLE:
             return _host_trouble(stay, attempt)
         case Outcome.BLOCKED_ADDRESS:
-            stay.batch.give_up = GivingUp(state=UrlState.QUARANTINED, cause=attempt.reply.detail)
+            stay.batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=attempt.reply.detail))
             return "blocked address"
         case _:
             assert_never(outcome)
@@ -183,7 +197,9 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
 
 def _tally(stay: Stay, attempt: Attempt) -> None:
     tally = stay.batch.tally(attempt.due.crawl_id)
-    if attempt.outcome.brought_page:
+    if attempt.due.kind != RequestKind.PAGE:
+        tally.failed += not attempt.outcome.brought_page and attempt.outcome is not Outcome.NOT_FOUND
+    elif attempt.outcome.brought_page:
         tally.pages += 1
         if attempt.due.crawl_id in stay.granted:
             stay.granted[attempt.due.crawl_id] -= 1
@@ -195,6 +211,7 @@ def _unchanged(stay: Stay, attempt: Attempt) -> None:
     """304: nothing was sent and nothing is to be read; an alias stays one."""
     due = attempt.due
     seconds = interval_s(stay, due, changed=False)
+    sitemaps.score_claim(stay, due, changed=False)
     event = UrlEvent.ALIASED if due.alias_of else UrlEvent.SETTLED
     conclude(
         stay,
@@ -204,6 +221,7 @@ def _unchanged(stay: Stay, attempt: Attempt) -> None:
         due_s=None if due.alias_of else seconds,
         interval_s=seconds,
         alias_of=due.alias_of,
+        wishes=read.headers_alone(stay, attempt) if due.kind == RequestKind.PAGE else None,
     )
 
 
@@ -221,28 +239,22 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
             stay, due.crawl_id, target, Refusal.REDIRECTS, found_on=url.text, detail=f"more than {HOPS} hops"
         )
     else:
-        links = admit.admissions(stay, due, [target], found_on=url.text, depth=due.depth, hops=due.hops + 1)
+        links = admit.redirected(stay, due, target, found_on=url.text)
         stay.batch.readings.append(Reading(page=None, links=links))
     conclude(stay, due, UrlEvent.ALIASED, attempt=attempt, alias_of=target.text)
     asked_s = stay.asked_s(attempt.reply)
     if asked_s:
-        stay.rest(asked_s, "Retry-After on a redirect")
+        stay.block(asked_s, "Retry-After on a redirect")
         return "Retry-After on a redirect"
     return None
 
 
-def _failed(stay: Stay, attempt: Attempt) -> None:
-    """The URL's own failure: tried again after a while, a few times."""
-    due = attempt.due
-    if attempt.attempts >= stay.kit.settings.attempts_max:
+def _failed(stay: Stay, attempt: Attempt, *, most: int | None = None) -> None:
+    """The URL's own failure: tried again after a while, a few times of each class (network, server).   most: D: attempts_max."""
+    due, times = attempt.due, attempt.failures_of_its_class
+    if times >= (most or stay.kit.settings.attempts_max):
         what = attempt.reply.failure or attempt.reply.status
-        conclude(
-            stay,
-            due,
-            UrlEvent.EXHAUSTED,
-            attempt=attempt,
-            cause=f"{attempt.outcome} ({what}) {attempt.attempts} times",
-        )
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"{attempt.outcome} ({what}) {times} times")
     else:
         conclude(
             stay,
@@ -255,22 +267,54 @@ def _failed(stay: Stay, attempt: Attempt) -> None:
 
 def _host_trouble(stay: Stay, attempt: Attempt) -> str:
     """429, 503, no connection: the host rests. The URL's attempts are spent only by a 503 that names no time."""
-    settings, due = stay.kit.settings, attempt.due
-    stay.failures += 1
-    stay.answered = stay.answered or attempt.reply.status is not None
-    asked_s = stay.asked_s(attempt.reply)
-    rest_s = backoff.host_rest_s(stay.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-    stay.rest(max(asked_s or 0.0, rest_s), attempt.outcome.value)
-    most = settings.host_failures_max if stay.answered else settings.new_host_failures_max
-    if attempt.outcome is Outcome.UNREACHABLE and stay.failures >= most:
-        why = f"host out of reach {stay.failures} times in a row: {attempt.reply.detail}"
-        stay.batch.give_up = GivingUp(state=UrlState.QUARANTINED, cause=why[:300])
+    due, reply = attempt.due, attempt.reply
+    stay.answered = stay.answered or reply.status is not None
+    asked_s = pacing.trouble(stay, reply, attempt.outcome.value)
+    if attempt.outcome is Outcome.UNREACHABLE and stay.failures >= _failures_most(stay):
+        _give_up(stay, f"host out of reach {stay.failures} times in a row: {reply.detail}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
-        _failed(stay, attempt)
+        _unavailable(stay, attempt)
+        _closed(stay, attempt)
     else:
         # Still queued, but behind the others: one URL that is always refused must not hold up its host.
         conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt, score=due.score / 2)
     return attempt.outcome.value
+
+
+def _unavailable(stay: Stay, attempt: Attempt) -> None:
+    """A 503 that names no time: the URL's, when the host answered well before it, and then a patient one; else the host's."""
+    before = stay.history.statuses[-2:-1]
+    if before and pace.is_error(before[0]):
+        conclude(stay, attempt.due, UrlEvent.DEFERRED, attempt=attempt, score=attempt.due.score / 2)
+    else:
+        _failed(stay, attempt, most=stay.kit.settings.host_failures_max)
+
+
+def _challenged(stay: Stay, attempt: Attempt) -> str:
+    """A challenge or CAPTCHA is a no to machines: never solved, the host rests; it is given up as one out of reach is."""
+    stay.failures += 1
+    stay.block(stay.kit.settings.challenge_rest_s, attempt.outcome.value)
+    conclude(stay, attempt.due, UrlEvent.DEFERRED, attempt=attempt, score=attempt.due.score / 2)
+    if stay.failures >= _failures_most(stay):
+        _give_up(stay, f"challenged {stay.failures} times in a row")
+    return attempt.outcome.value
+
+
+def _closed(stay: Stay, attempt: Attempt) -> None:
+    """A host that the circuit breaker keeps closed is given up at last, so that a crawl ends."""
+    times = breaker.failures_in_a_row(stay.history.statuses)
+    if stay.trips and times >= stay.kit.settings.host_failures_max:
+        what = attempt.reply.failure or attempt.reply.status
+        _give_up(stay, f"{times} server errors or missing answers in a row, the last: {attempt.outcome} ({what})")
+
+
+def _give_up(stay: Stay, why: str) -> None:
+    stay.batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=why[:300]))
+
+
+def _failures_most(stay: Stay) -> int:
+    settings = stay.kit.settings
+    return settings.host_failures_max if stay.answered else settings.new_host_failures_max
 
 
 def _rarely(stay: Stay) -> float:

@@ -12,20 +12,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.shared import SharedBudgets
 from app.errors import ServiceError
-from app.model import Origin, Reply, Request
+from app.model import Origin, Reply, Request, Whereabouts
 from app.net.address import make_guard
 from app.net.dns import Resolver
 from app.net.http import Sender
-from app.policy import identity, robots
+from app.policy import breaker, identity, pace, robots, tdm
 from app.policy.scope import Scope
 from app.policy.url import DEFAULT_TRACKING, Canon
 from app.store import db
+
+if TYPE_CHECKING:
+    from app.net.signature import Signer
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -87,6 +91,7 @@ class RobotsBook:
     def __init__(self, token: str) -> None:
         self._token = token
         self._parsed: Lru[bytes, robots.Robots] = Lru(1_024)
+        self._signals: Lru[bytes, tdm.RobotsSignals] = Lru(1_024)
         self._foreign: Lru[Origin, tuple[float, robots.Robots]] = Lru(4_096)
 
     def known(self, digest: bytes) -> robots.Robots | None:
@@ -101,6 +106,14 @@ class RobotsBook:
             self._parsed.put(digest, found)
         return found
 
+    def signals(self, digest: bytes, body: Callable[[], bytes]) -> tdm.RobotsSignals:
+        """Its lines about text and data mining. body: reads it, where this process has not lately."""
+        found = self._signals.get(digest)
+        if found is None:
+            found = tdm.RobotsSignals(body(), self._token)
+            self._signals.put(digest, found)
+        return found
+
     def foreign(self, origin: Origin, now: float) -> robots.Robots | None:
         """ALLOW_ALL for an origin whose file nobody has fetched yet; None: look it up and call `remember`."""
         entry = self._foreign.get(origin)
@@ -112,14 +125,21 @@ class RobotsBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early."""
+    """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
+
+    where   the sender's: which addresses a request would go to. None: budgets per address cannot be kept
+    """
 
     settings: Settings
     engine: Engine
-    send: Callable[[Request], Reply]
+    send: Callable[[Request], Reply | None]
     worker: str
     canon: Canon
     robots: RobotsBook
+    shared: SharedBudgets
+    pace_rules: pace.Rules
+    breaker_rules: breaker.Rules
+    where: Callable[[str, str | None], Whereabouts] | None = None
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
@@ -137,6 +157,10 @@ def make_engine(settings: Settings) -> Engine:
     return db.connect(settings.database_url, pool_size=settings.pool_size)
 
 
+def make_resolver(settings: Settings) -> Resolver:
+    return Resolver(fixed=dict(pair.split("=", 1) for pair in settings.resolve))
+
+
 def make_sender(settings: Settings) -> Sender:
     """The process's one sender. Raises InputError for an identity that is no honest one."""
     identity.check(settings.product_token, settings.contact)
@@ -146,20 +170,61 @@ def make_sender(settings: Settings) -> Sender:
             version=version("tiptoe"),
             contact=settings.contact,
             info_url=settings.info_url,
+            purpose=settings.purpose,
         ),
         guard=make_guard(settings.networks),
-        resolver=Resolver(),
+        resolver=make_resolver(settings),
         require_contact=settings.contact is None,
         idle_s=settings.idle_connection_s,
+        signer=make_signer(settings),
     )
 
 
-def make_kit(settings: Settings, *, engine: Engine, send: Callable[[Request], Reply], worker: str) -> Kit:
+def make_signer(settings: Settings) -> "Signer | None":
+    """What signs our requests; None without a key. Raises InputError for a key file that cannot be used."""
+    if settings.signing_key is None or settings.signature_agent is None:
+        return None
+    from app.net import signing_key
+    from app.net.signature import AgentForm, Signer
+
+    key = signing_key.load(settings.signing_key)
+    return Signer(key, settings.signature_agent, AgentForm(settings.signature_agent_form))
+
+
+def make_kit(
+    settings: Settings,
+    *,
+    engine: Engine,
+    send: Callable[[Request], Reply | None],
+    where: Callable[[str, str | None], Whereabouts] | None,
+    worker: str,
+) -> Kit:
     return Kit(
         settings=settings,
         engine=engine,
         send=send,
+        where=where,
         worker=worker,
+        shared=SharedBudgets(settings),
+        pace_rules=_pace_rules(settings),
+        breaker_rules=breaker.Rules(
+            failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
+        ),
         canon=Canon((*DEFAULT_TRACKING, *settings.tracking_parameters)),
         robots=RobotsBook(settings.product_token),
+    )
+
+
+def _pace_rules(settings: Settings) -> pace.Rules:
+    return pace.Rules(
+        window=settings.adaptive_window,
+        level_max=settings.adaptive_level_max,
+        base_min_s=settings.adaptive_base_min_s,
+        rate_limited=settings.adaptive_429_levels,
+        unavailable=settings.adaptive_503_levels,
+        server_errors=settings.adaptive_5xx_in_a_row,
+        slow_s=settings.adaptive_slow_s,
+        healthy_errors=settings.adaptive_healthy_errors,
+        latency_factor=settings.latency_factor,
+        latency_weight=settings.latency_weight,
     )

@@ -1,36 +1,140 @@
-"""The host's turn, the lease's reach, and the log row that every request leaves."""
+"""One request: sent in the slot it was granted, logged, and what it tells of its host and its address."""
 
-from app.crawl.stay import LEASE_MARGIN_S, Stay
-from app.errors import LeaseLost
-from app.model import Header, Outcome, Reply, Request, RequestKind
+from dataclasses import replace
+from hashlib import sha256
+
+from app.crawl import turn
+from app.crawl.stay import Slot, Stay
+from app.model import Failure, Header, Outcome, Reply, Request, RequestKind, Url
+from app.policy import backoff, blocks
 from app.policy.outcome import classify
-from app.store import db, hosts
+from app.policy.pace import NO_ANSWER
+from app.store.budgets import Budget
 from app.store.fetches import Fetch
 from app.store.hosts import Loan
 
-
-def turn(stay: Stay, deadline_s: float) -> bool:
-    """Wait for the host's turn if it comes soon; then the next request may start. False: leave, and come again."""
-    return wait(stay, stay.patience_s(), deadline_s)
+TRIES = 3
+_SLOW_DOWN = {429, 503}
 
 
-def wait(stay: Stay, longest_s: float, deadline_s: float) -> bool:
-    """The same for a wait of at most longest_s. The lease outlasts the wait and the whole request. Raises LeaseLost."""
-    wait_s = stay.ready_at - stay.now()
-    if wait_s > longest_s:
-        return False
-    if stay.lease_ends - stay.now() < max(wait_s, 0) + deadline_s + LEASE_MARGIN_S:
-        _extend(stay)
-    return wait_s <= 0 or not stay.kit.stopping.wait(wait_s)
+def send(
+    stay: Stay,
+    slot: Slot,
+    request: Request,
+    *,
+    url: Url,
+    reason: str,
+    crawl_id: int | None = None,
+    attempt: int = 1,
+) -> tuple[Reply, Outcome, bytes | None] | None:
+    """The reply, its outcome, and the SHA-256 of its body. Its row is in the batch, and the stay has learnt from it.
+
+    None: it was not sent, its slots had passed before there was a connection; the visit is to leave.
+    """
+    for _ in range(TRIES):
+        reply = _sent(stay, slot, request)
+        if reply is not None:
+            break
+        again = turn.take(stay, url, request.deadline_s)
+        if again is None:
+            return None
+        slot = again
+    else:
+        stay.rest(stay.delay_s, "late for its turn")
+        return None
+    digest = sha256(reply.body).digest() if reply.body else None
+    stay.address = reply.address or stay.address
+    stay.contacted(reply.ended_s)
+    outcome = log(
+        stay,
+        reply,
+        slot=slot,
+        url=url,
+        reason=reason,
+        request=request,
+        crawl_id=crawl_id,
+        attempt=attempt,
+        body_sha256=digest,
+    )
+    # robots.txt alone that fails has a back-off of its own, and must not keep its last good copy from being used (R3).
+    _learn(stay, slot, reply, outcome, closes=request.kind is not RequestKind.ROBOTS or outcome is Outcome.UNREACHABLE)
+    return reply, outcome, digest
+
+
+def send_elsewhere(
+    stay: Stay, slot: Slot, request: Request, loan: Loan, *, url: Url
+) -> tuple[Reply, tuple[float, str] | None] | None:
+    """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
+    reply = _sent(stay, slot, request)
+    if reply is None:
+        return None
+    outcome = log(stay, reply, slot=slot, url=url, reason="robots", request=request, loan=loan)
+    if outcome not in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.REDIRECT}:
+        return reply, None
+    asked_s = stay.asked_s(reply) or (0.0 if outcome is Outcome.REDIRECT else stay.kit.settings.backoff_base_s)
+    if not asked_s:
+        return reply, None
+    stay.batch.fetches[-1]["rest_s"] = asked_s
+    return reply, (asked_s, outcome.value)
+
+
+def trouble(stay: Stay, reply: Reply, because: str) -> float | None:
+    """The host rests, longer with each trouble in a row, or as long as it asks for. Returns what it asks for."""
+    settings = stay.kit.settings
+    stay.failures += 1
+    asked_s = stay.asked_s(reply)
+    rest_s = backoff.host_rest_s(stay.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+    stay.block(max(asked_s or 0.0, rest_s), because)
+    return asked_s
+
+
+def _sent(stay: Stay, slot: Slot, request: Request) -> Reply | None:
+    if slot.drawn:
+        request = replace(request, address=slot.address, not_after=slot.not_after)
+    reply = stay.kit.send(request)
+    if reply is None or not slot.dns_ms or reply.connect_ms is None:
+        return reply
+    return replace(reply, dns_ms=slot.dns_ms)
+
+
+def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:
+    """The host's delay adapts; an address that refuses or resets connections rests as a whole (P3, P7)."""
+    if outcome is Outcome.BLOCKED_ADDRESS or _is_stale_connection(reply):
+        return
+    whole = reply.failure is None or reply.status in _SLOW_DOWN
+    stay.learn(reply.status if reply.status and whole else NO_ANSWER, _latency_ms(reply), closes=closes)
+    budget = slot.address_budget
+    if budget is None:
+        return
+    refuses = reply.failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT} or (
+        reply.failure is Failure.RESET and reply.status is None
+    )
+    if refuses:
+        stay.batch.refused = (budget, str(reply.failure))
+        stay.is_blocked = True
+    elif slot.probes:
+        stay.batch.answered = budget
+
+
+def _is_stale_connection(reply: Reply) -> bool:
+    """A kept-alive connection that was closed under the request: not the host's failure. The URL's next try goes over a
+    fresh one, so that it is not the URL's either, unless it is."""
+    return reply.failure is Failure.RESET and reply.connect_ms is None
+
+
+def _latency_ms(reply: Reply) -> int | None:
+    """From asking to the first byte, without finding the address; None when none came."""
+    if reply.first_byte_ms is None or reply.status is None:
+        return None
+    return max(round(reply.first_byte_ms - (reply.dns_ms or 0.0)), 0)
 
 
 def log(
     stay: Stay,
     reply: Reply,
     *,
-    url: str,
-    key: bytes,
-    kind: RequestKind,
+    slot: Slot,
+    url: Url,
     reason: str,
     request: Request,
     crawl_id: int | None = None,
@@ -39,23 +143,32 @@ def log(
     loan: Loan | None = None,
 ) -> Outcome:
     """Put the request into the batch's log; loan: it went to another host. Returns its outcome."""
-    conditional = request.etag is not None or request.last_modified is not None
     row = fetch_row(
         reply,
-        url=url,
-        key=key,
-        kind=kind,
+        url=url.text,
+        key=url.key,
+        kind=request.kind,
         reason=reason,
-        conditional=conditional,
+        conditional=request.etag is not None or request.last_modified is not None,
         host_id=loan.host_id if loan else stay.host_id,
         crawl_id=crawl_id,
         anchor=stay.anchor,
         delay_s=loan.delay_s if loan else stay.delay_s,
+        budget=slot.address_budget,
+        shift_s=_shift_s(stay, slot),
         attempt=attempt,
         body_sha256=body_sha256,
     )
     stay.batch.fetches.append(row)
     return Outcome(row["outcome"])
+
+
+def _shift_s(stay: Stay, slot: Slot) -> float:
+    """Take-up and grant each tie a moment of ours to the database's, no later than it was: the later of the two is nearer."""
+    if slot.granted_at is None:
+        return 0.0
+    now, received = slot.granted_at
+    return max((now - stay.taken.now).total_seconds() - (received - stay.anchor), 0.0)
 
 
 def fetch_row(
@@ -70,11 +183,20 @@ def fetch_row(
     anchor: float,
     delay_s: float,
     crawl_id: int | None = None,
+    budget: Budget | None = None,
+    shift_s: float = 0.0,
     attempt: int = 1,
     body_sha256: bytes | None = None,
 ) -> Fetch:
-    """A request as a row of the log. anchor: the monotonic moment of the visit's take-up."""
-    start_s = max(reply.started_s - anchor, 0.0)
+    """A request as a row of the log. anchor: the monotonic moment of the visit's take-up.   budget: its address's.
+
+    shift_s: what is known to be lost between that moment and the database's.
+    """
+    start_s = max(reply.started_s - anchor + shift_s, 0.0)
+    outcome = classify(reply, conditional=conditional)
+    evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
+    if evidence is not None:
+        outcome = Outcome.CHALLENGED if evidence.kind is blocks.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED
     return {
         "host_id": host_id,
         "crawl_id": crawl_id,
@@ -83,18 +205,21 @@ def fetch_row(
         "kind": kind.value,
         "reason": reason,
         "start_s": start_s,
-        "end_s": max(reply.ended_s - anchor, start_s),
+        "end_s": max(reply.ended_s - anchor + shift_s, start_s),
         "delay_s": delay_s,
+        "address_budget": budget.name if budget else None,
+        "address_gap_s": budget.gap_s if budget else None,
+        "rest_s": None,
         "address": reply.address,
         "status": reply.status,
-        "outcome": classify(reply, conditional=conditional).value,
+        "outcome": outcome.value,
         "failure": reply.failure.value if reply.failure else None,
-        "detail": reply.detail or None,
+        "detail": evidence.name if evidence else reply.detail or None,
         "location": reply.header(Header.LOCATION),
         "retry_after": reply.header(Header.RETRY_AFTER),
         "content_type": reply.header(Header.CONTENT_TYPE),
         "wire_bytes": reply.wire_bytes,
-        "body_bytes": len(reply.body),
+        "body_bytes": len(reply.body) + reply.sunk_bytes,
         "truncated": reply.truncated,
         "dns_ms": reply.dns_ms,
         "connect_ms": reply.connect_ms,
@@ -106,11 +231,3 @@ def fetch_row(
         "body_sha256": body_sha256,
         "attempt": attempt,
     }
-
-
-def _extend(stay: Stay) -> None:
-    sent = stay.now()
-    with db.transaction(stay.kit.engine) as tx:
-        if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
-            raise LeaseLost(stay.taken.name)
-    stay.lease_ends = sent + stay.kit.settings.lease_s

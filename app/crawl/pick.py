@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from app.crawl.kit import Kit
 from app.crawl.stay import Stay
+from app.model import RequestKind
 from app.policy import lane, scope
 from app.store import crawls, urls
 from app.store.crawls import Crawl
@@ -26,7 +27,9 @@ def pick(stay: Stay, tx: Connection) -> None:
     for crawl_id, wanted in sorted(chosen.items()):
         stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
         if wanted[0].has_page_budget:
-            wanted = wanted[: _reserve(stay, tx, crawl_id, len(wanted))]
+            documents = [due for due in wanted if due.kind == RequestKind.PAGE]
+            most = _reserve(stay, tx, crawl_id, len(documents))
+            wanted = [due for due in wanted if due.kind != RequestKind.PAGE] + documents[:most]
         granted += wanted
     stay.budget_spent = bool(chosen) and not granted
     stay.due = deque(sorted(granted, key=lambda due: stay.kit.rng.random()) if len(chosen) > 1 else granted)

@@ -2,9 +2,10 @@
 
 from hashlib import sha256
 
-from app.crawl import admit
+from app.crawl import admit, sitemaps, wishes
 from app.crawl.attempt import Attempt, conclude, interval_s
 from app.crawl.stay import Reading, Stay
+from app.crawl.wishes import Wishes
 from app.model import Header, Page, Url
 from app.parse.html import read as read_html
 from app.policy.lifecycle import UrlEvent
@@ -26,17 +27,22 @@ def page(stay: Stay, attempt: Attempt) -> None:
         want_text=settings.keep_text,
     )
     base = _base(stay, attempt.url, document)
-    found = admit.links(stay, due, base, document.links)
+    wished = wishes.of_page(stay, due, attempt.url, reply, document)
+    found = admit.links(stay, due, base, document.links, nofollow=wished.nofollow)
     canonical = stay.kit.canon.join(base, document.canonical) if document.canonical else None
     home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
         found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
-    row = _row(attempt, document, text_sha256, canonical_text) if settings.keep_text else None
+    is_kept = settings.keep_text and wished.kept_out is None
+    row = _row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
     stay.batch.readings.append(Reading(page=row, links=found))
+    if wished.kept_out is not None:
+        stay.batch.kept_out.append((due.crawl_id, due.key))
     changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
     seconds = interval_s(stay, due, changed=None if due.text_sha256 is None else changed)
+    sitemaps.score_claim(stay, due, changed=changed)
     conclude(
         stay,
         due,
@@ -47,7 +53,27 @@ def page(stay: Stay, attempt: Attempt) -> None:
         text_sha256=text_sha256,
         changed=changed or due.text_sha256 is None,
         alias_of=home.text if home else None,
+        wishes=wished,
     )
+
+
+def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:
+    """Of a 304: what they say of a page that we have. What is kept of it changes with that."""
+    due = attempt.due
+    wished = wishes.of_unchanged(stay, due, attempt.url, attempt.reply)
+    if wished.kept_out is not None:
+        stay.batch.kept_out.append((due.crawl_id, due.key))
+    elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):
+        stay.batch.revisions.append(
+            {
+                "crawl_id": due.crawl_id,
+                "key": due.key,
+                "directives": wished.directives,
+                "opt_out": wished.opt_out,
+                "noarchive": wished.noarchive,
+            }
+        )
+    return wished
 
 
 def _base(stay: Stay, url: Url, document: Page) -> str:
@@ -65,7 +91,7 @@ def _home(stay: Stay, attempt: Attempt, canonical: Url | None) -> Url | None:
     return canonical if judge(scope, canonical, attempt.due.depth) is None else None
 
 
-def _row(attempt: Attempt, document: Page, text_sha256: bytes, canonical: str | None) -> PageRow:
+def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
     reply = attempt.reply
     return {
         "crawl_id": attempt.due.crawl_id,
@@ -77,12 +103,14 @@ def _row(attempt: Attempt, document: Page, text_sha256: bytes, canonical: str | 
         "language": document.language,
         "title": document.title,
         "description": document.description,
-        "main_text": document.main_text,
+        "main_text": None if wished.noarchive else document.main_text,
         "body_sha256": attempt.body_sha256 or _EMPTY,
         "text_sha256": text_sha256,
         "body_bytes": len(reply.body),
         "truncated": reply.truncated,
         "links": len(document.links),
         "canonical_url": canonical,
+        "directives": wished.directives,
+        "opt_out": wished.opt_out,
         "depth": attempt.due.depth,
     }

@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.crawl.seed import find
-from app.store import crawls, db, fetches, hosts, pages, suppressions, urls, visits
+from app.store import crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
 from app.store.crawls import Crawl, Totals
 
 Row = Mapping[str, Any]
 MOST_HOSTS = 20
 MOST_CAUSES = 10
+MOST_SITEMAPS = 20
 LATEST_VISITS = 5
 
 
@@ -28,7 +29,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One crawl. urls: by state.   outcomes, reasons, causes, hosts: most frequent first.   duplicates: by kind."""
+    """One crawl. urls: by state.   outcomes, reasons, causes, hosts: most frequent first.   duplicates: by kind.
+
+    sitemaps: the largest, what was wrong with them, and how often their lastmod was put to the test and told the truth
+    """
 
     crawl: Crawl
     totals: Totals
@@ -37,6 +41,7 @@ class Report:
     reasons: Sequence[Row]
     causes: Sequence[Row]
     duplicates: dict[str, int]
+    sitemaps: Sequence[Row]
     hosts: Sequence[Row]
 
 
@@ -69,5 +74,6 @@ def report(engine: Engine, name: str) -> Report:
             reasons=suppressions.reasons(tx, crawl.id),
             causes=urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES),
             duplicates=pages.duplicate_kinds(tx, crawl.id),
+            sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
         )

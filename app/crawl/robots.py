@@ -1,240 +1,177 @@
 """robots.txt before anything else: the origin's file, from the database while it is fresh, else from the site.
 
-Fetching it is a contact like any other, at the host's own pace. RFC 9309 section 2.3.1: 2xx is parsed, 3xx followed for
-five hops, 4xx allows all, and 5xx, 429 and every failure of the network disallow all until it can be had.
+Fetching it (`robots_fetch`) is a contact like any other, at the host's own pace. What decides while it cannot be had is
+`app.policy.robots.in_force`; here this is kept up to date in the visit and, by the batch, in the database.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, assert_never
 
 from sqlalchemy import Connection
 
-from app.crawl import pacing
-from app.crawl.stay import LEASE_MARGIN_S, RobotsFile, Stay
-from app.model import Header, Origin, Refusal, Reply, Request, RequestKind, Url
-from app.policy import backoff, robots
-from app.policy.host import queue_for, registrable_domain
-from app.policy.robots import ALLOW_ALL, Availability
-from app.policy.url import Canon
-from app.store import db, hosts
+from app.crawl import robots_fetch, turn
+from app.crawl.robots_fetch import Answer
+from app.crawl.stay import RobotsFile, Slot, Stay
+from app.model import Origin, Url
+from app.policy import robots
+from app.policy.robots import ALLOW_ALL, Availability, InForce, Robots
+from app.store import db
 from app.store import robots as robots_store
-from app.store.robots import Brief, Fetched
+from app.store.robots import Fetched
 
-HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
-LONGEST_HOP_WAIT_S = 20.0
-BORROW_AGAIN_S = 10.0
+# On a host with a delay of hours a copy must outlast the next page, or there would never be one.
+FRESH_DELAYS = 2.5
 
-Verdict = RobotsFile | Literal["wait", "unreachable"]
+Verdict = Robots | Literal["wait", "shut"]
 
 
 def load(stay: Stay, tx: Connection) -> None:
     """What the database knows of the host's origins, into the stay."""
-    now = stay.now()
-    for row in robots_store.pace_of_host(tx, stay.host_id):
-        stay.robots[Origin(row.scheme, stay.taken.name, row.port)] = RobotsFile(
-            rules=_stored_rules(stay, tx, row),
-            fresh_until=now + row.fresh_s,
+    for row in robots_store.pace_of_host(tx, stay.host_id, at=stay.taken.now):
+        origin = Origin(row.scheme, stay.taken.name, row.port)
+        away_s = row.unreachable_for_s
+        file = RobotsFile(
+            availability=Availability(row.availability),
+            status=row.status,
             failures=row.failures,
+            asked=stay.anchor - row.age_s,
+            fresh_until=stay.anchor + row.fresh_s,
+            unreachable_from=None if away_s is None else stay.anchor - away_s,
             body_sha256=row.body_sha256,
             etag=row.etag,
             last_modified=row.last_modified,
             crawl_delay_s=row.crawl_delay_s,
         )
-
-
-def _stored_rules(stay: Stay, tx: Connection, row: Brief) -> robots.Robots | None:
-    """Parsed; the body is read from the database only when this process has not seen it lately."""
-    if row.availability == Availability.UNREACHABLE:
-        return None
-    if row.availability == Availability.UNAVAILABLE or row.body_sha256 is None:
-        return ALLOW_ALL
-    known = stay.kit.robots.known(row.body_sha256)
-    return known or stay.kit.robots.parsed(
-        robots_store.body(tx, host_id=stay.host_id, scheme=row.scheme, port=row.port)
-    )
+        stay.robots[origin] = _enforce(stay, file, partial(_body, stay, tx, origin))
 
 
 def of(stay: Stay, origin: Origin) -> Verdict:
-    """The origin's file, fresh; "wait": its turn has not come; "unreachable": complete disallow for now."""
-    known = stay.robots.get(origin)
-    if known is None or known.fresh_until <= stay.now():
-        if not pacing.turn(stay, stay.kit.settings.robots_deadline_s):
+    """The rules in force. "shut": no page of the origin for now; "wait": the turn to ask for them has not come, or their
+    answer closed the host: leave."""
+    file = stay.robots.get(origin)
+    if file is None or file.fresh_until <= stay.now():
+        url = robots_fetch.url_of(stay, origin)
+        slot = turn.take(stay, url, stay.kit.settings.robots_deadline_s)
+        if slot is None:
             return "wait"
-        known = _fetch(stay, origin, known)
-    return known if known.rules is not None else "unreachable"
+        file = _ask(stay, origin, file, url, slot)
+        if file is None:
+            return "wait"
+    if file.rules is None or stay.shut(file) is not None:
+        return "shut"
+    return "wait" if stay.is_blocked else file.rules
 
 
-def _fetch(stay: Stay, origin: Origin, known: RobotsFile | None) -> RobotsFile:
-    """Ask the site, and put what it says into the stay and the batch."""
-    reply, is_busy = _follow(stay, origin, known)
-    fetched = _busy(reply, known) if is_busy else _judge(stay, reply, known)
-    stay.batch.robots.append((origin, fetched))
-    file = _file(stay, fetched, known)
-    if known is not None and file.rules is not None:
+def doubt(stay: Stay, origin: Origin) -> None:
+    """After a 403 or 429 on a page the site may have written down what it wants (SPEC R4): robots.txt is asked for before
+    the next page, but not within an hour of the last time. One that cannot be had is asked for all the while anyway."""
+    file = stay.robots[origin]
+    again = file.asked + stay.kit.settings.robots_recheck_s
+    if file.availability is not Availability.UNREACHABLE and again < file.fresh_until:
+        file.fresh_until = again
+        stay.batch.doubted_robots.add(origin)
+
+
+def awaits_copy(stay: Stay, file: RobotsFile) -> bool:
+    """It cannot be had, and its last good copy will be in force after a while, or is."""
+    away_s = 0.0 if file.unreachable_from is None else stay.now() - file.unreachable_from
+    return file.body_sha256 is not None and away_s < stay.kit.settings.robots_copy_s
+
+
+def _ask(stay: Stay, origin: Origin, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsFile | None:
+    """Ask the site, and put what it says into the stay and the batch. None: nothing was asked, the slot had passed."""
+    answer = robots_fetch.follow(stay, known, url, slot)
+    if answer is None:
+        return None
+    fetched = robots_fetch.judge(stay, answer, known)
+    file = _enforce(stay, _file(answer, fetched, known), partial(_bytes, stay, origin, fetched))
+    could_be_had = file.availability is not Availability.UNREACHABLE
+    # Asked for every hour while it cannot be had: only the phase can allow what was refused at the last attempt.
+    if known is not None and (could_be_had or _decides(stay, file, file.asked) != _decides(stay, known, known.asked)):
         stay.batch.renewed_robots.append(origin)
     stay.robots[origin] = file
     stay.set_pace()
-    if file.rules is not None:
-        stay.answered = True
-        stay.failures = 0
+    if could_be_had:
+        stay.answered, stay.failures = True, 0
+        least_s = FRESH_DELAYS * stay.delay_s
+        fetched = replace(fetched, fresh_s=max(fetched.fresh_s, least_s))
+        file.fresh_until = max(file.fresh_until, file.asked + least_s)
+    stay.batch.robots.append((origin, fetched))
+    stay.batch.doubted_robots.discard(origin)
     return file
 
 
-def _follow(stay: Stay, origin: Origin, known: RobotsFile | None) -> tuple[Reply, bool]:
-    """The final answer: redirects followed, each hop at its own host's pace. True: a hop could not be made now."""
-    url = stay.kit.canon.canonicalise(f"{origin}/robots.txt")
-    assert isinstance(url, Url), f"an origin has a robots.txt: {origin}"
-    request = Request(
-        url=url.text,
-        kind=RequestKind.ROBOTS,
-        etag=known.etag if known and known.body_sha256 is not None else None,
-        last_modified=known.last_modified if known and known.body_sha256 is not None else None,
-        max_body_bytes=robots.MAX_BYTES + 1,
-        deadline_s=stay.kit.settings.robots_deadline_s,
-    )
-    reply = _send(stay, url, request)
-    for _ in range(HOPS):
-        target = _target(stay.kit.canon, url, reply)
-        if target is None:
-            return reply, False
-        url = target
-        hop = replace(request, url=url.text, etag=None, last_modified=None)
-        if url.host == stay.taken.name:
-            if not pacing.wait(stay, LONGEST_HOP_WAIT_S, request.deadline_s):
-                return replace(reply, detail="its redirect cannot be followed at this host's delay"), True
-            reply = _send(stay, url, hop)
-        else:
-            answer = _send_elsewhere(stay, url, hop)
-            if answer is None:
-                return replace(reply, detail=f"redirected to {url.host}, which may not be contacted now"), True
-            reply = answer
-    return reply, False
-
-
-def _send(stay: Stay, url: Url, request: Request) -> Reply:
-    reply = stay.kit.send(request)
-    stay.address = reply.address or stay.address
-    pacing.log(stay, reply, url=url.text, key=url.key, kind=RequestKind.ROBOTS, reason="robots", request=request)
-    stay.contacted(reply.ended_s)
-    return reply
-
-
-def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
-    """One request to another host, under a lease borrowed for it. None: it may not be contacted now."""
-    kit = stay.kit
-    row = {
-        "name": url.host,
-        "domain": registrable_domain(url.host),
-        "queue": queue_for(url.host, kit.settings.queues),
-    }
-    with db.transaction(kit.engine) as tx:
-        hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
-        loan = hosts.borrow(
-            tx, name=url.host, lease_s=request.deadline_s + LEASE_MARGIN_S, isolate=kit.settings.settle_urls
-        )
-    if loan is None:
-        return None
-    reply = kit.send(request)
-    pacing.log(
-        stay,
-        reply,
-        url=url.text,
-        key=url.key,
-        kind=RequestKind.ROBOTS,
-        reason="robots",
-        request=request,
-        loan=loan,
-    )
-    with db.transaction(kit.engine) as tx:
-        hosts.give_back(tx, host_id=loan.host_id, token=loan.token, age_s=kit.monotonic() - reply.ended_s)
-    return reply
-
-
-def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
-    """Where a redirect leads; None when it is none, or leads nowhere: then it stands as it is (as 404)."""
-    if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
-        return None
-    target = canon.join(url.text, reply.header(Header.LOCATION) or "")
-    return None if isinstance(target, Refusal) or target.key == url.key else target
-
-
-def _busy(reply: Reply, known: RobotsFile | None) -> Fetched:
-    """A redirect that cannot be followed now: out of reach for a moment, which is nobody's failure."""
-    return _fetched(reply, Availability.UNREACHABLE, BORROW_AGAIN_S, failures=known.failures if known else 0)
-
-
-def _judge(stay: Stay, reply: Reply, known: RobotsFile | None) -> Fetched:
-    settings = stay.kit.settings
-    fresh_s = robots.fresh_for_s(reply.header(Header.CACHE_CONTROL))
-    if reply.status == 304 and known is not None and known.body_sha256 is not None:
-        return _fetched(reply, Availability.AVAILABLE, fresh_s, revalidated=True)
-    found = robots.availability(reply)
-    if found is Availability.UNREACHABLE:
-        failures = known.failures + 1 if known else 1
-        rest_s = backoff.host_rest_s(failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-        return _fetched(reply, found, max(rest_s, stay.asked_s(reply) or 0.0), failures=failures)
-    if found is Availability.UNAVAILABLE:
-        return _fetched(reply, found, fresh_s)
-    rules = stay.kit.robots.parsed(reply.body)
-    return replace(
-        _fetched(reply, found, fresh_s, body=reply.body),
-        crawl_delay_raw=rules.crawl_delay_raw,
-        crawl_delay_s=rules.crawl_delay_s,
-        sitemaps=rules.sitemaps,
-    )
-
-
-def _fetched(
-    reply: Reply,
-    found: Availability,
-    fresh_s: float,
-    *,
-    body: bytes | None = None,
-    failures: int = 0,
-    revalidated: bool = False,
-) -> Fetched:
-    return Fetched(
-        availability=found.value,
-        revalidated=revalidated,
-        status=reply.status,
-        detail=reply.detail or (reply.failure.value if reply.failure else ""),
-        body=body,
-        etag=reply.header(Header.ETAG),
-        last_modified=reply.header(Header.LAST_MODIFIED),
-        fresh_s=fresh_s,
-        failures=failures,
-        crawl_delay_raw=None,
-        crawl_delay_s=None,
-        sitemaps=(),
-    )
-
-
-def _file(stay: Stay, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
-    fresh_until = stay.now() + fetched.fresh_s
-    if fetched.availability == Availability.UNREACHABLE:
-        before = known or RobotsFile(rules=None, fresh_until=fresh_until)
-        return replace(before, rules=None, fresh_until=fresh_until, failures=fetched.failures)
-    if fetched.revalidated and known is not None:
-        return replace(known, rules=_known_rules(stay, known), fresh_until=fresh_until, failures=0)
-    has_rules = fetched.availability == Availability.AVAILABLE and fetched.body is not None
-    return RobotsFile(
-        rules=stay.kit.robots.parsed(fetched.body) if has_rules and fetched.body is not None else ALLOW_ALL,
-        fresh_until=fresh_until,
-        body_sha256=sha256(fetched.body).digest() if fetched.body is not None else None,
+def _file(answer: Answer, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
+    """The file after an answer; what is in force is not decided yet."""
+    asked = answer.reply.ended_s
+    file = RobotsFile(
+        availability=Availability(fetched.availability),
+        status=fetched.status,
+        failures=fetched.failures,
+        asked=asked,
+        fresh_until=asked + fetched.fresh_s,
+        unreachable_from=None,
+        body_sha256=None if fetched.body is None else sha256(fetched.body).digest(),
         etag=fetched.etag,
         last_modified=fetched.last_modified,
         crawl_delay_s=fetched.crawl_delay_s,
     )
-
-
-def _known_rules(stay: Stay, known: RobotsFile) -> robots.Robots:
-    """The copy that a 304 confirms. It may be in the database alone, when it was out of reach until now."""
-    found = known.rules or stay.kit.robots.known(known.body_sha256 or b"")
-    if found is not None:
-        return found
-    origin = next(origin for origin, file in stay.robots.items() if file is known)
-    with db.transaction(stay.kit.engine) as tx:
-        return stay.kit.robots.parsed(
-            robots_store.body(tx, host_id=stay.host_id, scheme=origin.scheme, port=origin.port)
+    if file.availability is Availability.UNREACHABLE:
+        since = known.unreachable_from if known else None
+        file.unreachable_from = asked if since is None else since
+    if known is not None and (fetched.revalidated or file.availability is Availability.UNREACHABLE):
+        return replace(
+            file,
+            body_sha256=known.body_sha256,
+            etag=known.etag,
+            last_modified=known.last_modified,
+            crawl_delay_s=known.crawl_delay_s,
         )
+    return file
+
+
+def _enforce(stay: Stay, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
+    """Put in force what decides now, for the time of a visit; it does not outstay the time of a copy.
+
+    body: reads the copy, which is asked for only when this process has not parsed it lately.
+    """
+    decides = _decides(stay, file, stay.now())
+    match decides:
+        case InForce.RULES | InForce.COPY:
+            file.rules = stay.kit.robots.known(file.body_sha256 or b"") or stay.kit.robots.parsed(body())
+            file.signals = stay.kit.robots.signals(file.body_sha256 or b"", body)
+        case InForce.ALLOW_ALL:
+            file.rules = ALLOW_ALL
+        case InForce.DISALLOW_ALL:
+            file.rules = None
+        case _:
+            assert_never(decides)
+    if decides is InForce.COPY and file.unreachable_from is not None:
+        file.fresh_until = min(file.fresh_until, file.unreachable_from + stay.kit.settings.robots_copy_s)
+    return file
+
+
+def _decides(stay: Stay, file: RobotsFile, moment: float) -> InForce:
+    return robots.in_force(
+        availability=file.availability,
+        unreachable_for_s=None if file.unreachable_from is None else moment - file.unreachable_from,
+        has_copy=file.body_sha256 is not None,
+        answers=file.status is not None,
+        disallow_s=stay.kit.settings.robots_disallow_s,
+        copy_s=stay.kit.settings.robots_copy_s,
+    )
+
+
+def _bytes(stay: Stay, origin: Origin, fetched: Fetched) -> bytes:
+    """The file just fetched; or the copy that a 304 confirms or that stands in for it, which may be in the database alone."""
+    if fetched.body is not None:
+        return fetched.body
+    with db.transaction(stay.kit.engine) as tx:
+        return _body(stay, tx, origin)
+
+
+def _body(stay: Stay, tx: Connection, origin: Origin) -> bytes:
+    return robots_store.body(tx, host_id=stay.host_id, scheme=origin.scheme, port=origin.port)

@@ -8,9 +8,10 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.finish import finish as finish_ended
+from app.crawl.kit import make_resolver
 from app.crawl.settle import host_rows
 from app.errors import InputError
-from app.model import Refusal, Url
+from app.model import Refusal, RequestKind, Url
 from app.net.address import Guard, is_public, make_guard
 from app.net.dns import DnsFailed, Resolver
 from app.policy import lane, scope
@@ -24,6 +25,7 @@ from app.store.urls import Admission
 IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
 RESOLVE_S = 5.0
+SITEMAPS = ("none", "declared", "all")
 
 _WHY = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
@@ -64,18 +66,39 @@ def create(
     exclude: Sequence[str] = (),
     budgets: Budgets | None = None,
     keep_fresh: bool = False,
+    sitemaps: str = "all",
+    honour_opt_outs: bool = False,
 ) -> Crawl:
-    """A new crawl, active, without seeds. Raises InputError: the name is taken, a pattern or the scope is no good."""
+    """A new crawl, active, without seeds. Raises InputError: the name is taken, a pattern or the scope is no good.
+
+    sitemaps         none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
+    honour_opt_outs  pages whose owner reserves text and data mining are not kept
+    """
     budgets = budgets or Budgets()
     scope.scope_of([], kind=_kind(scope_kind), include=include, exclude=exclude, max_depth=budgets.max_depth)
     _check(name, budgets)
     with db.transaction(engine) as tx:
         made = crawls.create(
-            tx, name=name, scope=scope_kind, include=include, exclude=exclude, budgets=budgets, keep_fresh=keep_fresh
+            tx,
+            name=name,
+            scope=scope_kind,
+            include=include,
+            exclude=exclude,
+            budgets=budgets,
+            keep_fresh=keep_fresh,
+            sitemaps=check_sitemaps(sitemaps),
+            honour_opt_outs=honour_opt_outs,
         )
         if made is None:
             raise InputError(f"crawl {name!r}", "there is one of this name; choose another, or add seeds to it")
         return crawls.by_id(tx, made)
+
+
+def check_sitemaps(which: str) -> str:
+    """Raises InputError for what is none of SITEMAPS."""
+    if which not in SITEMAPS:
+        raise InputError(f"sitemaps {which!r}", f"use one of: {', '.join(SITEMAPS)}")
+    return which
 
 
 def find(engine: Engine, name: str) -> Crawl:
@@ -88,10 +111,18 @@ def find(engine: Engine, name: str) -> Crawl:
     return crawl
 
 
-def add(engine: Engine, settings: Settings, crawl: Crawl, lines: Iterable[str]) -> Added:
+def add(
+    engine: Engine,
+    settings: Settings,
+    crawl: Crawl,
+    lines: Iterable[str],
+    *,
+    kind: RequestKind = RequestKind.PAGE,
+) -> Added:
     """Seeds from lines of text: one URL each, first column of a CSV or TSV line; empty lines and # comments are skipped.
 
     Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
+    kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
     """
     canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
     result = Added()
@@ -99,7 +130,7 @@ def add(engine: Engine, settings: Settings, crawl: Crawl, lines: Iterable[str]) 
     while batch := list(islice(numbered, IMPORT_BATCH)):
         seeds = list({url.key: url for url in batch}.values())
         with db.transaction(engine) as tx:
-            new, woken = _admit(tx, settings, crawl, seeds)
+            new, woken = _admit(tx, settings, crawl, seeds, kind)
             if crawl.state == "finished" and new:
                 crawls.start(tx, crawl.id, restart_clock=True)
                 woken |= set(urls.hosts_queued(tx, crawl.id))
@@ -113,7 +144,7 @@ def add(engine: Engine, settings: Settings, crawl: Crawl, lines: Iterable[str]) 
 def check_seeds(settings: Settings, seeds: Sequence[str]) -> list[str]:
     """Problems of some of the seeds, a line each. Raises InputError when not one of them can and may be contacted."""
     canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
-    resolver, guard = Resolver(), make_guard(settings.networks)
+    resolver, guard = make_resolver(settings), make_guard(settings.networks)
     problems: list[InputError] = []
     for text in seeds:
         url = canon.canonicalise(text)
@@ -139,12 +170,17 @@ def take_up_again(
     keep_fresh: bool,
     again: bool,
     say: Callable[[str], None],
+    sitemaps: str | None = None,
+    honour_opt_outs: bool | None = None,
 ) -> tuple[Crawl, bool]:
     """A crawl that exists, as a command asks for it once more: new seeds and budgets count, and it goes on if it can.
+
+    sitemaps, honour_opt_outs: None: as it did; what owners were promised does not end by an option left out.
 
     Returns the crawl and whether there is anything to run for.
     """
     set_budgets(engine, crawl, budgets, keep_fresh=keep_fresh)
+    set_manners(engine, crawl, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
     add(engine, settings, crawl, lines)
     if again:
         go_round(engine, crawl)
@@ -226,6 +262,18 @@ def set_budgets(engine: Engine, crawl: Crawl, budgets: Budgets, *, keep_fresh: b
         crawls.set_budgets(tx, crawl_id=crawl.id, budgets=budgets, keep_fresh=keep_fresh)
 
 
+def set_manners(
+    engine: Engine, crawl: Crawl, *, sitemaps: str | None = None, honour_opt_outs: bool | None = None
+) -> None:
+    """How it goes about things from here on, as in `create`; None: as it does. A page that it has is judged anew when it is
+    fetched again. Raises InputError."""
+    if sitemaps is not None:
+        check_sitemaps(sitemaps)
+    if sitemaps is not None or honour_opt_outs is not None:
+        with db.transaction(engine) as tx:
+            crawls.set_manners(tx, crawl_id=crawl.id, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
+
+
 def _seeds(canon: Canon, lines: Iterable[str], result: Added) -> Iterator[Url]:
     for number, line in enumerate(lines, 1):
         text = line.strip().lstrip("\ufeff")
@@ -253,12 +301,14 @@ def _first_column(text: str) -> str:
     )
 
 
-def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url]) -> tuple[int, set[int]]:
+def _admit(
+    tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind
+) -> tuple[int, set[int]]:
     """New rows and the hosts to wake. One transaction: scope, hosts, URLs, state."""
     found = scope.scope_of(seeds, kind=ScopeKind(crawl.scope))
     names = sorted({url.host for url in seeds})
     ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
-    admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url) for url in seeds])
+    admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url, kind) for url in seeds])
     # Last: a settle with a budget of pages locks keys first and the crawl after.
     crawls.widen(
         tx,
@@ -270,19 +320,23 @@ def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url]) -
     return admitted.rows, admitted.woken
 
 
-def _row(crawl_id: int, host_id: int, url: Url) -> Admission:
+def _row(crawl_id: int, host_id: int, url: Url, kind: RequestKind) -> Admission:
+    is_page = kind is RequestKind.PAGE
     return {
         "host_id": host_id,
         "crawl_id": crawl_id,
+        "kind": kind.value,
         "key": url.key,
         "url": url.text,
         "state": url_after(None, UrlEvent.ADMITTED).value,
-        "lane": lane.lane_for(url, 0),
+        "lane": lane.lane_for(url, 0) if is_page else 0,
         "score": lane.score_for(0),
         "depth": 0,
         "hops": 0,
         "found_on": None,
         "cause": None,
+        "sitemap_id": None,
+        "lastmod": None,
     }
 
 

@@ -1,12 +1,14 @@
 """Settle: a batch's results, the links they admit and the host's next contact, in one transaction, fenced by the token.
 
 The host's row is locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
-Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ our own rows ▶ the host. Every settle keeps to it, waits
-for others only while inserting, and touches only its own host's rows after: no deadlock by construction.
+Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ our own rows ▶ bodies of robots.txt in key order ▶ the
+host. Every settle keeps to it, waits for others only while inserting, and changes only its own host's rows: no deadlock by
+construction.
 Other hosts are woken after the commit.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import structlog
 from sqlalchemy import Connection
@@ -18,7 +20,7 @@ from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.robots import ALLOW_ALL, Availability
-from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, urls, visits
+from app.store import budgets, crawls, db, fetches, hosts, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.urls import Admission
 
 _log = structlog.get_logger()
@@ -43,20 +45,14 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
     with db.transaction(kit.engine) as tx:
         pause_requested = hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token)
         if pause_requested is not None:
-            admitted, woken = _write(stay, tx)
+            admitted = _write(stay, tx)
+            _tell_budgets(stay, tx)
             if pause_requested and ending is None:
                 ending = "paused"
             _host(stay, tx, ending)
     if pause_requested is None:
         raise LeaseLost(stay.taken.name)
-    for row in admitted:
-        kit.known.add(row["crawl_id"], row["key"])
-    for crawl_id, key, _ in batch.suppressions:
-        kit.known.add(crawl_id, admit.refusal_key(key))
-    woken.discard(stay.host_id)
-    if woken:
-        with db.transaction(kit.engine) as tx:
-            hosts.wake(tx, sorted(woken))
+    committed(stay, admitted)
     _log.debug(
         "visit.settled",
         host=stay.taken.name,
@@ -69,17 +65,48 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
     return sent
 
 
-def _write(stay: Stay, tx: Connection) -> tuple[list[Admission], set[int]]:
-    """Everything but the host's own row. Returns the admitted rows and the hosts that got a new queued URL."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """Rows that are in the frontier now, by whomever, and the hosts that got a new queued one."""
+
+    rows: list[Admission]
+    woken: set[int]
+
+
+def admit_rows(stay: Stay, tx: Connection, rows: list[Admission]) -> Entered:
+    """Rows for the frontier, judged by their origins' robots.txt, their hosts made where they are new."""
+    rows = _with_hosts(stay, tx, _with_foreign_robots(stay, tx, rows))
+    return Entered(rows=rows, woken=urls.admit(tx, rows).woken)
+
+
+def committed(stay: Stay, entered: Entered) -> None:
+    """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
+    for row in entered.rows:
+        stay.kit.known.add(row["crawl_id"], row["key"])
+    for crawl_id, key, _ in stay.batch.suppressions:
+        stay.kit.known.add(crawl_id, admit.refusal_key(key))
+    woken = entered.woken - {stay.host_id}
+    if woken:
+        with db.transaction(stay.kit.engine) as tx:
+            hosts.wake(tx, sorted(woken))
+
+
+def _write(stay: Stay, tx: Connection) -> Entered:
+    """Everything but the host's own row. Returns what was admitted."""
     batch = stay.batch
-    admitted = _admissions(stay, duplicates.note(stay, tx))
-    admitted = _with_hosts(stay, tx, _with_foreign_robots(stay, tx, admitted))
-    woken = urls.admit(tx, admitted).woken
+    pages.drop(tx, host_id=stay.host_id, keys=batch.kept_out)  # first: what goes is no original of what comes
+    entered = admit_rows(stay, tx, _admissions(stay, duplicates.note(stay, tx)))
     suppressions.note(tx, list(batch.suppressions.values()))
     urls.record(tx, host_id=stay.host_id, rows=batch.results)
-    if batch.give_up is not None:
-        ending = batch.give_up
-        urls.give_up(tx, host_id=stay.host_id, state=ending.state, cause=ending.cause, prefix=ending.prefix)
+    for ending in batch.give_up:
+        urls.give_up(
+            tx,
+            host_id=stay.host_id,
+            state=ending.state,
+            cause=ending.cause,
+            prefix=ending.prefix,
+            spares_fresh=ending.spares_fresh,
+        )
     fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=batch.fetches)
     crawls.count(
         tx,
@@ -100,11 +127,22 @@ def _write(stay: Stay, tx: Connection) -> tuple[list[Admission], set[int]]:
         host_id=stay.host_id,
         rows=[reading.page for reading in batch.readings if reading.page is not None],
     )
-    for origin, fetched in batch.robots:
-        robots.store(tx, host_id=stay.host_id, origin=origin, fetched=fetched)
+    pages.revise(tx, host_id=stay.host_id, rows=batch.revisions)
+    robots.store(tx, host_id=stay.host_id, fetched=batch.robots)
+    robots.store_tdmrep(tx, host_id=stay.host_id, asked=batch.tdmrep)
+    for origin in batch.doubted_robots:
+        robots.doubt(tx, host_id=stay.host_id, origin=origin, recheck_s=stay.kit.settings.robots_recheck_s)
     for origin in batch.renewed_robots:
         _reopen(stay, tx, origin)
-    return admitted, woken
+    sitemaps.credit(
+        tx,
+        host_id=stay.host_id,
+        rows=[
+            {"id": id, "claims": claims, "true_claims": true_claims}
+            for id, (claims, true_claims) in sorted(batch.claims.items())
+        ],
+    )
+    return entered
 
 
 def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
@@ -117,11 +155,17 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
     last_end = stay.batch.last_end
     contact = hosts.Contact(
         delay_s=stay.delay_s,
+        pause_s=stay.delay_s if last_end is None else max(stay.ready_at - last_end, stay.delay_s),
         robots_delay_s=stay.robots_delay_s,
         age_s=None if last_end is None else stay.now() - last_end,
         answered=stay.answered and last_end is not None,
         address=stay.address,
         failures=stay.failures,
+        adaptive_level=stay.history.level,
+        recent_statuses=stay.history.statuses,
+        recent_ms=stay.history.ms,
+        latency_s=stay.history.latency_s,
+        breaker_trips=stay.trips,
         isolate=stay.isolate,
         rest_s=stay.rest_s,
         resting_because=stay.resting_because,
@@ -132,17 +176,30 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
         hosts.leave(tx, host_id=stay.host_id, token=stay.token, contact=contact)
 
 
+def _tell_budgets(stay: Stay, tx: Connection) -> None:
+    """An address that refused or reset a connection rests as a whole; one that answers again does not."""
+    settings, batch = stay.kit.settings, stay.batch
+    if batch.refused is not None:
+        budget, because = batch.refused
+        budgets.refused(tx, budget, because=because, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+    elif batch.answered is not None:
+        budgets.answered(tx, batch.answered)
+
+
 def log_fenced(stay: Stay) -> None:
-    """For a visit that lost its lease: what the fence refuses is still logged, these requests were made."""
+    """For a visit that lost its lease: what the fence refuses is still logged, these requests were made, and a rest that a site
+    asked for holds."""
     with db.transaction(stay.kit.engine) as tx:
         fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=stay.batch.fetches, fenced=True)
         visits.close(tx, visit_id=stay.taken.visit_id, ending="fenced", fetches=stay.requests)
+        if stay.is_blocked and stay.rest_s is not None:
+            hosts.block(tx, host_id=stay.host_id, rest_s=stay.rest_s, resting_because=stay.resting_because or "blocked")
     _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
 
 
 def _admissions(stay: Stay, repeating: set[tuple[int, bytes]]) -> list[Admission]:
-    """The batch's links, each once, but for those of documents that repeat another's."""
-    rows: dict[tuple[int, bytes], Admission] = {}
+    """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
+    rows = {(row["crawl_id"], row["key"]): row for row in stay.batch.admissions}
     for reading in stay.batch.readings:
         if reading.page is not None and (reading.page["crawl_id"], reading.page["key"]) in repeating:
             continue

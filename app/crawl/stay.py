@@ -7,39 +7,66 @@ Points in time are monotonic seconds. A lease's rest counts from *sending* the q
 
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.crawl.kit import Kit
 from app.model import Header, Origin, Refusal, Reply, Url
-from app.policy import pace, retry_after
+from app.policy import breaker, pace, retry_after
+from app.policy.hours import Hours
 from app.policy.lifecycle import UrlState
-from app.policy.robots import Robots
+from app.policy.robots import Availability, Robots
 from app.policy.scope import Scope
+from app.policy.tdm import NO_SIGNALS, RobotsSignals
 from app.store import hosts
+from app.store.budgets import Answer, Budget, BudgetKind
 from app.store.fetches import Fetch
-from app.store.pages import PageRow
-from app.store.robots import Fetched
+from app.store.pages import PageRow, Revision, Where
+from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
 from app.store.urls import Admission, Due, Result
 
 LEASE_MARGIN_S = 5.0
+OUT_OF_REACH = "robots.txt out of reach"
+VISIT_TIME = "visit-time of robots.txt"
 
 
 @dataclass(slots=True, kw_only=True)
 class RobotsFile:
-    """An origin's robots.txt as the visit holds it. rules None: unreachable, and so complete disallow.
+    """An origin's robots.txt as the visit holds it. Points in time are monotonic seconds.
 
-    fresh_until   monotonic seconds
+    rules                            what is in force (app.crawl.robots decides); None: complete disallow
+    signals                          what it says about text and data mining, where its rules are in force
+    availability, status, failures   of the last attempt, and how many failed in a row
+    asked, fresh_until               the last attempt, and when the next is due
+    unreachable_from                 the first failure after the last success
+    body_sha256, etag, last_modified, crawl_delay_s   of the file, or of its last good copy
     """
 
-    rules: Robots | None
+    rules: Robots | None = None
+    signals: RobotsSignals = NO_SIGNALS
+    availability: Availability
+    status: int | None
+    failures: int
+    asked: float
     fresh_until: float
-    failures: int = 0
-    body_sha256: bytes | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    crawl_delay_s: float | None = None
+    unreachable_from: float | None
+    body_sha256: bytes | None
+    etag: str | None
+    last_modified: str | None
+    crawl_delay_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tdmrep:
+    """An origin's /.well-known/tdmrep.json as the visit holds it.
+
+    body    empty where there is none, and where nobody knows
+    ask_at  monotonic seconds: asked for before the next page from then on
+    """
+
+    body: bytes
+    ask_at: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,7 +81,7 @@ class Tally:
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """A document of the batch and the links it wants admitted; page None where texts are not kept."""
+    """A document of the batch and the links it wants admitted; page None where it is not kept."""
 
     page: PageRow | None
     links: list[Admission]
@@ -62,11 +89,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivingUp:
-    """Queued URLs of the host that end now. prefix: of these URLs, such as an origin's; "" for all."""
+    """Queued URLs of the host that end now.
+
+    prefix        of these URLs, such as an origin's; "" for all
+    spares_fresh  but for those of crawls that keep fresh
+    """
 
     state: UrlState
     cause: str
     prefix: str = ""
+    spares_fresh: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,15 +109,48 @@ class Batch:
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
+    kept_out: list[Where] = field(default_factory=list)
+    revisions: list[Revision] = field(default_factory=list)
+    admissions: list[Admission] = field(default_factory=list)
+    claims: dict[int, tuple[int, int]] = field(default_factory=dict)
     suppressions: dict[tuple[int, bytes, str], Suppression] = field(default_factory=dict)
     robots: list[tuple[Origin, Fetched]] = field(default_factory=list)
     renewed_robots: list[Origin] = field(default_factory=list)
+    doubted_robots: set[Origin] = field(default_factory=set)
+    tdmrep: list[tuple[Origin, AskedTdmrep]] = field(default_factory=list)
     tallies: dict[int, Tally] = field(default_factory=dict)
     last_end: float | None = None
-    give_up: GivingUp | None = None
+    give_up: list[GivingUp] = field(default_factory=list)
+    refused: tuple[Budget, str] | None = None
+    answered: Budget | None = None
 
     def tally(self, crawl_id: int) -> Tally:
         return self.tallies.setdefault(crawl_id, Tally())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """The start of one request.
+
+    address   the only one to connect to; None: no budget depends on it
+    drawn     budgets that it was granted on
+    ready_at  monotonic seconds;   not_after: a later start would come too close to the next one's
+    granted_at  database time and monotonic second of the grant: the log tells the start by it
+    probes    its address had refused the last connection
+    dns_ms    that finding the address took
+    """
+
+    address: str | None = None
+    drawn: tuple[Budget, ...] = ()
+    ready_at: float = 0.0
+    not_after: float | None = None
+    granted_at: tuple[datetime, float] | None = None
+    probes: bool = False
+    dns_ms: float | None = None
+
+    @property
+    def address_budget(self) -> Budget | None:
+        return next((each for each in self.drawn if each.kind in {BudgetKind.ADDRESS, BudgetKind.NETWORK}), None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,11 +172,19 @@ class Stay:
     batch: Batch
     answered: bool
     address: str | None = None
+    history: pace.History
+    trips: int
+    quiet: Hours | None
     requests: int = 0
-    rest_s: float | None = None
+    rest_until: float | None = None
     resting_because: str | None = None
+    is_blocked: bool = False
+    slot: Slot | None = None
+    denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
     robots: dict[Origin, RobotsFile] = field(default_factory=dict)
+    tdmrep: dict[Origin, Tdmrep] = field(default_factory=dict)
+    discovered: set[tuple[int, Origin]] = field(default_factory=set)
     due: deque[Due] = field(default_factory=deque)
     granted: dict[int, int] = field(default_factory=dict)
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
@@ -125,45 +198,130 @@ class Stay:
         """Seconds from the anchor (database time `taken.now`) to a monotonic moment."""
         return moment - self.anchor
 
+    def database_time(self, moment: float) -> datetime:
+        """The database's time at a monotonic moment, as in the fetch log: never ahead of it."""
+        return self.taken.now + timedelta(seconds=self.since_anchor(moment))
+
     def set_pace(self) -> None:
-        """The delay in force, from what is known of the host now."""
+        """The delay in force, from what is known of the host now; the wait for the next request follows it."""
         settings = self.kit.settings
         self.robots_delay_s = pace.slowest(file.crawl_delay_s for file in self.robots.values())
+        base_s = pace.base_delay_s(
+            operator_s=self.taken.delay_override_s,
+            robots_s=self.robots_delay_s,
+            default_s=settings.default_delay_s,
+            robots_max_s=settings.crawl_delay_max_s,
+        )
         before, self.delay_s = (
             self.delay_s,
             pace.delay_in_force_s(
-                operator_s=self.taken.delay_override_s,
-                robots_s=self.robots_delay_s,
-                default_s=settings.default_delay_s,
-                robots_max_s=settings.crawl_delay_max_s,
+                base_s,
+                self.history,
+                self.kit.pace_rules,
                 floor_s=settings.delay_override_s,
+                most_s=settings.crawl_delay_max_s,
             ),
         )
-        if self.batch.last_end is not None:
-            self.ready_at = max(self.ready_at + self.delay_s - before, self.batch.last_end + self.delay_s)
+        if self.batch.last_end is not None and self.delay_s != before:
+            self.ready_at = self.batch.last_end + self._jittered_s()
+        elif self.taken.contacted:
+            self.ready_at += max(self.delay_s - before, 0.0)
 
     def contacted(self, ended: float) -> None:
         """A request has ended: the host's delay counts from here."""
         self.batch.last_end = ended
-        self.ready_at = ended + self.delay_s
+        self.ready_at = ended + self._jittered_s()
         self.requests += 1
 
+    def _jittered_s(self) -> float:
+        return pace.with_jitter_s(self.delay_s, self.kit.settings.jitter, self.kit.rng)
+
+    def learn(self, status: int, ms: int | None, *, closes: bool = True) -> None:
+        """A result of the host: its level and its delay adapt; so many failures in a row close it (P4, P6).
+
+        closes: this one can be the last of these.
+        """
+        rules = self.kit.breaker_rules
+        self.history = pace.after(self.history, self.kit.pace_rules, status=status, ms=ms)
+        is_probing = breaker.is_probing(self.history.statuses, rules)
+        if closes or not is_probing:
+            self.trips = breaker.trips_after(self.trips, self.history.statuses, rules)
+        self.set_pace()
+        if closes and is_probing:
+            self.block(breaker.rest_s(self.trips, rules), breaker.BECAUSE)
+
+    def soft_blocked(self) -> None:
+        """The rate is cut (P7)."""
+        self.history = pace.soft_blocked(self.history, self.kit.pace_rules)
+        self.set_pace()
+
     def rest(self, seconds: float, because: str) -> None:
-        """Leave the host alone for this long, from now."""
-        self.rest_s, self.resting_because = seconds, because
+        """Leave, and leave the host alone for this long from now. The longest of several rests counts."""
+        until = self.now() + seconds
+        if self.rest_until is None or until > self.rest_until:
+            self.rest_until, self.resting_because = until, because
+
+    def block(self, seconds: float, because: str) -> None:
+        """The same by the answer that has just come: counted from its end, and noted in its row of the log."""
+        end = self.now() if self.batch.last_end is None else self.batch.last_end
+        self.rest(seconds + end - self.now(), because)
+        self.is_blocked = True
+        if self.batch.fetches:
+            row = self.batch.fetches[-1]
+            row["rest_s"] = max(row["rest_s"] or 0.0, seconds)
+
+    @property
+    def rest_s(self) -> float | None:
+        return None if self.rest_until is None else self.rest_until - self.now()
+
+    @property
+    def has_ticket(self) -> bool:
+        """A shared budget told the host to come now: by its gap, or by the end of its rest."""
+        because = self.taken.resting_because or ""
+        return self.requests == 0 and (because.endswith(" budget") or " rests: " in because)
 
     def asked_s(self, reply: Reply) -> float | None:
         """Seconds that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
         value = reply.header(Header.RETRY_AFTER)
         if value is None:
             return None
-        now = self.taken.now + timedelta(seconds=self.since_anchor(self.now()))
+        now = self.database_time(self.now())
         return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
 
-    def out_of_reach(self) -> dict[Origin, RobotsFile]:
-        """Origins that are completely disallowed for now, their robots.txt being out of reach."""
+    def out_of_reach(self) -> dict[Origin, tuple[float, str]]:
+        """Origins that no page may be fetched from for now: until when at the soonest, and why.
+
+        One whose robots.txt is to be asked for again is none of them: its next URL leads to that.
+        """
         now = self.now()
-        return {origin: file for origin, file in self.robots.items() if file.rules is None and file.fresh_until > now}
+        known = {origin: self.shut(file) for origin, file in self.robots.items() if file.fresh_until > now}
+        return {origin: shut for origin, shut in known.items() if shut is not None}
+
+    def shut(self, file: RobotsFile) -> tuple[float, str] | None:
+        """Until when, and why, no page may be fetched under this file; None: it may, when the host's turn comes."""
+        if file.rules is None:
+            return file.fresh_until, OUT_OF_REACH
+        turn, hours = max(self.now(), self.ready_at), file.rules.visit_time
+        away_s = hours.until_start_s(self.database_time(turn)) if hours else 0.0
+        return (turn + away_s, VISIT_TIME) if away_s else None
+
+    def rest_for_origins(self) -> str | None:
+        """With nothing else to fetch, rest until an origin out of reach may be tried. Returns why; None: there is none.
+
+        Another origin of the host may get URLs meanwhile: where there is one, the host is looked at again in time.
+        """
+        out_of_reach = self.out_of_reach()
+        if not out_of_reach:
+            return None
+        until, why = min(out_of_reach.values())
+        rest_s = max(until - self.now(), self.delay_s)
+        has_others = len(out_of_reach) < len(self.robots)
+        self.rest(min(rest_s, self.kit.settings.backoff_max_s) if has_others else rest_s, why)
+        return why
+
+    def is_quiet_at(self, hours: str | None) -> bool:
+        """Whether it is now within these quiet hours of an operator's."""
+        return hours is not None and Hours.parse(hours).contains(self.database_time(self.now()))
 
     def patience_s(self) -> float:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
@@ -171,7 +329,8 @@ class Stay:
         return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else 0.0)
 
     def batch_size(self) -> int:
-        """How many URLs to pick: on a host whose delay is longer than we linger, one is all that we shall fetch."""
-        if self.isolate > 0 or self.delay_s > self.kit.settings.linger_s:
+        """How many URLs to pick: on a host whose delay is longer than we linger, or that is probed, one is all."""
+        is_probing = breaker.is_probing(self.history.statuses, self.kit.breaker_rules)
+        if self.isolate > 0 or is_probing or self.delay_s > self.kit.settings.linger_s:
             return 1
         return self.kit.settings.settle_urls

@@ -9,16 +9,33 @@ from app.store import crawls, db
 from app.store.crawls import Crawl
 
 
-def open_crawl(engine: Engine, name: str, *, scope: str | None) -> Crawl:
-    """The crawl of this name, made where it is new (scope None: host). Raises InputError: it has a scope already."""
+def open_crawl(
+    engine: Engine,
+    name: str,
+    *,
+    scope: str | None,
+    sitemaps: str | None = None,
+    honour_opt_outs: bool | None = None,
+) -> Crawl:
+    """The crawl of this name, made where it is new (None: host, all, False). Raises InputError: it has a scope already.
+
+    sitemaps and honour_opt_outs of one that exists change, from here on.
+    """
     with db.transaction(engine) as tx:
         known = crawls.by_name(tx, name)
     if known is None:
-        return seed.create(engine, name, scope_kind=scope or "host")
+        return seed.create(
+            engine,
+            name,
+            scope_kind=scope or "host",
+            sitemaps=sitemaps or "all",
+            honour_opt_outs=bool(honour_opt_outs),
+        )
     if scope is not None and scope != known.scope:
         raise InputError(
             f"scope {scope}", f"crawl {name} has the scope {known.scope} already; leave it out, or name a new crawl"
         )
+    seed.set_manners(engine, known, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
     return known
 
 

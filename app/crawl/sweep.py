@@ -10,20 +10,23 @@ import socket
 import structlog
 from sqlalchemy import Engine
 
-from app.store import db, hosts, visits
+from app.store import budgets, db, hosts, visits
 
 _log = structlog.get_logger()
+PRUNE_BATCH = 10_000
 
 
 def sweep(engine: Engine) -> dict[str, int]:
-    """How many were found of each kind: woken, paused, lost."""
+    """How many were found of each kind: woken, paused, lost; and budgets pruned that nobody draws on any more."""
     with db.transaction(engine) as tx:
         woken = hosts.wake_forgotten(tx)
     with db.transaction(engine) as tx:
         paused = hosts.pause_outlived(tx)
     with db.transaction(engine) as tx:
         lost = visits.mark_lost(tx)
-    found = {"woken": woken, "paused": paused, "lost": lost}
+    with db.transaction(engine) as tx:
+        pruned = budgets.prune(tx, PRUNE_BATCH)
+    found = {"woken": woken, "paused": paused, "lost": lost, "pruned": pruned}
     if any(found.values()):
         _log.info("sweep.found", **found)
     return found

@@ -9,10 +9,12 @@ from uuid import UUID
 
 import structlog
 
-from app.crawl import fetch, pick, robots, settle
+from app.crawl import fetch, pick, robots, settle, turn
 from app.crawl.kit import Kit
 from app.crawl.stay import Batch, Stay
 from app.errors import LeaseLost
+from app.policy import pace
+from app.policy.hours import Hours
 from app.store import db, hosts
 
 _log = structlog.get_logger()
@@ -30,7 +32,7 @@ class Report:
 
 def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError."""
-    stay = _take_up(kit, host_id, token)
+    stay = take_up(kit, host_id, token)
     if stay is None:
         return Report(host=None, ending="closed")
     structlog.contextvars.bind_contextvars(visit=stay.taken.visit_id)
@@ -47,7 +49,8 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     return Report(host=stay.taken.name, ending=ending, requests=stay.requests)
 
 
-def _take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
+def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
+    """A visit in progress, with the next URLs picked. None: the door is closed. Raises ServiceError."""
     settings = kit.settings
     sent = kit.monotonic()
     with db.transaction(kit.engine) as tx:
@@ -67,6 +70,14 @@ def _take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
             delay_s=taken.delay_s,
             robots_delay_s=taken.robots_delay_s,
             failures=taken.failures,
+            history=pace.History(
+                level=taken.adaptive_level,
+                statuses=tuple(taken.recent_statuses),
+                ms=tuple(taken.recent_ms),
+                latency_s=taken.latency_s,
+            ),
+            trips=taken.breaker_trips,
+            quiet=Hours.parse(taken.quiet_hours) if taken.quiet_hours else None,
             isolate=taken.isolate,
             answered=taken.answered,
             batch=Batch(started=received),
@@ -74,6 +85,7 @@ def _take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
         robots.load(stay, tx)
         stay.set_pace()
         pick.pick(stay, tx)
+        turn.reserve_ahead(stay, tx)
     return stay
 
 
@@ -87,6 +99,8 @@ def _work(stay: Stay) -> str:
         ending = fetch.fetch(stay, stay.due.popleft())
         if ending is not None:
             return ending
+        if stay.is_blocked:
+            return stay.resting_because or "its address rests"
         if _is_full(stay):
             settle.go_on(stay)
         if stay.has_left:
@@ -109,12 +123,7 @@ def _refill(stay: Stay) -> str | None:
         if stay.has_left:
             return "paused"
         return None if stay.due else _refill(stay)
-    out_of_reach = stay.out_of_reach()
-    if out_of_reach:
-        earliest = min(file.fresh_until for file in out_of_reach.values())
-        stay.rest(max(earliest - stay.now(), stay.delay_s), "robots.txt out of reach")
-        return "robots.txt out of reach"
-    return "nothing due"
+    return stay.rest_for_origins() or "nothing due"
 
 
 def _is_full(stay: Stay) -> bool:

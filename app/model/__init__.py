@@ -1,6 +1,6 @@
 """Frozen values that flow between the rooms. No behaviour beyond what a value knows of itself; no I/O."""
 
-from app.model.fetch import Failure, Header, Outcome, Reply, Request, RequestKind
+from app.model.fetch import Failure, Header, Outcome, Reply, Request, RequestKind, Whereabouts
 from app.model.page import Link, Page
 from app.model.url import Origin, Refusal, Url
 
@@ -16,4 +16,5 @@ __all__ = [
     "Request",
     "RequestKind",
     "Url",
+    "Whereabouts",
 ]

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import BinaryIO
 
 
 class RequestKind(StrEnum):
     """What a request is for: `fetches.kind`."""
 
     PAGE = "page"
+    SITEMAP = "sitemap"
     ROBOTS = "robots"
+    TDMREP = "tdmrep"  # /.well-known/tdmrep.json
 
 
 class Header(StrEnum):
@@ -21,6 +24,11 @@ class Header(StrEnum):
     LOCATION = "location"
     RETRY_AFTER = "retry-after"
     CACHE_CONTROL = "cache-control"
+    X_ROBOTS_TAG = "x-robots-tag"
+    CONTENT_USAGE = "content-usage"
+    CONTENT_SIGNAL = "content-signal"
+    TDM_RESERVATION = "tdm-reservation"
+    TDM_POLICY = "tdm-policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +43,10 @@ class Request:
                     2xx type is not read and the connection is closed. None: read whatever comes
     max_body_bytes  cap on decoded body bytes; what is beyond is not read and `Reply.truncated` is set
     deadline_s      seconds from start to the last byte, DNS and connecting included
+    sink            the decoded body of a 2xx is written there, and not kept in Reply.body
+    address         connect to this one of the host's addresses and to no other; None: whichever answers
+    fresh           over a new connection, not one that was kept alive
+    not_after       monotonic seconds: do not send it later than this; None: whenever
     """
 
     url: str
@@ -44,6 +56,22 @@ class Request:
     wanted_types: tuple[str, ...] | None = None
     max_body_bytes: int = 1024 * 1024
     deadline_s: float = 30.0
+    sink: BinaryIO | None = None
+    address: str | None = None
+    fresh: bool = False
+    not_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where a host's next request would go.
+
+    addresses   that we may talk to, best first; none when the name does not resolve, or not to such ones
+    dns_ms      milliseconds that finding out took
+    """
+
+    addresses: tuple[str, ...]
+    dns_ms: float
 
 
 class Failure(StrEnum):
@@ -72,10 +100,12 @@ class Reply:
     status       HTTP status, None when no status line was read
     failure      why it is not complete, None for a complete (or deliberately truncated) response
     detail       one line for a person about the failure, never secret, at most 300 characters
-    headers      names in lower case; repeated fields joined by ", "; values str as latin-1
+    headers      names in lower case; repeated fields joined by ", ", those of X-Robots-Tag by "\\n", as a user agent
+                 named in one of them holds for that one only; values str as latin-1
     body         decoded body (content-encoding undone), b"" when there is none or it was not read
     body_read    False when the body was left unread because its type is not wanted
     truncated    the body went over max_body_bytes and was cut there
+    sunk_bytes   decoded body bytes that went to Request.sink
     wire_bytes   body bytes received before decoding
     address      IP address really connected to, None when there was no connection
     started_s    monotonic seconds when the request began (before DNS)
@@ -91,6 +121,7 @@ class Reply:
     body: bytes = b""
     body_read: bool = True
     truncated: bool = False
+    sunk_bytes: int = 0
     wire_bytes: int = 0
     address: str | None = None
     started_s: float
@@ -121,6 +152,8 @@ class Outcome(StrEnum):
     SERVER_ERROR = "server_error"  # any other 5xx
     UNREACHABLE = "unreachable"  # no contact was made: DNS, refused, connect timeout, TLS
     BLOCKED_ADDRESS = "blocked_address"  # the name points to an address that we do not talk to
+    CHALLENGED = "challenged"  # a challenge or CAPTCHA page: never solved, the host rests
+    SOFT_BLOCKED = "soft_blocked"  # 2xx whose content says that we are blocked
     BROKEN = "broken"  # contact was made, the answer was not complete: timeout, reset, cut, not HTTP
 
     @property

@@ -49,5 +49,6 @@ class Refusal(StrEnum):
     SCOPE = "scope"  # outside the crawl's scope (host, domain, prefix)
     EXCLUDED = "excluded"  # matches an exclude pattern, or no include pattern
     DEPTH = "depth"  # deeper than the crawl's max_depth
-    NOFOLLOW = "nofollow"  # the link says rel=nofollow
+    NOFOLLOW = "nofollow"  # the link says rel=nofollow, or its page nofollow
+    HIDDEN = "hidden"  # no person can see the link: it may be there for robots alone
     REDIRECTS = "redirects"  # more than 10 hops, or a loop

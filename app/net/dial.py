@@ -41,6 +41,10 @@ class Broken(Exception):
         self.detail = detail
 
 
+class TooLate(Exception):
+    """The request was not sent: its `not_after` had passed before the connection, or once there was one."""
+
+
 class Exchange(Timeout):
     """One request on its way: the time and bytes it still has, and what it has met so far.
 
@@ -49,6 +53,9 @@ class Exchange(Timeout):
 
     target        request target, sent byte for byte
     origin        scheme, host (IPv6 without brackets), port
+    pinned        the only address to connect to; None: any of the host's
+    fresh         not over a connection that was kept alive
+    not_after     monotonic second after which it is not sent any more
     bytes_left    bytes that may still be received, head and framing included
     reused        the connection was kept alive from an earlier request
     retried       sent a second time on a fresh connection
@@ -64,8 +71,14 @@ class Exchange(Timeout):
         started_s: float,
         deadline_s: float,
         bytes_max: int,
+        pinned: str | None = None,
+        fresh: bool = False,
+        not_after: float | None = None,
     ) -> None:
         super().__init__()
+        self.pinned = pinned
+        self.fresh = fresh
+        self.not_after = not_after
         self.origin = origin
         self.target = target
         self.started_s = started_s
@@ -85,6 +98,11 @@ class Exchange(Timeout):
         if left <= 0:
             raise TimeoutError("deadline passed")
         return left
+
+    def check_not_late(self) -> None:
+        """Raises TooLate."""
+        if self.not_after is not None and time.monotonic() > self.not_after:
+            raise TooLate
 
     def received(self, count: int) -> None:
         if self.first_byte_s is None and count:
@@ -138,10 +156,20 @@ class Dialler:
 
     def dial(self, host: str, port: int, exchange: Exchange) -> _PlainSocket:
         """A connected socket. Raises Broken: DNS, ADDRESS, REFUSED or CONNECT_TIMEOUT."""
-        addresses = self._resolve(host, port, exchange)
+        addresses = [exchange.pinned] if exchange.pinned else self._resolve(host, port, exchange)
         for address in addresses:
             self._judge(host, address)
         return self._connect_first(addresses[:ADDRESSES_TRIED_MAX], port, exchange)
+
+    def where(self, host: str, port: int, timeout_s: float) -> tuple[str, ...]:
+        """The addresses that `dial` would connect to, none when it would raise DNS or ADDRESS."""
+        try:
+            addresses = self._resolver.resolve(host, port, timeout_s)
+            for address in addresses:
+                self._judge(host, address)
+        except (DnsFailed, Broken):
+            return ()
+        return tuple(addresses[:ADDRESSES_TRIED_MAX])
 
     def _resolve(self, host: str, port: int, exchange: Exchange) -> list[str]:
         begin_s = time.monotonic()

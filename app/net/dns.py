@@ -12,8 +12,9 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
@@ -48,6 +49,7 @@ class Resolver:
     max_entries             names remembered; the least recently used go first
     timeout_s               longest wait for one lookup
     threads                 lookups at once; a dead name server holds one for ten seconds, so not too few
+    fixed                   {name: address} that are never looked up; "*.example.org" is every name below it
     getaddrinfo, clock      the system's, or a test's
     """
 
@@ -59,6 +61,7 @@ class Resolver:
         timeout_s: float = 5.0,
         *,
         threads: int = 32,
+        fixed: Mapping[str, str] = MappingProxyType({}),
         getaddrinfo: GetAddrInfo = socket.getaddrinfo,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -67,6 +70,7 @@ class Resolver:
         self._negative_ttl_s = negative_ttl_s
         self._timeout_s = timeout_s
         self._threads_max = threads
+        self._fixed = {name.lower(): address for name, address in fixed.items()}
         self._getaddrinfo = getaddrinfo
         self._clock = clock
         self._lock = threading.Lock()
@@ -82,10 +86,15 @@ class Resolver:
         """
         if (literal := _literal(host)) is not None:
             return [literal]
+        if self._fixed and (address := self._fixed_for(host.lower())) is not None:
+            return [address]
         answer = self._remembered_or_looked_up(host.lower(), min(timeout_s, self._timeout_s))
         if answer.error:
             raise DnsFailed(answer.error)
         return list(answer.addresses)
+
+    def _fixed_for(self, host: str) -> str | None:
+        return self._fixed.get(host) or self._fixed.get(f"*.{host.partition('.')[2]}")
 
     def _remembered_or_looked_up(self, host: str, timeout_s: float) -> _Answer:
         with self._lock:

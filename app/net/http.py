@@ -10,18 +10,21 @@ environment. How bytes travel is in `app.net.wire` and `app.net.dial`.
 
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 from urllib3.util.request import ACCEPT_ENCODING
 
-from app.model.fetch import Failure, Header, Reply, Request, RequestKind
+from app.model.fetch import Failure, Header, Reply, Request, RequestKind, Whereabouts
 from app.net.address import Guard
-from app.net.dial import Broken, Dialler, Exchange
+from app.net.dial import Broken, Dialler, Exchange, TooLate
 from app.net.dns import Resolver
 from app.net.wire import Wire, WireRequest
+
+if TYPE_CHECKING:
+    from app.net.signature import Signer
 
 CHUNK_BYTES = 64 * 1024
 # Pages that tell errors and challenges are short; more is not read and costs the connection.
@@ -29,10 +32,13 @@ ERROR_BODY_BYTES = 64 * 1024
 # Head, chunk sizes, and what of a compressed body is read but not inflated any more.
 OVERHEAD_BYTES = 1024 * 1024
 DETAIL_MAX = 300
+WHERE_S = 5.0
 
 _ACCEPT = {
     RequestKind.PAGE: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
+    RequestKind.SITEMAP: "application/xml,text/xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
     RequestKind.ROBOTS: "text/plain,*/*;q=0.5",
+    RequestKind.TDMREP: "application/json,*/*;q=0.5",
 }
 _PORTS = {"http": 80, "https": 443}
 
@@ -42,6 +48,7 @@ class _Body:
     """What was read of a body; `failure` when it is not complete and nobody meant it so."""
 
     content: bytes = b""
+    sunk: int = 0
     read: bool = True
     truncated: bool = False
     failure: Failure | None = None
@@ -57,6 +64,7 @@ class Sender:
     idle_s            idle connections are closed after this (P1)
     max_connections   origins that may have an idle connection
     ca_file           PEM of authorities trusted besides the system's and certifi's
+    signer            signs every request (I3); None: none is signed
     """
 
     def __init__(
@@ -69,37 +77,58 @@ class Sender:
         idle_s: float = 30.0,
         max_connections: int = 256,
         ca_file: str | None = None,
+        signer: "Signer | None" = None,
     ) -> None:
-        dialler = Dialler(resolver, guard, require_contact=require_contact)
+        self._dialler = dialler = Dialler(resolver, guard, require_contact=require_contact)
         self._wire = Wire(dialler, ca_file=ca_file, idle_s=idle_s, origins_max=max_connections)
+        self._signer = signer
         self._headers = {
             kind: {
                 "Accept": accept,
                 "Accept-Language": "en,*;q=0.5",
                 "Accept-Encoding": ACCEPT_ENCODING,
                 **headers,
+                **({} if kind is RequestKind.PAGE and "Accept" in headers else {"Accept": accept}),
             }
             for kind, accept in _ACCEPT.items()
         }
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: Request) -> Reply | None:
+        """None: it was not sent, `request.not_after` had passed."""
         self._wire.sweep_if_due()
         started_s = time.monotonic()
-        authority, origin, target = _split(request.url)
-        prepared = WireRequest(request.url, origin, self._fields(request, authority))
+        _, origin, target = _split(request.url)
+        prepared = WireRequest(request.url, origin, self.fields(request))
         exchange = Exchange(
             origin=origin,
             target=target,
             started_s=started_s,
             deadline_s=request.deadline_s,
             bytes_max=request.max_body_bytes + OVERHEAD_BYTES,
+            pinned=request.address,
+            fresh=request.fresh,
+            not_after=request.not_after,
         )
         try:
             raw = self._send_once_or_again(prepared, exchange)
         except Broken as broken:
             return _failed(broken, exchange)
+        except TooLate:
+            return None
         body = _read(raw, request)
         return _replied(raw, body, exchange)
+
+    def where(self, url: str, prefer: str | None = None) -> Whereabouts:
+        """Where a request to `url` would go: over the connection that is kept alive, else to `prefer` where the name
+        still has it, else in the resolver's order. Resolves if need be; contacts nobody but the resolver."""
+        started_s = time.monotonic()
+        _, origin, _ = _split(url)
+        if (kept := self._wire.kept_to(origin)) is not None:
+            return Whereabouts(addresses=(kept,), dns_ms=0.0)
+        found = self._dialler.where(origin[1], origin[2], WHERE_S)
+        if prefer in found:
+            found = (prefer, *(each for each in found if each != prefer))
+        return Whereabouts(addresses=found, dns_ms=(time.monotonic() - started_s) * 1000)
 
     def close_idle(self) -> int:
         """Closes what was idle too long, as `send` does now and then. The number of connections closed."""
@@ -108,12 +137,16 @@ class Sender:
     def close(self) -> None:
         self._wire.close()
 
-    def _fields(self, request: Request, authority: str) -> dict[str, str]:
+    def fields(self, request: Request) -> dict[str, str]:
+        """The header of this request, in the order sent; signed anew each time."""
+        authority, (scheme, _, _), _ = _split(request.url)
         fields = {"Host": authority, **self._headers[request.kind]}
         if request.etag is not None and _sendable(request.etag):
             fields["If-None-Match"] = request.etag
         if request.last_modified is not None and _sendable(request.last_modified):
             fields["If-Modified-Since"] = request.last_modified
+        if self._signer is not None:
+            fields |= self._signer.fields(_signed_authority(authority, scheme))
         return fields
 
     def _send_once_or_again(self, prepared: WireRequest, exchange: Exchange) -> urllib3.HTTPResponse:
@@ -146,6 +179,11 @@ def _split(url: str) -> tuple[str, tuple[str, str, int], str]:
     return authority, (scheme, host.strip("[]"), int(port) if port else _PORTS[scheme]), target
 
 
+def _signed_authority(authority: str, scheme: str) -> str:
+    """As a verifier makes it of the Host field: lower-case, without the default port (RFC 9421 section 2.2.3)."""
+    return authority.lower().removesuffix(f":{_PORTS[scheme]}")
+
+
 def _sendable(value: str) -> bool:
     """A validator that came from a site and through the database: printable latin-1 goes back verbatim."""
     return bool(value) and all(" " <= character <= "\xff" and character != "\x7f" for character in value)
@@ -160,8 +198,9 @@ def _read(raw: urllib3.HTTPResponse, request: Request) -> _Body:
     limit = request.max_body_bytes if good else min(request.max_body_bytes, ERROR_BODY_BYTES)
     body = _Body()
     chunks: list[bytes] = []
+    sink = request.sink if good else None
     try:
-        body.truncated = _read_into(chunks, raw, limit)
+        body.truncated = _read_into(chunks.append if sink is None else sink.write, raw, limit)
         if not body.truncated and not _decoded_whole(raw):
             body.failure, body.detail = Failure.CUT, f"{raw.headers.get('content-encoding')} stream is cut"
     except urllib3.exceptions.TimeoutError:
@@ -173,14 +212,17 @@ def _read(raw: urllib3.HTTPResponse, request: Request) -> _Body:
     if body.truncated or body.failure:
         raw.close()
     body.content = b"".join(chunks)[:limit]
+    if sink is not None:
+        body.sunk = min(sink.tell(), limit)
+        sink.seek(0)
     return body
 
 
-def _read_into(chunks: list[bytes], raw: urllib3.HTTPResponse, limit: int) -> bool:
-    """Appends decoded chunks; True when there are more than `limit` bytes. Holds at most one byte more."""
+def _read_into(keep: Callable[[bytes], object], raw: urllib3.HTTPResponse, limit: int) -> bool:
+    """Keeps decoded chunks; True when there are more than `limit` bytes. Keeps at most one byte more."""
     left = limit + 1
     while left > 0 and (chunk := raw.read1(min(left, CHUNK_BYTES), decode_content=True)):
-        chunks.append(chunk)
+        keep(chunk)
         left -= len(chunk)
     return left <= 0
 
@@ -232,10 +274,11 @@ def _replied(raw: urllib3.HTTPResponse, body: _Body, exchange: Exchange) -> Repl
         status=raw.status,
         failure=body.failure,
         detail=_one_line(detail),
-        headers={name.lower(): value for name, value in raw.headers.itermerged()},
+        headers=_headers(raw.headers),
         body=body.content,
         body_read=body.read,
         truncated=body.truncated,
+        sunk_bytes=body.sunk,
         wire_bytes=raw.tell(),
         address=exchange.address,
         started_s=exchange.started_s,
@@ -245,6 +288,14 @@ def _replied(raw: urllib3.HTTPResponse, body: _Body, exchange: Exchange) -> Repl
         first_byte_ms=((exchange.first_byte_s or ended_s) - exchange.started_s) * 1000,
         total_ms=(ended_s - exchange.started_s) * 1000,
     )
+
+
+def _headers(fields: urllib3.HTTPHeaderDict) -> dict[str, str]:
+    """As `Reply.headers` has them."""
+    headers = {name.lower(): value for name, value in fields.itermerged()}
+    if Header.X_ROBOTS_TAG in headers:
+        headers[Header.X_ROBOTS_TAG.value] = "\n".join(fields.getlist(Header.X_ROBOTS_TAG))
+    return headers
 
 
 def _one_line(detail: str) -> str:

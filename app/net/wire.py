@@ -58,6 +58,10 @@ class _Connection(urllib3.connection.HTTPConnection):
             self.exchange.address = self.connected_to
             self.sock.exchange = self.exchange
             self.sock.settimeout(self.exchange.left_s())
+        elif self.exchange.not_after is not None:
+            self.exchange.check_not_late()
+            self.connect()
+        self.exchange.check_not_late()
         self.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
         for name, value in headers.items():
             self.putheader(name, value)
@@ -114,11 +118,21 @@ class _Pool(urllib3.HTTPConnectionPool):
     ) -> Any:
         """urllib3's, but with the target of the exchange, and with every error as Broken."""
         conn.exchange = timeout
+        if timeout.fresh or (timeout.pinned is not None and conn.connected_to != timeout.pinned):
+            conn.close()
         timeout.reused = not conn.is_closed
         try:
             return super()._make_request(conn, method, timeout.target, timeout=timeout, **options)
         except (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError) as error:
             raise _broken_by(error) from error
+
+    def kept_to(self) -> str | None:
+        """The address of the idle connection, if there is one that is not too old."""
+        idle: Any = self.pool.queue[-1:] if self.pool is not None else ()
+        conn = idle[0] if idle else None
+        if conn is None or conn.is_closed or conn.idle_since_s < time.monotonic() - self._idle_s:
+            return None
+        return str(conn.connected_to)
 
     def drop_idle(self, since_s: float) -> bool:
         """Closes the idle connection when nobody has used it after `since_s`. True when it did."""
@@ -170,6 +184,12 @@ class Wire(HTTPAdapter):
         if oldest is not None:
             oldest.drop_idle(time.monotonic())
         return pool
+
+    def kept_to(self, origin: Origin) -> str | None:
+        """The address of the origin's idle connection, None when there is none."""
+        with self._lock:
+            pool = self._pools.get(origin)
+        return pool.kept_to() if pool is not None else None
 
     def _tls_for(self, origin: Origin) -> ssl.SSLContext | None:
         if origin[0] != "https":

@@ -21,6 +21,7 @@ _TOKEN = re.compile(r"[A-Za-z_-]+")
 _VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
 # Visible ASCII without what would end, nest or split a User-Agent comment: ( ) \ ; and the comma.
 _MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+")
+_PURPOSE = re.compile(r"[ -~]{1,200}")
 _PAGE = re.compile(r"https?://[!#-'*+\-./0-9:=?@A-Z\[\]_a-z~%]+", re.IGNORECASE)
 
 
@@ -49,8 +50,10 @@ def user_agent(*, token: str, version: str, contact: str | None, info_url: str |
     return f"{token}/{version}" + (f" ({'; '.join(about)})" if about else "")
 
 
-def headers(*, token: str, version: str, contact: str | None, info_url: str | None) -> dict[str, str]:
-    """The request headers that say who asks and what we can read. `From` only for a mail address.
+def headers(
+    *, token: str, version: str, contact: str | None, info_url: str | None, purpose: str | None = None
+) -> dict[str, str]:
+    """The request headers that say who asks, what for, and what we can read. `From` only for a mail address.
 
     Raises InputError as `check` does.
     """
@@ -62,4 +65,8 @@ def headers(*, token: str, version: str, contact: str | None, info_url: str | No
     }
     if contact is not None and _MAIL.fullmatch(contact):
         found["From"] = contact
+    if purpose is not None:
+        if not _PURPOSE.fullmatch(purpose):
+            raise InputError(f"purpose {purpose!r}", "write 1 to 200 printable ASCII characters")
+        found["X-Crawler-Purpose"] = purpose
     return found

@@ -1,34 +1,159 @@
-"""How long a host is left alone between two requests: the delay in force.
+"""How long a host is left alone between two requests: the delay in force, and how it adapts to what the host answers.
 
-Decides the base delay (SPEC P2): an operator's override, else robots.txt's Crawl-delay, else the default; and over all
-of them the emergency floor. Does not decide back-off (`backoff`) nor who waits (`app.crawl.visit`).
+Decides the base delay (SPEC P2: an operator's override, else robots.txt's Crawl-delay, else the default), the adaptive level
+(P4) and the floor that latency sets. Does not decide rests: back-off is `backoff`, the circuit breaker `breaker`.
+
+The level is the whole memory of the controller: 429 and 503 raise it at once, a run of other server errors and slow
+answers raise it by one, each good answer of a healthy host lowers it by one. Each level doubles the delay.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+NO_ANSWER = 0  # in History.statuses: no connection, or an answer that broke off
+_NO_ERRORS = {404, 410}  # a page that is not there says nothing against the host
 
 
-def delay_in_force_s(
-    *,
-    operator_s: float | None,
-    robots_s: float | None,
-    default_s: float,
-    robots_max_s: float,
-    floor_s: float | None,
-) -> float:
-    """Seconds from the end of a request to the start of the next.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The controller's numbers; the defaults are SPEC P4's, each is a setting `TIPTOE_ADAPTIVE_…`.
 
-    robots_s is the Crawl-delay as read, capped here at robots_max_s; 0.5 is 0.5 and 0 is 0. floor_s holds for every
-    host, whatever else says.
+    window              results that are looked back on
+    level_max           highest level
+    base_min_s          the least delay that is doubled
+    rate_limited        levels for a 429;   unavailable: for a 503
+    server_errors       other 5xx in a row that raise it by one
+    slow_s              mean latency of the window above which it is raised by one
+    healthy_errors      share of errors in the window below which a good answer lowers it
+    latency_factor      the delay is at least so many times the moving average of the latency; 0: no such floor
+    latency_weight      of the newest latency in that average
     """
+
+    window: int = 20
+    level_max: int = 8
+    base_min_s: float = 1.0
+    rate_limited: int = 3
+    unavailable: int = 2
+    server_errors: int = 5
+    slow_s: float = 2.0
+    healthy_errors: float = 0.1
+    latency_factor: float = 2.0
+    latency_weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What a host's last results tell.
+
+    level      doublings of the delay
+    statuses   HTTP statuses, oldest first, at most `window`; NO_ANSWER for none
+    ms         their milliseconds to the first byte; None where there is none, or where it has raised the level already
+    latency_s  moving average of the seconds to the first byte; None before the first answer
+    """
+
+    level: int = 0
+    statuses: tuple[int, ...] = ()
+    ms: tuple[int | None, ...] = ()
+    latency_s: float | None = None
+
+
+def after(history: History, rules: Rules, *, status: int, ms: int | None) -> History:
+    """The history with one more result. ms: None where no byte came."""
+    known = replace(
+        history,
+        statuses=(*history.statuses, status)[-rules.window :],
+        ms=(*history.ms, ms)[-rules.window :],
+        latency_s=_average(history.latency_s, ms, rules.latency_weight),
+    )
+    steps = _steps((*history.statuses, status), rules)
+    if _is_slow(known.ms, rules):
+        # Judged anew by as many answers as the window holds: a longer delay is given the time to help.
+        known = replace(known, ms=(None,) * len(known.ms))
+        steps += 1
+    elif _is_good(status) and _is_healthy(known, rules):
+        steps -= 1
+    return replace(known, level=min(max(history.level + steps, 0), rules.level_max))
+
+
+def soft_blocked(history: History, rules: Rules) -> History:
+    """A page that says "you are blocked" under a 200 is a 429 in disguise (SPEC P7: the rate is cut)."""
+    return replace(history, level=min(history.level + rules.rate_limited, rules.level_max))
+
+
+def base_delay_s(*, operator_s: float | None, robots_s: float | None, default_s: float, robots_max_s: float) -> float:
+    """Seconds, before anything adapts. robots_s is the Crawl-delay as read, capped here; 0.5 is 0.5 and 0 is 0."""
     if operator_s is not None:
-        base = operator_s
-    elif robots_s is not None:
-        base = min(robots_s, robots_max_s)
-    else:
-        base = default_s
-    return max(base, floor_s or 0.0)
+        return operator_s
+    return default_s if robots_s is None else min(robots_s, robots_max_s)
+
+
+def delay_in_force_s(base_s: float, history: History, rules: Rules, *, floor_s: float | None, most_s: float) -> float:
+    """Seconds from the end of a request to the start of the next, before jitter.
+
+    floor_s holds for every host, whatever else says.   most_s: what adapts ends there; the base and the floor do not.
+    """
+    adaptive_s = max(base_s, rules.base_min_s) * 2**history.level if history.level else 0.0
+    latency_s = rules.latency_factor * (history.latency_s or 0.0)
+    return max(base_s, min(max(adaptive_s, latency_s), most_s), floor_s or 0.0)
+
+
+def with_jitter_s(delay_s: float, jitter: float, rng: Random) -> float:
+    """The delay and up to `jitter` (a share) of it more, so that hosts visited in step fall out of it. Never less."""
+    return delay_s * (1 + rng.uniform(0, jitter)) if jitter else delay_s
 
 
 def slowest(delays_s: Iterable[float | None]) -> float | None:
     """One pace for a host of several origins: the slowest that any of them asks for; None when none asks."""
     return max((delay for delay in delays_s if delay is not None), default=None)
+
+
+def is_error(status: int) -> bool:
+    """SPEC P4: status 400 and up but 404 and 410, and no answer at all."""
+    return status == NO_ANSWER or (status >= 400 and status not in _NO_ERRORS)
+
+
+def _steps(statuses: Sequence[int], rules: Rules) -> int:
+    status = statuses[-1]
+    if status == 429:
+        return rules.rate_limited
+    if status == 503:
+        return rules.unavailable
+    in_a_row = _other_server_errors(statuses)
+    # A row that outgrows the window cannot be counted any more; it has raised the level often enough.
+    if status >= 500 and in_a_row % rules.server_errors == 0 and in_a_row <= rules.window:
+        return 1
+    return 0
+
+
+def _other_server_errors(statuses: Sequence[int]) -> int:
+    """5xx but 503 in a row, up to now."""
+    count = 0
+    for status in reversed(statuses):
+        if status < 500 or status == 503:
+            break
+        count += 1
+    return count
+
+
+def _is_slow(ms: Sequence[int | None], rules: Rules) -> bool:
+    """A window full of answers whose mean is over the bound."""
+    known = [each for each in ms if each is not None]
+    return len(known) >= rules.window and sum(known) > len(known) * rules.slow_s * 1000
+
+
+def _is_healthy(history: History, rules: Rules) -> bool:
+    known = [each for each in history.ms if each is not None]
+    errors = sum(map(is_error, history.statuses))
+    is_quick = not known or sum(known) < len(known) * rules.slow_s * 1000
+    return is_quick and errors < rules.healthy_errors * len(history.statuses)
+
+
+def _is_good(status: int) -> bool:
+    return 200 <= status < 300 or status == 304
+
+
+def _average(before_s: float | None, ms: int | None, weight: float) -> float | None:
+    if ms is None:
+        return before_s
+    return ms / 1000 if before_s is None else before_s + weight * (ms / 1000 - before_s)

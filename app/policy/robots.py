@@ -2,7 +2,7 @@
 
 Decides nothing of time and transport: the caller fetches, follows five redirects or more, stores and caps.
 
-Protego (Scrapy's parser) reads the slow-down lines here and is the oracle of the tests; reading groups and
+Protego (Scrapy's parser) reads the delays here and is the oracle of the tests; reading groups and
 matching are ours (`robots_text`, `robots_match`). Protego 0.7.0 behind a normaliser that hands it one clean
 group did not do. It took 200 ms a decision for 500 KiB of `Allow:*axyz` (bench/robots_hostile; ours stops at
 30 ms; ordinary files: 4–10 µs, ours 3–5 µs); it takes `%FC` and `%FD` for the same octet, `/foo$` for
@@ -10,14 +10,17 @@ forbidding `/foo$bar`, `Allow: /d/index.html` for allowing `/d/`; and as it does
 decided, explanations would have needed a second matcher beside it, which might disagree.
 """
 
+import re
 from dataclasses import dataclass
-from datetime import time
+from datetime import UTC, datetime, time
 from enum import StrEnum
 from typing import Final
 
 from protego import Protego
 
+from app.errors import InputError
 from app.model import Reply
+from app.policy.hours import Hours
 from app.policy.robots_match import Rule, Ruleset, normal
 from app.policy.robots_text import MAX_BYTES, Group, Text, read
 
@@ -27,15 +30,18 @@ __all__ = [
     "MAX_BYTES",
     "Availability",
     "Decision",
+    "InForce",
     "Robots",
     "availability",
     "fresh_for_s",
+    "in_force",
     "parse",
 ]
 
 _OWN_PATH: Final = "/robots.txt"
-_FRESH_S: Final = 12 * 3600.0  # ours: half of the 24 h that RFC 9309 section 2.4 gives
+FRESH_S: Final = 12 * 3600.0  # ours: half of the 24 h that RFC 9309 section 2.4 gives
 _FRESH_AT_LEAST_S: Final = 300.0
+_ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +64,7 @@ class Robots:
 
     crawl_delay_s    seconds between requests, the slowest that our group asks for; not capped
     crawl_delay_raw  the value that gave crawl_delay_s, as written; an unreadable one when none is readable
-    visit_time       (from, to) in UTC during which the site wishes to be visited
+    visit_time       hours in which the site wishes to be visited, the fewest that a line of our group asks for
     sitemaps         values of all Sitemap lines in the file, in order, each once, at most 1,000
     """
 
@@ -116,9 +122,46 @@ def availability(reply: Reply) -> Availability:
     return Availability.UNREACHABLE
 
 
+class InForce(StrEnum):
+    """What decides about the pages of an origin. RFC 9309 section 2.3.1."""
+
+    RULES = "rules"  # the file as it was last read
+    COPY = "copy"  # the file cannot be had: its last good copy
+    ALLOW_ALL = "allow_all"
+    DISALLOW_ALL = "disallow_all"
+
+
+def in_force(
+    *,
+    availability: str,
+    unreachable_for_s: float | None,
+    has_copy: bool,
+    answers: bool,
+    disallow_s: float,
+    copy_s: float,
+) -> InForce:
+    """The phases of a robots.txt that cannot be had (SPEC R3; RFC 9309 section 2.3.1.4 gives 30 days as its example).
+
+    availability       of the last attempt: an Availability
+    unreachable_for_s  since the first failure after the last success; None when it can be had
+    has_copy           a file was read before that: a 404 is no copy, what it allowed is not known to hold on
+    answers            the last attempt got an HTTP status: the host is there, its robots.txt alone is not
+    disallow_s         nothing is fetched for so long;   copy_s: and the copy decides up to here
+    """
+    if availability == Availability.AVAILABLE:
+        return InForce.RULES
+    if availability == Availability.UNAVAILABLE:
+        return InForce.ALLOW_ALL
+    if unreachable_for_s is None or unreachable_for_s < disallow_s:
+        return InForce.DISALLOW_ALL
+    if unreachable_for_s < copy_s:
+        return InForce.COPY if has_copy else InForce.DISALLOW_ALL
+    return InForce.ALLOW_ALL if answers else InForce.DISALLOW_ALL
+
+
 def fresh_for_s(cache_control: str | None) -> float:
     """Seconds until a copy is revalidated: 12 h, or less (never below 5 min) where Cache-Control says so."""
-    seconds = _FRESH_S
+    seconds = FRESH_S
     for directive in (cache_control or "").lower().split(","):
         name, _, value = directive.strip().partition("=")
         if name in ("no-cache", "no-store"):
@@ -160,12 +203,23 @@ def _delay_s(name: str, value: str) -> float | None:
     return rate.seconds / rate.requests if rate else None
 
 
-def _visit_time(hints: list[tuple[str, str]]) -> tuple[time, time] | None:
-    for name, value in hints:
-        window = Protego.parse(f"User-agent: *\n{name}: {value}").visit_time("*")
-        if window is not None:
-            return window.start_time, window.end_time
-    return None
+def _visit_time(hints: list[tuple[str, str]]) -> Hours | None:
+    """The shortest window: several lines may mean any of them, and this one is right in every reading but their overlap."""
+    windows = [window for name, value in hints if name == "visit-time" and (window := _window(value))]
+    return min(windows, key=lambda each: each.until_end_s(_at(each.start)), default=None)
+
+
+def _at(moment: time) -> datetime:
+    return datetime.combine(datetime.min, moment, tzinfo=UTC)
+
+
+def _window(value: str) -> Hours | None:
+    """`0600-0845` or `0600 0845`, UTC whether it says so or not; `2400` is midnight. None for what is no window."""
+    text = _ZONE.sub("", value).replace("2400", "0000").replace("24:00", "00:00")
+    try:
+        return Hours.parse(text if "-" in text else text.replace(" ", "-", 1))
+    except InputError:
+        return None
 
 
 # Robots without a file: no line is named as having decided.

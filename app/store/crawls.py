@@ -43,6 +43,8 @@ class Crawl:
     round: int
     revision: int
     pages_reserved: int
+    sitemaps: str
+    honour_opt_outs: bool
     ended_because: str | None
     created_at: datetime
     active_since: datetime
@@ -58,6 +60,8 @@ class Totals:
     state: str
     ended_because: str | None
     round: int
+    sitemaps: str
+    honour_opt_outs: bool
     pages: int
     fetches: int
     failed: int
@@ -75,6 +79,8 @@ def create(
     exclude: Sequence[str],
     budgets: Budgets,
     keep_fresh: bool,
+    sitemaps: str,
+    honour_opt_outs: bool,
 ) -> int | None:
     """The new crawl's id, None when the name is taken."""
     row = tx.execute(
@@ -85,6 +91,8 @@ def create(
             "include": list(include),
             "exclude": list(exclude),
             "keep_fresh": keep_fresh,
+            "sitemaps": sitemaps,
+            "honour_opt_outs": honour_opt_outs,
             **_budgets(budgets),
         },
     ).one_or_none()
@@ -115,6 +123,11 @@ def widen(
 
 def set_budgets(tx: Connection, *, crawl_id: int, budgets: Budgets, keep_fresh: bool) -> None:
     tx.execute(_sql["set_budget"], {"crawl_id": crawl_id, "keep_fresh": keep_fresh, **_budgets(budgets)})
+
+
+def set_manners(tx: Connection, *, crawl_id: int, sitemaps: str | None, honour_opt_outs: bool | None) -> None:
+    """None: as it is."""
+    tx.execute(_sql["set_manners"], {"crawl_id": crawl_id, "sitemaps": sitemaps, "honour_opt_outs": honour_opt_outs})
 
 
 def start(tx: Connection, crawl_id: int, *, restart_clock: bool = False) -> None:

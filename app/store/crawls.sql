@@ -1,7 +1,8 @@
 -- create: a new crawl; nothing where the name is taken
-INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh)
+INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
+                    sitemaps, honour_opt_outs)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh)
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -27,6 +28,11 @@ UPDATE crawls
 SET max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
     keep_fresh = :keep_fresh, revision = revision + 1,
     pages_reserved = coalesce((SELECT sum(pages) FROM crawl_hosts WHERE crawl_id = crawls.id), 0)
+WHERE id = :crawl_id
+
+-- set_manners: how it goes about things from here on; NULL: as it does
+UPDATE crawls
+SET sitemaps = coalesce(:sitemaps, sitemaps), honour_opt_outs = coalesce(:honour_opt_outs, honour_opt_outs)
 WHERE id = :crawl_id
 
 -- start: from any state to active
@@ -109,7 +115,7 @@ SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + 
     last_fetch_at = excluded.last_fetch_at
 
 -- totals: what a crawl has brought in this round
-SELECT c.id, c.name, c.state, c.ended_because, c.round,
+SELECT c.id, c.name, c.state, c.ended_because, c.round, c.sitemaps, c.honour_opt_outs,
        CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(ch.fetches), 0) AS bigint) AS fetches,
        CAST(coalesce(sum(ch.failed), 0) AS bigint) AS failed,

@@ -1,8 +1,8 @@
 """The fetch log, and what it proves. One query of fetches.sql each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
@@ -23,6 +23,9 @@ class Fetch(TypedDict):
     start_s: float
     end_s: float
     delay_s: float
+    address_budget: str | None
+    address_gap_s: float | None
+    rest_s: float | None
     address: str | None
     status: int | None
     outcome: str
@@ -62,9 +65,19 @@ def of_host(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["of_host"], {"host_id": host_id, "n": n}).mappings()]
 
 
-def audit(tx: Connection, *, crawl_id: int | None) -> list[Mapping[str, Any]]:
-    """A row per host: host, fetches, smallest_gap_s, smallest_delay_s, gap_violations, concurrent, before_robots, fenced."""
-    return [dict(row) for row in tx.execute(_sql["audit"], {"crawl_id": crawl_id}).mappings()]
+def hosts_of_crawl(tx: Connection, crawl_id: int) -> list[int]:
+    """All that it asked anything of in any round, and those it knows URLs of."""
+    return list(tx.execute(_sql["hosts_of_crawl"], {"crawl_id": crawl_id}).scalars())
+
+
+def audit(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapping[str, Any]]:
+    """Rows of v_politeness_audit. None: of all hosts."""
+    return [dict(row) for row in tx.execute(_sql["audit"], _hosts(host_ids)).mappings()]
+
+
+def audit_addresses(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapping[str, Any]]:
+    """Rows of v_address_audit: of all budgets that these hosts drew on, with all that was drawn on them."""
+    return [dict(row) for row in tx.execute(_sql["audit_addresses"], _hosts(host_ids)).mappings()]
 
 
 def outcomes(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
@@ -72,15 +85,22 @@ def outcomes(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["outcomes"], {"crawl_id": crawl_id}).mappings()]
 
 
-class Place(TypedDict):
-    """Where a page of rows ended: the place of its last row."""
+class Asked(NamedTuple):
+    """A request, as far as robots.txt has a say in it."""
 
     host_id: int
+    kind: str
+    url: str
     started_at: datetime
-    id: int
+    ended_at: datetime
 
 
-def under_copy(tx: Connection, *, crawl_id: int | None, after: Place, n: int) -> list[Mapping[str, Any]]:
-    """host_id, started_at, id, url."""
-    rows = tx.execute(_sql["under_copy"], {"crawl_id": crawl_id, "n": n, **after})
-    return [dict(row) for row in rows.mappings()]
+def asked(tx: Connection, host_ids: Sequence[int] | None, *, at_once: int) -> Iterator[Asked]:
+    """All of these hosts, or of all: host by host, its robots.txt first. Read from the server `at_once` rows at a time."""
+    rows = tx.execute(_sql["asked"], _hosts(host_ids), execution_options={"yield_per": at_once})
+    for row in rows:
+        yield Asked._make(row)
+
+
+def _hosts(host_ids: Sequence[int] | None) -> dict[str, list[int] | None]:
+    return {"host_ids": None if host_ids is None else list(host_ids)}

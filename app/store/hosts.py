@@ -29,39 +29,57 @@ class Taken:
 
     visit_id: int
     name: str
+    domain: str | None
+    address: str | None
     delay_s: float
     delay_override_s: float | None
     robots_delay_s: float | None
     failures: int
+    adaptive_level: int
+    recent_statuses: list[int]
+    recent_ms: list[int | None]
+    latency_s: float | None
+    breaker_trips: int
+    quiet_hours: str | None
+    resting_because: str | None
     isolate: int
     answered: bool
+    contacted: bool
     now: datetime
     wait_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loan:
-    """A host lent for one request. delay_s: its delay in force."""
+    """A host lent for one request. delay_s: its delay in force.   quiet_hours: an operator's."""
 
     host_id: int
     token: UUID
     delay_s: float
+    quiet_hours: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
     """What a settle says of the host.
 
+    pause_s the delay with its jitter: what really is waited after the last request
     age_s   seconds since the end of the last request of this batch, measured just before the query is sent; None: none
     rest_s  the host is left alone this long, beyond its delay, for the reason in resting_because
     """
 
     delay_s: float
+    pause_s: float
     robots_delay_s: float | None
     age_s: float | None
     answered: bool
     address: str | None
     failures: int
+    adaptive_level: int
+    recent_statuses: Sequence[int]
+    recent_ms: Sequence[int | None]
+    latency_s: float | None
+    breaker_trips: int
     isolate: int
     rest_s: float | None = None
     resting_because: str | None = None
@@ -97,14 +115,30 @@ def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: 
     return Taken(**row._mapping) if row else None
 
 
+def offer_now(tx: Connection, *, name: str, offer_s: float, isolate: int) -> Offer | None:
+    """For whoever visits it himself. None when the host may not be contacted now."""
+    row = tx.execute(_sql["offer_now"], {"name": name, "offer_s": offer_s, "isolate": isolate}).one_or_none()
+    return Offer(**row._mapping) if row else None
+
+
 def borrow(tx: Connection, *, name: str, lease_s: float, isolate: int) -> Loan | None:
     """None when the host may not be contacted now. isolate: as in claim_due."""
     row = tx.execute(_sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate}).one_or_none()
     return Loan(**row._mapping) if row else None
 
 
-def give_back(tx: Connection, *, host_id: int, token: UUID, age_s: float) -> None:
-    tx.execute(_sql["give_back"], {"host_id": host_id, "token": token, "age_s": age_s})
+def give_back(
+    tx: Connection,
+    *,
+    host_id: int,
+    token: UUID,
+    age_s: float | None,
+    rest_s: float | None = None,
+    resting_because: str | None = None,
+) -> None:
+    """age_s, rest_s: as in Contact."""
+    where = {"host_id": host_id, "token": token, "age_s": age_s, "rest_s": rest_s, "resting_because": resting_because}
+    tx.execute(_sql["give_back"], where)
 
 
 def lock_leased(tx: Connection, *, host_id: int, token: UUID) -> bool | None:
@@ -128,6 +162,10 @@ def leave(tx: Connection, *, host_id: int, token: UUID, contact: Contact) -> Non
             "resting_because": contact.resting_because,
         },
     )
+
+
+def block(tx: Connection, *, host_id: int, rest_s: float, resting_because: str) -> None:
+    tx.execute(_sql["block"], {"host_id": host_id, "rest_s": rest_s, "resting_because": resting_because})
 
 
 def extend(tx: Connection, *, host_id: int, token: UUID, lease_s: float) -> bool:
@@ -194,9 +232,24 @@ def slow(tx: Connection, name: str, delay_s: float | None) -> int | None:
     return row.id if row else None
 
 
+def quiet(tx: Connection, name: str, hours: str | None) -> int | None:
+    row = tx.execute(_sql["quiet"], {"name": name, "hours": hours}).one_or_none()
+    return row.id if row else None
+
+
 def pin(tx: Connection, name: str, queue: str, *, pinned: bool) -> int | None:
     row = tx.execute(_sql["pin"], {"name": name, "queue": queue, "pinned": pinned}).one_or_none()
     return row.id if row else None
+
+
+def note_event(tx: Connection, name: str, event: str, detail: str | None = None) -> None:
+    """What an operator did: part of the log that the audit reads. Nothing when there is no such host."""
+    tx.execute(_sql["note_event"], {"name": name, "event": event, "detail": detail})
+
+
+def events(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
+    """at, event, detail: the latest first."""
+    return [dict(row) for row in tx.execute(_sql["events"], {"host_id": host_id, "n": n}).mappings()]
 
 
 def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
@@ -222,10 +275,16 @@ def waiting(tx: Connection) -> list[Mapping[str, Any]]:
 def _contact(contact: Contact) -> dict[str, Any]:
     return {
         "delay_s": contact.delay_s,
+        "pause_s": contact.pause_s,
         "robots_delay_s": contact.robots_delay_s,
         "age_s": contact.age_s,
         "answered": contact.answered,
         "address": contact.address,
         "failures": contact.failures,
+        "adaptive_level": contact.adaptive_level,
+        "recent_statuses": list(contact.recent_statuses),
+        "recent_ms": list(contact.recent_ms),
+        "latency_s": contact.latency_s,
+        "breaker_trips": contact.breaker_trips,
         "isolate": contact.isolate,
     }

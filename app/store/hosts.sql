@@ -35,6 +35,27 @@ FROM due
 WHERE hosts.id = due.id
 RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token
 
+-- offer_now: an offer of one host to ourselves, if it may be contacted now
+WITH free AS MATERIALIZED (
+    SELECT id, state = 'taken' AS outlived
+    FROM hosts
+    WHERE name = :name
+      AND (state = 'idle' OR lease_until <= statement_timestamp())
+      AND state <> 'paused' AND NOT pause_requested
+      AND greatest(polite_at, blocked_until, CASE WHEN state <> 'idle' THEN next_fetch_at END) <= statement_timestamp()
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE hosts
+SET state = 'offered',
+    lease_token = gen_random_uuid(),
+    taken_at = NULL,
+    lease_until = clock_timestamp() + make_interval(secs => :offer_s),
+    next_fetch_at = clock_timestamp() + make_interval(secs => :offer_s + delay_s),
+    isolate = CASE WHEN free.outlived THEN :isolate ELSE isolate END
+FROM free
+WHERE hosts.id = free.id
+RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token
+
 -- borrow: lease one host for one request (a robots.txt redirect), if it may be contacted now
 WITH free AS MATERIALIZED (
     SELECT id, state = 'taken' AS outlived
@@ -54,20 +75,25 @@ SET state = 'taken',
     isolate = CASE WHEN free.outlived THEN :isolate ELSE isolate END
 FROM free
 WHERE hosts.id = free.id
-RETURNING hosts.id AS host_id, hosts.lease_token AS token, hosts.delay_s
+RETURNING hosts.id AS host_id, hosts.lease_token AS token, hosts.delay_s,
+          coalesce(hosts.quiet_hours, (SELECT d.quiet_hours FROM domains AS d WHERE d.name = hosts.domain)) AS quiet_hours
 
--- give_back: end a borrowed lease; the delay counts from the end of the request
+-- give_back: end a borrowed lease; the delay counts from the end of the request, if one was sent
 UPDATE hosts
 SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
     lease_token = NULL, lease_until = NULL, taken_at = NULL,
-    polite_at = clock_timestamp() + make_interval(secs => delay_s - :age_s),
-    last_contact_at = clock_timestamp() - make_interval(secs => :age_s),
+    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => delay_s - CAST(:age_s AS double precision))),
+    blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
+    resting_because = CASE WHEN CAST(:rest_s AS double precision) IS NULL THEN resting_because ELSE :resting_because END,
+    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
     next_fetch_at = CASE
         WHEN NOT pause_requested AND EXISTS (
             SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
                 SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = hosts.id AND u.state = 'queued'))
-        THEN greatest(clock_timestamp() + make_interval(secs => delay_s - :age_s), blocked_until) END
+        THEN greatest(clock_timestamp(), polite_at, blocked_until,
+                      clock_timestamp() + make_interval(secs => delay_s - CAST(:age_s AS double precision)),
+                      clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))) END
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 
 -- take_up: an offer becomes a visit; one-shot, so a doubled message finds the door closed
@@ -84,10 +110,14 @@ WITH taken AS (
     SELECT id, lease_token, queue, CAST(:worker AS text), taken_at FROM taken
     RETURNING id
 )
-SELECT visit.id AS visit_id, taken.name, taken.delay_s, taken.delay_override_s, taken.robots_delay_s, taken.failures,
-       taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.taken_at AS now,
+SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS address, taken.delay_s,
+       coalesce(taken.delay_override_s, d.delay_override_s) AS delay_override_s, taken.robots_delay_s, taken.failures,
+       taken.adaptive_level, taken.recent_statuses, taken.recent_ms, taken.latency_s, taken.breaker_trips,
+       coalesce(taken.quiet_hours, d.quiet_hours) AS quiet_hours, taken.resting_because,
+       taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.last_contact_at IS NOT NULL AS contacted,
+       taken.taken_at AS now,
        CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
-FROM taken, visit
+FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 
 -- lock_leased: first statement of a settle; no row means the lease is lost and nothing may be written
 SELECT pause_requested
@@ -101,11 +131,16 @@ SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + :delay_s),
     delay_s = :delay_s,
     robots_delay_s = :robots_delay_s,
-    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :delay_s - CAST(:age_s AS double precision))),
+    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :pause_s - CAST(:age_s AS double precision))),
     last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
     answered_at = CASE WHEN :answered THEN clock_timestamp() ELSE answered_at END,
     address = coalesce(CAST(:address AS inet), address),
     failures = :failures,
+    adaptive_level = :adaptive_level,
+    recent_statuses = CAST(:recent_statuses AS smallint[]),
+    recent_ms = CAST(:recent_ms AS integer[]),
+    latency_s = :latency_s,
+    breaker_trips = :breaker_trips,
     isolate = :isolate
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 
@@ -116,24 +151,39 @@ SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
     lease_token = NULL, lease_until = NULL, taken_at = NULL,
     delay_s = :delay_s,
     robots_delay_s = :robots_delay_s,
-    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :delay_s - CAST(:age_s AS double precision))),
+    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :pause_s - CAST(:age_s AS double precision))),
     last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
     answered_at = CASE WHEN :answered THEN clock_timestamp() ELSE answered_at END,
     address = coalesce(CAST(:address AS inet), address),
     failures = :failures,
+    adaptive_level = :adaptive_level,
+    recent_statuses = CAST(:recent_statuses AS smallint[]),
+    recent_ms = CAST(:recent_ms AS integer[]),
+    latency_s = :latency_s,
+    breaker_trips = :breaker_trips,
     isolate = :isolate,
-    blocked_until = clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision)),
-    resting_because = :resting_because,
+    blocked_until = greatest(CASE WHEN blocked_until > clock_timestamp() THEN blocked_until END,
+                             clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
+    resting_because = CASE WHEN blocked_until > clock_timestamp() + make_interval(secs => coalesce(CAST(:rest_s AS double precision), 0))
+                           THEN resting_because ELSE :resting_because END,
     next_fetch_at = CASE
         WHEN NOT pause_requested AND EXISTS (
             SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
                 SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = hosts.id AND u.state = 'queued'))
         THEN greatest(
-            clock_timestamp(), polite_at,
-            clock_timestamp() + make_interval(secs => :delay_s - CAST(:age_s AS double precision)),
+            clock_timestamp(), polite_at, blocked_until,
+            clock_timestamp() + make_interval(secs => :pause_s - CAST(:age_s AS double precision)),
             clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision)))
         END
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+
+-- block: what a visit that lost its lease was told holds all the same; it needs no token, for it only makes the host rest
+UPDATE hosts
+SET blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => :rest_s)),
+    resting_because = :resting_because,
+    next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
+                         THEN greatest(next_fetch_at, clock_timestamp() + make_interval(secs => :rest_s)) ELSE next_fetch_at END
+WHERE id = :host_id
 
 -- extend: a lease too short for the next request is made longer before it
 UPDATE hosts
@@ -147,8 +197,8 @@ WITH wanted AS MATERIALIZED (
     FROM json_to_recordset(CAST(:rows AS json)) AS r (name text, domain text, queue text)
 ), made AS (
     INSERT INTO hosts (name, domain, queue, delay_s)
-    SELECT w.name, w.domain, w.queue, :delay_s
-    FROM wanted AS w
+    SELECT w.name, w.domain, w.queue, coalesce(d.delay_override_s, CAST(:delay_s AS double precision))
+    FROM wanted AS w LEFT JOIN domains AS d ON d.name = w.domain
     WHERE NOT EXISTS (SELECT FROM hosts AS h WHERE h.name = w.name)
     ORDER BY w.name
     ON CONFLICT (name) DO NOTHING
@@ -215,7 +265,7 @@ RETURNING id, state
 
 -- release: forget why a host rests; its delay still holds
 UPDATE hosts
-SET blocked_until = NULL, resting_because = NULL, failures = 0, isolate = 0,
+SET blocked_until = NULL, resting_because = NULL, failures = 0, isolate = 0, breaker_trips = 0, recent_statuses = '{}', recent_ms = '{}',
     next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
                          THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
 WHERE name = :name
@@ -227,6 +277,17 @@ SET delay_override_s = CAST(:delay_s AS double precision),
     delay_s = greatest(delay_s, coalesce(CAST(:delay_s AS double precision), delay_s)),
     polite_at = CASE WHEN last_contact_at IS NULL THEN polite_at
                      ELSE greatest(polite_at, last_contact_at + make_interval(secs => CAST(:delay_s AS double precision))) END
+WHERE name = :name
+RETURNING id
+
+-- quiet: an operator's quiet hours; NULL: none of its own
+-- A rest in the hours before ends: the next visit begins it again if the new ones say so.
+UPDATE hosts
+SET quiet_hours = CAST(:hours AS text),
+    blocked_until = CASE WHEN resting_because IS DISTINCT FROM 'quiet hours' THEN blocked_until END,
+    resting_because = nullif(resting_because, 'quiet hours'),
+    next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL AND resting_because = 'quiet hours'
+                         THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
 WHERE name = :name
 RETURNING id
 
@@ -281,3 +342,10 @@ FROM hosts
 WHERE next_fetch_at IS NOT NULL
 GROUP BY queue
 ORDER BY queue
+
+-- note_event: what an operator did to a host, in the transaction that did it
+INSERT INTO host_events (host_id, event, detail)
+SELECT id, CAST(:event AS text), CAST(:detail AS text) FROM hosts WHERE name = :name
+
+-- events: the latest of them
+SELECT at, event, detail FROM host_events WHERE host_id = :host_id ORDER BY at DESC, id DESC LIMIT :n

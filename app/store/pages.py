@@ -23,19 +23,44 @@ class PageRow(TypedDict):
     language: str | None
     title: str | None
     description: str | None
-    main_text: str
+    main_text: str | None
     body_sha256: bytes
     text_sha256: bytes
     body_bytes: int
     truncated: bool
     links: int
     canonical_url: str | None
+    directives: str | None
+    opt_out: str | None
     depth: int
+
+
+class Revision(TypedDict):
+    """What a 304 says anew of a page. noarchive: its text is kept no more."""
+
+    crawl_id: int
+    key: bytes
+    directives: str | None
+    opt_out: str | None
+    noarchive: bool
 
 
 def keep(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> None:
     if rows:
         tx.execute(_sql["keep"], {"host_id": host_id, "rows": db.rows_param(rows)})
+
+
+def drop(tx: Connection, *, host_id: int, keys: Sequence[Where]) -> None:
+    """Pages that are not to be kept, with what is noted of them as duplicates."""
+    if keys:
+        rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
+        tx.execute(_sql["drop"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        forget_duplicates(tx, host_id=host_id, keys=keys)
+
+
+def revise(tx: Connection, *, host_id: int, rows: Sequence[Revision]) -> None:
+    if rows:
+        tx.execute(_sql["revise"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def originals(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:

@@ -1,19 +1,31 @@
 -- keep: what the documents say; a page fetched again replaces its row
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, title, description, main_text,
-                   body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, depth, first_fetched_at, fetched_at, changed_at)
+                   body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
+                   changed_at)
 SELECT :host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.title, r.description,
        r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
-       r.depth, clock_timestamp(), clock_timestamp(), clock_timestamp()
+       r.directives, r.opt_out, r.depth, clock_timestamp(), clock_timestamp(), clock_timestamp()
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text, title text,
     description text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
-    canonical_url text, depth integer)
+    canonical_url text, directives text, opt_out text, depth integer)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset, language = excluded.language,
     title = excluded.title, description = excluded.description, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
     text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, truncated = excluded.truncated, links = excluded.links,
-    canonical_url = excluded.canonical_url, fetched_at = excluded.fetched_at,
+    canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
+
+-- drop: pages whose owners do not want them kept
+DELETE FROM pages AS p
+USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
+WHERE p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+
+-- revise: what a 304 says of a page whose text is kept from before
+UPDATE pages AS p
+SET directives = r.directives, opt_out = r.opt_out, main_text = CASE WHEN r.noarchive THEN NULL ELSE p.main_text END
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, directives text, opt_out text, noarchive boolean)
+WHERE p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- originals: of each document, the page of the crawl with the same bytes and the one with the same main text
 -- Originals are no duplicates themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.

@@ -1,7 +1,7 @@
 """robots.txt by origin: one copy for the fleet. One query of robots.sql each, in the caller's transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -14,7 +14,13 @@ _sql = db.queries("robots")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What the database knows of an origin's robots.txt. now: database time of the query."""
+    """What the database knows of an origin's robots.txt.
+
+    status, detail, fetched_at   of the last attempt
+    body, copied_at              of the last good copy; copied_at None where it is older than the history
+    tdmrep                       /.well-known/tdmrep.json; None: nobody asked for it, or got an answer. Empty: there is none
+    now                          database time of the query
+    """
 
     scheme: str
     port: int
@@ -29,33 +35,45 @@ class Stored:
     detail: str | None
     status: int | None
     sitemaps: tuple[str, ...]
+    tdmrep: bytes | None
+    copied_at: datetime | None
     now: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """The same as far as a visit needs it at its start. fresh_s: seconds until it is to be fetched anew."""
+    """The same as far as a visit needs it at its start, in seconds from there.
+
+    fresh_s             until it is to be fetched anew
+    age_s               since the last attempt
+    unreachable_for_s   since the first failure after the last success
+    """
 
     scheme: str
     port: int
     availability: str
+    status: int | None
     failures: int
     body_sha256: bytes | None
     etag: str | None
     last_modified: str | None
     crawl_delay_s: float | None
     fresh_s: float
+    age_s: float
+    unreachable_for_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """What a fetch of robots.txt brought.
 
-    fresh_s      seconds until it is fetched anew
+    at           database time of its end
+    fresh_s      seconds from there until it is fetched anew
     failures     times in a row that it was out of reach
     revalidated  a 304
     """
 
+    at: datetime
     availability: str
     revalidated: bool
     status: int | None
@@ -68,6 +86,35 @@ class Fetched:
     crawl_delay_raw: str | None
     crawl_delay_s: float | None
     sitemaps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """A line of an origin's history: from `since` on, up to the next line, `app.policy.robots.in_force` decides by this.
+
+    body               of the last good copy, None when there is none
+    unreachable_since  not None: the file could not be had, since then
+    """
+
+    scheme: str
+    port: int
+    since: datetime
+    availability: str
+    status: int | None
+    body: bytes | None
+    unreachable_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTdmrep:
+    """What asking an origin for /.well-known/tdmrep.json brought.
+
+    at    database time of its end, or of the end of the rest that the host asked for
+    body  empty: there is none. None: no answer, what was known holds on
+    """
+
+    at: datetime
+    body: bytes | None
 
 
 def of_host(tx: Connection, host_id: int) -> list[Stored]:
@@ -87,14 +134,17 @@ def of_host(tx: Connection, host_id: int) -> list[Stored]:
             detail=row.detail,
             status=row.status,
             sitemaps=tuple(row.sitemaps),
+            tdmrep=row.tdmrep,
+            copied_at=row.copied_at,
             now=row.now,
         )
         for row in rows
     ]
 
 
-def pace_of_host(tx: Connection, host_id: int) -> list[Brief]:
-    return [Brief(**row._mapping) for row in tx.execute(_sql["pace_of_host"], {"host_id": host_id})]
+def pace_of_host(tx: Connection, host_id: int, *, at: datetime) -> list[Brief]:
+    """at: the visit's take-up, database time."""
+    return [Brief(**row._mapping) for row in tx.execute(_sql["pace_of_host"], {"host_id": host_id, "at": at})]
 
 
 def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
@@ -109,27 +159,42 @@ def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, tuple[
     return {Origin(row.scheme, row.host, row.port): (row.availability, row.body) for row in rows}
 
 
-def store(tx: Connection, *, host_id: int, origin: Origin, fetched: Fetched) -> None:
-    where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port, "fresh_s": fetched.fresh_s}
-    if fetched.revalidated:
-        tx.execute(_sql["revalidated"], where)
+def store(tx: Connection, *, host_id: int, fetched: Sequence[tuple[Origin, Fetched]]) -> None:
+    """In the order they were fetched; what each changed becomes a line of history."""
+    if not fetched:
         return
-    tx.execute(
-        _sql["store"],
-        {
-            **where,
-            "availability": fetched.availability,
-            "status": fetched.status,
-            "detail": fetched.detail,
-            "failures": fetched.failures,
-            "body": fetched.body,
-            "etag": fetched.etag,
-            "last_modified": fetched.last_modified,
-            "crawl_delay_raw": fetched.crawl_delay_raw,
-            "crawl_delay_s": fetched.crawl_delay_s,
-            "sitemaps": list(fetched.sitemaps),
-        },
-    )
+    for origin, each in fetched:
+        where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
+        values = asdict(each) | {"sitemaps": list(each.sitemaps)}
+        tx.execute(_sql["revalidated"] if each.revalidated else _sql["store"], where | values)
+        tx.execute(_sql["note_copy"], where)
+    bodies = [each.body for _, each in fetched if each.body is not None]
+    tx.execute(_sql["keep_bodies"], {"host_id": host_id, "bodies": bodies})
+
+
+def copies(tx: Connection, host_id: int) -> list[Copy]:
+    """The history of all origins of a host, the oldest line first. Empty before migration 0002."""
+    return [Copy(**row._mapping) for row in tx.execute(_sql["copies"], {"host_id": host_id})]
+
+
+def tdmrep(tx: Connection, *, host_id: int, origin: Origin) -> tuple[bytes | None, float | None]:
+    """The body (empty: there is none, None: not known), and seconds since it was asked for (None: never)."""
+    where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
+    row = tx.execute(_sql["tdmrep"], where).one_or_none()
+    return (row.tdmrep, row.age_s) if row else (None, None)
+
+
+def store_tdmrep(tx: Connection, *, host_id: int, asked: Sequence[tuple[Origin, AskedTdmrep]]) -> None:
+    """After `store`: the origin has a row."""
+    for origin, each in asked:
+        where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
+        tx.execute(_sql["store_tdmrep"], where | {"body": each.body, "at": each.at})
+
+
+def doubt(tx: Connection, *, host_id: int, origin: Origin, recheck_s: float) -> None:
+    """The file may have changed: it is asked for before the next page, recheck_s after the last time at the soonest."""
+    where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
+    tx.execute(_sql["doubt"], where | {"recheck_s": recheck_s})
 
 
 def forget(tx: Connection, host_id: int) -> int:

@@ -1,9 +1,16 @@
--- of_host: robots.txt of all origins of a host
-SELECT *, clock_timestamp() AS now FROM robots WHERE host_id = :host_id
+-- of_host: robots.txt of all origins of a host; copied_at: since when its last good copy is known
+SELECT r.*, clock_timestamp() AS now,
+       (SELECT max(c.since) FROM robots_copies AS c
+        WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.availability = 'available') AS copied_at
+FROM robots AS r
+WHERE r.host_id = :host_id
 
 -- pace_of_host: what a visit needs at its start: everything but the body, which it most likely has parsed already
-SELECT scheme, port, availability, failures, body_sha256, etag, last_modified, crawl_delay_s,
-       CAST(extract(epoch FROM expires_at - clock_timestamp()) AS double precision) AS fresh_s
+-- Seconds from the visit's take-up, database time both, as those of the fetch log.
+SELECT scheme, port, availability, status, failures, body_sha256, etag, last_modified, crawl_delay_s,
+       CAST(extract(epoch FROM expires_at - CAST(:at AS timestamptz)) AS double precision) AS fresh_s,
+       CAST(extract(epoch FROM CAST(:at AS timestamptz) - fetched_at) AS double precision) AS age_s,
+       CAST(extract(epoch FROM CAST(:at AS timestamptz) - unreachable_since) AS double precision) AS unreachable_for_s
 FROM robots
 WHERE host_id = :host_id
 
@@ -19,9 +26,9 @@ JOIN robots AS r ON r.host_id = h.id AND r.scheme = o.scheme AND r.port = o.port
 -- store: what a fetch of robots.txt brought; while unreachable the last good copy stays
 INSERT INTO robots (host_id, scheme, port, availability, status, detail, body, etag, last_modified, fetched_at, expires_at,
                     unreachable_since, failures, crawl_delay_raw, crawl_delay_s, sitemaps)
-VALUES (:host_id, :scheme, :port, :availability, :status, :detail, :body, :etag, :last_modified, clock_timestamp(),
-        clock_timestamp() + make_interval(secs => :fresh_s),
-        CASE WHEN :availability = 'unreachable' THEN clock_timestamp() END, :failures, :crawl_delay_raw, :crawl_delay_s,
+VALUES (:host_id, :scheme, :port, :availability, :status, :detail, :body, :etag, :last_modified, CAST(:at AS timestamptz),
+        CAST(:at AS timestamptz) + make_interval(secs => :fresh_s),
+        CASE WHEN :availability = 'unreachable' THEN CAST(:at AS timestamptz) END, :failures, :crawl_delay_raw, :crawl_delay_s,
         CAST(:sitemaps AS text[]))
 ON CONFLICT (host_id, scheme, port) DO UPDATE
 SET availability = excluded.availability, status = excluded.status, detail = excluded.detail, failures = excluded.failures,
@@ -37,9 +44,58 @@ SET availability = excluded.availability, status = excluded.status, detail = exc
 
 -- revalidated: 304: the copy we have is fresh again
 UPDATE robots
-SET availability = 'available', unreachable_since = NULL, failures = 0, fetched_at = clock_timestamp(),
-    expires_at = clock_timestamp() + make_interval(secs => :fresh_s)
+SET availability = 'available', status = :status, detail = '', unreachable_since = NULL, failures = 0,
+    fetched_at = CAST(:at AS timestamptz), expires_at = CAST(:at AS timestamptz) + make_interval(secs => :fresh_s)
 WHERE host_id = :host_id AND scheme = :scheme AND port = :port
 
+-- note_copy: a line of history, where what is in force may be another than the line before said
+INSERT INTO robots_copies (host_id, scheme, port, since, availability, status, body_sha256, unreachable_since)
+SELECT r.host_id, r.scheme, r.port, r.fetched_at, r.availability, r.status, r.body_sha256, r.unreachable_since
+FROM robots AS r
+LEFT JOIN LATERAL (
+    SELECT * FROM robots_copies AS c
+    WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port
+    ORDER BY c.since DESC, c.id DESC
+    LIMIT 1
+) AS before ON true
+WHERE r.host_id = :host_id AND r.scheme = :scheme AND r.port = :port
+  AND (before.id IS NULL
+       OR (before.availability, before.status IS NULL, before.body_sha256, before.unreachable_since)
+          IS DISTINCT FROM (r.availability, r.status IS NULL, r.body_sha256, r.unreachable_since))
+
+-- keep_bodies: bodies that history names, each once; in key order, so that two settles cannot deadlock
+-- The host's own rows too: a copy that was read before there was a history is in none of the bodies just fetched.
+INSERT INTO robots_bodies (sha256, body)
+SELECT DISTINCT ON (b.sha256) b.sha256, b.body
+FROM (
+    SELECT sha256(given.body) AS sha256, given.body FROM unnest(CAST(:bodies AS bytea[])) AS given (body)
+    UNION ALL
+    SELECT body_sha256, body FROM robots WHERE host_id = :host_id AND body IS NOT NULL
+) AS b
+WHERE NOT EXISTS (SELECT FROM robots_bodies AS k WHERE k.sha256 = b.sha256)
+ORDER BY b.sha256
+ON CONFLICT (sha256) DO NOTHING
+
+-- copies: what robots.txt of a host's origins was, since when, in this order; body: the last good copy
+SELECT c.scheme, c.port, c.since, c.availability, c.status, b.body, c.unreachable_since
+FROM robots_copies AS c
+LEFT JOIN robots_bodies AS b ON b.sha256 = c.body_sha256
+WHERE c.host_id = :host_id
+ORDER BY c.since, c.id
+
+-- tdmrep: of one origin, and how long ago it was asked for
+SELECT tdmrep, CAST(extract(epoch FROM clock_timestamp() - tdmrep_at) AS double precision) AS age_s
+FROM robots
+WHERE host_id = :host_id AND scheme = :scheme AND port = :port
+
+-- store_tdmrep: what asking for it brought; without an answer what was known stays
+UPDATE robots SET tdmrep = coalesce(CAST(:body AS bytea), tdmrep), tdmrep_at = CAST(:at AS timestamptz)
+WHERE host_id = :host_id AND scheme = :scheme AND port = :port
+
+-- doubt: after a 403 or 429 on a page: to be fetched anew, but no sooner than so many seconds after the last time
+UPDATE robots
+SET expires_at = least(expires_at, fetched_at + make_interval(secs => :recheck_s))
+WHERE host_id = :host_id AND scheme = :scheme AND port = :port AND availability <> 'unreachable'
+
 -- forget: fetched anew before the next request to the host
-UPDATE robots SET expires_at = clock_timestamp() WHERE host_id = :host_id RETURNING scheme
+UPDATE robots SET expires_at = clock_timestamp(), tdmrep_at = NULL WHERE host_id = :host_id RETURNING scheme

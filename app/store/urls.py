@@ -21,12 +21,16 @@ class Due:
     crawl_id: int
     id: int
     key: bytes
+    kind: str
     url: str
     lane: int
     depth: int
     hops: int
     score: float
     attempts: int
+    network_failures: int
+    server_failures: int
+    parse_failures: int
     etag: str | None
     last_modified: str | None
     body_sha256: bytes | None
@@ -36,6 +40,13 @@ class Due:
     alias_of: str | None
     fetched_at: datetime | None
     changed_at: datetime | None
+    sitemap_id: int | None
+    lastmod: datetime | None
+    directives: str | None
+    opt_out: str | None
+    cause: str | None
+    sitemaps: str
+    honour_opt_outs: bool
 
 
 class Admission(TypedDict):
@@ -43,6 +54,7 @@ class Admission(TypedDict):
 
     host_id: int
     crawl_id: int
+    kind: str
     key: bytes
     url: str
     state: str
@@ -52,6 +64,8 @@ class Admission(TypedDict):
     hops: int
     found_on: str | None
     cause: str | None
+    sitemap_id: int | None
+    lastmod: str | None
 
 
 class Result(TypedDict):
@@ -61,6 +75,9 @@ class Result(TypedDict):
     key: bytes
     state: str
     attempts: int
+    network_failures: int
+    server_failures: int
+    parse_failures: int
     retrying: bool
     score: float | None
     due_s: float | None
@@ -72,6 +89,8 @@ class Result(TypedDict):
     status: int | None
     outcome: str | None
     cause: str | None
+    directives: str | None
+    opt_out: str | None
     alias_of: str | None
     fetched: bool
     changed: bool
@@ -112,9 +131,11 @@ def record(tx: Connection, *, host_id: int, rows: Sequence[Result]) -> int:
     return tx.execute(_sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)}).rowcount
 
 
-def give_up(tx: Connection, *, host_id: int, state: str, cause: str, prefix: str = "") -> int:
-    """The host's queued URLs that start so. Returns how many."""
-    where = {"host_id": host_id, "state": state, "cause": cause, "prefix": prefix}
+def give_up(
+    tx: Connection, *, host_id: int, state: str, cause: str, prefix: str = "", spares_fresh: bool = False
+) -> int:
+    """The host's queued URLs that start so; spares_fresh: but for crawls that keep fresh. Returns how many."""
+    where = {"host_id": host_id, "state": state, "cause": cause, "prefix": prefix, "spares_fresh": spares_fresh}
     return len(tx.execute(_sql["give_up"], where).all())
 
 

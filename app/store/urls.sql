@@ -1,6 +1,8 @@
 -- pick: the host's next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, u.crawl_id, u.id, u.key, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.etag, u.last_modified, u.body_sha256,
-       u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, u.crawl_id, u.id, u.key, u.kind, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+       u.parse_failures, u.etag, u.last_modified, u.body_sha256,
+       u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
+       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause
 FROM crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)
 CROSS JOIN LATERAL (
@@ -15,11 +17,12 @@ WHERE c.state = 'active'
 
 -- admit: one row per (crawl, URL key), whoever comes first; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS spares the common case (known already) a wait for a settle that is updating that very row.
-INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, hops, found_on, cause)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause
+INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod)
+SELECT r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause,
+       r.sitemap_id, r.lastmod
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, url text, state text, lane smallint, score real, depth integer,
-    hops smallint, found_on text, cause text)
+    host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real, depth integer,
+    hops smallint, found_on text, cause text, sitemap_id bigint, lastmod timestamptz)
 WHERE NOT EXISTS (
     SELECT FROM urls AS u WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex'))
 ORDER BY r.host_id, r.crawl_id, r.key
@@ -28,28 +31,31 @@ RETURNING host_id, state
 
 -- count_attempt: in isolation the attempt is spent before the fetch, so that a page that kills us is counted
 UPDATE urls
-SET attempts = attempts + 1
+SET attempts = attempts + 1, parse_failures = parse_failures + 1
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
 RETURNING attempts
 
 -- record: what came of the fetches, from queued only
 UPDATE urls AS u
-SET state = r.state, attempts = r.attempts, retrying = r.retrying, score = coalesce(r.score, u.score),
+SET state = r.state, attempts = r.attempts, network_failures = r.network_failures, server_failures = r.server_failures,
+    parse_failures = r.parse_failures, retrying = r.retrying, score = coalesce(r.score, u.score),
     due_at = clock_timestamp() + make_interval(secs => r.due_s), interval_s = r.interval_s,
     etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
-    status = r.status, outcome = r.outcome, cause = r.cause, alias_of = r.alias_of,
+    status = r.status, outcome = r.outcome, cause = r.cause, directives = r.directives, opt_out = r.opt_out, alias_of = r.alias_of,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    crawl_id bigint, key text, state text, attempts smallint, retrying boolean, score real, due_s double precision,
+    crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
+    parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
-    outcome text, cause text, alias_of text, fetched boolean, changed boolean)
+    outcome text, cause text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean)
 WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued'
 
 -- give_up: the host cannot be crawled: its queued URLs end, their cause kept
-UPDATE urls SET state = :state, cause = :cause, attempts = 0
+UPDATE urls SET state = :state, cause = :cause, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0
 WHERE host_id = :host_id AND state = 'queued' AND starts_with(url, :prefix)
+  AND NOT (:spares_fresh AND crawl_id IN (SELECT id FROM crawls WHERE keep_fresh))
 RETURNING crawl_id
 
 -- promote_retries: resting URLs whose retry is due become queued
@@ -91,13 +97,15 @@ WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key =
   AND urls.state IN ('resting', 'gone')
 RETURNING urls.host_id
 
--- go_round: everything of a crawl due now, with its validators
-UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, retrying = false, cause = NULL
+-- go_round: everything of a crawl due now, with its validators; why a page was kept out is needed to ask for it again
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+    cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END
 WHERE crawl_id = :crawl_id AND state <> 'queued'
 RETURNING host_id
 
 -- retry: one URL due now, whatever its state
-UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, retrying = false, cause = NULL
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+    cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END
 WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 RETURNING crawl_id
 
@@ -144,10 +152,10 @@ WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 ORDER BY id
 LIMIT :n
 
--- causes: why URLs of a crawl ended, the most frequent first
+-- causes: why URLs of a crawl ended, or their pages were not kept, the most frequent first
 SELECT state, cause, count(*) AS urls
 FROM urls
-WHERE crawl_id = :crawl_id AND state IN ('refused', 'quarantined')
+WHERE crawl_id = :crawl_id AND cause IS NOT NULL
 GROUP BY state, cause
 ORDER BY urls DESC
 LIMIT :n

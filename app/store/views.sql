@@ -37,7 +37,8 @@ SELECT h.name AS host, h.state, h.queue,
          WHEN h.next_fetch_at > clock_timestamp() THEN 'delay'
          ELSE 'due'
        END AS waits_for,
-       h.next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.blocked_until, h.resting_because, h.failures, h.isolate,
+       h.next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
+       h.blocked_until, h.resting_because, h.failures, h.breaker_trips, h.isolate,
        h.address, h.last_contact_at, h.lease_until,
        r.robots
 FROM hosts AS h
@@ -69,21 +70,106 @@ ORDER BY f.id DESC;
 
 COMMENT ON VIEW v_recent_errors IS 'Requests of the last day that brought no page, newest first.';
 
+-- One sort by host carries all its windows, and a filter by host_id reaches the index. Requests, the rests that answers set, and the
+-- operators' releases are one stream of moments; at the same instant a request comes before its own rest. 1 ms: docs/politeness.md says why.
 CREATE VIEW v_politeness_audit AS
-WITH ordered AS (
-    SELECT host_id, started_at, ended_at, delay_s, kind,
-           max(ended_at) OVER (PARTITION BY host_id ORDER BY started_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_end,
-           min(ended_at) FILTER (WHERE kind = 'robots') OVER (PARTITION BY host_id) AS first_robots
+WITH moments AS (
+    SELECT f.host_id, 'request' AS moment, f.started_at AS at, f.id, f.visit_id, f.ended_at, f.delay_s, f.fenced,
+           CAST(NULL AS timestamptz) AS rests_until,
+           split_part(f.url, '/', 1) || split_part(f.url, '/', 3) COLLATE "C" AS origin,
+           f.kind = 'robots' AS is_robots,
+           CASE WHEN f.kind = 'robots' AND f.url ~ '^[^/]+//[^/]+/robots\.txt$' THEN f.ended_at END AS robots_at,
+           f.ended_at < f.started_at OR f.started_at < v.taken_at AS out_of_order
+    FROM fetches AS f
+    LEFT JOIN visits AS v ON v.id = f.visit_id
+    UNION ALL
+    SELECT host_id, 'rest', ended_at, id, visit_id, NULL, NULL, NULL, ended_at + make_interval(secs => rest_s), NULL, NULL, NULL, NULL
     FROM fetches
+    WHERE rest_s > 0
+    UNION ALL
+    SELECT host_id, 'release', at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM host_events
+    WHERE event = 'released'
+), ordered AS (
+    SELECT *, max(ended_at) OVER earlier AS previous_end,
+           count(*) FILTER (WHERE moment = 'release') OVER earlier AS releases,
+           lag(visit_id) OVER earlier = visit_id AND lag(id) OVER earlier > id AS overtaken
+    FROM moments
+    WINDOW earlier AS (PARTITION BY host_id ORDER BY at, id, moment ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+), requests AS (
+    SELECT *, CAST(extract(epoch FROM at - previous_end) AS double precision) AS gap_s,
+           at < max(rests_until) OVER (PARTITION BY host_id, releases ORDER BY at, id, moment ROWS UNBOUNDED PRECEDING) - interval '1 ms' AS in_rest,
+           NOT is_robots AND coalesce(at < min(robots_at) OVER (PARTITION BY host_id, origin), true) AS unasked
+    FROM ordered
+), counted AS (
+    SELECT host_id, count(*) AS fetches, min(gap_s) AS smallest_gap_s, min(delay_s) AS smallest_delay_s, min(gap_s - delay_s) AS smallest_margin_s,
+           count(*) FILTER (WHERE gap_s >= -0.001 AND gap_s < delay_s - 0.001) AS gap_violations,
+           count(*) FILTER (WHERE gap_s < -0.001) AS concurrent,
+           count(*) FILTER (WHERE unasked) AS before_robots,
+           count(*) FILTER (WHERE in_rest) AS during_block,
+           count(*) FILTER (WHERE fenced) AS fenced,
+           count(*) FILTER (WHERE out_of_order OR overtaken) AS disorder
+    FROM requests
+    WHERE moment = 'request'
+    GROUP BY host_id
 )
-SELECT h.name AS host, count(*) AS fetches,
-       min(extract(epoch FROM o.started_at - o.previous_end)) AS smallest_gap_s,
-       min(o.delay_s) AS smallest_delay_s,
-       count(*) FILTER (WHERE extract(epoch FROM o.started_at - o.previous_end) < o.delay_s - 0.001) AS gap_violations,
-       count(*) FILTER (WHERE o.started_at < o.previous_end) AS concurrent,
-       count(*) FILTER (WHERE o.kind = 'page' AND (o.first_robots IS NULL OR o.started_at < o.first_robots)) AS before_robots
-FROM ordered AS o
-JOIN hosts AS h ON h.id = o.host_id
-GROUP BY h.name;
+SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_s, c.smallest_margin_s, c.gap_violations, c.concurrent,
+       CASE WHEN c.concurrent = 0 THEN 1 ELSE (
+           SELECT max(running)
+           FROM (
+               SELECT sum(e.step) OVER (ORDER BY e.at, e.rank ROWS UNBOUNDED PRECEDING) AS running
+               FROM fetches AS f
+               CROSS JOIN LATERAL (VALUES
+                   (1, 1, f.started_at),
+                   (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END, greatest(f.started_at, f.ended_at - interval '1 ms'))
+               ) AS e (step, rank, at)
+               WHERE f.host_id = c.host_id
+           ) AS swept
+       ) END AS largest_concurrency,
+       c.before_robots, c.during_block, c.fenced, c.disorder
+FROM counted AS c
+JOIN hosts AS h ON h.id = c.host_id;
 
-COMMENT ON VIEW v_politeness_audit IS 'Per host, from the fetch log alone: the smallest gap (end of a request to start of the next) against the delay in force, requests at once, pages before robots.txt. Violations are zero.';
+COMMENT ON VIEW v_politeness_audit IS 'Per host, from the fetch log alone: gaps (end of a request to start of the next) against the delay in force, requests at once, requests before robots.txt of their origin, contacts during a rest. All of these are zero. fenced: of visits that had lost their lease; disorder: lines that cannot be. Reads the whole log, or by host_id.';
+
+CREATE VIEW v_address_audit AS
+WITH moments AS (
+    SELECT f.address_budget COLLATE "C" AS budget, f.host_id, f.id, f.address_gap_s, e.step, e.rank, e.at
+    FROM fetches AS f
+    CROSS JOIN LATERAL (VALUES
+        (1, 1, f.started_at),
+        (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END, greatest(f.started_at, f.ended_at - interval '1 ms'))
+    ) AS e (step, rank, at)
+    WHERE f.address_budget IS NOT NULL
+), ordered AS (
+    SELECT budget, host_id, step, address_gap_s,
+           CAST(extract(epoch FROM at - max(at) FILTER (WHERE step = 1) OVER earlier) AS double precision) AS gap_s,
+           sum(step) OVER (PARTITION BY budget ORDER BY at, rank, id ROWS UNBOUNDED PRECEDING) AS running
+    FROM moments
+    WINDOW earlier AS (PARTITION BY budget ORDER BY at, rank, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
+SELECT budget, count(*) FILTER (WHERE step = 1) AS fetches, count(DISTINCT host_id) AS hosts,
+       min(gap_s) FILTER (WHERE step = 1) AS smallest_gap_s, min(address_gap_s) AS smallest_allowed_s,
+       min(gap_s - address_gap_s) FILTER (WHERE step = 1) AS smallest_margin_s,
+       count(*) FILTER (WHERE step = 1 AND gap_s < address_gap_s - 0.001) AS gap_violations,
+       max(running) AS largest_concurrency
+FROM ordered
+GROUP BY budget;
+
+COMMENT ON VIEW v_address_audit IS 'Per address, or network of a shared front, whose budget requests drew on: gaps between the starts of two requests, whatever their hosts, against the gap that the budget allows. Violations are zero; several requests at once are not one.';
+
+CREATE VIEW v_sitemaps AS
+SELECT c.name AS crawl, h.name AS host, s.url, s.format, s.entries, s.problem, s.claims, s.true_claims,
+       s.true_claims > 0 AND s.true_claims >= 0.8 * s.claims AS believed, s.read_at
+FROM sitemaps AS s
+JOIN crawls AS c ON c.id = s.crawl_id
+JOIN hosts AS h ON h.id = s.host_id;
+
+COMMENT ON VIEW v_sitemaps IS 'Sitemaps that were read, what was wrong with them, and how far their lastmod is believed: claims put to the test, and true ones.';
+
+CREATE VIEW v_budgets AS
+SELECT kind, name, next_at, queue_at, greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,
+       failures, blocked_until, resting_because, coalesce(blocked_until > clock_timestamp(), false) AS rests
+FROM budgets;
+
+COMMENT ON VIEW v_budgets IS 'What hosts share, and its pace: addresses, networks, domains, the fleet. queue_s: how far ahead its starts are promised; rests: it is left alone as a whole.';

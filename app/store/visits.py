@@ -1,9 +1,7 @@
 """Visits: opened at take-up (hosts.take_up), closed at leaving. One query of visits.sql each."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -24,11 +22,14 @@ def recent(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["recent"], {"host_id": host_id, "n": n}).mappings()]
 
 
-def open_borrowed(tx: Connection, *, host_id: int, token: UUID, worker: str) -> tuple[int, datetime]:
-    """(visit id, database time) for a lease from `hosts.borrow`."""
-    row = tx.execute(_sql["open"], {"host_id": host_id, "token": token, "worker": worker}).one()
-    return row.id, row.taken_at
-
-
 def latest(tx: Connection, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["latest"], {"n": n}).mappings()]
+
+
+def audit(tx: Connection, host_ids: Sequence[int] | None, *, longest_s: float) -> list[Mapping[str, Any]]:
+    """host_id, host, visits (that ended without a word), seconds (of which no row tells), overlapping: where there is any.
+
+    None: all hosts.   longest_s: how long a visit can go on after its last logged request.
+    """
+    where = {"host_ids": None if host_ids is None else list(host_ids), "longest_s": longest_s}
+    return [dict(row) for row in tx.execute(_sql["audit"], where).mappings()]

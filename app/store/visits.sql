@@ -11,15 +11,36 @@ RETURNING v.id
 -- recent: of a host
 SELECT id, taken_at, ended_at, ending, fetches, worker FROM visits WHERE host_id = :host_id ORDER BY taken_at DESC LIMIT :n
 
--- open: a visit for a borrowed lease, so that its request is logged
-INSERT INTO visits (host_id, token, queue, worker, taken_at)
-SELECT id, lease_token, queue, CAST(:worker AS text), clock_timestamp()
-FROM hosts
-WHERE id = :host_id AND lease_token = :token
-RETURNING id, taken_at
-
 -- latest: of all hosts
 SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.fetches, clock_timestamp() AS now
 FROM visits AS v JOIN hosts AS h ON h.id = v.host_id
 ORDER BY v.id DESC
 LIMIT :n
+
+-- audit: per host: visits that ended without a word, the seconds of which no row tells, and visits that overlap
+-- Such a visit may have gone on from the end of its last logged request to the host's next take-up, but no longer than a lease lasts.
+WITH ordered AS (
+    SELECT v.*, lead(v.taken_at) OVER each AS next_at,
+           max(v.ended_at) FILTER (WHERE v.ending <> 'fenced') OVER (each ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_end
+    FROM visits AS v
+    WHERE CAST(:host_ids AS bigint[]) IS NULL OR v.host_id = ANY(CAST(:host_ids AS bigint[]))
+    WINDOW each AS (PARTITION BY v.host_id ORDER BY v.taken_at, v.id)
+), told AS (
+    SELECT o.host_id, o.taken_at < o.previous_end AS overlapping,
+           o.ended_at IS NULL AND (h.lease_token IS DISTINCT FROM o.token OR h.lease_until <= clock_timestamp()) AS wordless, h.name,
+           least(o.next_at, clock_timestamp()) AS until,
+           CASE WHEN o.ended_at IS NULL THEN coalesce((
+               SELECT max(f.ended_at) FROM fetches AS f
+               WHERE f.host_id = o.host_id AND f.visit_id = o.id AND f.started_at BETWEEN o.taken_at AND coalesce(o.next_at, 'infinity')
+           ), o.taken_at) END AS since
+    FROM ordered AS o
+    JOIN hosts AS h ON h.id = o.host_id
+)
+SELECT host_id, name AS host, count(*) FILTER (WHERE wordless) AS visits,
+       CAST(coalesce(sum(greatest(0, least(extract(epoch FROM until - since), :longest_s))) FILTER (WHERE wordless), 0) AS double precision)
+           AS seconds,
+       count(*) FILTER (WHERE overlapping) AS overlapping
+FROM told
+WHERE wordless OR overlapping
+GROUP BY host_id, name
+ORDER BY visits DESC, name

@@ -62,7 +62,7 @@ def site(database_url: str) -> Iterator[Site]:
             "/a": html(title="Page \x1b[31mA", text="Words of its own."),
             "/broken": Answer(status=500),
         }
-        kit = make_kit(settings, engine=engine, send=sender.send, worker="test:0")
+        kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:0")
         loop.start(kit, site.url(), name="docs")
         loop.run(kit)
         yield site

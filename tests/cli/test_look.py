@@ -105,9 +105,10 @@ def test_robots_check_without_a_copy(tiptoe: Tiptoe, site: Site) -> None:
 
 
 def test_robots_check_fetch_asks_once(tiptoe: Tiptoe, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIPTOE_DEFAULT_DELAY_S", "60")
+    monkeypatch.setenv("TIPTOE_DEFAULT_DELAY_S", "0")
     asked = site.paths.count("/robots.txt")
     assert tiptoe("robots", "check", site.url("/a"), "--fetch").code == 0
+    monkeypatch.setenv("TIPTOE_DEFAULT_DELAY_S", "60")
     refused = tiptoe("robots", "check", site.url("/a"), "--fetch")
     assert refused.code == 2
     assert "may not be contacted now; it waits for its delay of 60 s to pass" in refused.err

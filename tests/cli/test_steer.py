@@ -72,6 +72,125 @@ def test_hosts(
     assert one(engine, f"SELECT {then} FROM hosts") is True
 
 
+def test_host_show_tells_what_operators_did(tiptoe: Tiptoe, docs: str) -> None:
+    assert "what operators did" not in tiptoe("host", "show", "127.0.0.1").out
+    tiptoe("host", "slow", "127.0.0.1", "2.5")
+    tiptoe("host", "release", "127.0.0.1")
+    shown = tiptoe("host", "show", "127.0.0.1").out.partition("what operators did\n")[2].splitlines()
+    assert [line.split()[2:] for line in shown] == [["detail"], ["released"], ["slowed", "2.5", "s"]]
+    assert [row["event"] for row in tiptoe("host", "show", "127.0.0.1", "--json").json["events"]] == [
+        "released",
+        "slowed",
+    ]
+
+
+# command → what it says, a condition on the host afterwards
+@pytest.mark.parametrize(
+    ("args", "says", "then"),
+    [
+        (
+            ["quiet", "127.0.0.1", "08:00-18:00"],
+            "127.0.0.1: no contact from 08:00-18:00 UTC",
+            "quiet_hours = '08:00-18:00'",
+        ),
+        (
+            ["quiet", "http://127.0.0.1/x", "2200-0630"],
+            "no contact from 22:00-06:30 UTC",
+            "quiet_hours = '22:00-06:30'",
+        ),
+        (["quiet", "127.0.0.1", "default"], "127.0.0.1: no quiet hours of its own", "quiet_hours IS NULL"),
+    ],
+)
+def test_quiet_hours_of_a_host(
+    tiptoe: Tiptoe, docs: str, engine: Engine, args: list[str], says: str, then: str
+) -> None:
+    ran = tiptoe("host", *args)
+    assert (ran.code, ran.err) == (0, "")
+    assert says in ran.out
+    assert one(engine, f"SELECT {then} FROM hosts") is True
+
+
+# command → what it says, the row of the domain afterwards: delay_override_s, quiet_hours
+@pytest.mark.parametrize(
+    ("args", "says", "kept"),
+    [
+        (["slow", "www.shop.test", "2.5", "--domain"], "shop.test and its hosts (2 known): 2.5 s between", (2.5, None)),
+        (["slow", "https://new.shop.test/", "0", "--domain"], "shop.test and its hosts (2 known): 0 s", (0.0, None)),
+        (["slow", "shop.test", "default", "--domain"], "robots.txt and the default decide", (None, None)),
+        (["quiet", "a.shop.test", "22:00-06:00", "--domain"], "no contact from 22:00-06:00 UTC", (None, "22:00-06:00")),
+        (
+            ["quiet", "shop.test", "default", "--domain"],
+            "shop.test and its hosts (2 known): no quiet hours",
+            (None, None),
+        ),
+        (["quiet", "far.test", "22:00-06:00", "--domain"], "far.test and its hosts (0 known)", (None, "22:00-06:00")),
+    ],
+)
+def test_what_is_said_of_a_domain(
+    tiptoe: Tiptoe, engine: Engine, args: list[str], says: str, kept: tuple[float | None, str | None]
+) -> None:
+    assert tiptoe("seed", "add", "docs", "http://www.shop.test/", "http://a.shop.test/").code == 0
+    ran = tiptoe("host", *args)
+    assert (ran.code, ran.err) == (0, "")
+    assert says in ran.out
+    (row,) = sql(engine, "SELECT delay_override_s, quiet_hours FROM domains")
+    assert tuple(row.values()) == kept
+    assert one(engine, "SELECT count(*) FROM hosts WHERE quiet_hours IS NOT NULL OR delay_override_s IS NOT NULL") == 0
+
+
+def test_host_show_tells_of_its_domain(tiptoe: Tiptoe) -> None:
+    assert tiptoe("seed", "add", "docs", "http://www.shop.test/").code == 0
+    assert "all of shop.test" not in tiptoe("host", "show", "www.shop.test").out
+    tiptoe("host", "slow", "www.shop.test", "30", "--domain")
+    tiptoe("host", "quiet", "www.shop.test", "22:00-06:00", "--domain")
+    shown = tiptoe("host", "show", "www.shop.test").out
+    assert "all of shop.test" in shown
+    page = tiptoe("host", "show", "www.shop.test", "--json").json
+    assert page["domain"] == {"name": "shop.test", "delay_override_s": 30.0, "quiet_hours": "22:00-06:00"}
+    assert [(row["event"], row["detail"]) for row in page["events"]] == [
+        ("quiet", "domain: 22:00-06:00"),
+        ("slowed", "domain: 30 s"),
+    ]
+
+
+# command → what is wrong, and what would do
+@pytest.mark.parametrize(
+    ("args", "err"),
+    [
+        (["quiet", "127.0.0.1", "8-18"], "hours '8-18': write a window in UTC, such as 08:00-18:00 or 22:00-06:30"),
+        (["quiet", "127.0.0.1", "24:00-06:00"], "hours '24:00-06:00': write a window in UTC, such as 08:00-18:00"),
+        (["quiet", "127.0.0.1", "never", "--domain"], "hours 'never': write a window in UTC, such as 08:00-18:00"),
+        (["quiet", "nobody.test", "08:00-18:00"], "host nobody.test: no crawl has met it; `tiptoe host list` names"),
+        (["quiet", "a b", "08:00-18:00"], "host 'a b': write a hostname, such as example.org"),
+        (
+            ["quiet", "127.0.0.1", "08:00-18:00", "--domain"],
+            "host 127.0.0.1: is of no registrable domain; leave --domain out",
+        ),
+        (["slow", "127.0.0.1", "3", "--domain"], "host 127.0.0.1: is of no registrable domain; leave --domain out"),
+        (["slow", "localhost", "3", "--domain"], "host localhost: is of no registrable domain; leave --domain out"),
+        (["slow", "co.uk", "3", "--domain"], "host co.uk: is of no registrable domain; leave --domain out"),
+        (["slow", "shop.test", "soon", "--domain"], "delay 'soon': write seconds, such as 5 or 0.5, or default"),
+        (["slow", "shop.test", "86401", "--domain"], "delay of 86401 s: use 0 to 86400 seconds, or default"),
+        (["slow", "shop.test", "nan", "--domain"], "delay of nan s: use 0 to 86400 seconds, or default"),
+        (["slow", "shop.test", "inf"], "delay of inf s: use 0 to 86400 seconds, or default"),
+        (["slow", "127.0.0.1", "soon"], "delay 'soon': write seconds, such as 5 or 0.5, or default"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_with_its_remedy(
+    tiptoe: Tiptoe, docs: str, engine: Engine, args: list[str], err: str
+) -> None:
+    ran = tiptoe("host", *args)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"tiptoe: {err}")
+    assert ran.err.count("\n") == 1
+    assert sql(engine, "SELECT FROM domains") == sql(engine, "SELECT FROM host_events") == []
+
+
+@pytest.mark.parametrize("args", [["quiet", "127.0.0.1"], ["quiet"], ["slow", "127.0.0.1", "-5"]])
+def test_arguments_that_are_missing_or_look_like_options(tiptoe: Tiptoe, docs: str, args: list[str]) -> None:
+    assert tiptoe("host", *args).code == 2
+
+
 def test_a_queue_that_nobody_serves(tiptoe: Tiptoe, docs: str) -> None:
     ran = tiptoe("host", "pin", "127.0.0.1", "big")
     assert ran.code == 2

@@ -34,7 +34,7 @@ def make(engine: Engine, database_url: str) -> Iterator[Callable[..., Kit]]:
         settings = make_settings(database_url, **overrides)
         sender = make_sender(settings)
         senders.append(sender)
-        made = make_kit(settings, engine=engine, send=sender.send, worker=f"test:{len(senders)}")
+        made = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker=f"test:{len(senders)}")
         return replace(made, rng=random.Random(len(senders)))
 
     yield kit

@@ -29,6 +29,10 @@ def make_settings(database_url: str, **overrides: object) -> Settings:
         "database_url": database_url,
         "allow_networks": NETWORKS,
         "default_delay_s": 0.0,
+        "address_gap_s": 0.0,
+        "latency_factor": 0.0,
+        "adaptive_level_max": 0,
+        "jitter": 0.0,
         "dispatch_tick_s": 10.0,
         "backoff_base_s": 0.01,
         "backoff_max_s": 0.02,
@@ -40,8 +44,8 @@ def make_settings(database_url: str, **overrides: object) -> Settings:
 
 
 def start(kit: Kit, *seeds: str, name: str = "c", **columns: object) -> Crawl:
-    """A crawl with these seeds."""
-    crawl = seed.create(kit.engine, name, **columns)  # type: ignore[arg-type]
+    """A crawl with these seeds; without sitemaps, unless told so."""
+    crawl = seed.create(kit.engine, name, **{"sitemaps": "none", **columns})  # type: ignore[arg-type]
     seed.add(kit.engine, kit.settings, crawl, seeds)
     return crawl
 

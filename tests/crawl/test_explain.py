@@ -306,7 +306,7 @@ def test_the_wait_of_a_host_without_its_lease_is_its_next_contact(kit: Kit, site
         """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = now() - interval '2 minutes',
                             lease_until = now() - interval '1 minute', next_fetch_at = now() - interval '59 s'""",
     )
-    page = hosts.show(kit.engine, site.host)
+    page = hosts.show(kit.engine, kit.settings, site.host)
     assert host_waits_for(page.host).startswith("a worker: it is due since ")
 
 

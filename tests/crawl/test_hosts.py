@@ -55,11 +55,11 @@ def test_release_ends_a_rest_but_not_the_delay(kit: Kit, site: Site) -> None:
     site.pages["/"] = Answer(status=429, headers={"Retry-After": "3600"})
     start(kit, site.url())
     go(kit)
-    page = hosts.show(kit.engine, site.host)
+    page = hosts.show(kit.engine, kit.settings, site.host)
     assert page.waits_for.startswith("its rest (rate_limited) to end, ")
     sql(kit.engine, "UPDATE hosts SET polite_at = now() + interval '1 minute'")
     hosts.release(kit.engine, site.host)
-    assert hosts.show(kit.engine, site.host).host["resting_because"] is None
+    assert hosts.show(kit.engine, kit.settings, site.host).host["resting_because"] is None
     assert column(kit, "next_fetch_at = polite_at") is True
 
 
@@ -109,7 +109,7 @@ def test_forget_has_robots_fetched_anew(kit: Kit, site: Site) -> None:
 def test_show_has_everything(kit: Kit, site: Site) -> None:
     start(kit, site.url())
     run(kit)
-    page = hosts.show(kit.engine, site.url("/some/page"))
+    page = hosts.show(kit.engine, kit.settings, site.url("/some/page"))
     assert page.host["name"] == site.host
     assert page.waits_for == "nothing: no URL of it is queued in an active crawl"
     assert [(row["origin"], row["availability"], row["crawl_delay_s"]) for row in page.robots] == [
@@ -129,7 +129,7 @@ def test_list_by_what_they_wait_for(kit: Kit) -> None:
 
 
 ACTS: list[Callable[[Kit, str], object]] = [
-    lambda kit, name: hosts.show(kit.engine, name),
+    lambda kit, name: hosts.show(kit.engine, kit.settings, name),
     lambda kit, name: hosts.pause(kit.engine, name),
     lambda kit, name: hosts.resume(kit.engine, name),
     lambda kit, name: hosts.release(kit.engine, name),
@@ -137,6 +137,46 @@ ACTS: list[Callable[[Kit, str], object]] = [
     lambda kit, name: hosts.pin(kit.engine, kit.settings, name, None),
     lambda kit, name: hosts.forget(kit.engine, name),
 ]
+
+
+# command → the event it leaves, its detail
+@pytest.mark.parametrize(
+    ("act", "event", "detail"),
+    [
+        (lambda kit, name: hosts.pause(kit.engine, name), "paused", None),
+        (lambda kit, name: hosts.resume(kit.engine, name), "resumed", None),
+        (lambda kit, name: hosts.release(kit.engine, name), "released", None),
+        (lambda kit, name: hosts.slow(kit.engine, name, 2.5), "slowed", "2.5 s"),
+        (lambda kit, name: hosts.slow(kit.engine, name, None), "slowed", "default"),
+        (lambda kit, name: hosts.pin(kit.engine, kit.settings, name, "host-01"), "pinned", "host-01"),
+        (lambda kit, name: hosts.forget(kit.engine, name), "forgotten", "robots.txt of 0 origins"),
+    ],
+)
+def test_what_an_operator_did_is_kept(
+    kit: Kit, site: Site, act: Callable[[Kit, str], object], event: str, detail: str | None
+) -> None:
+    start(kit, site.url(), "http://other.test/")
+    act(kit, site.host)
+    (found,) = hosts.show(kit.engine, kit.settings, site.host).events
+    assert (found["event"], found["detail"]) == (event, detail)
+    assert hosts.show(kit.engine, kit.settings, "other.test").events == []
+
+
+def test_what_was_not_done_leaves_no_event(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    with pytest.raises(InputError):
+        hosts.slow(kit.engine, site.host, -1.0)
+    with pytest.raises(InputError):
+        hosts.release(kit.engine, "never.test")
+    assert sql(kit.engine, "SELECT FROM host_events") == []
+
+
+def test_the_latest_events_come_first(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    hosts.pause(kit.engine, site.host)
+    hosts.resume(kit.engine, site.host)
+    assert [row["event"] for row in hosts.show(kit.engine, kit.settings, site.host).events] == ["resumed", "paused"]
+    assert [row["event"] for row in hosts.show(kit.engine, kit.settings, site.host, latest=1).events] == ["resumed"]
 
 
 @pytest.mark.parametrize("act", ACTS)

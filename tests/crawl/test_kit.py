@@ -104,6 +104,21 @@ def test_a_robots_txt_is_parsed_once_and_foreign_ones_are_believed_for_a_while()
     assert book.foreign(origin._replace(port=8080), 100.0) is None
 
 
+def test_what_a_robots_txt_says_about_mining_is_read_once() -> None:
+    book = RobotsBook("Tiptoe")
+    body = b"User-agent: tiptoe\nContent-Usage: train-ai=n"
+    reads: list[bytes] = []
+
+    def read() -> bytes:
+        reads.append(body)
+        return body
+
+    first = book.signals(sha256(body).digest(), read)
+    assert book.signals(sha256(body).digest(), read) is first
+    assert (len(reads), [signal.name for signal in first.of("/")]) == (1, ["train-ai"])
+    assert book.signals(b"", bytes).of("/") == ()
+
+
 def test_an_engine_needs_a_database() -> None:
     with pytest.raises(ServiceError, match="TIPTOE_DATABASE_URL"):
         make_engine(load(_env_file=None))

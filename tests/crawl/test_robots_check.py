@@ -1,7 +1,9 @@
 """robots.txt by hand: the stored copy's word, and a question to the site that keeps to its pace and leaves its trace."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -26,7 +28,7 @@ def site(web: Web) -> Site:
 
 
 def ask(kit: Kit, url: str) -> Ruling:
-    return robots_check.ask(kit.engine, kit.settings, url, kit.send)
+    return robots_check.ask(kit, url)
 
 
 def test_nobody_has_asked_yet(kit: Kit) -> None:
@@ -132,13 +134,107 @@ def test_while_unreachable_the_last_good_copy_stays(kit: Kit, site: Site) -> Non
     assert one(kit.engine, "SELECT convert_from(body, 'UTF8') FROM robots") == "User-agent: *\nDisallow: /x\n"
 
 
-def test_a_redirect_is_left_to_a_visit(kit: Kit, site: Site) -> None:
+def test_a_redirect_is_followed_as_a_visit_does(kit: Kit, site: Site) -> None:
     site.robots = redirect("/elsewhere.txt")
-    with pytest.raises(InputError, match=r"redirects to /elsewhere\.txt; a visit follows that"):
-        ask(kit, site.url())
-    assert sql(kit.engine, "SELECT FROM robots") == []
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1
+    site.pages["/elsewhere.txt"] = "User-agent: *\nDisallow: /x"
+    assert ask(kit, site.url("/x")).line == 2
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 2
     assert one(kit.engine, "SELECT state FROM hosts") == "idle"
+
+
+# --- which phase it is -------------------------------------------------------------------------------------------
+
+
+def away(kit: Kit, seconds: float) -> None:
+    """As if the file had been out of reach for so long."""
+    shift = "clock_timestamp() - make_interval(secs => :s)"
+    sql(kit.engine, f"UPDATE robots SET unreachable_since = {shift}", s=seconds)
+
+
+HOUR, DAY = 3600.0, 86_400.0
+ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
+
+
+# a copy is known?, robots.txt now, out of reach for → /x is allowed?, the sentence, what is in force
+@pytest.mark.parametrize(
+    ("has_copy", "answer", "seconds", "allowed", "sentence", "in_force"),
+    [
+        (
+            True,
+            ANSWERS,
+            HOUR,
+            False,
+            "refused: robots.txt is out of reach (500): complete disallow",
+            r"complete disallow since robots.txt is out of reach since .*; until .* \(in 11:00:00\), then the last good copy",
+        ),
+        (
+            False,
+            ANSWERS,
+            13 * HOUR,
+            False,
+            "refused: robots.txt is out of reach (500): complete disallow",
+            r"complete disallow since .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, if the host answers",
+        ),
+        (
+            True,
+            SILENT,
+            13 * HOUR,
+            False,
+            "refused: line 2, Disallow: /x (group *)",
+            r"last good copy of 20.* in force since robots.txt is out of reach since 20.*; until .* \(in 29 days, 11:00:00\)",
+        ),
+        (
+            True,
+            ANSWERS,
+            31 * DAY,
+            True,
+            "allowed: robots.txt is out of reach (500), but the host answers: everything is allowed",
+            r"everything is allowed since robots.txt is out of reach since",
+        ),
+        (
+            True,
+            SILENT,
+            31 * DAY,
+            False,
+            "refused: robots.txt is out of reach (",
+            r"complete disallow since robots.txt is out of reach since .*: the host does not answer",
+        ),
+    ],
+)
+def test_the_phase_in_force_is_told(
+    kit: Kit, site: Site, has_copy: bool, answer: Answer, seconds: float, allowed: bool, sentence: str, in_force: str
+) -> None:
+    if has_copy:
+        site.robots = "User-agent: *\nDisallow: /x\n"
+        ask(kit, site.url())
+    site.robots = answer
+    ask(kit, site.url())
+    away(kit, seconds - 0.4)
+    found = robots_check.check(kit.engine, kit.settings, site.url("/x"))
+    assert found.allowed is allowed
+    assert found.sentence().startswith(sentence)
+    assert re.match(in_force, found.in_force() or "")
+    assert re.fullmatch(r"20.* \(.*\)", found.asked_again() or "")
+
+
+def test_a_file_that_can_be_had_is_in_no_phase(kit: Kit, site: Site) -> None:
+    found = ask(kit, site.url())
+    assert (found.in_force(), found.visiting()) == (None, None)
+    assert re.fullmatch(r"20.* \(in (12:00:00|11:59:5\d)\)", found.asked_again() or "")
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "says"),
+    [
+        (-1, 2, r"\d\d:\d\d-\d\d:\d\d UTC, open now"),
+        (2, 3, r"\d\d:\d\d-\d\d:\d\d UTC, opens 20.* \(in [12]:\d\d:\d\d\)"),
+    ],
+)
+def test_the_visit_time_is_told(kit: Kit, site: Site, opens: int, closes: int, says: str) -> None:
+    now = one(kit.engine, "SELECT clock_timestamp()").astimezone(UTC)
+    window = "-".join(f"{now + timedelta(hours=hours):%H%M}" for hours in (opens, closes))
+    site.robots = f"User-agent: *\nVisit-time: {window}\nDisallow:"
+    assert re.fullmatch(says, ask(kit, site.url()).visiting() or "")
 
 
 def test_an_answer_that_outlived_its_lease_is_logged_and_not_kept(kit: Kit, site: Site) -> None:

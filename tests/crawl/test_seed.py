@@ -272,6 +272,18 @@ def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
     assert one(kit.engine, "SELECT round FROM crawls") == 2
 
 
+def test_manners_change_where_they_are_given_and_stay_where_not(kit: Kit) -> None:
+    crawl = start(kit, "http://a.test/", sitemaps="declared", honour_opt_outs=True)
+    take_up_again(kit)
+    kept = seed.find(kit.engine, "c")
+    assert (kept.sitemaps, kept.honour_opt_outs) == ("declared", True)
+    seed.set_manners(kit.engine, crawl, sitemaps="none", honour_opt_outs=False)
+    changed = seed.find(kit.engine, "c")
+    assert (changed.sitemaps, changed.honour_opt_outs) == ("none", False)
+    with pytest.raises(InputError, match="use one of: none, declared, all"):
+        seed.set_manners(kit.engine, crawl, sitemaps="some")
+
+
 def test_seeds_added_to_a_crawl_at_its_budget_wake_all_its_hosts(kit: Kit) -> None:
     start(kit, "http://a.test/")
     sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")

@@ -64,7 +64,7 @@ def test_a_lease_that_ran_out_needs_no_rescue(engine: Engine) -> None:
     host_id = taken(engine)
     run_out(engine)
     before = {**host(engine, host_id), "now": None}
-    assert sweep(engine) == {"woken": 0, "paused": 0, "lost": 0}
+    assert sweep(engine) == {"woken": 0, "paused": 0, "lost": 0, "pruned": 0}
     assert {**host(engine, host_id), "now": None} == before
     claim(engine)
     assert sweep(engine)["lost"] == 1
@@ -75,7 +75,7 @@ def test_a_lease_that_ran_out_needs_no_rescue(engine: Engine) -> None:
 
 def test_a_visit_that_runs_is_not_lost(engine: Engine) -> None:
     taken(engine)
-    assert sweep(engine) == {"woken": 0, "paused": 0, "lost": 0}
+    assert sweep(engine) == {"woken": 0, "paused": 0, "lost": 0, "pruned": 0}
 
 
 @pytest.mark.parametrize(("over", "paused"), [(False, 0), (True, 1)])

@@ -96,8 +96,8 @@ class Site:
 
     @property
     def pages_asked(self) -> list[str]:
-        """The same without robots.txt."""
-        return [path for path in self.paths if path != "/robots.txt"]
+        """The same without robots.txt and the guess at a sitemap."""
+        return [path for path in self.paths if path not in {"/robots.txt", "/sitemap.xml"}]
 
     def gaps(self) -> list[float]:
         """Seconds from the end of each request to the start of the next; below 0: they overlapped."""

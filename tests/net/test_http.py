@@ -326,6 +326,11 @@ ODD_HEADERS = [
     (b"A\xe9: 1\nB: \xe9\x00", {"b": "\xe9 "}),
     (b": nameless\nA:", {"a": ""}),
     (b"A: x\ry", {"a": "x y"}),
+    (b"X-Robots-Tag: noindex, nofollow", {"x-robots-tag": "noindex, nofollow"}),
+    (
+        b"X-Robots-Tag: a: none\nA: 1\nx-robots-tag: noindex\n nofollow",
+        {"x-robots-tag": "a: none\nnoindex nofollow", "a": "1"},
+    ),
 ]
 
 

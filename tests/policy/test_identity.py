@@ -108,6 +108,18 @@ def test_ours_nothing_else_is_injected(version: str, info_url: str | None, told:
         headers(token="Tiptoe", version=version, contact=None, info_url=info_url)
 
 
+@pytest.mark.parametrize("purpose", ["Research", 'a; b (c) "d"', "x" * 200])
+def test_ours_the_purpose_is_stated(purpose: str) -> None:
+    found = headers(token="Tiptoe", version="1", contact=None, info_url=None, purpose=purpose)
+    assert found["X-Crawler-Purpose"] == purpose
+
+
+@pytest.mark.parametrize("purpose", ["", "x" * 201, "zählen", "a\r\nX: y", "a\tb"])
+def test_ours_a_purpose_is_short_printable_ascii(purpose: str) -> None:
+    with pytest.raises(InputError, match="purpose"):
+        headers(token="Tiptoe", version="1", contact=None, info_url=None, purpose=purpose)
+
+
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
 def test_ours_what_passes_is_one_clean_line(token: str, version: str, contact: str, info: str) -> None:
     try:

@@ -1,7 +1,6 @@
 """What robots.txt says to us, in rows. `rfc9309` is what the standard demands, `ours` what we chose."""
 
 import re
-from datetime import time
 from typing import Any
 from urllib.parse import quote
 
@@ -11,14 +10,17 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from app.model import Failure, Reply
+from app.policy.hours import Hours
 from app.policy.robots import (
     ALLOW_ALL,
     DISALLOW_ALL,
     MAX_BYTES,
     Availability,
     Decision,
+    InForce,
     availability,
     fresh_for_s,
+    in_force,
     parse,
 )
 from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Rule, Ruleset, normal
@@ -367,10 +369,47 @@ def test_ours_a_group_of_nothing_but_a_delay_still_keeps_us_from_the_star_group(
 
 @pytest.mark.parametrize(
     ("value", "window"),
-    [("0600-0845", (time(6), time(8, 45))), ("always", None), ("2500-2600", None)],
+    [
+        ("0600-0845", "06:00-08:45"),
+        ("06:00-08:45", "06:00-08:45"),
+        ("600 - 845", "06:00-08:45"),
+        ("0600 0845", "06:00-08:45"),
+        ("0600-0845 UTC", "06:00-08:45"),
+        ("0600-0845 ut", "06:00-08:45"),
+        ("2200-0600", "22:00-06:00"),
+        ("2200-2400", "22:00-00:00"),
+        ("0000-2400", "00:00-00:00"),  # the whole day
+        ("always", None),
+        ("2500-2600", None),
+        ("0600", None),
+        ("", None),
+    ],
 )
-def test_visit_time(value: str, window: tuple[time, time] | None) -> None:
-    assert parse(robots_txt("User-agent: *", f"Visit-time: {value}"), US).visit_time == window
+def test_visit_time(value: str, window: str | None) -> None:
+    found = parse(robots_txt("User-agent: *", f"Visit-time: {value}"), US).visit_time
+    assert found == (Hours.parse(window) if window else None)
+
+
+# Visit-time lines → the shortest: right if they mean "any of these", and nearest to "all of these"
+@pytest.mark.parametrize(
+    ("values", "window"),
+    [
+        (["0600-0845", "1300-1400"], "13:00-14:00"),
+        (["1300-1400", "0600-0845"], "13:00-14:00"),
+        (["0000-2400", "2200-0600"], "22:00-06:00"),
+        (["never", "0600-0845"], "06:00-08:45"),
+    ],
+)
+def test_ours_the_shortest_visit_time_counts(values: list[str], window: str) -> None:
+    lines = [f"Visit-time: {value}" for value in values]
+    assert parse(robots_txt("User-agent: *", *lines, "Disallow: /x"), US).visit_time == Hours.parse(window)
+
+
+def test_ours_a_visit_time_is_for_its_group() -> None:
+    body = robots_txt(
+        "User-agent: *", "Visit-time: 0600-0845", "Disallow: /x", "", "User-agent: tiptoe", "Disallow: /y"
+    )
+    assert parse(body, US).visit_time is None
 
 
 def test_a_hint_cannot_smuggle_in_lines() -> None:
@@ -435,6 +474,66 @@ AVAILABILITY = [
 @pytest.mark.parametrize(("status", "failure", "meaning"), AVAILABILITY)
 def test_rfc9309_availability(status: int | None, failure: Failure | None, meaning: Availability) -> None:
     assert availability(Reply(status=status, failure=failure, started_s=0.0, ended_s=0.0)) is meaning
+
+
+H, D = 3600.0, 86_400.0
+COPY, NO_COPY, ANSWERS, SILENT = True, False, True, False
+PHASES = [
+    # availability, out of reach for, a copy is known?, the host answers? → what is in force
+    ("available", None, COPY, ANSWERS, InForce.RULES),
+    ("unavailable", None, NO_COPY, ANSWERS, InForce.ALLOW_ALL),
+    ("unreachable", 0.0, COPY, ANSWERS, InForce.DISALLOW_ALL),
+    ("unreachable", 0.0, NO_COPY, SILENT, InForce.DISALLOW_ALL),
+    ("unreachable", 12 * H - 0.001, COPY, ANSWERS, InForce.DISALLOW_ALL),
+    ("unreachable", 12 * H, COPY, ANSWERS, InForce.COPY),
+    ("unreachable", 12 * H, COPY, SILENT, InForce.COPY),
+    ("unreachable", 12 * H, NO_COPY, ANSWERS, InForce.DISALLOW_ALL),
+    ("unreachable", 30 * D - 0.001, COPY, SILENT, InForce.COPY),
+    ("unreachable", 30 * D - 0.001, NO_COPY, ANSWERS, InForce.DISALLOW_ALL),
+    ("unreachable", 30 * D, COPY, ANSWERS, InForce.ALLOW_ALL),
+    ("unreachable", 30 * D, NO_COPY, ANSWERS, InForce.ALLOW_ALL),
+    ("unreachable", 30 * D, COPY, SILENT, InForce.DISALLOW_ALL),
+    ("unreachable", 30 * D, NO_COPY, SILENT, InForce.DISALLOW_ALL),
+    ("unreachable", None, COPY, ANSWERS, InForce.DISALLOW_ALL),  # nobody knows since when
+]
+
+
+@pytest.mark.parametrize(("availability_", "seconds", "has_copy", "answers", "found"), PHASES)
+def test_rfc9309_phases_of_a_file_out_of_reach(
+    availability_: str, seconds: float | None, has_copy: bool, answers: bool, found: InForce
+) -> None:
+    decided = in_force(
+        availability=availability_,
+        unreachable_for_s=seconds,
+        has_copy=has_copy,
+        answers=answers,
+        disallow_s=12 * H,
+        copy_s=30 * D,
+    )
+    assert decided is found
+
+
+@given(
+    seconds=st.floats(0, 1e10),
+    has_copy=st.booleans(),
+    answers=st.booleans(),
+    phases=st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)),
+)
+def test_ours_nothing_but_the_copy_or_a_host_that_answers_ends_the_disallow(
+    seconds: float, has_copy: bool, answers: bool, phases: tuple[float, float]
+) -> None:
+    found = in_force(
+        availability="unreachable",
+        unreachable_for_s=seconds,
+        has_copy=has_copy,
+        answers=answers,
+        disallow_s=phases[0],
+        copy_s=phases[1],
+    )
+    assert found is not InForce.RULES
+    assert found is InForce.DISALLOW_ALL or seconds >= phases[0]
+    assert found is not InForce.COPY or (has_copy and seconds < phases[1])
+    assert found is not InForce.ALLOW_ALL or (answers and seconds >= max(phases))
 
 
 HALF_A_DAY = 12 * 3600.0

@@ -77,6 +77,7 @@ def admission(host_id: int, crawl_id: int, path: str = "/", **columns: Any) -> A
     row: Admission = {
         "host_id": host_id,
         "crawl_id": crawl_id,
+        "kind": "page",
         "key": sha256(found.encode()).digest(),
         "url": found,
         "state": "queued",
@@ -86,6 +87,8 @@ def admission(host_id: int, crawl_id: int, path: str = "/", **columns: Any) -> A
         "hops": 0,
         "found_on": None,
         "cause": None,
+        "sitemap_id": None,
+        "lastmod": None,
     }
     row.update(columns)  # type: ignore[typeddict-item]
     return row
@@ -97,6 +100,9 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
         "key": admitted["key"],
         "state": state,
         "attempts": 0,
+        "network_failures": 0,
+        "server_failures": 0,
+        "parse_failures": 0,
         "retrying": False,
         "score": None,
         "due_s": None,
@@ -108,6 +114,8 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
         "status": None,
         "outcome": None,
         "cause": None,
+        "directives": None,
+        "opt_out": None,
         "alias_of": None,
         "fetched": True,
         "changed": False,
@@ -142,9 +150,15 @@ def contact(**columns: Any) -> Contact:
         "answered": True,
         "address": "127.0.0.1",
         "failures": 0,
+        "adaptive_level": 0,
+        "recent_statuses": [200],
+        "recent_ms": [5],
+        "latency_s": 0.005,
+        "breaker_trips": 0,
         "isolate": 0,
     }
-    return Contact(**{**values, **columns})
+    values |= columns
+    return Contact(**{"pause_s": values["delay_s"], **values})
 
 
 class Aside(Thread):

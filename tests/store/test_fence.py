@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.store import db, hosts, urls, visits
+from app.store import db, hosts, urls
 from app.store.hosts import Taken
 from tests.store.rows import (
     Aside,
@@ -424,15 +424,3 @@ def test_half_states_are_refused(engine: Engine, broken: str) -> None:
         sql(engine, broken)
     driver = refused.value.orig
     assert isinstance(driver, psycopg.errors.IntegrityError | psycopg.errors.GeneratedAlways), refused.value
-
-
-def test_a_borrowed_visit_needs_the_lease(engine: Engine) -> None:
-    make_host(engine, "b.test")
-    with db.transaction(engine) as tx:
-        lease = hosts.borrow(tx, name="b.test", lease_s=15, isolate=50)
-    assert lease is not None
-    host_id, token = lease.host_id, lease.token
-    with db.transaction(engine) as tx:
-        visit_id, _ = visits.open_borrowed(tx, host_id=host_id, token=token, worker="w:1")
-    row = sql(engine, "SELECT id, host_id, token, ended_at FROM visits")[0]
-    assert row == {"id": visit_id, "host_id": host_id, "token": token, "ended_at": None}

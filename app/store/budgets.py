@@ -1,0 +1,113 @@
+"""What several hosts share: an address, a network, a registrable domain, everything. One query of budgets.sql each.
+
+One mechanism for all: `reserve` gives the start of one request on every budget that it draws on, in one statement, or says
+when to come again. Who has to come again stands in the queue of the budget that made it wait: a crowd is spread over time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("budgets")
+
+# After a refused connection one host at a time tries the address: longer than connecting may take (app.net.dial).
+PROBE_S = 15.0
+LONE_S = 1.0
+
+
+class BudgetKind(StrEnum):
+    """`budgets.kind`."""
+
+    ADDRESS = "address"
+    NETWORK = "network"  # a shared front that an operator named by CIDR
+    DOMAIN = "domain"
+    ALL = "all"  # the fleet's ceiling: a rate, where the others are gaps between two starts
+
+
+class Budget(NamedTuple):
+    """gap_s: seconds between the starts of two requests."""
+
+    kind: BudgetKind
+    name: str
+    gap_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """granted: the request may start in wait_s; else come again in wait_s, `because` says which budget.
+
+    failures   refused or reset connections in a row of what rests as a whole
+    blocked    one of them rests
+    shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
+    now        database time that wait_s counts from;   took_s: since the query had arrived there, waits for locks included
+    """
+
+    granted: bool
+    wait_s: float
+    because: str
+    failures: int
+    blocked: bool
+    shared: bool
+    now: datetime
+    took_s: float
+
+
+def reserve(
+    tx: Connection, wanted: Sequence[Budget], *, host_id: int, ready_in_s: float, horizon_s: float, has_ticket: bool
+) -> Answer:
+    """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
+
+    has_ticket: it comes when it was told to. The last statement of a transaction: it holds the budgets until the commit.
+    """
+    rows = db.rows_param([{"kind": each.kind.value, "name": each.name, "gap_s": each.gap_s} for each in wanted])
+    where = {
+        "rows": rows,
+        "host_id": host_id,
+        "ready_in_s": ready_in_s,
+        "horizon_s": horizon_s,
+        "has_ticket": has_ticket,
+        "probe_s": PROBE_S,
+        "lone_s": LONE_S,
+    }
+    row = tx.execute(_sql["reserve"], where).one()
+    if row.budgets < len(wanted):
+        tx.execute(_sql["ensure"], {"rows": rows})
+        row = tx.execute(_sql["reserve"], where).one()
+    return Answer(
+        granted=row.granted,
+        wait_s=row.wait_s,
+        because=row.because,
+        failures=row.failures,
+        blocked=row.blocked,
+        shared=row.shared,
+        now=row.now,
+        took_s=row.took_s,
+    )
+
+
+def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:
+    """It rests as a whole. Returns for how many seconds."""
+    row = tx.execute(
+        _sql["refused"],
+        {"kind": budget.kind, "name": budget.name, "because": because, "base_s": base_s, "max_s": max_s},
+    ).one_or_none()
+    return row.rest_s if row else None
+
+
+def answered(tx: Connection, budget: Budget) -> None:
+    tx.execute(_sql["answered"], {"kind": budget.kind, "name": budget.name, "gap_s": budget.gap_s})
+
+
+def of_address(tx: Connection, address: str) -> Mapping[str, Any] | None:
+    row = tx.execute(_sql["of_address"], {"address": address}).mappings().one_or_none()
+    return dict(row) if row else None
+
+
+def prune(tx: Connection, n: int) -> int:
+    return tx.execute(_sql["prune"], {"n": n}).rowcount

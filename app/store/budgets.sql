@@ -1,0 +1,82 @@
+-- reserve: a start on every one of these budgets at once, or the time to come again
+-- Without a ticket nobody passes the queue: who was told to come then has one. A budget that made us wait puts us into its own queue only.
+-- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later.
+WITH wanted AS MATERIALIZED (
+    SELECT r.kind, r.name, r.gap_s
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
+), held AS MATERIALIZED (
+    SELECT b.kind, b.name, b.queue_at, b.failures, b.host_id, b.shared_until,
+           CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind <> 'all'
+                THEN b.next_at + make_interval(secs => :lone_s) ELSE b.next_at END AS next_at, b.blocked_until, b.resting_because, make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap
+    FROM budgets AS b JOIN wanted AS w USING (kind, name)
+    ORDER BY b.kind, b.name
+    FOR NO KEY UPDATE OF b
+), times AS MATERIALIZED (
+    SELECT clock_timestamp() AS now, count(*) AS budgets, max(failures) AS failures,
+           greatest(clock_timestamp() + make_interval(secs => greatest(:ready_in_s, 0)), max(next_at), max(blocked_until)) AS start_at,
+           max(queue_at) AS queue_at,
+           coalesce(max(blocked_until) > clock_timestamp(), false) AS blocked,
+           NOT :has_ticket OR coalesce(max(blocked_until) > clock_timestamp(), false) AS queues,
+           bool_or(kind <> 'all' AND (host_id <> :host_id OR shared_until > clock_timestamp())) AS shared
+    FROM held
+), verdict AS MATERIALIZED (
+    SELECT *, (NOT queues OR queue_at <= start_at) AND start_at <= now + make_interval(secs => :horizon_s) AS granted,
+           CASE WHEN queues THEN greatest(start_at, queue_at) ELSE start_at END AS told_at
+    FROM times
+), kept AS (
+    UPDATE budgets AS b
+    SET next_at = CASE WHEN NOT v.granted THEN h.next_at
+                       WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.gap
+                       ELSE v.start_at + h.gap END,
+        queue_at = CASE WHEN v.granted AND h.kind = 'all' THEN greatest(h.queue_at, h.next_at + h.gap, v.now + h.gap)
+                        WHEN v.granted THEN greatest(h.queue_at, v.start_at + h.gap)
+                        WHEN v.queues AND greatest(h.next_at, h.queue_at, h.blocked_until) >= v.told_at THEN v.told_at + h.gap
+                        ELSE h.queue_at END,
+        host_id = CASE WHEN v.granted THEN CAST(:host_id AS bigint) ELSE h.host_id END,
+        shared_until = CASE WHEN h.host_id <> :host_id THEN v.now + interval '1 hour' ELSE h.shared_until END
+    FROM held AS h, verdict AS v
+    WHERE b.kind = h.kind AND b.name = h.name AND v.budgets = (SELECT count(*) FROM wanted)
+)
+SELECT v.budgets, v.granted, v.failures, v.blocked, coalesce(v.shared, false) AS shared, v.now,
+       CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
+       CAST(extract(epoch FROM CASE WHEN v.granted THEN v.start_at ELSE v.told_at END - v.now) AS double precision) AS wait_s,
+       (SELECT CASE WHEN h.blocked_until > v.now THEN h.kind || ' rests: ' || h.resting_because ELSE h.kind || ' budget' END
+        FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS because
+FROM verdict AS v
+
+-- ensure: budgets that are new; in key order, so that two visits cannot deadlock
+INSERT INTO budgets (kind, name)
+SELECT r.kind, r.name
+FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
+ORDER BY r.kind, r.name
+ON CONFLICT (kind, name) DO NOTHING
+
+-- refused: a connection that was refused or reset: the address rests as a whole, longer each time
+-- `failures` counts no higher than what the doubling needs.
+UPDATE budgets
+SET failures = least(failures, 30) + 1,
+    blocked_until = greatest(blocked_until, clock_timestamp()
+                    + make_interval(secs => least(:base_s * 2 ^ failures, CAST(:max_s AS double precision)))),
+    resting_because = :because
+WHERE kind = :kind AND name = :name
+RETURNING CAST(extract(epoch FROM blocked_until - clock_timestamp()) AS double precision) AS rest_s
+
+-- answered: the probe was; it rests no more
+UPDATE budgets
+SET failures = 0, blocked_until = NULL, resting_because = NULL, next_at = clock_timestamp() + make_interval(secs => :gap_s)
+WHERE kind = :kind AND name = :name AND failures > 0
+
+-- of_address: the budget that an address draws on: a network's that holds it, else its own
+SELECT kind, name, next_at, queue_at, failures, blocked_until, resting_because
+FROM budgets
+WHERE (kind = 'address' AND name = CAST(:address AS text))
+   OR (kind = 'network' AND CAST(:address AS inet) <<= CASE WHEN kind = 'network' THEN CAST(name AS inet) END)
+ORDER BY kind DESC, next_at DESC
+LIMIT 1
+
+-- prune: budgets that nobody has drawn on for a day
+DELETE FROM budgets WHERE (kind, name) IN (
+    SELECT kind, name FROM budgets
+    WHERE greatest(next_at, queue_at, blocked_until) < clock_timestamp() - interval '1 day'
+    LIMIT :n
+    FOR UPDATE SKIP LOCKED)

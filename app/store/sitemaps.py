@@ -1,0 +1,63 @@
+"""Sitemaps that were read, and what they say of pages. One query of sitemaps.sql each, in the caller's transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("sitemaps")
+
+
+class Known(NamedTuple):
+    """claims, true_claims: how often its lastmod was put to the test, and told the truth."""
+
+    id: int
+    claims: int
+    true_claims: int
+
+
+def note(
+    tx: Connection,
+    *,
+    host_id: int,
+    crawl_id: int,
+    key: bytes,
+    url: str,
+    format: str | None,
+    entries: int,
+    problem: str | None,
+) -> Known:
+    row = tx.execute(
+        _sql["note"],
+        {
+            "host_id": host_id,
+            "crawl_id": crawl_id,
+            "key": key,
+            "url": url,
+            "format": format,
+            "entries": entries,
+            "problem": problem,
+        },
+    ).one()
+    return Known(*row)
+
+
+def credit(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, int]]) -> None:
+    """rows: id, claims, true_claims to add; of the host's own sitemaps, others are left alone."""
+    if rows:
+        tx.execute(_sql["credit"], {"host_id": host_id, "rows": db.rows_param(rows)})
+
+
+def claim(
+    tx: Connection, *, host_id: int, crawl_id: int, sitemap_id: int, believed: bool, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """rows: key, lastmod (ISO text), of URLs of the host."""
+    if rows:
+        where = {"host_id": host_id, "crawl_id": crawl_id, "sitemap_id": sitemap_id, "believed": believed}
+        tx.execute(_sql["claim"], {**where, "rows": db.rows_param(rows)})
+
+
+def of_crawl(tx: Connection, *, crawl_id: int, n: int) -> list[Mapping[str, Any]]:
+    return [dict(row) for row in tx.execute(_sql["of_crawl"], {"crawl_id": crawl_id, "n": n}).mappings()]

@@ -1,0 +1,135 @@
+"""(e) A fleet: two beats and several workers, hosts of their own and hosts that share an address: violations, use of budgets.
+
+Half the hosts have an address of their own, the others share one, five by five, under made-up names (TIPTOE_RESOLVE). Every
+host has a delay of 1 s, every address a budget of a start every half second. Judged from the origin's log alone: per host the
+gap from the end of a request to the start of the next, per address the gap between two starts. The use of the budgets is
+measured in the steady window, against what they allow: an address gives min(hosts / mean delay, 1 / gap), the mean delay
+including the jitter.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from app.local.services import LocalServices
+from bench import tiptoe
+from bench.report import ROOT, BenchError, Cell, save, table
+from bench.tree import load
+from bench.web import Line, gaps, serve, start_gaps
+
+DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5
+TOLERANCE_S = 0.005
+SHARING = 5
+BAR = 0.9
+BEATS = 2
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Crawl for a while; print and save violations and use. Raises BenchError."""
+    hosts = arguments.hosts or 200
+    tree = load(arguments.tree, 4 * arguments.seconds)
+    alone, shared = hosts // 2, hosts // 2 // SHARING
+    with (
+        serve(tree, hosts=alone + shared, port=arguments.port, net=23) as web,
+        tiptoe.fresh_home() as home,
+        ExitStack() as fleet,
+    ):
+        names = {f"h{n}.a{n // SHARING}.test": web.hosts[alone + n // SHARING] for n in range(shared * SHARING)}
+        services = fleet.enter_context(LocalServices(home, database_url=None, broker_url=None, log=_quiet))
+        env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
+            "TIPTOE_HOME": str(home),
+            "TIPTOE_DATABASE_URL": services.database_url,
+            "TIPTOE_BROKER_URL": services.broker_url,
+            "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
+            "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
+            "TIPTOE_JITTER": f"{JITTER:g}",
+            "TIPTOE_ADDRESS_GAP_S": f"{ADDRESS_GAP_S:g}",
+            "TIPTOE_RESOLVE": " ".join(f"{name}={address}" for name, address in names.items()),
+            **dict(setting.split("=", 1) for setting in arguments.env),
+        }
+        seeds = [*web.seeds[:alone], *(f"http://{name}:{web.port}/index.html" for name in names)]
+        _seed(env, home, seeds)
+        for number in range(BEATS):
+            fleet.enter_context(_celery(env, home, f"beat{number}", "beat"))
+        for number in range(arguments.processes):
+            fleet.enter_context(_celery(env, home, f"worker{number}", "worker", "--concurrency=32"))
+        mark = web.mark()
+        time.sleep(arguments.seconds)
+        lines = web.lines(mark)
+    row = _judge(lines, alone, names)
+    table(
+        f"fleet: {hosts} hosts, {BEATS} beats, {arguments.processes} workers (bar: use at least {BAR}, no violation)",
+        [row],
+    )
+    save("fleet", {**row, "seconds": arguments.seconds, "env": arguments.env})
+
+
+def _judge(lines: list[Line], alone: int, names: dict[str, str]) -> dict[str, Cell]:
+    first = {
+        host: min(line["t"] for line in lines if line["host"] == host) for host in {line["host"] for line in lines}
+    }
+    if len(first) < alone + len(names):
+        raise BenchError(f"only {len(first)} of {alone + len(names)} hosts were contacted; more --seconds")
+    begin, end = max(first.values()), max(line["t"] for line in lines) - DELAY_S
+    if end - begin < 5:
+        raise BenchError(f"a steady window of {end - begin:.1f} s is too short; more --seconds")
+    steady = [line for line in lines if begin < line["t"] <= end]
+    rate = sum(line["host"] not in names for line in steady) / (end - begin)
+    shared_rate = sum(line["host"] in names for line in steady) / (end - begin)
+    mean_delay_s = DELAY_S * (1 + JITTER / 2)
+    allowed = alone * min(1 / mean_delay_s, 1 / ADDRESS_GAP_S)
+    shared_allowed = len(names) / SHARING * min(SHARING / mean_delay_s, 1 / ADDRESS_GAP_S)
+    host_gaps = sorted(gap for own in gaps(lines).values() for gap in own)
+    address_gaps = sorted(gap for own in start_gaps(lines).values() for gap in own)
+    return {
+        "use alone": round(rate / allowed, 3),
+        "use shared": round(shared_rate / shared_allowed, 3),
+        "use": round((rate + shared_rate) / (allowed + shared_allowed), 3),
+        "requests/s": round(rate + shared_rate, 1),
+        "host violations": sum(gap < DELAY_S - TOLERANCE_S for gap in host_gaps),
+        "least gap": round(host_gaps[0], 3),
+        "address violations": sum(gap < ADDRESS_GAP_S - TOLERANCE_S for gap in address_gaps),
+        "least start gap": round(address_gaps[0], 3),
+        "answer ms": round(1000 * statistics.mean(line["dt"] for line in steady), 2),
+        "window s": round(end - begin, 1),
+    }
+
+
+def _seed(env: dict[str, str], home: Path, seeds: list[str]) -> None:
+    tiptoe_command = [str(tiptoe.COMMAND), "seed", "import", "bench", "-"]
+    done = subprocess.run(
+        tiptoe_command, input="\n".join(seeds), env=env, cwd=home, text=True, capture_output=True, check=False
+    )
+    if done.returncode:
+        raise BenchError(f"seed import ended with {done.returncode}: {done.stderr[-500:]}")
+
+
+@contextmanager
+def _celery(env: dict[str, str], home: Path, name: str, *arguments: str) -> Iterator[None]:
+    with (home / f"{name}.log").open("wb") as log:
+        command = [sys.executable, "-m", "celery", "-A", "app", *arguments]
+        if arguments[0] == "worker":
+            command += ["--without-gossip", "--without-mingle", "-n", f"{name}@%h"]
+        process = subprocess.Popen(
+            command, env={**env, "PYTHONPATH": str(ROOT)}, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
+
+
+def _quiet(_: str) -> None:
+    """The services have nothing to say here."""

@@ -1,0 +1,65 @@
+"""Plain sockets and http.client, for asking hostile hosts."""
+
+import http.client
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from tests.hostile.host import Host
+
+LOOK_S = 0.15  # how long we look at a host that says nothing
+
+
+def connect(host: Host) -> socket.socket:
+    return socket.create_connection((host.address, host.port), timeout=5)
+
+
+def ask(sock: socket.socket, target: str = "/") -> None:
+    sock.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nX-Test: yes\r\n\r\n".encode())
+
+
+def listen(sock: socket.socket, limit: int = 300_000) -> tuple[bytes, str]:
+    """What comes within two seconds, and how it ended: closed, reset, limit (there was more), or quiet."""
+    octets = bytearray()
+    sock.settimeout(LOOK_S)
+    until = time.monotonic() + 2.0
+    while len(octets) < limit and time.monotonic() < until:
+        try:
+            part = sock.recv(65_536)
+        except TimeoutError:
+            return bytes(octets), "quiet"
+        except ConnectionResetError:
+            return bytes(octets), "reset"
+        if not part:
+            return bytes(octets), "closed"
+        octets += part
+    return bytes(octets), "limit"
+
+
+def raw(host: Host, target: str = "/", limit: int = 300_000) -> tuple[bytes, str]:
+    with connect(host) as sock:
+        ask(sock, target)
+        return listen(sock, limit)
+
+
+def get(host: Host, target: str = "/") -> tuple[int, dict[str, str], bytes]:
+    """Status, headers by their lower-case names, body: of a well-formed answer."""
+    connection = http.client.HTTPConnection(host.address, host.port, timeout=5)
+    try:
+        connection.request("GET", target)
+        response = connection.getresponse()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    finally:
+        connection.close()
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    """Looks for five seconds."""
+    looks = threading.Event()
+    return any(is_so() or looks.wait(0.01) for _ in range(500))
+
+
+def links(body: bytes) -> list[str]:
+    return re.findall(r'href=["\']([^"\']*)', body.decode("latin-1"))
