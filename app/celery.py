@@ -35,9 +35,11 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._next_beat = 0.0  # monotonic seconds
+        self.turned = time.monotonic()  # when the loop last came round
         super().__init__(*args, **kwargs)
 
     def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
+        self.turned = time.monotonic()
         if not entry.options.get("in_place"):
             return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
         if advance:
@@ -69,7 +71,7 @@ def make_app(settings: Settings) -> Celery:
     app = Celery(
         "tiptoe",
         broker=settings.broker_url or "memory://",
-        include=["workers.dispatch", "workers.visit", "workers.maintenance"],
+        include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog"],
     )
     doorbell.install()
     is_redis = _is_redis(settings.broker_url)

@@ -280,6 +280,11 @@ class Settings(BaseSettings):
     )
     settle_urls: int = Field(50, ge=1, le=1000, description="Settle after this many URLs …")
     settle_s: float = Field(2.0, gt=0, description="… or this many seconds.")
+    stall_s: float = Field(
+        60.0,
+        ge=0,
+        description="A worker or beat that makes no progress for so long while work is due ends itself, for its supervisor to start another. 0: never.",
+    )
     offers_max: int = Field(128, ge=1, description="Dispatch stops while this many offers are not taken up.")
     queues: int = Field(
         32, ge=1, le=250, description="Number of host queues, host-00 and up. Changing it re-maps hosts."

@@ -11,7 +11,7 @@ from app.celery import app
 from app.config import current
 from app.crawl.visit import visit as visit_host
 from app.errors import ServiceError
-from workers import process
+from workers import process, watchdog
 from workers.dispatch import dispatch
 
 _log = structlog.get_logger()
@@ -24,7 +24,8 @@ def visit(host_id: int, token: str) -> str | None:
     """Returns how the visit ended. A service out of reach ends it; its lease runs out, and the host is due again."""
     try:
         kit = process.kit()
-        report = visit_host(kit, host_id, UUID(token))
+        with watchdog.visiting(host_id):
+            report = visit_host(kit, host_id, UUID(token))
         if report.host is not None and not kit.stopping.is_set():
             ring()
     except (ServiceError, OperationalError) as error:

@@ -21,6 +21,7 @@ from app.store.budgets import Answer, Budget, BudgetKind
 
 LEAD_S = 0.01  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
+TICKET_PATIENCE_S = 0.5  # who was told to come and finds the one before late waits, rather than come a third time
 
 
 def take(stay: Stay, url: Url, deadline_s: float) -> Slot | None:
@@ -126,7 +127,7 @@ def _ask_for(stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: 
         wanted,
         host_id=stay.host_id,
         ready_in_s=stay.ready_at - stay.now(),
-        horizon_s=horizon_s,
+        horizon_s=horizon_s + (TICKET_PATIENCE_S if stay.has_ticket else 0.0),
         has_ticket=stay.has_ticket,
     )
 

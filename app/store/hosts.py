@@ -201,6 +201,11 @@ def pause_outlived(tx: Connection) -> int:
     return len(tx.execute(_sql["pause_outlived"]).all())
 
 
+def missed(tx: Connection, queues: Sequence[str], misses: int) -> int:
+    """How many hosts of these queues have had so many offers in a row that no worker took up."""
+    return int(tx.execute(_sql["missed"], {"queues": list(queues), "misses": misses}).scalar_one())
+
+
 def held_by(tx: Connection, machine: str) -> list[tuple[int, UUID, str]]:
     """(host id, token, worker) of the leases that workers on this machine hold."""
     return [(row.host_id, row.token, row.worker) for row in tx.execute(_sql["held_by"], {"machine": machine})]

@@ -8,10 +8,10 @@ GROUP BY queue
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
 WITH due AS MATERIALIZED (
-    SELECT ready.id, ready.outlived
+    SELECT ready.id, ready.outlived, ready.missed
     FROM unnest(CAST(:queues AS text[]), CAST(:rooms AS integer[])) AS room (queue, size)
     CROSS JOIN LATERAL (
-        SELECT h.id, h.state = 'taken' AS outlived
+        SELECT h.id, h.state = 'taken' AS outlived, h.state = 'offered' AS missed
         FROM hosts AS h
         WHERE h.queue = room.queue
           AND h.next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)
@@ -30,7 +30,8 @@ SET state = 'offered',
     polite_at = greatest(polite_at, next_fetch_at),
     lease_until = clock_timestamp() + make_interval(secs => :offer_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :offer_s + delay_s),
-    isolate = CASE WHEN due.outlived THEN :isolate ELSE isolate END
+    isolate = CASE WHEN due.outlived THEN :isolate ELSE isolate END,
+    offers_missed = CASE WHEN due.missed THEN offers_missed + 1 ELSE offers_missed END
 FROM due
 WHERE hosts.id = due.id
 RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token
@@ -100,6 +101,7 @@ WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 WITH taken AS (
     UPDATE hosts
     SET state = 'taken',
+        offers_missed = 0,
         taken_at = clock_timestamp(),
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
@@ -313,6 +315,10 @@ FROM hosts
 WHERE next_fetch_at IS NOT NULL OR state = 'paused'
 GROUP BY 1
 ORDER BY 2 DESC
+
+-- missed: hosts of these queues whose offers nobody takes up, though they are made again and again
+SELECT count(*) FROM hosts
+WHERE queue = ANY(CAST(:queues AS text[])) AND state = 'offered' AND offers_missed >= :misses
 
 -- held_by: leases of visits that a machine's workers hold, with the worker's name
 SELECT h.id AS host_id, h.lease_token AS token, v.worker

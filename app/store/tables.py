@@ -177,6 +177,13 @@ hosts = Table(
     Column("lease_token", UUID(as_uuid=True)),
     Column("lease_until", Time),
     Column("taken_at", Time, comment="NULL while the lease is only offered"),
+    Column(
+        "offers_missed",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="offers in a row that no worker took up",
+    ),
     Column("delay_s", Double, nullable=False, comment="delay in force"),
     Column("delay_override_s", Double, comment="operator's base delay, before robots.txt and the default"),
     Column("robots_delay_s", Double, comment="robots.txt Crawl-delay of our group, the largest of its origins"),

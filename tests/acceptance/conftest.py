@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,3 +128,18 @@ def manual(site: Site, pages: int) -> set[str]:
         )
     site.robots = "User-agent: *\nDisallow: /private/\n"
     return set(paths)
+
+
+@contextmanager
+def celery(env: dict[str, str], folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    with (folder / f"{arguments[0]}.log").open("ab") as log:
+        command = [str(BIN / "celery"), "-A", "app", *arguments]
+        process = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(PATIENCE_S)
+            finally:
+                process.kill()

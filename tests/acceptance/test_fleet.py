@@ -2,13 +2,10 @@
 
 import json
 import os
-import signal
 import socket
-import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,31 +14,10 @@ from app.config import load
 from app.crawl import seed
 from app.crawl.kit import make_engine
 from app.store import crawls, db, fetches
-from tests.acceptance.conftest import BIN, PATIENCE_S, manual, until
+from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
 
 pytestmark = pytest.mark.acceptance
-
-
-@contextmanager
-def celery(env: dict[str, str], folder: Path, *arguments: str) -> Iterator[None]:
-    with (folder / f"{arguments[0]}.log").open("ab") as log:
-        process = subprocess.Popen(
-            [str(BIN / "celery"), "-A", "app", *arguments],
-            env=env,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(PATIENCE_S)
-            finally:
-                process.kill()
 
 
 def free_port() -> int:

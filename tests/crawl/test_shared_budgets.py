@@ -22,6 +22,7 @@ from tests.store.rows import one, sql
 Make = Callable[..., Kit]
 GAP_S = 0.15
 ROAD_S = 0.03  # from our clock to the origin's: a thread of a busy machine
+LATE_S = 0.4  # a start on the ceiling alone may be late: it is a rate, and no gap
 
 
 class Shared:
@@ -341,9 +342,9 @@ def test_the_fleet_keeps_below_its_ceiling(make: Make, web: Web) -> None:
     fleet(kits, threads=4)
     starts = sorted(hit.started for hit in web.log)
     assert len(starts) == 16
-    assert starts[-1] - starts[0] >= 15 / 10 - 2 * ROAD_S
+    assert starts[-1] - starts[0] >= 15 / 10 - LATE_S
     for first, eleventh in zip(starts, starts[11:], strict=False):
-        assert eleventh - first >= 1.0 - ROAD_S, "more than ten in a second"
+        assert eleventh - first >= 1.0 - LATE_S, "more than ten in a second"
     assert drawn(kits[0].engine) == {("all", "all")}
 
 

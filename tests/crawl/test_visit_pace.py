@@ -60,7 +60,7 @@ def test_the_delay_in_force_is_kept(make: Make, web: Web) -> None:
     ],
 )
 def test_levels_of_a_site(make: Make, web: Web, statuses: list[int], level: int) -> None:
-    kit = make(adaptive_level_max=8, **STEP)
+    kit = make(adaptive_level_max=8, default_delay_s=0.5, **STEP)
     site = web.site()
     answering(site, *statuses)
     start(kit, site.url())

@@ -1,0 +1,96 @@
+"""A process that lives and does nothing while work is due is told apart from one that is idle, busy, or without its services."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from app.config import Settings
+from app.crawl.kit import make_engine
+from app.store import db, hosts
+from tests.crawl.loop import make_settings
+from tests.store.rows import clean, make_due_host, sql
+from workers import watchdog
+from workers.watchdog import Progress, hung_visit, why_end
+
+QUEUES = ("host-00",)
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+@pytest.fixture
+def settings(database_url: str) -> Settings:
+    return make_settings(database_url, stall_s=60.0)
+
+
+def offered_in_vain(engine: Engine, times: int) -> None:
+    """A due host of QUEUES, offered so often that nobody took up, and once more."""
+    host_id = make_due_host(engine)
+    sql(engine, "UPDATE hosts SET queue = 'host-00' WHERE id = :id", id=host_id)
+    for _ in range(times + 1):
+        with db.transaction(engine) as tx:
+            rooms = {"host-00": 10}
+            assert hosts.claim_due(tx, rooms=rooms, n=10, ahead_s=0, offer_s=10, isolate=1)
+        sql(engine, "UPDATE hosts SET lease_until = lease_until - interval '1 hour', next_fetch_at = now()")
+
+
+def idle_for(seconds: float) -> Progress:
+    return Progress(moved=time.monotonic() - seconds)
+
+
+# offers in vain, idle for so many seconds, queues served, broker answers → ends
+ROWS = [
+    (3, 61, QUEUES, True, True),
+    (3, 59, QUEUES, True, False),  # it has just done something
+    (2, 61, QUEUES, True, False),  # a message can be lost
+    (3, 61, ("host-01",), True, False),  # not its queues
+    (3, 61, QUEUES, False, False),  # another worker would get no messages either
+]
+
+
+@pytest.mark.parametrize(("times", "idle_s", "queues", "broker", "ends"), ROWS)
+def test_who_ends(
+    engine: Engine, settings: Settings, times: int, idle_s: float, queues: tuple[str, ...], broker: bool, ends: bool
+) -> None:
+    offered_in_vain(engine, times)
+    reason = why_end(engine, queues, idle_for(idle_s), settings, lambda: broker)
+    assert (reason is not None) is ends
+    assert reason is None or reason.startswith("1 hosts of its queues were offered 3 times in vain")
+
+
+def test_taking_up_an_offer_forgets_the_missed_ones(engine: Engine, settings: Settings) -> None:
+    offered_in_vain(engine, 3)
+    with db.transaction(engine) as tx:
+        (offer,) = hosts.claim_due(tx, rooms={"host-00": 1}, n=1, ahead_s=0, offer_s=10, isolate=1)
+        assert hosts.take_up(tx, host_id=offer.host_id, token=offer.token, worker="w:1", lease_s=60) is not None
+    assert sql(engine, "SELECT offers_missed FROM hosts") == [{"offers_missed": 0}]
+    assert why_end(engine, QUEUES, idle_for(100), settings, lambda: True) is None
+
+
+def test_postgres_away_is_not_its_fault(settings: Settings) -> None:
+    away = make_engine(settings.model_copy(update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}))
+    assert why_end(away, QUEUES, idle_for(100), settings, lambda: True) is None
+
+
+def test_a_visit_that_outlives_every_lease_ends_its_process(engine: Engine, settings: Settings) -> None:
+    longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + watchdog.GRACE_S
+    now = time.monotonic()
+    assert hung_visit(Progress(visits={1: (7, now - longest_s + 1)}), settings, now) is None
+    hung = Progress(visits={1: (6, now), 2: (7, now - longest_s - 1)})
+    assert hung_visit(hung, settings, now) == 7
+    assert why_end(engine, QUEUES, hung, settings, lambda: True) == "the visit to host 7 has outlived its lease"
+
+
+def test_visiting_is_progress_and_forgotten_when_it_ends_even_by_an_error() -> None:
+    watchdog.progress.moved = 0.0
+    with pytest.raises(ZeroDivisionError), watchdog.visiting(5):
+        assert watchdog.progress.visits[threading.get_ident()][0] == 5
+        assert watchdog.progress.moved > 0
+        raise ZeroDivisionError
+    assert threading.get_ident() not in watchdog.progress.visits
