@@ -182,7 +182,6 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
             _failed(stay, attempt)
         case Outcome.SERVER_ERROR | Outcome.BROKEN:
             _failed(stay, attempt)
-            _closed(stay, attempt)
         case Outcome.CHALLENGED:
             return _challenged(stay, attempt)
         case Outcome.RATE_LIMITED | Outcome.UNAVAILABLE | Outcome.UNREACHABLE:
@@ -252,7 +251,11 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
 def _failed(stay: Stay, attempt: Attempt, *, most: int | None = None) -> None:
     """The URL's own failure: tried again after a while, a few times of each class (network, server).   most: D: attempts_max."""
     due, times = attempt.due, attempt.failures_of_its_class
-    if times >= (most or stay.kit.settings.attempts_max):
+    hopeless = _hopeless(stay, attempt)
+    if hopeless is not None:
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=hopeless)
+        _give_up(stay, hopeless)
+    elif times >= (most or stay.kit.settings.attempts_max):
         what = attempt.reply.failure or attempt.reply.status
         conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"{attempt.outcome} ({what}) {times} times")
     else:
@@ -270,11 +273,11 @@ def _host_trouble(stay: Stay, attempt: Attempt) -> str:
     due, reply = attempt.due, attempt.reply
     stay.answered = stay.answered or reply.status is not None
     asked_s = pacing.trouble(stay, reply, attempt.outcome.value)
-    if attempt.outcome is Outcome.UNREACHABLE and stay.failures >= _failures_most(stay):
-        _give_up(stay, f"host out of reach {stay.failures} times in a row: {reply.detail}")
+    if stay.failures >= _failures_most(stay):
+        why = reply.detail or f"status {reply.status}"
+        _give_up(stay, f"host out of reach {stay.failures} times in a row: {why}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
         _unavailable(stay, attempt)
-        _closed(stay, attempt)
     else:
         # Still queued, but behind the others: one URL that is always refused must not hold up its host.
         conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt, score=due.score / 2)
@@ -300,12 +303,13 @@ def _challenged(stay: Stay, attempt: Attempt) -> str:
     return attempt.outcome.value
 
 
-def _closed(stay: Stay, attempt: Attempt) -> None:
-    """A host that the circuit breaker keeps closed is given up at last, so that a crawl ends."""
-    times = breaker.failures_in_a_row(stay.history.statuses)
-    if stay.trips and times >= stay.kit.settings.host_failures_max:
-        what = attempt.reply.failure or attempt.reply.status
-        _give_up(stay, f"{times} server errors or missing answers in a row, the last: {attempt.outcome} ({what})")
+def _hopeless(stay: Stay, attempt: Attempt) -> str | None:
+    """Why a host that the circuit breaker closes again and again is given up at last, so that a crawl ends."""
+    times = stay.kit.breaker_rules.failures + stay.trips - 1
+    if not stay.trips or times < stay.kit.settings.host_failures_max:
+        return None
+    what = attempt.reply.failure or attempt.reply.status
+    return f"{times} server errors or missing answers in a row, the last: {attempt.outcome} ({what})"
 
 
 def _give_up(stay: Stay, why: str) -> None:

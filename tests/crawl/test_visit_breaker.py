@@ -104,26 +104,9 @@ ENDLESS = [
     (Answer(status=500), {"attempts_max": 20}),
     (Answer(cut=True, body=b"half"), {"attempts_max": 20}),
 ]
-NEVER = (
-    "given up are hosts that cannot be connected to, and closed ones as far as the window of results reaches; no others"
-)
-KNOWN = {(429, None), (429, "5"), (503, "5")}
 
 
-@pytest.mark.parametrize(
-    ("answer", "settings"),
-    [
-        pytest.param(
-            *row,
-            marks=pytest.mark.xfail(
-                (row[0].status, row[0].headers.get("Retry-After")) in KNOWN or "host_failures_max" in row[1],
-                reason=NEVER,
-                strict=True,
-            ),
-        )
-        for row in ENDLESS
-    ],
-)
+@pytest.mark.parametrize(("answer", "settings"), ENDLESS)
 def test_a_host_that_never_recovers_does_not_keep_its_crawl_from_ending(
     make: Make, web: Web, answer: Answer, settings: dict[str, int]
 ) -> None:
