@@ -177,6 +177,8 @@ def upgrade() -> None:
     op.alter_column(
         "fetches", "kind", existing_type=sa.TEXT(), comment="page, sitemap, robots, tdmrep", existing_nullable=False
     )
+    op.alter_column("fetches", "crawl_id", existing_type=sa.BIGINT(), comment="NULL for robots.txt and tdmrep.json")
+    op.alter_column("urls", "cause", existing_type=sa.TEXT(), comment="why refused, quarantined, or kept out of pages")
     op.add_column(
         "hosts",
         sa.Column(
@@ -328,6 +330,8 @@ def downgrade() -> None:
         existing_comment="page, sitemap, robots, tdmrep",
         existing_nullable=False,
     )
+    op.alter_column("fetches", "crawl_id", existing_type=sa.BIGINT(), comment="NULL for robots.txt")
+    op.alter_column("urls", "cause", existing_type=sa.TEXT(), comment="why refused or quarantined")
     op.drop_column("fetches", "rest_s")
     op.drop_column("fetches", "address_gap_s")
     op.drop_column("fetches", "address_budget")
