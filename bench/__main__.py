@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, memory, polite
+from bench import claim, crawl, fleet, memory, polite, slow
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -14,6 +14,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "claim": claim.main,
     "polite": polite.main,
     "fleet": fleet.main,
+    "slow": slow.main,
     "memory": memory.main,
 }
 DEFAULT = ("crawl", "claim", "polite")
@@ -49,7 +50,7 @@ def _arguments() -> argparse.Namespace:
         help="a further setting for Tiptoe, repeatable",
     )
     run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
-    run.add_argument("--seconds", type=int, default=60, help="polite, fleet: length of the run; D: 60")
+    run.add_argument("--seconds", type=int, default=60, help="polite, fleet, slow: length of the run; D: 60")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",

@@ -127,7 +127,8 @@ class RobotsBook:
 class Kit:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
-    where   the sender's: which addresses a request would go to. None: budgets per address cannot be kept
+    where       the sender's: which addresses a request would go to. None: budgets per address cannot be kept
+    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
     """
 
     settings: Settings
@@ -144,6 +145,7 @@ class Kit:
     known: KnownKeys = field(default_factory=KnownKeys)
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, Scope]] = field(default_factory=lambda: Lru(1_000))
+    slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -206,6 +208,7 @@ def make_kit(
         where=where,
         worker=worker,
         shared=SharedBudgets(settings),
+        slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1)),
         pace_rules=_pace_rules(settings),
         breaker_rules=breaker.Rules(
             failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s

@@ -27,6 +27,7 @@ from app.store.suppressions import Suppression
 from app.store.urls import Admission, Due, Result
 
 LEASE_MARGIN_S = 5.0
+SLOW_S = 5.0
 OUT_OF_REACH = "robots.txt out of reach"
 VISIT_TIME = "visit-time of robots.txt"
 
@@ -322,6 +323,11 @@ class Stay:
     def is_quiet_at(self, hours: str | None) -> bool:
         """Whether it is now within these quiet hours of an operator's."""
         return hours is not None and Hours.parse(hours).contains(self.database_time(self.now()))
+
+    def is_slow(self) -> bool:
+        """It did not serve the last visitor, or takes seconds to."""
+        is_silent = self.history.statuses[-1:] == (pace.NO_ANSWER,)
+        return self.failures > 0 or is_silent or (self.history.latency_s or 0.0) > SLOW_S
 
     def patience_s(self) -> float:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""

@@ -19,6 +19,7 @@ from app.store import db, hosts
 
 _log = structlog.get_logger()
 BUDGET_REST_S = 1.0
+SLOW_REST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
         return Report(host=None, ending="closed")
     structlog.contextvars.bind_contextvars(visit=stay.taken.visit_id)
     try:
-        ending = _work(stay)
+        ending = _work_or_yield(stay)
         if not stay.has_left:
             settle.leave(stay, ending)
     except LeaseLost:
@@ -87,6 +88,19 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
         pick.pick(stay, tx)
         turn.reserve_ahead(stay, tx)
     return stay
+
+
+def _work_or_yield(stay: Stay) -> str:
+    """Hosts that keep their visitors waiting have half of the threads at most (SPEC F7); the others come again."""
+    if not stay.is_slow():
+        return _work(stay)
+    if not stay.kit.slow_slots.acquire(blocking=False):
+        stay.rest(SLOW_REST_S, "the slow hosts' share of threads")
+        return "the slow hosts' share of threads"
+    try:
+        return _work(stay)
+    finally:
+        stay.kit.slow_slots.release()
 
 
 def _work(stay: Stay) -> str:

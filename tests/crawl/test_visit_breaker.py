@@ -148,3 +148,22 @@ def test_robots_txt_alone_that_fails_does_not_close_its_host(make: Make, web: We
     row = host(kit.engine)
     assert (site.paths, row["breaker_trips"]) == (["/robots.txt"] * 5, 0)
     assert row["resting_because"] == "robots.txt out of reach"
+
+
+def test_hosts_in_trouble_have_half_of_the_threads_at_most(make: Make, web: Web) -> None:
+    kit = make(concurrency=4, default_delay_s=1.0, **STEP)
+    sites = [web.site() for _ in range(4)]
+    for site in sites:
+        site.pages |= {"/": html("/1", "/2"), "/1": html(), "/2": html()}
+    start(kit, *(site.url() for site in sites))
+    step(kit)
+    sql(kit.engine, "UPDATE hosts SET failures = 1")
+    assert all(kit.slow_slots.acquire(blocking=False) for _ in range(2)), "as if two visits were at silent hosts"
+    before = [len(site.log) for site in sites]
+    step(kit, after_s=2)
+    assert [len(site.log) for site in sites] == before
+    because = {row["resting_because"] for row in sql(kit.engine, "SELECT resting_because FROM hosts")}
+    assert because == {"the slow hosts' share of threads"}
+    kit.slow_slots.release(2)
+    step(kit, after_s=3)
+    assert all(len(site.log) > count for site, count in zip(sites, before, strict=True))
