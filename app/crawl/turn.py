@@ -21,6 +21,7 @@ from app.store.budgets import Answer, Budget, BudgetKind
 
 LEAD_S = 0.01  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
+LATE_SHARE = 0.4
 TICKET_PATIENCE_S = 0.5  # who was told to come and finds the one before late waits, rather than come a third time
 
 
@@ -76,9 +77,9 @@ def reserve_ahead(stay: Stay, tx: Connection) -> None:
 
 
 def slack_s(budget: Budget) -> float:
-    """Starts are granted a little further apart than the budget asks: what is late by less than half of it keeps the gap,
-    and the other half is for the road."""
-    return min(0.03, max(budget.gap_s / 10, 0.005)) if budget.kind is not BudgetKind.ALL else 0.0
+    """Starts are granted a little further apart than the budget asks: LATE_SHARE of it is how late a request may be sent,
+    the rest is for the road."""
+    return min(0.05, max(budget.gap_s / 10, 0.005)) if budget.kind is not BudgetKind.ALL else 0.0
 
 
 def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
@@ -159,7 +160,9 @@ def _granted(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
     """Not before the start by the later bound of the database's moment, not after it by the earlier one."""
     answer = asked.answer
     late_s = budgets.LONE_S - LONE_MARGIN_S
-    slacks = [slack_s(each) / 2 if answer.shared else late_s for each in wanted if each.kind is not BudgetKind.ALL]
+    slacks = [
+        slack_s(each) * LATE_SHARE if answer.shared else late_s for each in wanted if each.kind is not BudgetKind.ALL
+    ]
     return Slot(
         address=address,
         drawn=wanted,
