@@ -104,7 +104,7 @@ def _run(name: str, web: Web, arguments: argparse.Namespace) -> Visit:
             }
             with tiptoe.fresh_home() as home:
                 env |= dict(setting.split("=", 1) for setting in arguments.env)
-                result = tiptoe.crawl(web, home, env=env, timeout_s=TIMEOUT_S)
+                result = tiptoe.crawl(web, home, env=env, arguments=("--sitemaps", "none"), timeout_s=TIMEOUT_S)
             if result.left_running:
                 print(f"  {name}: left {result.left_running} processes running", flush=True)
     return web.visit(mark)

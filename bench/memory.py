@@ -55,7 +55,7 @@ def main(arguments: argparse.Namespace) -> None:
         }
         env |= dict(setting.split("=", 1) for setting in arguments.env)
         watch = Watch(web, home, web.mark())
-        tiptoe.crawl(web, home, env=env, timeout_s=TIMEOUT_S, tick=watch)
+        tiptoe.crawl(web, home, env=env, arguments=("--sitemaps", "none"), timeout_s=TIMEOUT_S, tick=watch)
     rows = _rows(watch.samples)
     table(f"memory: worker RSS, MiB (bar: growth at most {BAR_MIB:g})", rows)
     save("memory", {"rows": rows, "pages": watch.pages, "lean": arguments.lean, "env": arguments.env})

@@ -40,11 +40,28 @@ class Wishes:
     kept_out: str | None
 
 
+NONE = Wishes(directives=None, opt_out=None, nofollow=False, noarchive=False, kept_out=None)
+_SPEAKING = frozenset({"x-robots-tag", "content-usage", "content-signal", "tdm-reservation", "tdm-policy"})
+
+
 def of_page(stay: Stay, due: Due, url: Url, reply: Reply, document: Page) -> Wishes:
+    if _is_silent(stay, due, url, reply, document):
+        return NONE
     said = _directives(stay, reply, document.robots)
     site = _of_site(stay, due, url)
     signals = [*tdm.of_reply(reply.headers), *tdm.of_meta(document.tdm), *tdm.of_directives(said.no_ai), *site]
     return _wishes(due, said, tdm.text(signals), site)
+
+
+def _is_silent(stay: Stay, due: Due, url: Url, reply: Reply, document: Page) -> bool:
+    """Nobody has said anything: most pages."""
+    return (
+        not document.robots
+        and not document.tdm
+        and not due.honour_opt_outs
+        and stay.robots[url.origin].signals.is_silent
+        and _SPEAKING.isdisjoint(reply.headers)
+    )
 
 
 def of_unchanged(stay: Stay, due: Due, url: Url, reply: Reply) -> Wishes:

@@ -92,6 +92,10 @@ class RobotsSignals:
     def __init__(self, body: bytes, token: str) -> None:
         self._fields = _robots_lines(body, token)
 
+    @property
+    def is_silent(self) -> bool:
+        return not self._fields
+
     def of(self, target: str) -> tuple[Signal, ...]:
         """What they say of path and query `target`; 1 to 5 µs."""
         if not self._fields:
