@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench venv clean
+.PHONY: help crawl test check bench faults venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -33,6 +33,9 @@ check: $(VENV)/dev.stamp ## the one gate: format, lint, types, layers, tests
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
+
+faults: $(VENV)/dev.stamp ## kill, stop and cut off everything, for an hour: ARGS="-k ft12"
+	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
 
 venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 

@@ -101,7 +101,7 @@ def broker_answers() -> bool:
 
 
 def _watch(why: Callable[[], str | None], every_s: float) -> None:
-    """Look again and again, and end the process when there is a reason. `os._exit`: threads that hang would hold any other way."""
+    """Look again and again, and end the process when there is a reason. `os._exit`: a thread that hangs holds any other way."""
     while True:
         time.sleep(every_s)
         reason = why()

@@ -14,7 +14,7 @@ from app.crawl.attempt import Attempt, conclude, interval_s
 from app.crawl.stay import GivingUp, Reading, Slot, Stay
 from app.errors import LeaseLost
 from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
-from app.policy import backoff, breaker, pace
+from app.policy import backoff, pace
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.outcome import is_host_trouble
 from app.policy.scope import judge

@@ -89,8 +89,7 @@ def trouble(stay: Stay, reply: Reply, because: str) -> float | None:
 
 
 def _sent(stay: Stay, slot: Slot, request: Request) -> Reply | None:
-    if slot.drawn:
-        request = replace(request, address=slot.address, not_after=slot.not_after)
+    request = replace(request, address=slot.address if slot.drawn else None, not_after=slot.not_after)
     reply = stay.kit.send(request)
     if reply is None or not slot.dns_ms or reply.connect_ms is None:
         return reply

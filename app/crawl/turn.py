@@ -7,7 +7,7 @@ start that was granted and not used is lost, never used twice. The visit that co
 due again when the budget told it to come.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -42,7 +42,11 @@ def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | No
     wait_s = max(stay.ready_at, slot.ready_at) - stay.now()
     if stay.lease_ends - stay.now() < max(wait_s, 0) + deadline_s + LEASE_MARGIN_S:
         _extend(stay)
-    return None if wait_s > 0 and stay.kit.stopping.wait(wait_s) else slot
+    if wait_s > 0 and stay.kit.stopping.wait(wait_s):
+        return None
+    # A process that was stopped meanwhile wakes when another visits the host: the sender looks at the clock once more.
+    within_lease = stay.lease_ends - deadline_s
+    return replace(slot, not_after=within_lease if slot.not_after is None else min(slot.not_after, within_lease))
 
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:

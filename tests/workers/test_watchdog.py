@@ -89,8 +89,13 @@ def test_a_visit_that_outlives_every_lease_ends_its_process(engine: Engine, sett
 
 def test_visiting_is_progress_and_forgotten_when_it_ends_even_by_an_error() -> None:
     watchdog.progress.moved = 0.0
-    with pytest.raises(ZeroDivisionError), watchdog.visiting(5):
-        assert watchdog.progress.visits[threading.get_ident()][0] == 5
-        assert watchdog.progress.moved > 0
-        raise ZeroDivisionError
+
+    def visit() -> None:
+        with watchdog.visiting(5):
+            assert watchdog.progress.visits[threading.get_ident()][0] == 5
+            assert watchdog.progress.moved > 0
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        visit()
     assert threading.get_ident() not in watchdog.progress.visits

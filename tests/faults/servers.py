@@ -1,0 +1,135 @@
+"""A Postgres and a Valkey of the tests' own that may be hurt: the embedded ones of `app.local`, run without their keepers, so
+that nobody starts them again but the test. They keep their ports, passwords and (Postgres alone) data."""
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psycopg
+import redis
+from psycopg import sql
+
+from app.local.children import spawn, stop
+from app.local.home import open_home
+from app.local.keeper import server_environment
+from app.local.postgres import Postgres
+from app.local.running import Server
+from app.local.valkey import Valkey
+from app.store.db import upgrade
+from tests.faults.waiting import until
+
+TEMPLATE = "faults_template"
+
+
+class OwnServer:
+    """One server. Context manager: it runs within, unless a test says otherwise, and is gone after."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._recipe = server.prepare(print)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return self._server.url()
+
+    def start(self) -> None:
+        """Returns when it answers. Nothing happens if it runs."""
+        if not self.is_up():
+            recipe = self._recipe
+            self._process = spawn(
+                recipe.argv,
+                env=server_environment(os.environ),
+                log_path=Path(recipe.log),
+                death_signal=recipe.stop_signal,
+                user=recipe.user,
+                group=recipe.group,
+                cwd=Path(recipe.cwd),
+            )
+        until(self._server.is_ready, f"{self._server.name} answers")
+
+    def is_up(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def strike(self, number: signal.Signals) -> None:
+        """A signal to its leader that ends it; returns when all its processes are gone."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait()
+        until(lambda: not self.processes(), f"{self._server.name} is gone")
+
+    def kill(self) -> None:
+        """kill -9, and nothing is kept that was not."""
+        self.strike(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """SIGSTOP to all its processes: it holds its connections and says nothing."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
+    def processes(self) -> list[int]:
+        """Whatever works in its folder."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (entry / "cwd").readlink() == Path(self._recipe.cwd):
+                    found.append(int(entry.name))
+        return found
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def __enter__(self) -> Self:
+        self.start()
+        self._server.furnish()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self.thaw()
+            stop(self._process, signal=self._recipe.stop_signal, timeout_s=self._recipe.stop_s)
+
+
+class OwnPostgres(OwnServer):
+    """crash(): `pg_ctl stop -m immediate`."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(Postgres(open_home(home)))
+        self._databases = 0
+
+    def crash(self) -> None:
+        """Every backend is torn off at once, whatever it is at; the next start recovers from the log."""
+        self.strike(signal.SIGQUIT)  # server-shutdown.html: immediate shutdown
+
+    def make_database(self) -> str:
+        """URL of a new, migrated, empty database."""
+        if not self._databases:
+            upgrade(self._create(TEMPLATE, None))
+        self._databases += 1
+        return self._create(f"faults_{self._databases}", TEMPLATE)
+
+    def _create(self, name: str, template: str | None) -> str:
+        create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+        if template:
+            create += sql.SQL(" TEMPLATE {} STRATEGY file_copy").format(sql.Identifier(template))
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(create)
+        return self.url.rpartition("/")[0] + f"/{name}"
+
+
+class OwnValkey(OwnServer):
+    def __init__(self, home: Path) -> None:
+        super().__init__(Valkey(open_home(home)))
+
+    def client(self) -> "redis.Redis":
+        return redis.Redis.from_url(self.url)
