@@ -108,7 +108,13 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
         "0",
     ]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(tiptoe, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        tiptoe,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
+    ) as process:
         assert process.stderr is not None
         port = int(re.findall(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline())[0])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
