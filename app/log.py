@@ -6,6 +6,16 @@ import sys
 import structlog
 
 
+class _Stderr:
+    """Whatever standard error is when a line is written: loggers outlive a redirection, as tests make one."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def configure(log_format: str, log_level: str) -> None:
     """log_format: console or json.   log_level: DEBUG, INFO, WARNING or ERROR."""
     renderer: structlog.typing.Processor = (
@@ -26,6 +36,6 @@ def configure(log_format: str, log_level: str) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log_level]),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=_Stderr()),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )
