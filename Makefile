@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench faults venv clean
+.PHONY: help crawl test check bench faults soak fuzz venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -31,11 +31,17 @@ check: $(VENV)/dev.stamp ## the one gate: format, lint, types, layers, tests
 	@$(BIN)/lint-imports
 	@exec $(BIN)/python -m pytest -q -n 2
 
-bench: $(VENV)/bench.stamp ## measure against Scrapy and a bare loop: ARGS=…
+bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults: $(VENV)/dev.stamp ## kill, stop and cut off everything, for an hour: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
+
+soak: $(VENV)/dev.stamp ## one random fault after another, for minutes: ARGS="--minutes 10 --seed N"
+	@exec $(BIN)/python -m tests.faults.soak $(ARGS)
+
+fuzz: $(VENV)/dev.stamp ## fuzz the parsers, led by coverage: ARGS="--target page --seconds 60"
+	@exec $(BIN)/python -m tests.fuzz $(ARGS)
 
 venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 

@@ -8,6 +8,7 @@ Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue be
 entries are messages on the queue `maintenance`, which a plain worker serves too.
 """
 
+import socket
 import time
 from typing import Any
 
@@ -24,6 +25,10 @@ from app.log import configure
 
 MAINTENANCE = "maintenance"
 BEAT_EVERY_S = 10.0
+CLOCK_SET_S = 1.0
+# For tcp(7). A worker waits for messages without a timeout: only this tells it of a black hole between it and the broker.
+_KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2, "TCP_USER_TIMEOUT": 10_000}
+KEEPALIVE = {getattr(socket, name): value for name, value in _KEEPALIVE.items() if hasattr(socket, name)}
 _log = structlog.get_logger()
 
 
@@ -36,7 +41,18 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._next_beat = 0.0  # monotonic seconds
         self.turned = time.monotonic()  # when the loop last came round
+        self._ahead = time.time() - self.turned
         super().__init__(*args, **kwargs)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Celery reckons by the clock on the wall: set back by an hour, nothing is due for an hour. All is due when it is set."""
+        before, self._ahead = self._ahead, time.time() - time.monotonic()
+        if abs(self._ahead - before) > CLOCK_SET_S:
+            for entry in self.schedule.values():
+                entry.last_run_at = entry.default_now() - entry.schedule.run_every
+            self._heap = None
+            _log.warning("beat.clock_set", by_s=round(self._ahead - before, 1))
+        return float(super().tick(*args, **kwargs))
 
     def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
         self.turned = time.monotonic()
@@ -105,11 +121,13 @@ def make_app(settings: Settings) -> Celery:
 
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
-    return {
+    trim = {"trim": {"task": "tiptoe.trim", "schedule": 1.0}} if settings.caps_crawls else {}
+    return trim | {
         "dispatch": {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}},
         "promote": {"task": "tiptoe.promote", "schedule": 1.0},
         "finish": {"task": "tiptoe.finish", "schedule": 1.0},
         "sweep": {"task": "tiptoe.sweep", "schedule": 10.0},
+        "retain": {"task": "tiptoe.retain", "schedule": 60.0},
     }
 
 
@@ -124,10 +142,17 @@ def _is_redis(broker_url: str | None) -> bool:
 
 
 def _transport(broker_url: str | None) -> dict[str, Any]:
-    """Redis: sockets that notice a dead peer. Others know these things themselves."""
+    """Redis: sockets that notice a dead peer, within 20 s. Others know these things themselves."""
     if not _is_redis(broker_url):
         return {}
-    return {"socket_keepalive": True, "socket_timeout": 30, "socket_connect_timeout": 5, "health_check_interval": 10}
+    return {
+        "priority_steps": [0],  # no priorities: else each wait for a message names each queue four times
+        "socket_keepalive": True,
+        "socket_keepalive_options": KEEPALIVE,
+        "socket_timeout": 30,
+        "socket_connect_timeout": 5,
+        "health_check_interval": 10,
+    }
 
 
 @signals.setup_logging.connect

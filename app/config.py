@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.errors import SettingError
+from app.errors import InputError, SettingError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -49,7 +49,7 @@ def _fronts(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         network, equals, seconds = value.partition("=")
         _networks((network,))
-        if not equals or not seconds.replace(".", "", 1).isdigit():
+        if not equals or not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", seconds):
             raise ValueError(f"{value!r} has no seconds; write 203.0.113.0/24=0.02")
     return values
 
@@ -78,13 +78,21 @@ def _domain(value: str | None) -> str | None:
     return domain
 
 
+def _is_utf8(value: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+_SECRETS = {("database_url",), ("broker_url",)}  # a password may stand in them
+_PATHS = frozenset({"home", "signing_key"})  # which may be any octets
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class Settings(BaseSettings):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
-    model_config = SettingsConfigDict(env_prefix="TIPTOE_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="TIPTOE_", env_file=".env", extra="ignore", frozen=True, allow_inf_nan=False
+    )
 
     # Where things are
     home: Path = Field(Path(".tiptoe"), description="Folder of the embedded services' data, logs and sockets.")
@@ -302,10 +310,33 @@ class Settings(BaseSettings):
         description="Worker processes started by `tiptoe crawl` or `tiptoe up`; 0: one per core, at most 4.",
     )
 
+    # The frontier
+    frontier_max_per_host: int | None = Field(
+        100_000,
+        ge=1,
+        description="URLs of a host that may wait for their first fetch, softly: beyond, the lowest scores give way. Empty: any number.",
+    )
+    frontier_max_per_crawl: int | None = Field(
+        None, ge=1, description="The same of a crawl, looked at every second. Empty: any number."
+    )
+    frontier_max: int | None = Field(None, ge=1, description="The same of all active crawls together.")
+    frontier_full: Literal["evict", "defer"] = Field(
+        "evict",
+        description="What happens to those that give way: evict: they leave the frontier, and a link that is found later may bring them back; defer: they wait for the next cycle.",
+    )
+
     # Reading and keeping
     keep_text: bool = Field(
         True,
         description="Title, language and main text into pages. Off is lean: links, hashes and the fetch log only.",
+    )
+    log_keep_days: int = Field(
+        0,
+        ge=0,
+        description="Days that requests, visits and refused links are kept in the logs; the audit judges by what is kept. 0: for ever.",
+    )
+    suppressions_max: int = Field(
+        1_000_000, ge=0, description="Refused links that are kept of a crawl, those met last; 0: all."
     )
     max_links: int = Field(5_000, ge=1, description="Links of one page beyond this are not looked at.")
     attempts_max: int = Field(
@@ -313,6 +344,17 @@ class Settings(BaseSettings):
         ge=1,
         le=100,
         description="Tries of a URL that fails by itself (5xx, broken answers) before it is quarantined.",
+    )
+    parse_deadline_s: float = Field(
+        10.0,
+        gt=0,
+        le=600,
+        description="Processor seconds that reading a page may take in isolation, where a process of its own reads it; three times as much by the clock, and never more than the lease leaves.",
+    )
+    parse_memory_bytes: int = Field(
+        512 * 1024 * 1024,
+        ge=128 * 1024 * 1024,
+        description="Address space of such a process. A page of max_body_bytes can take some 90 times that.",
     )
     tracking_parameters: Words = Field(
         (), description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard."
@@ -340,11 +382,22 @@ class Settings(BaseSettings):
         "database_url",
         "broker_url",
         "delay_override_s",
+        "frontier_max_per_host",
+        "frontier_max_per_crawl",
+        "frontier_max",
         mode="before",
     )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return None if value == "" else value
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_text(cls, value: Any, info: Any) -> Any:
+        """Without NUL, which a .env may write as \\x00, and but for paths in UTF-8."""
+        if isinstance(value, str) and ("\0" in value or (info.field_name not in _PATHS and not _is_utf8(value))):
+            raise ValueError("write it in UTF-8, without NUL")
+        return value
 
     @field_validator("signature_agent")
     @classmethod
@@ -374,6 +427,11 @@ class Settings(BaseSettings):
         return value
 
     @property
+    def caps_crawls(self) -> bool:
+        """Whether crawls, or all of them together, have a cap."""
+        return self.frontier_max_per_crawl is not None or self.frontier_max is not None
+
+    @property
     def networks(self) -> tuple[Network, ...]:
         """allow_networks, parsed."""
         return tuple(ipaddress.ip_network(value, strict=False) for value in self.allow_networks)
@@ -392,13 +450,18 @@ class Settings(BaseSettings):
 
 
 def load(**overrides: Any) -> Settings:
-    """Settings from overrides, environment and `.env`, in this order. Raises SettingError."""
+    """Settings from overrides, environment and `.env`, in this order. Raises SettingError, and InputError for a `.env` that cannot
+    be read."""
     try:
         return Settings(**overrides)
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is not in UTF-8"
+        raise InputError("the file .env", f"{why}; mend it, or take it away") from error
     except ValidationError as error:
         first = error.errors()[0]
         name = "TIPTOE_" + "_".join(str(part) for part in first["loc"][:1]).upper()
-        raise SettingError(f"{name}={first.get('input')!r}", first["msg"].removeprefix("Value error, ")) from error
+        value = "…" if first["loc"][:1] in _SECRETS else repr(first.get("input"))
+        raise SettingError(f"{name}={value}", first["msg"].removeprefix("Value error, ")) from error
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ class InputError(TiptoeError):
     """
 
     def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}: {remedy}")
+        super().__init__(one_line(f"{what}: {remedy}"))
         self.what = what
         self.remedy = remedy
 
@@ -45,3 +45,8 @@ class ServiceError(TiptoeError):
 
 class LeaseLost(TiptoeError):
     """The host's lease went to another visit, ran out, or was taken away: nothing of ours was written."""
+
+
+def one_line(text: str) -> str:
+    """Without what would end a line, or steer a terminal: a message may quote what was given."""
+    return "".join(each if each.isprintable() else " " if each.isspace() else repr(each)[1:-1] for each in text)

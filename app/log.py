@@ -2,18 +2,25 @@
 
 import logging
 import sys
+from contextlib import suppress
 
 import structlog
 
 
 class _Stderr:
-    """Whatever standard error is when a line is written: loggers outlive a redirection, as tests make one."""
+    """Whatever standard error is when a line is written: loggers outlive a redirection, as tests make one.
+
+    Where it cannot be written to (a full volume), lines are lost, and nothing else.
+    """
 
     def write(self, text: str) -> int:
-        return sys.stderr.write(text)
+        with suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure(log_format: str, log_level: str) -> None:

@@ -10,10 +10,13 @@ from app.store.tables import metadata
 
 
 def migrate(connection: Connection) -> None:
-    context.configure(connection=connection, target_metadata=metadata)
+    context.configure(connection=connection, target_metadata=metadata, include_name=db.is_declared(connection))
     db.drop_views(connection)
     context.run_migrations()
-    db.recreate_views(connection)
+    if (
+        context.get_context().get_current_revision() == db.revisions()[-1]
+    ):  # an older schema need not have all they show
+        db.recreate_views(connection)
 
 
 def run() -> None:

@@ -3,30 +3,46 @@
 import random
 from collections.abc import Sequence
 
+from kombu import Producer  # type: ignore[attr-defined]
+
 from app.celery import app
 from app.config import current
 from app.crawl import claim
+from app.errors import ServiceError
 from app.store.hosts import Offer
 from workers import process
 
 _rng = random.Random()
+_marks = claim.Marks()
 
 
 @app.task(name="tiptoe.dispatch")
 def dispatch() -> int:
     """Returns how many hosts were offered."""
-    return claim.dispatch(process.engine(), current(), offer, _rng)
+    try:
+        return claim.dispatch(process.engine(), current(), offer, _rng, _marks)
+    except OSError as error:  # kombu's: no file descriptor is left
+        raise ServiceError("the broker", error.strerror or str(error)) from error
 
 
 def offer(offers: Sequence[Offer]) -> None:
-    """Ring the hosts' queues, over one connection. What Flower shows as arguments is for a person."""
+    """Ring the hosts' queues, on Redis in one round trip."""
     with app.producer_pool.acquire(block=True) as producer:
-        for offered in offers:
-            app.send_task(
-                "tiptoe.visit",
-                args=(offered.host_id, str(offered.token)),
-                queue=offered.queue,
-                argsrepr=f"({offered.name})",
-                kwargsrepr="{}",
-                producer=producer,
-            )
+        try:
+            with producer.batch():
+                _ring(producer, offers)
+        except producer.connection.connection_errors:  # a batch is not tried again: the connection may have been stale
+            _ring(producer, offers)
+
+
+def _ring(producer: Producer, offers: Sequence[Offer]) -> None:
+    """What Flower shows as arguments is for a person."""
+    for offered in offers:
+        app.send_task(
+            "tiptoe.visit",
+            args=(offered.host_id, str(offered.token)),
+            queue=offered.queue,
+            argsrepr=f"({offered.name})",
+            kwargsrepr="{}",
+            producer=producer,
+        )

@@ -5,9 +5,12 @@ from collections.abc import Callable
 import structlog
 
 from app.celery import app
+from app.config import current
 from app.crawl import finish as finish_crawls
 from app.crawl import promote as promote_urls
+from app.crawl import retain as retain_logs
 from app.crawl import sweep as sweep_up
+from app.crawl import trim as trim_crawls
 from app.errors import ServiceError
 from workers import process
 
@@ -30,6 +33,18 @@ def finish() -> None:
 def sweep() -> None:
     """What a crash between two commits left behind."""
     _quietly("sweep", lambda: sweep_up.sweep(process.engine()))
+
+
+@app.task(name="tiptoe.trim")
+def trim() -> None:
+    """Crawls are kept at their caps."""
+    _quietly("trim", lambda: trim_crawls.trim(process.engine(), current()))
+
+
+@app.task(name="tiptoe.retain")
+def retain() -> None:
+    """Partitions of the logs made ahead, old ones dropped."""
+    _quietly("retain", lambda: retain_logs.retain(process.engine(), current()))
 
 
 def _quietly(what: str, act: Callable[[], object]) -> None:

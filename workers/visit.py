@@ -9,32 +9,50 @@ from kombu.exceptions import OperationalError
 
 from app.celery import app
 from app.config import current
+from app.crawl.kit import Kit
 from app.crawl.visit import visit as visit_host
 from app.errors import ServiceError
+from app.store import db
 from workers import process, watchdog
 from workers.dispatch import dispatch
 
 _log = structlog.get_logger()
 _ring = threading.Lock()
 _rung_at = 0.0
+_asking = threading.Lock()
+AGAIN_S = 0.5
 
 
 @app.task(name="tiptoe.visit")
 def visit(host_id: int, token: str) -> str | None:
     """Returns how the visit ended. A service out of reach ends it; its lease runs out, and the host is due again."""
+    kit = process.kit()
     try:
-        kit = process.kit()
         with watchdog.visiting(host_id):
             report = visit_host(kit, host_id, UUID(token))
         if report.host is not None and not kit.stopping.is_set():
             ring()
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
+        wait_for_postgres(kit)
         return None
     except Exception:
         _log.exception("visit.crashed", host_id=host_id)
         raise
     return report.ending
+
+
+def wait_for_postgres(kit: Kit) -> None:
+    """Hold this thread until Postgres answers, or the worker stops. A worker that alone cannot reach it would fail faster
+    than the others work, and so take every message from them in vain. One thread asks, the others wait for it."""
+    with _asking:
+        while not kit.stopping.is_set():
+            try:
+                db.check(kit.engine)
+                break
+            except ServiceError:
+                watchdog.progress.moved = time.monotonic()
+                kit.stopping.wait(AGAIN_S)
 
 
 def ring() -> None:

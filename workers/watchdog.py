@@ -5,8 +5,12 @@ a thread that hangs in a parser cannot be killed. None of them answers badly: th
 progress, told from Postgres: offers of our queues that nobody takes up though they are made again and again, and visits that
 outlive every lease they can have. A process that is merely idle, or whose Postgres or broker is away, is left alone: another
 one would fare no better.
+
+A thread that never lets go of the interpreter's lock (a regular expression that backtracks for ever) would stop the watchdog too.
+So C code that needs no lock ends a process in which no thread of Python's had its turn for as long as a stall may take.
 """
 
+import faulthandler
 import os
 import threading
 import time
@@ -29,6 +33,7 @@ _log = structlog.get_logger()
 MISSES = 3
 EXIT_CODE = 70  # sysexits.h: EX_SOFTWARE
 GRACE_S = 10.0
+STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
 
 @dataclass(slots=True)
@@ -110,8 +115,20 @@ def _watch(why: Callable[[], str | None], every_s: float) -> None:
             os._exit(EXIT_CODE)
 
 
+def keep_pulse(frozen_s: float) -> None:
+    """From now on the process ends with code 1, and tells where each thread was, when it stands still for so long."""
+
+    def beat() -> None:
+        while True:
+            faulthandler.dump_traceback_later(frozen_s, exit=True, file=STDERR)
+            time.sleep(frozen_s / 4)
+
+    threading.Thread(target=beat, name="pulse", daemon=True).start()
+
+
 def _start(why: Callable[[], str | None], settings: Settings) -> None:
     if settings.stall_s:
+        keep_pulse(settings.stall_s)
         every_s = max(settings.stall_s / 6, 0.5)
         threading.Thread(target=_watch, args=(why, every_s), name="watchdog", daemon=True).start()
 

@@ -26,8 +26,8 @@ def start(
     """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
     from app.crawl import steer
 
-    with open_database() as (_, engine):
-        crawl = steer.start(engine, name, again=again)
+    with open_database() as (settings, engine):
+        crawl = steer.start(engine, name, again=again, settings=settings)
     print(f"{crawl.name}: active, round {crawl.round}")
 
 
@@ -71,8 +71,8 @@ def report(name: Name, as_json: AsJson = False) -> None:
     """What a crawl came to: URLs by state, endings of its requests, refused links, hosts. Counts exactly, so it takes a while."""
     from app.crawl import report as reports
 
-    with open_database() as (_, engine):
-        found = reports.report(engine, name)
+    with open_database() as (settings, engine):
+        found = reports.report(engine, name, settings)
     show_json(found) if as_json else _show_report(found)
 
 
@@ -87,6 +87,7 @@ def _show_report(found: "Report") -> None:
     show_totals([found.totals])
     heading("crawl")
     facts(_crawl_facts(found.crawl))
+    facts(("at the cap per host", host) for host in found.full_hosts)
     heading("URLs by state")
     facts(found.urls.items())
     heading("requests by ending (all rounds)")
@@ -104,7 +105,13 @@ def _show_report(found: "Report") -> None:
         heading("sitemaps")
         rows_table(("url", "format", "entries", "claims", "true_claims", "read_at", "problem"), found.sitemaps)
     heading(f"hosts (the first {len(found.hosts)} of {found.totals.hosts})")
-    rows_table(("host", "pages", "fetches", "failed", "bytes", "last_fetch_at"), found.hosts)
+    rows_table(("host", "pages", "fetches", "failed", "bytes", "unfetched", "last_fetch_at"), found.hosts)
+
+
+def _floor(crawl: "Crawl") -> str | None:
+    if crawl.admits_above is None or crawl.state != "active":
+        return None
+    return f"only links that score above {crawl.admits_above:.3g} are admitted"
 
 
 def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
@@ -119,6 +126,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("keeps fresh", crawl.keep_fresh),
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
+        ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),
         ("finished", crawl.finished_at),

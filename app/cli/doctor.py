@@ -16,7 +16,7 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, database, broker, workers, queues and beat, with a remedy each. Exit 1 if one fails."""
+    """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, with a remedy each. Exit 1: one fails."""
     from app.crawl.doctor import Grade
 
     checks = _examine()

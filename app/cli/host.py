@@ -19,6 +19,7 @@ _SHOWN = (
     "queue",
     "pinned",
     "queued",
+    "unfetched",
     "delay_s",
     "delay_override_s",
     "robots_delay_s",
@@ -51,7 +52,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         show_json(page)
         return
     print(f"{page.host['name']} waits for {page.waits_for}")
-    facts((key.replace("_", " "), page.host[key]) for key in _SHOWN)
+    facts((key.replace("_", " "), _told(key, page.host[key])) for key in _SHOWN)
     if page.domain:
         heading(f"all of {page.domain['name']}")
         facts((key.replace("_", " "), page.domain[key]) for key in ("delay_override_s", "quiet_hours"))
@@ -208,3 +209,9 @@ def forget(name: Name) -> None:
     with open_database() as (_, engine):
         origins = hosts.forget(engine, name)
     print(f"{hosts.hostname(name)}: robots.txt of {origins} origins is fetched anew at the next visit")
+
+
+def _told(key: str, value: object) -> object:
+    from app.store.hosts import MOST_QUEUED
+
+    return f"{value} or more" if key == "queued" and value == MOST_QUEUED else value

@@ -13,10 +13,12 @@ from app.model import Link, Refusal, RequestKind, Url
 from app.policy import lane
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import judge
+from app.policy.url import is_of_document
 from app.store.urls import Admission, Due
 
 _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest to anybody, and many
 MOST_JOINS = 20_000
+LONGEST_JOIN = 500  # characters of an href that is kept
 
 
 def links(stay: Stay, due: Due, base: str, found: Iterable[Link], *, nofollow: bool = False) -> list[Admission]:
@@ -95,12 +97,12 @@ def _suppress_unseen(stay: Stay, due: Due, urls: Iterable[Url]) -> None:
 
 def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
     """Joined and canonical; links of one directory repeat from page to page."""
-    if href[:1] in {"?", "#"}:  # relative to the document, not to its directory
+    if is_of_document(href):
         return stay.kit.canon.join(base, href)
     cached = stay.joined.get((directory, href))
     if cached is None:
         cached = stay.kit.canon.join(base, href)
-        if len(stay.joined) < MOST_JOINS:
+        if len(stay.joined) < MOST_JOINS and len(href) <= LONGEST_JOIN:
             stay.joined[directory, href] = cached
     return cached
 

@@ -16,7 +16,12 @@ _KEPT = {*_SPENT, UrlEvent.DEFERRED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A fetch and what it was for. attempts counts this one.   sink: where a sitemap's body is."""
+    """A fetch and what it was for.
+
+    attempts  with this one
+    sink      where a sitemap's body is
+    isolated  it was counted ahead, and is read apart;   is_unread: its reader died, or none was free
+    """
 
     due: Due
     url: Url
@@ -26,6 +31,8 @@ class Attempt:
     outcome: Outcome
     body_sha256: bytes | None
     sink: BinaryIO | None = None
+    isolated: bool = False
+    is_unread: bool = False
 
     @property
     def failures_of_its_class(self) -> int:
@@ -56,9 +63,15 @@ def conclude(
     """
     state = url_after(UrlState.QUEUED, event)
     reply = attempt.reply if attempt else None
-    is_page = attempt is not None and attempt.outcome is Outcome.PAGE
-    is_new = attempt is not None and attempt.outcome in {Outcome.PAGE, Outcome.UNWANTED} and attempt.reply.status != 304
-    network, server = _failures(due, event, attempt)
+    is_read = attempt is not None and not attempt.is_unread
+    is_page = attempt is not None and is_read and attempt.outcome is Outcome.PAGE
+    is_new = (
+        attempt is not None
+        and is_read
+        and attempt.outcome in {Outcome.PAGE, Outcome.UNWANTED}
+        and attempt.reply.status != 304
+    )
+    network, server, parse = _failures(due, event, attempt)
     row: Result = {
         "crawl_id": due.crawl_id,
         "key": due.key,
@@ -70,7 +83,7 @@ def conclude(
         else 0,
         "network_failures": network,
         "server_failures": server,
-        "parse_failures": due.parse_failures if event in _KEPT else 0,
+        "parse_failures": parse,
         "retrying": event is UrlEvent.FAILED,
         "score": score,
         "due_s": due_s,
@@ -89,17 +102,23 @@ def conclude(
         "changed": changed,
     }
     stay.batch.results.append(row)
+    if due.fetched_at is None and event is not UrlEvent.DEFERRED:
+        stay.batch.left += 1
+        stay.unfetched = max(stay.unfetched - 1, 0)
 
 
-def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int]:
-    """Network and server failures in a row; a good ending forgets them."""
+def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int, int]:
+    """Failures of the network, the server and the reading, in a row; a good ending forgets them."""
+    network, server, parse = due.network_failures, due.server_failures, due.parse_failures
     if event not in _KEPT:
-        return 0, 0
+        return 0, 0, 0
     if event is UrlEvent.DEFERRED or attempt is None:
-        return due.network_failures, due.server_failures
+        return network, server, parse
+    if attempt.is_unread:
+        return network, server, parse + 1
     if attempt.outcome is Outcome.BROKEN:
-        return due.network_failures + 1, due.server_failures
-    return due.network_failures, due.server_failures + 1
+        return network + 1, server, parse
+    return network, server + 1, parse
 
 
 def interval_s(stay: Stay, due: Due, *, changed: bool | None) -> float:

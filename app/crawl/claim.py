@@ -2,40 +2,107 @@
 
 Idempotent: run twice, or rung a hundred times, it changes nothing but a few index probes. The claim commits before a
 message is sent; a message that is lost costs the length of an offer. Back-pressure is per queue: offers not taken up.
+
+After a failover or a restore the rows may be older than what was done last (`app.store.lineage`). Whoever dispatches first sees
+it: all visits are fenced, and every host waits until no lease that was given out before can run, and its delay.
 """
 
+import math
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.config import Settings
-from app.store import db, hosts
+from app.store import db, hosts, lineage
 from app.store.hosts import Offer
 
 _log = structlog.get_logger()
+SLACK = timedelta(seconds=5)
+WHOLE_S = 2.0
+WHOLE_MOST_S = 10.0
 
 
-def dispatch(engine: Engine, settings: Settings, offer: Callable[[Sequence[Offer]], None], rng: random.Random) -> int:
-    """Claim, commit, then `offer` the hosts: a message for each on its queue. Returns how many. Raises ServiceError."""
+@dataclass(slots=True)
+class Marks:
+    """From where on a process looks for due hosts: what it claimed last of each queue, less SLACK.
+
+    While a long transaction stands, Postgres keeps every row version of the due hosts of before, and a look from the beginning
+    wades through all of them. A host that got an earlier moment by a transaction that took longer than SLACK to commit is found
+    by the next look at the whole: every 2 s, or as seldom as keeps these looks to a twentieth of the time, but every 10 s.
+    One that a lock or a stopped Postgres held up is no measure of that: two in a row are.
+    """
+
+    since: dict[str, datetime] = field(default_factory=dict)
+    whole_at: float = -math.inf
+    whole_s: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+
+    def begin(self) -> tuple[float, Mapping[str, datetime]]:
+        """(the moment, from where on to look); nothing: at the whole."""
+        now = self.clock()
+        return now, {} if now >= self.whole_at else dict(self.since)
+
+    def end(self, began: float, offers: Sequence[Offer]) -> None:
+        """The look that began then brought these."""
+        now = self.clock()
+        if began >= self.whole_at:
+            self.whole_at = now + min(max(WHOLE_S, 20 * min(now - began, self.whole_s)), WHOLE_MOST_S)
+            self.whole_s = now - began
+            self.since.clear()
+        for each in offers:
+            if each.due_at is not None:
+                since = each.due_at - SLACK
+                self.since[each.queue] = max(since, self.since.get(each.queue, since))
+
+
+def dispatch(
+    engine: Engine,
+    settings: Settings,
+    offer: Callable[[Sequence[Offer]], None],
+    rng: random.Random,
+    marks: Marks | None = None,
+) -> int:
+    """Claim, commit, then `offer` the hosts: a message for each on its queue. Returns how many. Raises ServiceError.
+
+    marks: of a process that does so again and again.
+    """
+    marks, looked_at = marks or Marks(), time.monotonic()
     with db.transaction(engine) as tx:
+        if lineage.has_changed(tx):
+            _hold(tx, settings)
+            return 0
         outstanding = hosts.offers_outstanding(tx)
         n = settings.offers_max - sum(outstanding.values())
         if n <= 0:
             return 0
+        began, since = marks.begin()
         offers = hosts.claim_due(
             tx,
+            since=since,
             rooms=_rooms(settings, outstanding, rng),
             n=n,
             ahead_s=settings.dispatch_tick_s,
             offer_s=settings.offer_s,
             isolate=settings.settle_urls,
         )
+    marks.end(began, offers)
+    claimed_s = time.monotonic() - looked_at
     if offers:
         offer(offers)
-        _log.debug("dispatch.offered", hosts=len(offers))
+        _log.debug("dispatch.offered", hosts=len(offers), claimed_s=round(claimed_s, 4))
     return len(offers)
+
+
+def _hold(tx: Connection, settings: Settings) -> None:
+    if lineage.move(tx):
+        gap_s = max(settings.address_gap_s, settings.domain_gap_s, *(gap_s for _, gap_s in settings.fronts), 0.0)
+        held = lineage.hold(tx, lease_s=settings.lease_s, gap_s=gap_s)
+        _log.warning("lineage.changed", hosts=held, held_s=settings.lease_s)
 
 
 def _rooms(settings: Settings, outstanding: dict[str, int], rng: random.Random) -> dict[str, int]:

@@ -11,17 +11,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.kit import make_signer
 from app.crawl.waits import when
 from app.errors import InputError, TiptoeError
 from app.policy import identity
-from app.store import crawls, db, hosts, visits
+from app.store import caps, crawls, db, hosts, visits
 
 LITTLE_SPACE_BYTES = 1024**3
 LEAST_SPACE_BYTES = 100 * 1024**2
+MOST_NAMED = 10
 
 
 class Grade(StrEnum):
@@ -78,10 +79,13 @@ def database(engine: Engine) -> list[Check]:
 def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]]) -> list[Check]:
     """served: {worker: queues} of the workers that answered. The schema must be at head."""
     with db.transaction(engine) as tx:
-        active = [crawl.name for crawl in crawls.every(tx) if crawl.state == "active"]
+        every = [crawl for crawl in crawls.every(tx) if crawl.state == "active"]
+        active = [crawl.name for crawl in every]
         queues = hosts.queues(tx)
         latest = visits.latest(tx, 1)
-    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest)]
+        full = _full_hosts(tx, settings)
+    frontier = _frontier(settings, full, [crawl.name for crawl in every if crawl.admits_above is not None])
+    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier]
 
 
 def _contact(settings: Settings) -> Check:
@@ -195,3 +199,23 @@ def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str,
         finding=f"{sum(row['overdue'] for row in overdue)} hosts are overdue, the first since {since}; {last}",
         remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, see its log and the queues above",
     )
+
+
+def _full_hosts(tx: Connection, settings: Settings) -> list[str]:
+    cap = settings.frontier_max_per_host
+    return [] if cap is None else [row["name"] for row in caps.full_hosts(tx, cap=cap, n=MOST_NAMED)]
+
+
+def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str]) -> Check:
+    """At a cap, links are refused or put off: what was meant, or too low a cap."""
+    found, remedies = [], []
+    if full:
+        found.append(f"hosts at their cap of {settings.frontier_max_per_host:,} URLs: {', '.join(full)}")
+        remedies.append("TIPTOE_FRONTIER_MAX_PER_HOST")
+    if crawls_full and settings.caps_crawls:
+        found.append(f"crawls at their cap: {', '.join(crawls_full)}")
+        remedies += ["TIPTOE_FRONTIER_MAX_PER_CRAWL", "TIPTOE_FRONTIER_MAX"]
+    if not found:
+        return Check(name="frontier", grade=Grade.OK, finding="no host or crawl is at its cap")
+    remedy = f"raise {' or '.join(remedies)}, or exclude what fills it; tiptoe crawl report says what gives way"
+    return Check(name="frontier", grade=Grade.WARN, finding="; ".join(found), remedy=remedy)

@@ -1,6 +1,6 @@
 """Everything about one URL on one page (SPEC X3): what it is, what became of it, and what it waits for. Reads only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -14,7 +14,7 @@ from app.crawl.ruling import Ruling, canonical, ruling
 from app.crawl.waits import Row, host_waits_for, url_waits_for
 from app.crawl.wishes import effects
 from app.errors import InputError
-from app.model import Url
+from app.model import Refusal, Url
 from app.policy.scope import judge
 from app.policy.url import DEFAULT_TRACKING, Canon
 from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, urls
@@ -75,6 +75,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
         return _no_url(engine, settings, text)
     with db.transaction(engine) as tx:
         every = {crawl.id: crawl for crawl in crawls.every(tx)}
+        refused = suppressions.of_url(tx, url.key)
         host = hosts.show(tx, url.host)
         known = [] if host is None else _known(tx, url, host, every)
         stored = [] if host is None else robots.of_host(tx, host["id"])
@@ -88,9 +89,11 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
             robots=ruling(stored, url, settings),
             crawls=known,
             elsewhere=[
-                _would_be(crawl, url) for crawl in every.values() if crawl.id not in met and crawl.state != "finished"
+                _would_be(crawl, url, refused)
+                for crawl in every.values()
+                if crawl.id not in met and crawl.state != "finished"
             ],
-            suppressions=suppressions.of_url(tx, url.key),
+            suppressions=refused,
             fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=LATEST),
         )
 
@@ -171,12 +174,16 @@ def _scope(crawl: Crawl, url: Url, depth: int) -> str:
     return "inside" if refusal is None else f"outside: {refusal}"
 
 
-def _would_be(crawl: Crawl, url: Url) -> WouldBe:
+def _would_be(crawl: Crawl, url: Url, refused: Sequence[Mapping[str, Any]]) -> WouldBe:
     """Judged as a link one step from a seed."""
     refusal = judge(make_scope(crawl), url, 1)
-    verdict = (
-        "a link to it would be admitted; none was found yet"
-        if refusal is None
-        else f"a link to it is refused: {refusal}"
-    )
+    found_full = any(row["crawl_id"] == crawl.id and row["reason"] == Refusal.FRONTIER_FULL for row in refused)
+    if refusal is not None:
+        verdict = f"a link to it is refused: {refusal}"
+    elif found_full:
+        verdict = (
+            "it had to give way while the frontier was full; a link that is found while there is room brings it in"
+        )
+    else:
+        verdict = "a link to it would be admitted; none was found yet"
     return WouldBe(crawl=crawl.name, verdict=verdict)

@@ -9,16 +9,14 @@ from collections import deque
 from dataclasses import replace
 from typing import assert_never
 
-from app.crawl import admit, pacing, read, robots, sitemaps, tdmrep, turn, wishes
+from app.crawl import admit, isolation, pacing, read, robots, sitemaps, tdmrep, turn, wishes
 from app.crawl.attempt import Attempt, conclude, interval_s
 from app.crawl.stay import GivingUp, Reading, Slot, Stay
-from app.errors import LeaseLost
 from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
 from app.policy import backoff, pace
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.outcome import is_host_trouble
 from app.policy.scope import judge
-from app.store import db, hosts, urls
 from app.store.urls import Due
 
 WANTED_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
@@ -33,11 +31,14 @@ def fetch(stay: Stay, due: Due) -> str | None:
     slot = turn.take(stay, url, stay.kit.settings.request_deadline_s)
     if slot is None:
         return stay.resting_because or "delay"
-    attempts = _count(stay, due)
+    isolated = isolation.holds(stay, due)
+    attempts = isolation.count(stay, due) if isolated else due.attempts + 1
     if attempts is None:
         return None
-    attempt = _send(stay, slot, due, url, attempts)
+    attempt = _send(stay, slot, due, url, attempts, isolated=isolated)
     if attempt is None:
+        isolation.owe(stay)
+        isolation.pay(stay.kit)
         return stay.resting_because or "delay"
     return _judge(stay, attempt)
 
@@ -93,29 +94,7 @@ def _without_robots(stay: Stay, url: Url) -> None:
     stay.due = deque(other for other in stay.due if not other.url.startswith(f"{url.origin}/"))
 
 
-def _count(stay: Stay, due: Due) -> int | None:
-    """Attempts with this one. In isolation it is spent before the fetch, so that a page that kills us is counted.
-
-    None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
-    """
-    if stay.isolate <= 0:
-        return due.attempts + 1
-    if due.parse_failures >= stay.kit.settings.attempts_max:
-        conclude(
-            stay,
-            due,
-            UrlEvent.EXHAUSTED,
-            cause=f"poison: {due.parse_failures} visits died while fetching or reading it",
-        )
-        return None
-    stay.isolate -= 1
-    with db.transaction(stay.kit.engine) as tx:
-        if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
-            raise LeaseLost(stay.taken.name)
-        return urls.count_attempt(tx, host_id=stay.host_id, crawl_id=due.crawl_id, key=due.key)
-
-
-def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int) -> Attempt | None:
+def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
     settings, is_page = stay.kit.settings, due.kind == RequestKind.PAGE
     whole = wishes.is_wanted_whole(stay, due, url)
     sink = None if is_page else sitemaps.sink()
@@ -147,6 +126,7 @@ def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int) -> Attempt 
         outcome=outcome,
         body_sha256=digest,
         sink=sink,
+        isolated=isolated,
     )
 
 
@@ -162,9 +142,9 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
         stay.failures, stay.answered = 0, stay.answered or attempt.reply.status is not None
     match outcome:
         case Outcome.PAGE if attempt.sink is not None:
-            sitemaps.read(stay, attempt, attempt.sink)
+            return sitemaps.read(stay, attempt, attempt.sink)
         case Outcome.PAGE:
-            read.page(stay, attempt)
+            return read.page(stay, attempt)
         case Outcome.UNCHANGED:
             _unchanged(stay, attempt)
         case Outcome.REDIRECT:

@@ -2,7 +2,8 @@
 
 Judged by today's settings: the product token, and the phases of a file that could not be had. Requests before the first
 robots.txt of their origin are a violation of their own (`v_politeness_audit` counts them); those after it that are older
-than the history are not judged: nobody knows what it said.
+than the history are not judged: nobody knows what it said. Where the log was cut (`app.crawl.retain`), the history also says of
+which origins robots.txt had been asked for before.
 """
 
 from bisect import bisect_right
@@ -25,6 +26,7 @@ from app.store.robots import Copy
 
 AT_ONCE = 10_000  # rows read from the server
 _EXACT = timedelta(milliseconds=1)  # docs/politeness.md, "Proof"
+_LONGEST = timedelta(minutes=10)  # that a request can last
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -58,17 +60,21 @@ class _Timeline:
 def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) -> dict[int, Judged]:
     """{host id: what was found}, of these hosts or of all. Reads the log host by host: memory is flat."""
     book = RobotsBook(settings.product_token)
+    begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
     return {
-        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)))
+        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins)
         for host_id, asked in groupby(rows, lambda row: row.host_id)
     }
 
 
-def _judge(asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline]) -> Judged:
-    """asked: the requests to one host, those for robots.txt first."""
+def _judge(asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline], begins: datetime | None) -> Judged:
+    """asked: the requests to one host, those for robots.txt first.   begins: the log."""
     found = Judged()
     asked_first: dict[_Place, datetime] = {}
+    for place, timeline in timelines.items():
+        if begins is not None and timeline.since[0] < begins + _LONGEST:
+            asked_first[place] = timeline.since[0]
     for row in asked:
         place, target = _split(row.url)
         if row.kind == RequestKind.ROBOTS:

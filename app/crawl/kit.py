@@ -3,13 +3,15 @@
 Caches hold nothing that Postgres does not: dropping them costs time, never correctness. All are bounded.
 """
 
+import math
 import random
 import threading
 import time
 from array import array
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,6 +19,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.full_hosts import FullHosts
+from app.crawl.readers import Readers
+from app.crawl.room import Room
 from app.crawl.shared import SharedBudgets
 from app.errors import ServiceError
 from app.model import Origin, Reply, Request, Whereabouts
@@ -31,6 +36,7 @@ from app.store import db
 if TYPE_CHECKING:
     from app.net.signature import Signer
 
+REFUSED_NAME_S = 30.0  # at most
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -57,6 +63,10 @@ class Lru(Generic[K, V]):
             if len(self._map) > self._most:
                 self._map.popitem(last=False)
 
+    def clear(self) -> None:
+        with self._lock:
+            self._map.clear()
+
 
 class KnownKeys:
     """Keys whose rows are committed: a link seen before needs no round trip (SPEC F12).
@@ -66,9 +76,11 @@ class KnownKeys:
     """
 
     SLOTS = 1 << 18  # 2 MiB
+    KEPT_S = 3_600.0
 
     def __init__(self) -> None:
         self._tags = array("Q", bytes(8 * self.SLOTS))
+        self._until = -math.inf
 
     def has(self, crawl_id: int, key: bytes) -> bool:
         slot, tag = self._place(crawl_id, key)
@@ -77,6 +89,21 @@ class KnownKeys:
     def add(self, crawl_id: int, key: bytes) -> None:
         slot, tag = self._place(crawl_id, key)
         self._tags[slot] = tag
+
+    def forget(self, crawl_id: int, key: bytes) -> None:
+        """Its row is gone: a link to it is new again."""
+        slot, tag = self._place(crawl_id, key)
+        if self._tags[slot] == tag:
+            self._tags[slot] = 0
+
+    def forget_all(self) -> None:
+        self._tags = array("Q", bytes(8 * self.SLOTS))
+
+    def renew(self, now: float) -> None:
+        """Rows may have left the frontier by other processes: whatever is known is known for an hour."""
+        if now >= self._until:
+            self._until = now + self.KEPT_S
+            self.forget_all()
 
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
         tag = int.from_bytes(key[:8], "little") ^ crawl_id
@@ -128,6 +155,8 @@ class Kit:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
     where       the sender's: which addresses a request would go to. None: budgets per address cannot be kept
+    readers     processes that read what may have killed a worker
+    owed        attempts to be given back (app.crawl.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
     """
 
@@ -138,16 +167,29 @@ class Kit:
     canon: Canon
     robots: RobotsBook
     shared: SharedBudgets
+    readers: Readers
     pace_rules: pace.Rules
     breaker_rules: breaker.Rules
     where: Callable[[str, str | None], Whereabouts] | None = None
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
+    room: Room = field(default_factory=Room)
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
-    scopes: Lru[int, tuple[int, Scope]] = field(default_factory=lambda: Lru(1_000))
+    scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
+    full_hosts: FullHosts = field(default_factory=FullHosts)
+    owed: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
+    lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
+
+    def heed(self, lineage: datetime | None) -> None:
+        """Since when the rows are in what they are in (app.store.lineage). What the caches tell of may never have been there."""
+        if lineage is not None and self.lineages.get(lineage) is None:
+            self.known.forget_all()
+            self.host_ids.clear()
+            self.scopes.clear()
+            self.lineages.put(lineage, True)
 
 
 def make_engine(settings: Settings) -> Engine:
@@ -160,7 +202,10 @@ def make_engine(settings: Settings) -> Engine:
 
 
 def make_resolver(settings: Settings) -> Resolver:
-    return Resolver(fixed=dict(pair.split("=", 1) for pair in settings.resolve))
+    """A refusal is forgotten before the shortest rest of a host is over: a try of the host that is no lookup would count as one
+    more failure of it."""
+    fixed = dict(pair.split("=", 1) for pair in settings.resolve)
+    return Resolver(fixed=fixed, negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2))
 
 
 def make_sender(settings: Settings) -> Sender:
@@ -208,6 +253,8 @@ def make_kit(
         where=where,
         worker=worker,
         shared=SharedBudgets(settings),
+        full_hosts=FullHosts(cap=settings.frontier_max_per_host),
+        readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),
         slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1)),
         pace_rules=_pace_rules(settings),
         breaker_rules=breaker.Rules(

@@ -1,10 +1,12 @@
 """One request: sent in the slot it was granted, logged, and what it tells of its host and its address."""
 
-from dataclasses import replace
 from hashlib import sha256
+
+import structlog
 
 from app.crawl import turn
 from app.crawl.stay import Slot, Stay
+from app.errors import ServiceError
 from app.model import Failure, Header, Outcome, Reply, Request, RequestKind, Url
 from app.policy import backoff, blocks
 from app.policy.outcome import classify
@@ -14,7 +16,10 @@ from app.store.fetches import Fetch
 from app.store.hosts import Loan
 
 TRIES = 3
+NO_ROOM = "no connection to be had here"
+NO_ROOM_REST_S = 2.0
 _SLOW_DOWN = {429, 503}
+_log = structlog.get_logger()
 
 
 def send(
@@ -29,13 +34,13 @@ def send(
 ) -> tuple[Reply, Outcome, bytes | None] | None:
     """The reply, its outcome, and the SHA-256 of its body. Its row is in the batch, and the stay has learnt from it.
 
-    None: it was not sent, its slots had passed before there was a connection; the visit is to leave.
+    None: it was not sent, its slots had passed before there was a connection, or there was none to be had; the visit is to leave.
     """
     for _ in range(TRIES):
         reply = _sent(stay, slot, request)
         if reply is not None:
             break
-        again = turn.take(stay, url, request.deadline_s)
+        again = turn.take(stay, url, request.deadline_s) if stay.resting_because != NO_ROOM else None
         if again is None:
             return None
         slot = again
@@ -44,7 +49,7 @@ def send(
         return None
     digest = sha256(reply.body).digest() if reply.body else None
     stay.address = reply.address or stay.address
-    stay.contacted(reply.ended_s)
+    stay.contacted(reply.ended_s, turn.spaced_at(slot, reply.started_s))
     outcome = log(
         stay,
         reply,
@@ -89,11 +94,16 @@ def trouble(stay: Stay, reply: Reply, because: str) -> float | None:
 
 
 def _sent(stay: Stay, slot: Slot, request: Request) -> Reply | None:
-    request = replace(request, address=slot.address if slot.drawn else None, not_after=slot.not_after)
-    reply = stay.kit.send(request)
+    request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after)
+    try:
+        reply = stay.kit.send(request)
+    except ServiceError as error:
+        _log.error("request.not_sent", host=stay.taken.name, error=str(error))
+        stay.rest(NO_ROOM_REST_S, NO_ROOM)
+        return None
     if reply is None or not slot.dns_ms or reply.connect_ms is None:
         return reply
-    return replace(reply, dns_ms=slot.dns_ms)
+    return reply._replace(dns_ms=slot.dns_ms)
 
 
 def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:

@@ -26,6 +26,7 @@ def pick(stay: Stay, tx: Connection) -> None:
     granted: list[Due] = []
     for crawl_id, wanted in sorted(chosen.items()):
         stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
+        _set_floor(stay, wanted[0])
         if wanted[0].has_page_budget:
             documents = [due for due in wanted if due.kind == RequestKind.PAGE]
             most = _reserve(stay, tx, crawl_id, len(documents))
@@ -44,12 +45,15 @@ def give_back(stay: Stay, tx: Connection) -> None:
 
 
 def scope_of(kit: Kit, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
-    """The crawl's scope, read again only when its revision is new: seeds can be many."""
+    """The crawl's scope, read again only when its revision is new: seeds can be many. In a new round any URL may be new."""
     cached = kit.scopes.get(crawl_id)
     if cached is not None and cached[0] == revision:
-        return cached[1]
-    found = make_scope(crawls.by_id(tx, crawl_id))
-    kit.scopes.put(crawl_id, (revision, found))
+        return cached[2]
+    crawl = crawls.by_id(tx, crawl_id)
+    if cached is not None and cached[1] != crawl.round:
+        kit.known.forget_all()
+    found = make_scope(crawl)
+    kit.scopes.put(crawl_id, (revision, crawl.round, found))
     return found
 
 
@@ -71,6 +75,13 @@ def make_scope(crawl: Crawl) -> scope.Scope:
         exclude=patterns.exclude,
         max_depth=crawl.max_depth,
     )
+
+
+def _set_floor(stay: Stay, due: Due) -> None:
+    if due.admits_above is not None and stay.kit.settings.caps_crawls:
+        stay.floors[due.crawl_id] = due.admits_above
+    elif stay.floors:
+        stay.floors.pop(due.crawl_id, None)
 
 
 def _chosen(stay: Stay, found: list[Due], size: int) -> dict[int, list[Due]]:

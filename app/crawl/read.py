@@ -2,12 +2,11 @@
 
 from hashlib import sha256
 
-from app.crawl import admit, sitemaps, wishes
+from app.crawl import admit, isolation, sitemaps, wishes
 from app.crawl.attempt import Attempt, conclude, interval_s
 from app.crawl.stay import Reading, Stay
 from app.crawl.wishes import Wishes
 from app.model import Header, Page, Url
-from app.parse.html import read as read_html
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import judge
 from app.store.pages import PageRow
@@ -15,17 +14,12 @@ from app.store.pages import PageRow
 _EMPTY = sha256(b"").digest()
 
 
-def page(stay: Stay, attempt: Attempt) -> None:
-    """Read the body of `attempt` into the batch."""
+def page(stay: Stay, attempt: Attempt) -> str | None:
+    """Read the body of `attempt` into the batch. Returns why the visit is to leave, None to go on. Raises LeaseLost."""
     settings, due, reply = stay.kit.settings, attempt.due, attempt.reply
-    document = read_html(
-        reply.body,
-        content_type=reply.header(Header.CONTENT_TYPE),
-        content_language=reply.header("content-language"),
-        token=settings.product_token.lower(),
-        max_links=settings.max_links,
-        want_text=settings.keep_text,
-    )
+    document = isolation.page(stay, attempt)
+    if not isinstance(document, Page):
+        return isolation.unread(stay, attempt, document)
     base = _base(stay, attempt.url, document)
     wished = wishes.of_page(stay, due, attempt.url, reply, document)
     found = admit.links(stay, due, base, document.links, nofollow=wished.nofollow)
@@ -55,6 +49,7 @@ def page(stay: Stay, attempt: Attempt) -> None:
         alias_of=home.text if home else None,
         wishes=wished,
     )
+    return None
 
 
 def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:

@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from app.config import Settings
 from app.crawl.seed import find
-from app.store import crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
+from app.store import caps, crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
 from app.store.crawls import Crawl, Totals
 
 Row = Mapping[str, Any]
@@ -32,6 +33,7 @@ class Report:
     """One crawl. urls: by state.   outcomes, reasons, causes, hosts: most frequent first.   duplicates: by kind.
 
     sitemaps: the largest, what was wrong with them, and how often their lastmod was put to the test and told the truth
+    full_hosts: hosts of it at the cap per host, the fullest first
     """
 
     crawl: Crawl
@@ -43,6 +45,7 @@ class Report:
     duplicates: dict[str, int]
     sitemaps: Sequence[Row]
     hosts: Sequence[Row]
+    full_hosts: list[str]
 
 
 def status(engine: Engine) -> Status:
@@ -62,9 +65,13 @@ def totals(engine: Engine) -> list[Totals]:
         return [crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)]
 
 
-def report(engine: Engine, name: str) -> Report:
-    """Exact: counts every URL and reads the fetch log; seconds at millions. Raises InputError for an unknown crawl."""
+def report(engine: Engine, name: str, settings: Settings | None = None) -> Report:
+    """Exact: counts every URL and reads the fetch log; seconds at millions. Raises InputError for an unknown crawl.
+
+    settings: for the cap per host; None: no host is said to be at it.
+    """
     crawl = find(engine, name)
+    cap = settings.frontier_max_per_host if settings else None
     with db.transaction(engine) as tx:
         return Report(
             crawl=crawl,
@@ -76,4 +83,5 @@ def report(engine: Engine, name: str) -> Report:
             duplicates=pages.duplicate_kinds(tx, crawl.id),
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
+            full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
         )

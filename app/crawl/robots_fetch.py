@@ -67,7 +67,7 @@ def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer
             return replace(answer, is_circle=True)
         seen.add(target.key)
         url = target
-        answer = _hop(stay, url, replace(request, url=url.text, etag=None, last_modified=None), answer.reply)
+        answer = _hop(stay, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
     return answer
 
 
@@ -139,7 +139,7 @@ def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
         if reply is not None:
             return Answer(reply=reply)
         why = f"redirected to {url.host}, which may not be contacted now"
-    return Answer(reply=replace(before, detail=why), is_busy=True)
+    return Answer(reply=before._replace(detail=why), is_busy=True)
 
 
 def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:

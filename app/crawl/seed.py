@@ -1,6 +1,6 @@
 """Crawls and their seeds: made, widened, started, paused, finished. What the commands and admin scripts call."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,12 +18,13 @@ from app.policy import lane, scope
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import ScopeKind
 from app.policy.url import DEFAULT_TRACKING, Canon
-from app.store import crawls, db, hosts, urls
+from app.store import caps, crawls, db, hosts, urls
 from app.store.crawls import Budgets, Crawl
-from app.store.urls import Admission
+from app.store.urls import Admission, Admitted
 
 IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
+TOLD_FROM = 100  # URLs of a host in a batch
 RESOLVE_S = 5.0
 SITEMAPS = ("none", "declared", "all")
 
@@ -130,14 +131,17 @@ def add(
     while batch := list(islice(numbered, IMPORT_BATCH)):
         seeds = list({url.key: url for url in batch}.values())
         with db.transaction(engine) as tx:
-            new, woken = _admit(tx, settings, crawl, seeds, kind)
-            if crawl.state == "finished" and new:
+            admitted = _admit(tx, settings, crawl, seeds, kind)
+            new, woken = admitted.rows, admitted.woken
+            # Read anew: it may have ended since, a new one for want of seeds.
+            if new and crawls.by_id(tx, crawl.id).state == "finished":
                 crawls.start(tx, crawl.id, restart_clock=True)
                 woken |= set(urls.hosts_queued(tx, crawl.id))
         result.added += new
         result.known += len(batch) - new
         with db.transaction(engine) as tx:
             hosts.wake(tx, sorted(woken))
+        _swell(engine, admitted.queued)
     return result
 
 
@@ -183,7 +187,7 @@ def take_up_again(
     set_manners(engine, crawl, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
     add(engine, settings, crawl, lines)
     if again:
-        go_round(engine, crawl)
+        go_round(engine, crawl, settings)
         return find(engine, crawl.name), True
     before = crawl.state
     if before == "paused" or (before == "finished" and crawl.ended_because != "done"):
@@ -225,13 +229,21 @@ def _bits(address: str) -> int:
     return 128 if ":" in address else 32
 
 
-def go_round(engine: Engine, crawl: Crawl) -> int:
-    """Go round: everything the crawl has settled is due now, with validators. Returns how many hosts were woken."""
+def go_round(engine: Engine, crawl: Crawl, settings: Settings | None = None) -> int:
+    """Go round: everything the crawl has settled is due now, with validators. Returns how many hosts were woken.
+
+    settings: of what a full frontier put off, as much comes in as the caps allow; None: all of it.
+    """
+    per_host, per_crawl = (
+        (settings.frontier_max_per_host, settings.frontier_max_per_crawl) if settings is not None else (None, None)
+    )
     with db.transaction(engine) as tx:
-        woken = urls.go_round(tx, crawl.id)
+        new = urls.go_round(tx, crawl.id, per_host=per_host, per_crawl=per_crawl)
         crawls.next_round(tx, crawl.id)
         crawls.start(tx, crawl.id, restart_clock=True)
-    return _wake(engine, woken)
+    woken = _wake(engine, new)
+    _swell(engine, new)
+    return woken
 
 
 def start(engine: Engine, crawl: Crawl) -> int:
@@ -301,10 +313,8 @@ def _first_column(text: str) -> str:
     )
 
 
-def _admit(
-    tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind
-) -> tuple[int, set[int]]:
-    """New rows and the hosts to wake. One transaction: scope, hosts, URLs, state."""
+def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind) -> Admitted:
+    """One transaction: scope, hosts, URLs, state. No cap is asked: an operator's seeds are never refused."""
     found = scope.scope_of(seeds, kind=ScopeKind(crawl.scope))
     names = sorted({url.host for url in seeds})
     ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
@@ -317,7 +327,7 @@ def _admit(
         domains=sorted(found.domains) if found.kind is ScopeKind.DOMAIN else [],
         prefixes=found.prefixes if found.kind is ScopeKind.PREFIX else [],
     )
-    return admitted.rows, admitted.woken
+    return admitted
 
 
 def _row(crawl_id: int, host_id: int, url: Url, kind: RequestKind) -> Admission:
@@ -343,6 +353,14 @@ def _row(crawl_id: int, host_id: int, url: Url, kind: RequestKind) -> Admission:
 def _wake(engine: Engine, host_ids: Iterable[int]) -> int:
     with db.transaction(engine) as tx:
         return hosts.wake(tx, sorted(set(host_ids)))
+
+
+def _swell(engine: Engine, new: Mapping[int, int]) -> None:
+    """Hosts that got many URLs at once are told so, for the cap per host."""
+    for host_id, n in new.items():
+        if n >= TOLD_FROM:
+            with db.transaction(engine) as tx:
+                caps.swell(tx, host_id=host_id, n=n)
 
 
 def _kind(text: str) -> ScopeKind:

@@ -1,19 +1,20 @@
 """Settle: a batch's results, the links they admit and the host's next contact, in one transaction, fenced by the token.
 
 The host's row is locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
-Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ our own rows ▶ bodies of robots.txt in key order ▶ the
-host. Every settle keeps to it, waits for others only while inserting, and changes only its own host's rows: no deadlock by
-construction.
+Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ own URLs that give way ▶ refusals in key order ▶ our own rows ▶
+bodies of robots.txt in key order ▶ the host. Every settle keeps to it, waits for others only while inserting, and changes only
+its own host's rows: no deadlock by construction. Who waits for a URL that gives way has come no further than to URLs.
 Other hosts are woken after the commit.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl import admit, duplicates, pick
+from app.crawl import admit, caps, duplicates, pick
 from app.crawl.stay import Batch, Stay
 from app.errors import LeaseLost
 from app.model import Origin, Refusal, Url
@@ -67,16 +68,24 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """Rows that are in the frontier now, by whomever, and the hosts that got a new queued one."""
+    """Rows that are in the frontier now, by whomever, and how many new queued ones each host got."""
 
     rows: list[Admission]
-    woken: set[int]
+    queued: Counter[int]
 
 
 def admit_rows(stay: Stay, tx: Connection, rows: list[Admission]) -> Entered:
-    """Rows for the frontier, judged by their origins' robots.txt, their hosts made where they are new."""
-    rows = _with_hosts(stay, tx, _with_foreign_robots(stay, tx, rows))
-    return Entered(rows=rows, woken=urls.admit(tx, rows).woken)
+    """Rows for the frontier, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
+    rows = _with_foreign_robots(stay, tx, rows)
+    if stay.floors:
+        rows = caps.of_crawls(stay, tx, rows)
+    rows = _with_hosts(stay, tx, rows)
+    rows, giving_way = caps.of_hosts(stay, tx, rows) if caps.is_tight(stay, rows) else (rows, {})
+    queued = urls.admit(tx, rows).queued
+    stay.unfetched += queued[stay.host_id]
+    if giving_way:
+        caps.give_way(stay, tx, giving_way)
+    return Entered(rows=rows, queued=queued)
 
 
 def committed(stay: Stay, entered: Entered) -> None:
@@ -85,10 +94,11 @@ def committed(stay: Stay, entered: Entered) -> None:
         stay.kit.known.add(row["crawl_id"], row["key"])
     for crawl_id, key, _ in stay.batch.suppressions:
         stay.kit.known.add(crawl_id, admit.refusal_key(key))
-    woken = entered.woken - {stay.host_id}
+    woken = entered.queued.keys() - {stay.host_id}
     if woken:
         with db.transaction(stay.kit.engine) as tx:
             hosts.wake(tx, sorted(woken))
+    caps.tell(stay, entered.queued)
 
 
 def _write(stay: Stay, tx: Connection) -> Entered:
@@ -99,7 +109,7 @@ def _write(stay: Stay, tx: Connection) -> Entered:
     suppressions.note(tx, list(batch.suppressions.values()))
     urls.record(tx, host_id=stay.host_id, rows=batch.results)
     for ending in batch.give_up:
-        urls.give_up(
+        stay.unfetched -= urls.give_up(
             tx,
             host_id=stay.host_id,
             state=ending.state,
@@ -150,7 +160,7 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
     if ending is None:
         pick.pick(stay, tx)
     else:
-        visits.close(tx, visit_id=stay.taken.visit_id, ending=ending, fetches=stay.requests)
+        _close(stay, tx, ending)
         pick.give_back(stay, tx)
     last_end = stay.batch.last_end
     contact = hosts.Contact(
@@ -169,11 +179,18 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
         isolate=stay.isolate,
         rest_s=stay.rest_s,
         resting_because=stay.resting_because,
+        unfetched=max(stay.unfetched, 0) if stay.counted else stay.unfetched - stay.told,
+        counted=stay.counted,
     )
+    stay.told, stay.counted = stay.unfetched, False
     if ending is None:
         hosts.stay(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s, contact=contact)
     else:
         hosts.leave(tx, host_id=stay.host_id, token=stay.token, contact=contact)
+
+
+def _close(stay: Stay, tx: Connection, ending: str) -> None:
+    visits.close(tx, visit_id=stay.taken.visit_id, taken_at=stay.taken.now, ending=ending, fetches=stay.requests)
 
 
 def _tell_budgets(stay: Stay, tx: Connection) -> None:
@@ -191,7 +208,7 @@ def log_fenced(stay: Stay) -> None:
     asked for holds."""
     with db.transaction(stay.kit.engine) as tx:
         fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=stay.batch.fetches, fenced=True)
-        visits.close(tx, visit_id=stay.taken.visit_id, ending="fenced", fetches=stay.requests)
+        _close(stay, tx, "fenced")
         if stay.is_blocked and stay.rest_s is not None:
             hosts.block(tx, host_id=stay.host_id, rest_s=stay.rest_s, resting_because=stay.resting_because or "blocked")
     _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
@@ -288,7 +305,7 @@ def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
     while rows := urls.refused_of_host(tx, host_id=stay.host_id, after=after, n=REOPEN_PAGE):
         after = rows[-1][:2]
         parsed = [(crawl_id, key, stay.kit.canon.canonicalise(text)) for crawl_id, key, text in rows]
-        urls.reopen(
+        stay.unfetched += urls.reopen(
             tx,
             host_id=stay.host_id,
             rows=[

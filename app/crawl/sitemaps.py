@@ -13,8 +13,9 @@ from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO
 
-from app.crawl import admit, settle
+from app.crawl import admit, isolation, settle
 from app.crawl.attempt import Attempt, conclude
+from app.crawl.reader import Listing
 from app.crawl.stay import Stay
 from app.errors import LeaseLost
 from app.model import Origin, Refusal, Url
@@ -58,11 +59,14 @@ def sink() -> BinaryIO:
     return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]
 
 
-def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> None:
-    """Admit what the sitemap lists, and put its result into the batch. Raises LeaseLost."""
+def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> str | None:
+    """Admit what the sitemap lists, and put its result into the batch. Returns why the visit is to leave, None to go on. Raises
+    LeaseLost."""
     due = attempt.due
     digest = _digest(body)
-    reading = Reading(body)
+    reading = isolation.sitemap(stay, attempt, body)
+    if not isinstance(reading, Reading | Listing):
+        return isolation.unread(stay, attempt, reading)
     values = iter(reading)
     known = _note(stay, due, reading)
     while chunk := list(islice(values, CHUNK)):
@@ -86,6 +90,7 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> None:
         body_sha256=digest,
         changed=changed,
     )
+    return None
 
 
 def score_claim(stay: Stay, due: Due, *, changed: bool) -> None:
@@ -137,7 +142,7 @@ def _write(stay: Stay, due: Due, known: Known, rows: list[Admission], claims: Se
     stay.batch.suppressions.clear()
 
 
-def _note(stay: Stay, due: Due, reading: Reading) -> Known:
+def _note(stay: Stay, due: Due, reading: Reading | Listing) -> Known:
     with db.transaction(stay.kit.engine) as tx:
         if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
             raise LeaseLost(stay.taken.name)

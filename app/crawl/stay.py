@@ -8,6 +8,7 @@ Points in time are monotonic seconds. A lease's rest counts from *sending* the q
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from app.crawl.kit import Kit
@@ -122,15 +123,16 @@ class Batch:
     tallies: dict[int, Tally] = field(default_factory=dict)
     last_end: float | None = None
     give_up: list[GivingUp] = field(default_factory=list)
+    counted: Due | None = None
     refused: tuple[Budget, str] | None = None
     answered: Budget | None = None
+    left: int = 0  # results of URLs that nobody had fetched before, and that are not queued any more
 
     def tally(self, crawl_id: int) -> Tally:
         return self.tallies.setdefault(crawl_id, Tally())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(NamedTuple):
     """The start of one request.
 
     address   the only one to connect to; None: no budget depends on it
@@ -156,7 +158,12 @@ class Slot:
 
 @dataclass(slots=True, kw_only=True)
 class Stay:
-    """A visit in progress."""
+    """A visit in progress.
+
+    unfetched  how many URLs of the host wait for their first fetch, as estimated, but for the batch's;   told: what its row says
+    counted    they have been counted just now: the row is to say so
+    floors     by crawl that is full: the score that a link must exceed
+    """
 
     kit: Kit
     host_id: int
@@ -172,10 +179,14 @@ class Stay:
     isolate: int
     batch: Batch
     answered: bool
+    unfetched: int
+    told: int
+    counted: bool = False
     address: str | None = None
     history: pace.History
     trips: int
     quiet: Hours | None
+    spaced_at: float = 0.0
     requests: int = 0
     rest_until: float | None = None
     resting_because: str | None = None
@@ -183,6 +194,7 @@ class Stay:
     slot: Slot | None = None
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
+    floors: dict[int, float] = field(default_factory=dict)
     robots: dict[Origin, RobotsFile] = field(default_factory=dict)
     tdmrep: dict[Origin, Tdmrep] = field(default_factory=dict)
     discovered: set[tuple[int, Origin]] = field(default_factory=set)
@@ -224,14 +236,15 @@ class Stay:
             ),
         )
         if self.batch.last_end is not None and self.delay_s != before:
-            self.ready_at = self.batch.last_end + self._jittered_s()
+            self.ready_at = max(self.batch.last_end + self._jittered_s(), self.spaced_at)
         elif self.taken.contacted:
             self.ready_at += max(self.delay_s - before, 0.0)
 
-    def contacted(self, ended: float) -> None:
-        """A request has ended: the host's delay counts from here."""
+    def contacted(self, ended: float, spaced_at: float) -> None:
+        """A request has ended: the host's delay counts from here.   spaced_at: nor does the next one start before."""
         self.batch.last_end = ended
-        self.ready_at = ended + self._jittered_s()
+        self.spaced_at = spaced_at
+        self.ready_at = max(ended + self._jittered_s(), self.spaced_at)
         self.requests += 1
 
     def _jittered_s(self) -> float:
@@ -282,11 +295,11 @@ class Stay:
         return self.requests == 0 and (because.endswith(" budget") or " rests: " in because)
 
     def asked_s(self, reply: Reply) -> float | None:
-        """Seconds that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
+        """Seconds from the reply's end that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
         value = reply.header(Header.RETRY_AFTER)
         if value is None:
             return None
-        now = self.database_time(self.now())
+        now = self.database_time(reply.ended_s)
         return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
 
     def out_of_reach(self) -> dict[Origin, tuple[float, str]]:

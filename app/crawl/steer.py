@@ -2,6 +2,7 @@
 
 from sqlalchemy import Engine
 
+from app.config import Settings
 from app.crawl import seed
 from app.crawl.finish import finish as finish_ended
 from app.errors import InputError
@@ -39,11 +40,14 @@ def open_crawl(
     return known
 
 
-def start(engine: Engine, name: str, *, again: bool = False) -> Crawl:
-    """Active from any state. again: everything it has settled is due now, with validators. Raises InputError."""
+def start(engine: Engine, name: str, *, again: bool = False, settings: Settings | None = None) -> Crawl:
+    """Active from any state. again: everything it has settled is due now, with validators; settings: as far as their caps go.
+
+    Raises InputError.
+    """
     crawl = seed.find(engine, name)
     if again:
-        seed.go_round(engine, crawl)
+        seed.go_round(engine, crawl, settings)
     else:
         seed.start(engine, crawl)
     finish_ended(engine)  # nothing to do, or at its budget still?

@@ -7,7 +7,7 @@ start that was granted and not used is lost, never used twice. The visit that co
 due again when the budget told it to come.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
@@ -41,12 +41,12 @@ def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | No
         return None
     wait_s = max(stay.ready_at, slot.ready_at) - stay.now()
     if stay.lease_ends - stay.now() < max(wait_s, 0) + deadline_s + LEASE_MARGIN_S:
-        _extend(stay)
+        extend(stay)
     if wait_s > 0 and stay.kit.stopping.wait(wait_s):
         return None
     # A process that was stopped meanwhile wakes when another visits the host: the sender looks at the clock once more.
     within_lease = stay.lease_ends - deadline_s
-    return replace(slot, not_after=within_lease if slot.not_after is None else min(slot.not_after, within_lease))
+    return slot._replace(not_after=within_lease if slot.not_after is None else min(slot.not_after, within_lease))
 
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
@@ -84,6 +84,13 @@ def slack_s(budget: Budget) -> float:
     """Starts are granted a little further apart than the budget asks: LATE_SHARE of it is how late a request may be sent,
     the rest is for the road."""
     return min(0.05, max(budget.gap_s / 10, 0.005)) if budget.kind is not BudgetKind.ALL else 0.0
+
+
+def spaced_at(slot: Slot, started: float) -> float:
+    """The moment that the host's next start has to wait for, since this one came later than its slot. Only a host that has its
+    budgets to itself may be so late; they count from the slot."""
+    late_s = started - slot.ready_at
+    return started + max((each.gap_s for each in slot.drawn if late_s > slack_s(each) * LATE_SHARE), default=0.0)
 
 
 def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
@@ -202,7 +209,8 @@ def _is_quiet(stay: Stay) -> bool:
     return True
 
 
-def _extend(stay: Stay) -> None:
+def extend(stay: Stay) -> None:
+    """The lease begins anew. Raises LeaseLost."""
     sent = stay.now()
     with db.transaction(stay.kit.engine) as tx:
         if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):

@@ -9,10 +9,10 @@ from uuid import UUID
 
 import structlog
 
-from app.crawl import fetch, pick, robots, settle, turn
+from app.crawl import caps, fetch, isolation, pick, robots, settle, turn
 from app.crawl.kit import Kit
 from app.crawl.stay import Batch, Stay
-from app.errors import LeaseLost
+from app.errors import LeaseLost, ServiceError
 from app.policy import pace
 from app.policy.hours import Hours
 from app.store import db, hosts
@@ -20,6 +20,7 @@ from app.store import db, hosts
 _log = structlog.get_logger()
 BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
+SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class Report:
 
 def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError."""
+    isolation.pay(kit)
     stay = take_up(kit, host_id, token)
     if stay is None:
         return Report(host=None, ending="closed")
@@ -44,6 +46,9 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     except LeaseLost:
         ending = "fenced"
         settle.log_fenced(stay)
+    except ServiceError:
+        isolation.owe(stay)
+        raise
     finally:
         structlog.contextvars.unbind_contextvars("visit")
     _log.info("visit.left", host=stay.taken.name, requests=stay.requests, ending=ending, rest_s=stay.rest_s)
@@ -82,7 +87,12 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
             isolate=taken.isolate,
             answered=taken.answered,
             batch=Batch(started=received),
+            unfetched=taken.unfetched,
+            told=taken.unfetched,
         )
+        kit.known.renew(received)
+        kit.heed(taken.lineage)
+        caps.take_up(stay, tx)
         robots.load(stay, tx)
         stay.set_pace()
         pick.pick(stay, tx)
@@ -141,10 +151,11 @@ def _refill(stay: Stay) -> str | None:
 
 
 def _is_full(stay: Stay) -> bool:
-    """50 URLs or 2 s (D); in isolation every URL."""
+    """50 URLs or 2 s (D), or many links; in isolation every URL."""
     settings, batch = stay.kit.settings, stay.batch
     return (
         len(batch.results) >= settings.settle_urls
         or stay.now() - batch.started >= settings.settle_s
+        or sum(len(reading.links) for reading in batch.readings) >= SETTLE_LINKS
         or (stay.isolate > 0 and bool(batch.results))
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
+from app.store.urls import MOST_AHEAD
 
 Row = Mapping[str, Any]
 
@@ -60,7 +61,8 @@ def _crawl(crawl: Crawl) -> list[str]:
 
 def _place(url: Row) -> list[str]:
     ahead = url["ahead"]
-    return [f"{ahead} URLs of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
+    many = f"{ahead} or more" if ahead == MOST_AHEAD else ahead
+    return [f"{many} URLs of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
 
 
 def _rest(url: Row, crawl: Crawl) -> list[str]:
@@ -80,6 +82,13 @@ def _rest(url: Row, crawl: Crawl) -> list[str]:
 
 
 def _recrawl(url: Row, crawl: Crawl) -> str:
+    if url["fetched_at"] is None and url["state"] == UrlState.RESTING:
+        comes = (
+            f"then, {when(url['due_at'], url['now'])}"
+            if crawl.keep_fresh
+            else f"tiptoe crawl start {crawl.name} --again"
+        )
+        return f"the next cycle: the frontier was full when it was found; it comes in, if there is room, with: {comes}"
     if url["due_at"] is None:
         return "nothing: it is not looked at again"
     due = when(url["due_at"], url["now"])

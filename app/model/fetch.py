@@ -1,9 +1,12 @@
 """One request and what came of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import BinaryIO
+from types import MappingProxyType
+from typing import BinaryIO, Final, NamedTuple
+
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class RequestKind(StrEnum):
@@ -31,8 +34,7 @@ class Header(StrEnum):
     TDM_POLICY = "tdm-policy"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """What to ask of a site. The sender (`app.net.http`) adds identity, Host and Accept headers.
 
     url             canonical absolute URL
@@ -93,8 +95,7 @@ class Failure(StrEnum):
         return self in {Failure.DNS, Failure.ADDRESS, Failure.REFUSED, Failure.CONNECT_TIMEOUT, Failure.TLS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(NamedTuple):
     """What came of a request: a response (status set) or a failure (failure set); both when the body was cut.
 
     status       HTTP status, None when no status line was read
@@ -115,17 +116,17 @@ class Reply:
     """
 
     status: int | None
+    started_s: float
+    ended_s: float
     failure: Failure | None = None
     detail: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NO_HEADERS
     body: bytes = b""
     body_read: bool = True
     truncated: bool = False
     sunk_bytes: int = 0
     wire_bytes: int = 0
     address: str | None = None
-    started_s: float
-    ended_s: float
     dns_ms: float | None = None
     connect_ms: float | None = None
     first_byte_ms: float | None = None

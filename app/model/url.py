@@ -52,3 +52,4 @@ class Refusal(StrEnum):
     NOFOLLOW = "nofollow"  # the link says rel=nofollow, or its page nofollow
     HIDDEN = "hidden"  # no person can see the link: it may be there for robots alone
     REDIRECTS = "redirects"  # more than 10 hops, or a loop
+    FRONTIER_FULL = "frontier_full"  # its host, its crawl or all of the frontier is at its cap, and others score higher

@@ -7,11 +7,13 @@
 - TLS: always verified, never left out.
 
 What goes wrong is raised as `Broken`, which is no OSError and no urllib3 error and so passes through the
-layers of requests and urllib3 untouched. Speaks no HTTP: that is `app.net.head` and `app.net.wire`.
+layers of requests and urllib3 untouched; so does ServiceError, for what is not the site's doing
+(`app.net.exhausted`). Speaks no HTTP: that is `app.net.head` and `app.net.wire`.
 """
 
 import socket
 import ssl
+import struct
 import time
 from typing import Any
 
@@ -19,13 +21,17 @@ import certifi
 import urllib3
 from urllib3.util import Timeout
 
+from app.errors import ServiceError
 from app.model.fetch import Failure
 from app.net.address import Guard, is_public
 from app.net.dns import DnsFailed, Resolver
+from app.net.exhausted import exhausted, is_ours
 
 # A SYN is sent again after 1, 3 and 7 s (RFC 6298): who has not answered by then is not there.
 CONNECT_S_MAX = 10.0
 ADDRESSES_TRIED_MAX = 4
+TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
+NO_LINGER = struct.pack("ii", 1, 0)
 NO_CONTACT = "is public and no contact is set: set TIPTOE_CONTACT to the mail address or page of who answers for us"
 
 
@@ -128,9 +134,25 @@ class Exchange(Timeout):
 
 
 class _PlainSocket(socket.socket):
-    """A socket whose every receive ends by the deadline of the exchange that it serves."""
+    """A socket whose every receive ends by the deadline of the exchange that it serves, and that sends nothing after it.
+
+    TCP sends again what is not acknowledged, for a quarter of an hour, and goes on when the socket is closed or its process
+    killed: a request that we gave up would reach the site while another of us visits it.
+    """
 
     exchange: Exchange
+
+    def serve(self, exchange: Exchange) -> None:
+        """From now on this one. Linux gives up at its deadline what was not acknowledged until then (tcp(7))."""
+        self.exchange = exchange
+        left_s = exchange.left_s()
+        self.settimeout(left_s)
+        if TCP_USER_TIMEOUT is not None:
+            self.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, max(int(left_s * 1000), 1))
+
+    def abandon(self) -> None:
+        """Before it is closed: what has not been sent is not to be, and what was is not sent again (socket(7))."""
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
 
     def recv_into(self, *args: Any) -> int:
         self.settimeout(self.exchange.left_s())
@@ -162,12 +184,12 @@ class Dialler:
         return self._connect_first(addresses[:ADDRESSES_TRIED_MAX], port, exchange)
 
     def where(self, host: str, port: int, timeout_s: float) -> tuple[str, ...]:
-        """The addresses that `dial` would connect to, none when it would raise DNS or ADDRESS."""
+        """The addresses that `dial` would connect to, none when it would raise DNS, ADDRESS or ServiceError."""
         try:
             addresses = self._resolver.resolve(host, port, timeout_s)
             for address in addresses:
                 self._judge(host, address)
-        except (DnsFailed, Broken):
+        except (DnsFailed, Broken, ServiceError):
             return ()
         return tuple(addresses[:ADDRESSES_TRIED_MAX])
 
@@ -201,6 +223,8 @@ class Dialler:
                 except TimeoutError:
                     broken = Broken(Failure.CONNECT_TIMEOUT, f"{address}:{port} did not answer within {share_s:.1f} s")
                 except OSError as error:
+                    if is_ours(error):
+                        raise exhausted(error.strerror or str(error)) from error
                     broken = Broken(Failure.REFUSED, f"{address}:{port}: {error.strerror or error}")
         finally:
             exchange.connect_ms = (time.monotonic() - begin_s) * 1000

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from app.net.exhausted import exhausted, is_exhausted
+
 GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
 
 
@@ -26,11 +28,15 @@ class DnsFailed(Exception):
 
 @dataclass(slots=True)
 class _Answer:
-    """addresses: of the name, none with an `error`.   until_s: forgotten at this second of the clock."""
+    """addresses: of the name, none with an `error`.   until_s: forgotten at this second of the clock.
+
+    is_ours: nobody was asked (`app.net.exhausted`)
+    """
 
     addresses: tuple[str, ...]
     error: str
     until_s: float
+    is_ours: bool = False
 
 
 @dataclass(slots=True)
@@ -80,7 +86,7 @@ class Resolver:
         self._threads = 0
 
     def resolve(self, host: str, port: int, timeout_s: float) -> list[str]:
-        """Addresses of `host` in the system's order of preference, at least one. Raises DnsFailed.
+        """Addresses of `host` in the system's order of preference, at least one. Raises DnsFailed, ServiceError.
 
         host: a name or a literal, IPv6 with or without brackets.   port: not used yet; lookups are per name.
         """
@@ -89,6 +95,8 @@ class Resolver:
         if self._fixed and (address := self._fixed_for(host.lower())) is not None:
             return [address]
         answer = self._remembered_or_looked_up(host.lower(), min(timeout_s, self._timeout_s))
+        if answer.is_ours:
+            raise exhausted(answer.error)
         if answer.error:
             raise DnsFailed(answer.error)
         return list(answer.addresses)
@@ -136,6 +144,8 @@ class Resolver:
             rows = self._getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, ValueError) as error:  # UnicodeError, of a label over 63 bytes, is a ValueError
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            if is_exhausted():
+                return _Answer((), f"{host}: {reason}", self._clock(), is_ours=True)
             return _Answer((), f"{host}: {reason}", self._clock() + self._negative_ttl_s)
         addresses = tuple(dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows))
         if not addresses:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 from urllib3.util.request import ACCEPT_ENCODING
 
+from app.errors import ServiceError
 from app.model.fetch import Failure, Header, Reply, Request, RequestKind, Whereabouts
 from app.net.address import Guard
 from app.net.dial import Broken, Dialler, Exchange, TooLate
@@ -94,7 +95,7 @@ class Sender:
         }
 
     def send(self, request: Request) -> Reply | None:
-        """None: it was not sent, `request.not_after` had passed."""
+        """None: it was not sent, `request.not_after` had passed. Raises ServiceError: no socket is to be had here."""
         self._wire.sweep_if_due()
         started_s = time.monotonic()
         _, origin, target = _split(request.url)
@@ -115,6 +116,9 @@ class Sender:
             return _failed(broken, exchange)
         except TooLate:
             return None
+        except ServiceError:
+            self._wire.close_idle(0.0)  # they hold what we lack
+            raise
         body = _read(raw, request)
         return _replied(raw, body, exchange)
 
@@ -162,7 +166,7 @@ class Sender:
         return self._send_once(prepared, exchange)
 
     def _send_once(self, prepared: WireRequest, exchange: Exchange) -> urllib3.HTTPResponse:
-        raw = self._wire.send(prepared, stream=True, timeout=exchange).raw  # type: ignore[arg-type]
+        raw = self._wire.send(prepared, stream=True, timeout=exchange).raw
         assert isinstance(raw, urllib3.HTTPResponse)
         return raw
 

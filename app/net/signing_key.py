@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -92,7 +92,7 @@ def _from_pem(path: Path, content: bytes) -> Ed25519PrivateKey:
     except TypeError:  # it is encrypted: cryptography says so in this way
         remedy = f"has a passphrase, and nobody to ask for it; take it off: openssl pkey -in {path} -out …"
         raise InputError(f"signing key {path}", remedy) from None
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, InternalError):  # the last: a key of X448 that is too short
         raise InputError(f"signing key {path}", f"holds no private key that can be read; {_REMEDY}") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise InputError(f"signing key {path}", f"is not of Ed25519; {_REMEDY}")

@@ -22,6 +22,9 @@ ENCODINGS = frozenset(
 # "If encoding is UTF-16BE/LE, then set encoding to UTF-8": https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding
 # (a declaration that could be read byte by byte is not in UTF-16). In a header the bare label means little-endian.
 _WIDE = frozenset({"utf-16", "utf-16-be", "utf-16-le"})
+_ESCAPED = frozenset(
+    {"utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le", "iso2022_jp"}
+)  # ASCII bytes may stand for others
 _FALLBACK = "cp1252"  # the standard's default for most locales; decodes nearly everything
 
 # Told apart when nothing is declared. Few on purpose: the more candidates, the more often Western text becomes Cyrillic.
@@ -38,12 +41,40 @@ def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
 
     The text is fit for Postgres: NUL has become U+FFFD, as the HTML standard has it, and there are no lone surrogates.
     """
-    bom_encoding, bom = read_bom(body)
-    if bom_encoding is not None and bom is not None:
-        encoding, body = bom_encoding, body[len(bom) :]
-    else:
-        encoding = _from_header(content_type) or _from_document(body) or detect(body)
-    return to_unicode(body, encoding).replace("\0", "\ufffd"), encoding
+    encoding, body = _told(body, content_type)
+    return _text(body, encoding), encoding
+
+
+def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
+    """The same text in UTF-8. What is well-formed UTF-8 already, as most of the web is, is not made anew."""
+    encoding, body = _told(body, content_type)
+    if _is_good(body, encoding):
+        return body, encoding
+    return _text(body, encoding).encode("utf-8", "replace"), encoding
+
+
+def _told(body: bytes, content_type: str | None) -> tuple[str, bytes]:
+    """The encoding, and the body without a byte order mark."""
+    encoding, bom = read_bom(body)
+    if encoding is not None and bom is not None:
+        return encoding, body[len(bom) :]
+    return _from_header(content_type) or _from_document(body) or detect(body), body
+
+
+def _text(body: bytes, encoding: str) -> str:
+    return to_unicode(body, encoding).replace("\0", "\ufffd")
+
+
+def _is_good(body: bytes, encoding: str) -> bool:
+    """Whether decoding and encoding would give the same bytes again."""
+    if b"\0" in body:
+        return False
+    if body.isascii():
+        return encoding not in _ESCAPED
+    try:
+        return encoding == "utf-8" and bool(body.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _from_header(content_type: str | None) -> str | None:

@@ -84,8 +84,9 @@ class _Packed:
         if self._packed_bytes > _HOLLOW_BYTES + 2 * self.unpacked_bytes:
             self._note("cut where gzip holds next to nothing")
             return b""
-        self._chunk = self._chunk or next(filter(None, self._chunks), b"")
         size = min(size, _SIP_BYTES)
+        while len(self._chunk) < size and (more := next(filter(None, self._chunks), b"")):
+            self._chunk += more  # whole sips: what a broken stream yields must not hang on how it arrived
         taken, self._chunk = self._chunk[:size], self._chunk[size:]
         self._packed_bytes += len(taken)
         return taken

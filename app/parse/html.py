@@ -6,7 +6,7 @@ is followed is policy. Only what can never be a page is left out: fragments of t
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -64,17 +64,16 @@ def read(
     max_links         links beyond are not looked at, nor is the rest of the document for anything but text
     want_text         without, anchor texts, title, description and main text are "" or None, and so is language
     """
-    decoded, encoding = charset.decode(body, content_type)
     if _is_plain(content_type):
+        decoded, encoding = charset.decode(body, content_type)
         plain = decoded[: text.MAX_TEXT_CHARS] if want_text else ""
         return Page(language=_language(content_language) if want_text else None, main_text=plain, charset=encoding)
-    markup = decoded.encode("utf-8", "replace")
+    markup, encoding = charset.to_utf8(body, content_type)
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
     hidden = text.hidden_roots(root) if _may_hide(markup) else []
-    unseen = _within([*hidden, *_inert(root, markup)])
-    survey = _Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=unseen)
+    survey = _Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
     page = Page(
         base=survey.base,
@@ -100,7 +99,7 @@ def read(
 class _Survey:
     """One walk over the elements that link or direct, in document order; the attributes are its findings."""
 
-    def __init__(self, *, token: str, max_links: int, want_text: bool, hidden: Set[Element]) -> None:
+    def __init__(self, *, token: str, max_links: int, want_text: bool, hidden: set[Element]) -> None:
         self._directive_names = {"robots", token}
         self._max_links = max_links
         self._want_text = want_text
@@ -172,6 +171,12 @@ class _Survey:
         if self.base is None and href is not None:
             self.base = href.strip(_WHITESPACE)
 
+    def _template(self, element: Element, _tag: str) -> None:
+        """What a browser does not show before a script takes it from there; a declarative shadow root it does show.
+        https://html.spec.whatwg.org/#the-template-element"""
+        if element.get("shadowrootmode") is None and element not in self._hidden:
+            self._hidden.update(element.iter())
+
 
 _STEPS: dict[str, Callable[[_Survey, Element, str], None]] = {
     "a": _Survey._anchor,
@@ -181,6 +186,7 @@ _STEPS: dict[str, Callable[[_Survey, Element, str], None]] = {
     "link": _Survey._link,
     "meta": _Survey._meta,
     "base": _Survey._base,
+    "template": _Survey._template,
 }
 
 
@@ -224,15 +230,7 @@ def _may_hide(markup: bytes) -> bool:
     )
 
 
-def _inert(root: Element, markup: bytes) -> list[Element]:
-    """What a browser does not show before a script takes it from there; a declarative shadow root it does show.
-    https://html.spec.whatwg.org/#the-template-element"""
-    if b"<template" not in markup.lower():
-        return []
-    return [element for element in root.iter("template") if element.get("shadowrootmode") is None]
-
-
-def _within(tops: Iterable[Element]) -> Set[Element]:
+def _within(tops: Iterable[Element]) -> set[Element]:
     """The elements and all below them. In document order, a nested one is known before its turn comes: linear."""
     elements: set[Element] = set()
     for top in tops:

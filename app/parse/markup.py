@@ -30,7 +30,7 @@ _MARKS = {
 _LONGEST_MARK = len("&#1114111;")
 # The end of a piece that may turn out to be a mark or a reference with the next one.
 _PARTIAL = {
-    "": re.compile(r"[<&][^>;]*\Z"),
+    "": re.compile(r"(?:[<&][^>;]*|]]?)\Z"),
     "<!--": re.compile(r"--?\Z"),
     _CDATA: re.compile(r"]]?\Z"),
     "<?": re.compile(r"\?\Z"),
@@ -57,6 +57,7 @@ def plain(pieces: Iterator[str], note: Callable[[str], None]) -> Iterator[str]:
             parts.append(_as_text(text[at : mark.start()], opener))
             if mark[0] == "[":
                 note("document type with declarations: refused")
+                yield "".join(parts)
                 return
             at, opener = mark.end(), "" if opener else mark[0]
         partial = _PARTIAL[opener].search(text, max(at, len(text) - _LONGEST_MARK))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
+from app.errors import one_line
 from app.parse import charset
 from app.parse.entry import Child, Entry, SitemapKind, is_url
 from app.parse.gunzip import take, unpacked
@@ -144,7 +145,7 @@ class Reading:
         return self.skipped > self._limits.max_entries
 
     def _note(self, problem: str) -> None:
-        self.problem = self.problem or problem
+        self.problem = self.problem or one_line(problem)
 
 
 def _decoded(chunks: Iterable[bytes], encoding: str, errors: str = "replace") -> Iterator[str]:

@@ -29,12 +29,17 @@ _QUOTED_GT = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
 
 
 def grow(markup: bytes) -> Element | None:
-    """The root element of UTF-8 markup; None when there is nothing in it, or a tag with over `MAX_ATTRIBUTES` attributes."""
+    """The root element of UTF-8 markup; None when there is nothing in it, or a tag with over `MAX_ATTRIBUTES` attributes.
+
+    Raises MemoryError, which libxml2 tells as if it were a fault of the markup.
+    """
     try:
         if is_suspect(markup) and _most_attributes(markup) > MAX_ATTRIBUTES:
             return None
         root: Element | None = etree.fromstring(markup, _own.parser)
-    except etree.LxmlError:
+    except etree.LxmlError as error:
+        if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
         return None
     return None if root is None else _whole(root)
 
@@ -86,6 +91,7 @@ def _parser(target: _Census | None = None) -> etree.HTMLParser:
         recover=True,
         no_network=True,
         huge_tree=False,
+        collect_ids=False,
         remove_comments=True,
         remove_pis=True,
         target=target,

@@ -50,7 +50,7 @@ class Evidence:
 
     name      what a person reads, such as "Cloudflare challenge"
     statuses  looked for on these only; empty: on any
-    mark      stands in every body that matches: most pages are spared the pattern
+    tag, mark stand in every body that matches: most pages are spared the pattern
     header    (lower-case name, pattern searched in its value)
     body      searched in the first MAX_BYTES, in lower case. Below 400: only in HTML of at most 32 KiB that shows
               at most 5 KiB of text
@@ -61,6 +61,7 @@ class Evidence:
     kind: BlockKind
     name: str
     statuses: frozenset[int] = frozenset()
+    tag: bytes = b""
     mark: bytes = b""
     header: tuple[str, re.Pattern[str]] | None = None
     body: re.Pattern[bytes] | None = None
@@ -86,7 +87,8 @@ def _rows_for(reply: Reply, seen: "_Seen") -> Iterator[Evidence]:
     markup = seen.markup
     if markup:
         rows = _BODY_ROWS if reply.status not in _SUCCESS else _SUCCESS_ROWS
-        yield from (row for row in rows if row.mark in markup)
+        tags = {tag: tag in markup for tag in _TAGS}
+        yield from (row for row in rows if tags[row.tag] and row.mark in markup)
     if seen.is_short:
         yield from _TEXT_ROWS
 
@@ -114,7 +116,8 @@ class _Seen:
     @cached_property
     def _leads_on(self) -> bool:
         """A page with so many links is no wall, whatever it says: most pages are told by that alone."""
-        return self._body.count(b"<a ") + self._body.count(b"<A ") >= _WALL_LINKS
+        links = self._body.count(b"<a ")
+        return links >= _WALL_LINKS or links + self._body.count(b"<A ") >= _WALL_LINKS
 
     @cached_property
     def markup(self) -> bytes:
@@ -181,6 +184,7 @@ _ERROR: Final = frozenset(range(400, 600))
 _REFUSED: Final = frozenset({401, 403, 429, 503})
 _CLOUDFLARE: Final = frozenset({403, 429, 503})
 
+_OPENING: Final = re.compile(rb"<\w+")
 # A members' page says these words too, and is no wall against bots.
 _NO_LOGIN: Final = r"(?![\s\S]*\b(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?in\b|[\s\S]*\bpasswords?\b)"
 _ON_SHORT_PAGE: Final = re.compile(_NO_LOGIN)
@@ -194,7 +198,16 @@ def _header(name: str, field: str, value: str, statuses: frozenset[int] = _ANY) 
 def _markup(
     name: str, statuses: frozenset[int], body: bytes, text: re.Pattern[str] | None = None, *, mark: bytes = b""
 ) -> Evidence:
-    return Evidence(kind=BlockKind.CHALLENGE, name=name, statuses=statuses, mark=mark, body=re.compile(body), text=text)
+    tag = _OPENING.match(body)
+    return Evidence(
+        kind=BlockKind.CHALLENGE,
+        name=name,
+        statuses=statuses,
+        tag=tag[0] if tag else b"",
+        mark=mark,
+        body=re.compile(body),
+        text=text,
+    )
 
 
 def _says(kind: BlockKind, name: str, statuses: frozenset[int], text: re.Pattern[str]) -> Evidence:
@@ -214,11 +227,12 @@ def _starts(phrases: str) -> re.Pattern[str]:
 def _only(phrases: str) -> re.Pattern[str]:
     """As `_starts`, and there are at most 240 characters more: for phrases that honest pages use too."""
     title = _title(phrases).pattern
-    return re.compile(rf"{_NO_LOGIN}(?:{title}.{{0,300}}\Z|[^\n]*\n.{{0,60}}?(?:{phrases}).{{0,240}}\Z)")
+    said = rf"{title}.{{0,300}}\Z|[^\n]*\n.{{0,60}}?(?:{phrases}).{{0,240}}\Z"
+    return re.compile(rf"(?={said}){_NO_LOGIN}")  # in this order: few pages say it, and looking for a login takes long
 
 
 def _anywhere(phrases: str) -> re.Pattern[str]:
-    return re.compile(rf"{_NO_LOGIN}[\s\S]*?(?:{phrases})")
+    return re.compile(rf"(?=[\s\S]*?(?:{phrases})){_NO_LOGIN}")
 
 
 _A_BOT: Final = r"(?:an? )?(?:human|person|not an? (?:ro)?bot)"
@@ -398,4 +412,5 @@ _HEADER_ROWS: Final = tuple(row for row in EVIDENCE if row.header is not None)
 _BODY_ROWS: Final = tuple(row for row in EVIDENCE if row.header is None and row.body is not None)
 _SUCCESS_ROWS: Final = tuple(row for row in _BODY_ROWS if not row.statuses)
 _TEXT_ROWS: Final = tuple(row for row in EVIDENCE if row.header is None and row.body is None)
+_TAGS: Final = frozenset(row.tag for row in EVIDENCE)
 _HEADERS: Final = frozenset(row.header[0] for row in _HEADER_ROWS if row.header is not None)

@@ -69,9 +69,8 @@ def read(x_robots_tag: str | None, meta: Iterable[str], token: str, *, now: date
     token         our product token; directives for other user agents are passed over
     now           aware; an unavailable_after up to it is a noindex, one that cannot be read is recorded only
     """
-    seen = _whole(meta)
-    for field in (x_robots_tag or "").split("\n"):
-        seen.update(_whole(_ours(field.lower(), token.lower())))
+    fields = (x_robots_tag or "").split("\n")
+    seen = _whole([*meta, *(each for field in fields for each in _ours(field.lower(), token.lower()))])
     names = {directive.partition(":")[0].rstrip() for directive in seen}
     return Directives(
         noindex=not names.isdisjoint({"noindex", "none"}) or any(_is_over(directive, now) for directive in seen),
@@ -108,7 +107,7 @@ def _whole(directives: Iterable[str]) -> set[str]:
 
 def _clean(directive: str) -> str:
     """White space folded; without characters that no line and no database takes."""
-    return "".join(filter(str.isprintable, " ".join(directive.split()))).strip()
+    return " ".join("".join(filter(str.isprintable, " ".join(directive.split()))).split())
 
 
 def _date_of(directive: str) -> str | None:

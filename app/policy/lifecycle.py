@@ -23,6 +23,8 @@ class UrlEvent(StrEnum):
     FAILED = "failed"  # its own failure, tries left
     EXHAUSTED = "exhausted"  # its own failure, no tries left
     DEFERRED = "deferred"  # the host's trouble: no attempt spent
+    PUT_OFF = "put off"  # the frontier is full: it waits for the next cycle
+    GAVE_WAY = "gave way"  # the frontier is full: it leaves; a link that is found later may bring it back
     MISSING = "missing"  # 404, for the first time
     VANISHED = "vanished"  # 410, or 404 again
     ALIASED = "aliased"  # redirected, or another URL is its canonical
@@ -48,14 +50,18 @@ class HostEvent(StrEnum):
 
 
 U, E = UrlState, UrlEvent
-URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState] = {
+# None: not in the frontier.
+URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState | None] = {
     (None, E.ADMITTED): U.QUEUED,
     (None, E.DISALLOWED): U.REFUSED,
+    (None, E.PUT_OFF): U.RESTING,
     (U.QUEUED, E.DISALLOWED): U.REFUSED,
     (U.QUEUED, E.SETTLED): U.RESTING,
     (U.QUEUED, E.FAILED): U.RESTING,
     (U.QUEUED, E.EXHAUSTED): U.QUARANTINED,
     (U.QUEUED, E.DEFERRED): U.QUEUED,
+    (U.QUEUED, E.PUT_OFF): U.RESTING,
+    (U.QUEUED, E.GAVE_WAY): None,
     (U.QUEUED, E.MISSING): U.RESTING,
     (U.QUEUED, E.VANISHED): U.GONE,
     (U.QUEUED, E.ALIASED): U.ALIAS,
@@ -87,15 +93,18 @@ HOST_TRANSITIONS: dict[tuple[HostState, HostEvent], HostState] = {
 
 
 def url_after(state: UrlState | None, event: UrlEvent) -> UrlState:
-    """The state an event leads to. Raises KeyError for a pair that cannot happen: a bug."""
-    return URL_TRANSITIONS[state, event]
+    """The state an event leads to. Raises KeyError for a pair that cannot happen, and for one that leads out: a bug."""
+    after = URL_TRANSITIONS[state, event]
+    if after is None:
+        raise KeyError(state, event)
+    return after
 
 
 def diagram(
-    transitions: dict[tuple[UrlState | None, UrlEvent], UrlState] | dict[tuple[HostState, HostEvent], HostState],
+    transitions: dict[tuple[UrlState | None, UrlEvent], UrlState | None] | dict[tuple[HostState, HostEvent], HostState],
 ) -> str:
     """A table as a Mermaid state diagram."""
-    lines = [f"    {state or '[*]'} --> {target}: {event}" for (state, event), target in transitions.items()]
+    lines = [f"    {state or '[*]'} --> {target or '[*]'}: {event}" for (state, event), target in transitions.items()]
     return "\n".join(["stateDiagram-v2", *lines])
 
 

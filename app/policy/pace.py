@@ -8,8 +8,9 @@ answers raise it by one, each good answer of a healthy host lowers it by one. Ea
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 NO_ANSWER = 0  # in History.statuses: no connection, or an answer that broke off
 _NO_ERRORS = {404, 410}  # a page that is not there says nothing against the host
@@ -42,8 +43,7 @@ class Rules:
     latency_weight: float = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(NamedTuple):
     """What a host's last results tell.
 
     level      doublings of the delay
@@ -60,8 +60,7 @@ class History:
 
 def after(history: History, rules: Rules, *, status: int, ms: int | None) -> History:
     """The history with one more result. ms: None where no byte came."""
-    known = replace(
-        history,
+    known = history._replace(
         statuses=(*history.statuses, status)[-rules.window :],
         ms=(*history.ms, ms)[-rules.window :],
         latency_s=_average(history.latency_s, ms, rules.latency_weight),
@@ -69,16 +68,16 @@ def after(history: History, rules: Rules, *, status: int, ms: int | None) -> His
     steps = _steps((*history.statuses, status), rules)
     if _is_slow(known.ms, rules):
         # Judged anew by as many answers as the window holds: a longer delay is given the time to help.
-        known = replace(known, ms=(None,) * len(known.ms))
+        known = known._replace(ms=(None,) * len(known.ms))
         steps += 1
-    elif _is_good(status) and _is_healthy(known, rules):
+    elif history.level and _is_good(status) and _is_healthy(known, rules):
         steps -= 1
-    return replace(known, level=min(max(history.level + steps, 0), rules.level_max))
+    return known._replace(level=min(max(history.level + steps, 0), rules.level_max))
 
 
 def soft_blocked(history: History, rules: Rules) -> History:
     """A page that says "you are blocked" under a 200 is a 429 in disguise (SPEC P7: the rate is cut)."""
-    return replace(history, level=min(history.level + rules.rate_limited, rules.level_max))
+    return history._replace(level=min(history.level + rules.rate_limited, rules.level_max))
 
 
 def base_delay_s(*, operator_s: float | None, robots_s: float | None, default_s: float, robots_max_s: float) -> float:

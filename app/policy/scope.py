@@ -117,5 +117,5 @@ def _prefix(seed: Url) -> str:
 def _pattern(name: str, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:  # a{99999999999}; a thousand brackets
         raise InputError(f"{name} pattern {text!r}", f"not a regular expression: {error}") from error

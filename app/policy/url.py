@@ -49,6 +49,11 @@ SKIPPED_EXTENSIONS = frozenset(_SKIPPED.split())
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986 section 2.3
 _ESCAPE = re.compile("%(?:[0-9A-Fa-f]{2})?")
+# Nothing but a query or a fragment, once the parser has dropped controls at the ends, and tabs and line ends anywhere;
+# https://url.spec.whatwg.org/#scheme-state: "http:?a" is relative to a document of the same scheme.
+_OF_DOCUMENT = re.compile(
+    r"[\x00-\x20]*(?:h\s*t\s*t\s*p\s*(?:s\s*)?:)?[\x00-\x20]*(?:[?#]|\Z)", re.IGNORECASE | re.ASCII
+)
 _PATH_SESSION = re.compile(r";jsessionid=[^;/]*", re.IGNORECASE)  # Servlet specification 3.1, section 7.1.3
 
 
@@ -134,6 +139,11 @@ class Canon:
         if not host or host.endswith("."):
             return Refusal.INVALID
         return self.canonicalise(f"{origin.scheme}://{host}:{origin.port}{target}")
+
+
+def is_of_document(href: str) -> bool:
+    """Whether a reference takes its path from the document: from another of its directory it leads elsewhere."""
+    return _OF_DOCUMENT.match(href) is not None
 
 
 def is_skipped_extension(target: str) -> bool:

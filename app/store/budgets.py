@@ -75,10 +75,10 @@ def reserve(
         "probe_s": PROBE_S,
         "lone_s": LONE_S,
     }
-    row = tx.execute(_sql["reserve"], where).one()
+    row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
-        tx.execute(_sql["ensure"], {"rows": rows})
-        row = tx.execute(_sql["reserve"], where).one()
+        db.run(tx, _sql["ensure"], {"rows": rows})
+        row = db.run(tx, _sql["reserve"], where).one()
     return Answer(
         granted=row.granted,
         wait_s=row.wait_s,
@@ -93,7 +93,8 @@ def reserve(
 
 def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:
     """It rests as a whole. Returns for how many seconds."""
-    row = tx.execute(
+    row = db.run(
+        tx,
         _sql["refused"],
         {"kind": budget.kind, "name": budget.name, "because": because, "base_s": base_s, "max_s": max_s},
     ).one_or_none()
@@ -101,7 +102,7 @@ def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_
 
 
 def answered(tx: Connection, budget: Budget) -> None:
-    tx.execute(_sql["answered"], {"kind": budget.kind, "name": budget.name, "gap_s": budget.gap_s})
+    db.run(tx, _sql["answered"], {"kind": budget.kind, "name": budget.name, "gap_s": budget.gap_s})
 
 
 def of_address(tx: Connection, address: str) -> Mapping[str, Any] | None:

@@ -49,6 +49,8 @@ class Crawl:
     created_at: datetime
     active_since: datetime
     finished_at: datetime | None
+    state_since: datetime
+    admits_above: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +151,8 @@ def next_round(tx: Connection, crawl_id: int) -> None:
 
 def finish_done(tx: Connection) -> list[str]:
     """Names of crawls that have just ended, having nothing left in an open state."""
-    return [row.name for row in tx.execute(_sql["finish_done"])]
+    ids = list(tx.execute(_sql["finish_candidates"]).scalars())
+    return [row.name for row in tx.execute(_sql["finish_done"], {"ids": ids})] if ids else []
 
 
 def finish_spent(tx: Connection) -> list[str]:
@@ -160,13 +163,13 @@ def finish_spent(tx: Connection) -> list[str]:
 
 def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
     """Pages granted of n asked for; a negative n gives back."""
-    return int(tx.execute(_sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
+    return int(db.run(tx, _sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
 
 
 def count(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
     """rows: crawl_id, pages, fetches, failed, bytes."""
     if rows:
-        tx.execute(_sql["count"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["count"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def totals(tx: Connection, crawl_id: int) -> Totals:

@@ -38,30 +38,41 @@ WHERE id = :crawl_id
 -- start: from any state to active
 UPDATE crawls
 SET state = 'active', finished_at = NULL, ended_because = NULL,
+    state_since = CASE WHEN state = 'active' THEN state_since ELSE clock_timestamp() END,
     active_since = CASE WHEN state = 'active' AND NOT :restart_clock THEN active_since ELSE clock_timestamp() END
 WHERE id = :crawl_id
 RETURNING id
 
 -- pause: its URLs are not eligible until it is resumed
-UPDATE crawls SET state = 'paused' WHERE id = :crawl_id AND state = 'active' RETURNING id
+UPDATE crawls SET state = 'paused', state_since = clock_timestamp() WHERE id = :crawl_id AND state = 'active' RETURNING id
 
 -- finish: by an operator
-UPDATE crawls SET state = 'finished', finished_at = clock_timestamp(), ended_because = 'operator'
+UPDATE crawls SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'operator'
 WHERE id = :crawl_id AND state <> 'finished'
 RETURNING id
 
--- next_round: --again: counters start anew, the log stays
-UPDATE crawls SET round = round + 1, pages_reserved = 0 WHERE id = :crawl_id
+-- next_round: --again: counters start anew, the log stays; workers forget which URLs they know
+UPDATE crawls SET round = round + 1, revision = revision + 1, pages_reserved = 0 WHERE id = :crawl_id
 
 -- forget_counts: of the round before
 DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id
 
--- finish_done: active crawls with no URL in an open state
-UPDATE crawls AS c
-SET state = 'finished', finished_at = clock_timestamp(), ended_because = 'done'
+-- finish_candidates: active crawls with no URL in an open state, locked
+-- Seeds may be committed between the look at the URLs and the lock: finish_done looks again. One index probe each: NOT EXISTS would be a
+-- join with every open URL, seconds at millions.
+SELECT c.id
+FROM crawls AS c
 WHERE c.state = 'active' AND NOT c.keep_fresh
-  AND NOT EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued')
-  AND NOT EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying)
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+FOR UPDATE SKIP LOCKED
+
+-- finish_done: those of them that still have none
+UPDATE crawls AS c
+SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'done'
+WHERE c.id = ANY(CAST(:ids AS bigint[])) AND c.state = 'active' AND NOT c.keep_fresh
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
+  AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
 RETURNING c.id, c.name
 
 -- finish_spent: active crawls at a budget
@@ -79,7 +90,7 @@ WITH spent AS MATERIALIZED (
     WHERE c.state = 'active' AND num_nonnulls(c.max_pages, c.max_bytes, c.max_seconds) > 0
 )
 UPDATE crawls AS c
-SET state = 'finished', finished_at = clock_timestamp(), ended_because = spent.because
+SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = spent.because
 FROM spent
 WHERE spent.id = c.id AND spent.because IS NOT NULL AND c.state = 'active'
 RETURNING c.id, c.name
@@ -126,8 +137,8 @@ FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
 
--- hosts_of: what a crawl got from each host in this round, most pages first
-SELECT h.name AS host, ch.pages, ch.fetches, ch.failed, ch.bytes, ch.last_fetch_at
+-- hosts_of: what a crawl got from each host in this round, most pages first; unfetched: what waits there in every crawl, an estimate
+SELECT h.name AS host, ch.pages, ch.fetches, ch.failed, ch.bytes, h.unfetched, ch.last_fetch_at
 FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
 WHERE ch.crawl_id = :crawl_id
 ORDER BY ch.pages DESC, h.name

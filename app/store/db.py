@@ -6,21 +6,48 @@ SQL from strings. Rows go in as one JSON parameter (`json_to_recordset`): one ro
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
+import orjson
+import psycopg
 from sqlalchemy import Connection, Engine, TextClause, create_engine, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from app.errors import InputError, ServiceError
 
 OLDEST_POSTGRES = 15
+
+# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP tries, nor the
+# two hours until it asks whether a silent peer is there. In seconds but for tcp_user_timeout; libpq-connect.html.
+_NOTICES_A_DEAD_PEER = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 10_000,
+}
+# The same for Postgres: what we hold when we are gone is free again, our locks first.
+_SERVER_NOTICES = {
+    "idle_in_transaction_session_timeout": "10s",
+    "tcp_keepalives_idle": "10s",
+    "tcp_keepalives_interval": "5s",
+    "tcp_keepalives_count": "2",
+    "tcp_user_timeout": "10s",
+}
+READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
+_BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_Kind = TypeVar("_Kind", bound=NamedTuple)
 
 
 @cache
@@ -40,10 +67,93 @@ def rooms() -> list[str]:
 def rows_param(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as one JSON parameter. bytes become hex text: decode(x, 'hex') in the query. NUL, which Postgres' text
     cannot hold, and lone surrogates are dropped."""
-    encoded = json.dumps(rows, default=_hex, ensure_ascii=False, separators=(",", ":"))
+    try:
+        encoded = orjson.dumps(rows, default=_hex).decode()
+    except orjson.JSONEncodeError:  # a lone surrogate
+        encoded = json.dumps(rows, default=_hex, ensure_ascii=False).encode("utf-8", "ignore").decode()
     if "\\u0000" in encoded:
         encoded = re.sub(r"(?<!\\)((?:\\\\)*)\\u0000", r"\1", encoded)
-    return encoded.encode("utf-8", "ignore").decode()
+    return encoded
+
+
+def array_param(numbers: Sequence[int | None]) -> str:
+    """Numbers as Postgres writes an array, to be CAST: the driver takes ten times as long over a list."""
+    return "{" + ",".join("NULL" if number is None else str(number) for number in numbers) + "}"
+
+
+def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> "Rows":
+    """Run a query of a visit: in the transaction of `tx`, by the driver itself.
+
+    SQLAlchemy's own way to the same cursor makes what it knows of a result's columns anew each time: a quarter of the CPU of a
+    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's.
+    """
+    driven = _driven(query)
+    cursor = tx.connection.cursor()
+    cursor.execute(driven.sql, where)
+    return Rows(cursor, driven)
+
+
+class Rows:
+    """What a query brought, as named tuples."""
+
+    __slots__ = ("_cursor", "_driven")
+
+    def __init__(self, cursor: Any, driven: "_Driven") -> None:
+        self._cursor, self._driven = cursor, driven
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that were written, where none are returned."""
+        return int(self._cursor.rowcount)
+
+    def all(self) -> list[Any]:
+        return list(map(self._driven.kind(self._cursor)._make, self._cursor.fetchall()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.all())
+
+    def one_or_none(self) -> Any:
+        rows = self.all()
+        assert len(rows) < 2, "the query was to bring one row"
+        return rows[0] if rows else None
+
+    def one(self) -> Any:
+        (row,) = self.all()
+        return row
+
+    def scalar_one(self) -> Any:
+        ((value,),) = self._cursor.fetchall()
+        return value
+
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
+        """As `kind`, each field from the column of its name."""
+        columns = self._driven.kind(self._cursor)._fields
+        in_order = itemgetter(*(columns.index(name) for name in kind._fields))
+        return [kind._make(in_order(row)) for row in self._cursor.fetchall()]
+
+
+class _Driven:
+    """A query as the driver wants it, and the named tuple of its rows, which the first result tells."""
+
+    __slots__ = ("_kind", "sql")
+
+    def __init__(self, query: TextClause) -> None:
+        self.sql = _BOUND.sub(r"%(\1)s", query.text.replace("%", "%%"))
+        self._kind: Any = None
+
+    def kind(self, cursor: Any) -> Any:
+        if self._kind is None:
+            self._kind = _row_of([column.name for column in cursor.description])
+        return self._kind
+
+
+def _row_of(names: list[str]) -> Any:
+    return namedtuple("Row", names)
+
+
+@cache
+def _driven(query: TextClause) -> _Driven:
+    return _Driven(query)
 
 
 def _hex(value: object) -> str:
@@ -56,6 +166,9 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
     """An engine for a process; made after fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
     try:
         parsed = make_url(url)
+    except ValueError as error:
+        remedy = "has a port that is no number; several hosts are written postgresql://user:password@/name?host=a,b&port=5432,5432"
+        raise InputError("TIPTOE_DATABASE_URL", remedy) from error
     except ArgumentError as error:
         raise InputError(
             "TIPTOE_DATABASE_URL", "is not a database URL; write postgresql://user:password@host/name"
@@ -65,13 +178,27 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
             f"TIPTOE_DATABASE_URL={parsed.render_as_string(hide_password=True)}",
             f"the frontier lives in Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
-    return create_engine(
-        parsed.set(drivername="postgresql+psycopg"),
-        pool_size=pool_size,
-        max_overflow=4,
-        pool_timeout=30,
-        connect_args={"connect_timeout": 10, "application_name": "tiptoe"},
-    )
+    try:
+        return create_engine(
+            parsed.set(drivername="postgresql+psycopg"),
+            pool_size=pool_size,
+            max_overflow=4,
+            pool_timeout=30,
+            connect_args={"application_name": "tiptoe", "options": _options(parsed), **_unless_given(parsed)},
+        )
+    except ArgumentError as error:  # ?plugin=x
+        raise InputError("TIPTOE_DATABASE_URL", f"has a parameter that is not known: {error}") from error
+
+
+def _unless_given(url: URL) -> dict[str, int]:
+    return {name: value for name, value in _NOTICES_A_DEAD_PEER.items() if name not in url.query}
+
+
+def _options(url: URL) -> str:
+    """libpq's `options`: ours, then those of the URL, which win."""
+    own = url.query.get("options", "")
+    ours = (f"-c {name}={value}" for name, value in _SERVER_NOTICES.items())
+    return " ".join([*ours, own if isinstance(own, str) else " ".join(own)]).strip()
 
 
 @contextmanager
@@ -80,10 +207,17 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     try:
         with engine.begin() as connection:
             yield connection
-    except DBAPIError as error:
-        if isinstance(error, OperationalError) or error.connection_invalidated:
-            raise ServiceError(f"Postgres at {place(engine)}", _first_line(error)) from error
+    except (DBAPIError, psycopg.Error) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY
+        if is_read_only:
+            engine.dispose()  # it was demoted, say: the next connection finds who writes now
+        is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
+        if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
+            raise ServiceError(f"Postgres at {place(engine)}", _first_line(cause)) from error
         raise
+    except OSError as error:  # from within a connection attempt: no file descriptor is left
+        raise ServiceError(f"Postgres at {place(engine)}", error.strerror or str(error)) from error
     except SQLAlchemyError as error:
         if type(error).__name__ == "TimeoutError":
             raise ServiceError(f"Postgres at {place(engine)}", "no free connection; raise TIPTOE_POOL_SIZE") from error
@@ -133,6 +267,12 @@ def revisions() -> list[str]:
     return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
+def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
+    """For Alembic's include_name: partitions come and go (app.crawl.retain), so app.store.tables does not declare them."""
+    made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
+    return lambda name, kind, _: kind != "table" or name not in made
+
+
 def recreate_views(connection: Connection) -> None:
     """Views hold no data, so they are made anew from views.sql after every migration (not before the first)."""
     if connection.execute(text("SELECT to_regclass('crawls')")).scalar_one() is None:
@@ -162,6 +302,6 @@ def place(engine: Engine) -> str:
     return engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
-def _first_line(error: DBAPIError) -> str:
-    message = str(error.orig).strip().replace("\n", " ")
-    return re.sub(r"\s+", " ", message)[:300] or type(error.orig).__name__
+def _first_line(error: BaseException | None) -> str:
+    message = str(error).strip().replace("\n", " ")
+    return re.sub(r"\s+", " ", message)[:300] or type(error).__name__

@@ -51,7 +51,8 @@ class Fetch(TypedDict):
 def log(tx: Connection, *, visit_id: int, anchor: datetime, rows: Sequence[Fetch], fenced: bool = False) -> None:
     """anchor: database time of the visit's take-up."""
     if rows:
-        tx.execute(
+        db.run(
+            tx,
             _sql["log"],
             {"visit_id": visit_id, "anchor": anchor, "rows": db.rows_param(rows), "fenced": fenced},
         )
@@ -83,6 +84,12 @@ def audit_addresses(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapp
 def outcomes(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
     """outcome, status, fetches, last_at."""
     return [dict(row) for row in tx.execute(_sql["outcomes"], {"crawl_id": crawl_id}).mappings()]
+
+
+def begins(tx: Connection) -> datetime | None:
+    """When the oldest request that is kept started; None: the log is empty."""
+    found: datetime | None = tx.execute(_sql["begins"]).scalar_one()
+    return found
 
 
 class Asked(NamedTuple):

@@ -17,7 +17,10 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     attempt smallint)
 
 -- of_url: the latest fetches of a URL
-SELECT * FROM fetches WHERE host_id = :host_id AND url_key = :key ORDER BY started_at DESC LIMIT :n
+SELECT * FROM fetches
+WHERE host_id = :host_id AND substr(url_key, 1, 8) = substr(CAST(:key AS bytea), 1, 8) AND url_key = :key
+ORDER BY started_at DESC
+LIMIT :n
 
 -- of_host: the latest fetches of a host
 SELECT * FROM fetches WHERE host_id = :host_id ORDER BY started_at DESC LIMIT :n
@@ -42,6 +45,9 @@ FROM fetches
 WHERE crawl_id = :crawl_id
 GROUP BY outcome, status
 ORDER BY fetches DESC
+
+-- begins: the oldest request that is kept
+SELECT min(started_at) FROM fetches
 
 -- asked: every request, host by host, its robots.txt first: to be judged by the copies that were in force
 SELECT host_id, kind, url, started_at, ended_at

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -11,21 +12,25 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("hosts")
+MOST_QUEUED = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A host leased by the dispatcher and not taken up yet."""
+class Offer(NamedTuple):
+    """A host leased by the dispatcher and not taken up yet. due_at: its next contact, as it was before."""
 
     host_id: int
     name: str
     queue: str
     token: UUID
+    due_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """What a visit learns of its host at take-up. now: database time; wait_s: seconds until the host may be contacted."""
+class Taken(NamedTuple):
+    """What a visit learns of its host at take-up.
+
+    now      database time;   wait_s: seconds until the host may be contacted
+    lineage  since when the rows are in what they are in (app.store.lineage): what is remembered from before counts for nothing
+    """
 
     visit_id: int
     name: str
@@ -45,12 +50,13 @@ class Taken:
     isolate: int
     answered: bool
     contacted: bool
+    unfetched: int
     now: datetime
     wait_s: float
+    lineage: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loan:
+class Loan(NamedTuple):
     """A host lent for one request. delay_s: its delay in force.   quiet_hours: an operator's."""
 
     host_id: int
@@ -63,9 +69,10 @@ class Loan:
 class Contact:
     """What a settle says of the host.
 
-    pause_s the delay with its jitter: what really is waited after the last request
-    age_s   seconds since the end of the last request of this batch, measured just before the query is sent; None: none
-    rest_s  the host is left alone this long, beyond its delay, for the reason in resting_because
+    pause_s   the delay with its jitter: what really is waited after the last request
+    age_s     seconds since the end of the last request of this batch, measured just before the query is sent; None: none
+    rest_s    the host is left alone this long, beyond its delay, for the reason in resting_because
+    unfetched how many URLs more wait for their first fetch than before; `counted`: how many they are, just counted
     """
 
     delay_s: float
@@ -83,48 +90,60 @@ class Contact:
     isolate: int
     rest_s: float | None = None
     resting_because: str | None = None
+    unfetched: int = 0
+    counted: bool = False
 
 
 def offers_outstanding(tx: Connection) -> dict[str, int]:
-    return {row.queue: row.offers for row in tx.execute(_sql["offers_outstanding"])}
+    return {row.queue: row.offers for row in db.run(tx, _sql["offers_outstanding"])}
 
 
 def claim_due(
-    tx: Connection, *, rooms: Mapping[str, int], n: int, ahead_s: float, offer_s: float, isolate: int
+    tx: Connection,
+    *,
+    rooms: Mapping[str, int],
+    n: int,
+    ahead_s: float,
+    offer_s: float,
+    isolate: int,
+    since: Mapping[str, datetime] = MappingProxyType({}),
 ) -> list[Offer]:
-    """rooms: how many hosts each queue has room for; queues named first come first. n: how many in all."""
-    rows = tx.execute(
+    """rooms: how many hosts each queue has room for; queues named first come first. n: how many in all.
+
+    since   of some queues: what was due before is not looked at
+    """
+    rows = db.run(
+        tx,
         _sql["claim_due"],
         {
             "queues": list(rooms),
             "rooms": list(rooms.values()),
+            "since": [since.get(queue) for queue in rooms],
             "n": n,
             "ahead_s": ahead_s,
             "offer_s": offer_s,
             "isolate": isolate,
         },
     )
-    return [Offer(**row._mapping) for row in rows]
+    return rows.of(Offer)
 
 
 def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: float) -> Taken | None:
     """None: the door is closed (taken up before, claimed anew, or paused)."""
-    row = tx.execute(
-        _sql["take_up"], {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s}
-    ).one_or_none()
-    return Taken(**row._mapping) if row else None
+    rows = db.run(tx, _sql["take_up"], {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s})
+    return next(iter(rows.of(Taken)), None)
 
 
 def offer_now(tx: Connection, *, name: str, offer_s: float, isolate: int) -> Offer | None:
     """For whoever visits it himself. None when the host may not be contacted now."""
-    row = tx.execute(_sql["offer_now"], {"name": name, "offer_s": offer_s, "isolate": isolate}).one_or_none()
-    return Offer(**row._mapping) if row else None
+    rows = db.run(tx, _sql["offer_now"], {"name": name, "offer_s": offer_s, "isolate": isolate})
+    return next(iter(rows.of(Offer)), None)
 
 
 def borrow(tx: Connection, *, name: str, lease_s: float, isolate: int) -> Loan | None:
     """None when the host may not be contacted now. isolate: as in claim_due."""
-    row = tx.execute(_sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate}).one_or_none()
-    return Loan(**row._mapping) if row else None
+    rows = db.run(tx, _sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate})
+    return next(iter(rows.of(Loan)), None)
 
 
 def give_back(
@@ -138,21 +157,22 @@ def give_back(
 ) -> None:
     """age_s, rest_s: as in Contact."""
     where = {"host_id": host_id, "token": token, "age_s": age_s, "rest_s": rest_s, "resting_because": resting_because}
-    tx.execute(_sql["give_back"], where)
+    db.run(tx, _sql["give_back"], where)
 
 
 def lock_leased(tx: Connection, *, host_id: int, token: UUID) -> bool | None:
     """Whether a pause was asked for; None when the lease is lost."""
-    row = tx.execute(_sql["lock_leased"], {"host_id": host_id, "token": token}).one_or_none()
+    row = db.run(tx, _sql["lock_leased"], {"host_id": host_id, "token": token}).one_or_none()
     return row.pause_requested if row else None
 
 
 def stay(tx: Connection, *, host_id: int, token: UUID, lease_s: float, contact: Contact) -> None:
-    tx.execute(_sql["stay"], {**_contact(contact), "host_id": host_id, "token": token, "lease_s": lease_s})
+    db.run(tx, _sql["stay"], {**_contact(contact), "host_id": host_id, "token": token, "lease_s": lease_s})
 
 
 def leave(tx: Connection, *, host_id: int, token: UUID, contact: Contact) -> None:
-    tx.execute(
+    db.run(
+        tx,
         _sql["leave"],
         {
             **_contact(contact),
@@ -165,36 +185,40 @@ def leave(tx: Connection, *, host_id: int, token: UUID, contact: Contact) -> Non
 
 
 def block(tx: Connection, *, host_id: int, rest_s: float, resting_because: str) -> None:
-    tx.execute(_sql["block"], {"host_id": host_id, "rest_s": rest_s, "resting_because": resting_because})
+    db.run(tx, _sql["block"], {"host_id": host_id, "rest_s": rest_s, "resting_because": resting_because})
 
 
 def extend(tx: Connection, *, host_id: int, token: UUID, lease_s: float) -> bool:
     """False: the lease is lost."""
-    return tx.execute(_sql["extend"], {"host_id": host_id, "token": token, "lease_s": lease_s}).rowcount == 1
+    return db.run(tx, _sql["extend"], {"host_id": host_id, "token": token, "lease_s": lease_s}).rowcount == 1
 
 
 def ensure(tx: Connection, *, rows: Sequence[Mapping[str, Any]], delay_s: float) -> dict[str, int]:
     """rows: name, domain, queue. Returns {name: id}."""
     if not rows:
         return {}
-    found = {row.name: row.id for row in tx.execute(_sql["ensure"], {"rows": db.rows_param(rows), "delay_s": delay_s})}
+    found = {row.name: row.id for row in db.run(tx, _sql["ensure"], {"rows": db.rows_param(rows), "delay_s": delay_s})}
     missing = [row["name"] for row in rows if row["name"] not in found]
     return found | ids(tx, missing) if missing else found  # made by another between our snapshot and our insert
 
 
 def ids(tx: Connection, names: Sequence[str]) -> dict[str, int]:
-    return {row.name: row.id for row in tx.execute(_sql["ids"], {"names": list(names)})}
+    return {row.name: row.id for row in db.run(tx, _sql["ids"], {"names": list(names)})}
 
 
 def wake(tx: Connection, host_ids: Sequence[int]) -> int:
     """After the commit that queued their URLs. Returns how many got a next contact."""
     ids = sorted(host_ids)
-    tx.execute(_sql["lock_quiet"], {"ids": ids})
-    return len(tx.execute(_sql["wake"], {"ids": ids}).all())
+    db.run(tx, _sql["lock_quiet"], {"ids": ids})
+    return len(db.run(tx, _sql["wake"], {"ids": ids}).all())
 
 
-def wake_forgotten(tx: Connection) -> int:
-    return len(tx.execute(_sql["wake_forgotten"]).all())
+def wake_forgotten(tx: Connection, *, most: int, turn: int | None = None) -> int:
+    """Returns how many were woken.
+
+    most  hosts that are looked at, by id; where there are more, the next ones in the next turn.   turn: None: one every 10 s
+    """
+    return len(tx.execute(_sql["wake_forgotten"], {"slice": most, "turn": turn}).all())
 
 
 def pause_outlived(tx: Connection) -> int:
@@ -258,7 +282,8 @@ def events(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
 
 
 def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
-    row = tx.execute(_sql["show"], {"name": name}).mappings().one_or_none()
+    """Its row, `now`, and `queued`: MOST_QUEUED stands for that or more."""
+    row = tx.execute(_sql["show"], {"name": name, "most": MOST_QUEUED}).mappings().one_or_none()
     return dict(row) if row else None
 
 
@@ -287,9 +312,11 @@ def _contact(contact: Contact) -> dict[str, Any]:
         "address": contact.address,
         "failures": contact.failures,
         "adaptive_level": contact.adaptive_level,
-        "recent_statuses": list(contact.recent_statuses),
-        "recent_ms": list(contact.recent_ms),
+        "recent_statuses": db.array_param(contact.recent_statuses),
+        "recent_ms": db.array_param(contact.recent_ms),
         "latency_s": contact.latency_s,
         "breaker_trips": contact.breaker_trips,
         "isolate": contact.isolate,
+        "unfetched": contact.unfetched,
+        "counted": contact.counted,
     }

@@ -4,19 +4,23 @@ FROM hosts
 WHERE state = 'offered' AND lease_until > statement_timestamp()
 GROUP BY queue
 
--- claim_due: lease due hosts, n at most, in each queue as many as it has room for
+-- claim_due: lease due hosts, n at most, in each queue as many as it has room for, from the moment on before which none is known
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
+-- Updated by place, which the lock holds: by id it would be looked for among all the versions that a long transaction keeps.
+-- After a failover or a restore nothing is lent, or written under a lease, until lineage was looked at (app.store.lineage).
 WITH due AS MATERIALIZED (
-    SELECT ready.id, ready.outlived, ready.missed
-    FROM unnest(CAST(:queues AS text[]), CAST(:rooms AS integer[])) AS room (queue, size)
+    SELECT ready.place, ready.outlived, ready.missed, ready.due_at
+    FROM unnest(CAST(:queues AS text[]), CAST(:rooms AS integer[]), CAST(:since AS timestamptz[])) AS room (queue, size, since)
     CROSS JOIN LATERAL (
-        SELECT h.id, h.state = 'taken' AS outlived, h.state = 'offered' AS missed
+        SELECT h.ctid AS place, h.state = 'taken' AS outlived, h.state = 'offered' AS missed, h.next_fetch_at AS due_at
         FROM hosts AS h
         WHERE h.queue = room.queue
+          AND h.next_fetch_at >= coalesce(room.since, '-infinity')
           AND h.next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)
           AND (h.state = 'idle' OR h.lease_until <= statement_timestamp())
           AND NOT h.pause_requested
+          AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
         ORDER BY h.next_fetch_at
         LIMIT room.size
         FOR UPDATE SKIP LOCKED
@@ -33,15 +37,16 @@ SET state = 'offered',
     isolate = CASE WHEN due.outlived THEN :isolate ELSE isolate END,
     offers_missed = CASE WHEN due.missed THEN offers_missed + 1 ELSE offers_missed END
 FROM due
-WHERE hosts.id = due.id
-RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token
+WHERE hosts.ctid = due.place
+RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token, due.due_at
 
 -- offer_now: an offer of one host to ourselves, if it may be contacted now
 WITH free AS MATERIALIZED (
-    SELECT id, state = 'taken' AS outlived
+    SELECT id, state = 'taken' AS outlived, next_fetch_at AS due_at
     FROM hosts
     WHERE name = :name
       AND (state = 'idle' OR lease_until <= statement_timestamp())
+      AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
       AND state <> 'paused' AND NOT pause_requested
       AND greatest(polite_at, blocked_until, CASE WHEN state <> 'idle' THEN next_fetch_at END) <= statement_timestamp()
     FOR UPDATE SKIP LOCKED
@@ -55,7 +60,7 @@ SET state = 'offered',
     isolate = CASE WHEN free.outlived THEN :isolate ELSE isolate END
 FROM free
 WHERE hosts.id = free.id
-RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token
+RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token, free.due_at
 
 -- borrow: lease one host for one request (a robots.txt redirect), if it may be contacted now
 WITH free AS MATERIALIZED (
@@ -63,6 +68,7 @@ WITH free AS MATERIALIZED (
     FROM hosts
     WHERE name = :name
       AND (state = 'idle' OR lease_until <= statement_timestamp())
+      AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
       AND state <> 'paused' AND NOT pause_requested
       AND greatest(polite_at, blocked_until, CASE WHEN state <> 'idle' THEN next_fetch_at END) <= statement_timestamp()
     FOR UPDATE SKIP LOCKED
@@ -106,6 +112,7 @@ WITH taken AS (
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
     WHERE id = :host_id AND lease_token = :token AND state = 'offered' AND taken_at IS NULL
+      AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
     RETURNING *
 ), visit AS (
     INSERT INTO visits (host_id, token, queue, worker, taken_at)
@@ -116,7 +123,7 @@ SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS ad
        coalesce(taken.delay_override_s, d.delay_override_s) AS delay_override_s, taken.robots_delay_s, taken.failures,
        taken.adaptive_level, taken.recent_statuses, taken.recent_ms, taken.latency_s, taken.breaker_trips,
        coalesce(taken.quiet_hours, d.quiet_hours) AS quiet_hours, taken.resting_because,
-       taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.last_contact_at IS NOT NULL AS contacted,
+       (SELECT since FROM lineage) AS lineage, taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.last_contact_at IS NOT NULL AS contacted, taken.unfetched,
        taken.taken_at AS now,
        CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
 FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
@@ -125,6 +132,7 @@ FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 SELECT pause_requested
 FROM hosts
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+  AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
 FOR NO KEY UPDATE
 
 -- stay: last statement of a settle when the visit goes on: extend the lease
@@ -143,7 +151,9 @@ SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     recent_ms = CAST(:recent_ms AS integer[]),
     latency_s = :latency_s,
     breaker_trips = :breaker_trips,
-    isolate = :isolate
+    isolate = :isolate,
+    unfetched = CASE WHEN :counted THEN :unfetched ELSE greatest(unfetched + :unfetched, 0) END,
+    unfetched_at = CASE WHEN :counted THEN clock_timestamp() ELSE unfetched_at END
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 
 -- leave: last statement of a visit; a statement of its own, so that it sees URLs admitted before our lock
@@ -164,6 +174,8 @@ SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
     latency_s = :latency_s,
     breaker_trips = :breaker_trips,
     isolate = :isolate,
+    unfetched = CASE WHEN :counted THEN :unfetched ELSE greatest(unfetched + :unfetched, 0) END,
+    unfetched_at = CASE WHEN :counted THEN clock_timestamp() ELSE unfetched_at END,
     blocked_until = greatest(CASE WHEN blocked_until > clock_timestamp() THEN blocked_until END,
                              clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
     resting_because = CASE WHEN blocked_until > clock_timestamp() + make_interval(secs => coalesce(CAST(:rest_s AS double precision), 0))
@@ -192,6 +204,7 @@ UPDATE hosts
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+  AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
 
 -- ensure: hosts by name, made where they are new; in name order, so that two settles cannot deadlock
 WITH wanted AS MATERIALIZED (
@@ -227,16 +240,22 @@ WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle' AND next_fetch_at IS N
 RETURNING id
 
 -- wake_forgotten: the same for hosts that a crash between an admission and its waking left behind
+-- Every 10 s the next slice of them, by id: a look at each of many millions would take longer than that.
 UPDATE hosts
 SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
 FROM (
     SELECT h.id FROM hosts AS h
-    WHERE h.state = 'idle' AND h.next_fetch_at IS NULL
+    CROSS JOIN (
+        SELECT coalesce(CAST(:turn AS bigint), CAST(floor(extract(epoch FROM statement_timestamp()) / 10) AS bigint))
+               % (coalesce(max(id), 0) / :slice + 1) * :slice AS after
+        FROM hosts
+    ) AS slice
+    WHERE h.state = 'idle' AND h.next_fetch_at IS NULL AND h.id > slice.after AND h.id <= slice.after + :slice
       AND EXISTS (
         SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
             SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued'))
     ORDER BY h.id
-    FOR NO KEY UPDATE SKIP LOCKED
+    FOR NO KEY UPDATE OF h SKIP LOCKED
 ) AS quiet
 WHERE hosts.id = quiet.id AND hosts.state = 'idle' AND hosts.next_fetch_at IS NULL
 RETURNING hosts.id
@@ -245,7 +264,7 @@ RETURNING hosts.id
 UPDATE hosts
 SET state = 'paused', pause_requested = false, lease_token = NULL, lease_until = NULL, taken_at = NULL,
     polite_at = greatest(polite_at, next_fetch_at), next_fetch_at = NULL
-WHERE state IN ('offered', 'taken') AND pause_requested AND lease_until < statement_timestamp()
+WHERE pause_requested AND lease_until < statement_timestamp() AND state IN ('offered', 'taken')
 RETURNING id
 
 -- pause: no further visit; a visit that stands ends at its next settle
@@ -296,10 +315,14 @@ RETURNING id
 -- pin: visits of this host go to this queue
 UPDATE hosts SET queue = :queue, pinned = :pinned WHERE name = :name RETURNING id
 
--- show: everything about one host
+-- show: everything about one host; its queued URLs are counted up to a limit
 SELECT h.*, clock_timestamp() AS now,
-       (SELECT count(*) FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
-        WHERE u.host_id = h.id AND u.state = 'queued' AND c.state = 'active') AS queued
+       (SELECT count(*) FROM (
+            SELECT FROM crawls AS c CROSS JOIN LATERAL (
+                SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued' LIMIT :most) AS of_crawl
+            WHERE c.state = 'active'
+            LIMIT :most
+        ) AS counted) AS queued
 FROM hosts AS h
 WHERE h.name = :name
 

@@ -47,26 +47,26 @@ class Revision(TypedDict):
 
 def keep(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> None:
     if rows:
-        tx.execute(_sql["keep"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["keep"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def drop(tx: Connection, *, host_id: int, keys: Sequence[Where]) -> None:
     """Pages that are not to be kept, with what is noted of them as duplicates."""
     if keys:
         rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
-        tx.execute(_sql["drop"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["drop"], {"host_id": host_id, "rows": db.rows_param(rows)})
         forget_duplicates(tx, host_id=host_id, keys=keys)
 
 
 def revise(tx: Connection, *, host_id: int, rows: Sequence[Revision]) -> None:
     if rows:
-        tx.execute(_sql["revise"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["revise"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def originals(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:
     """URLs of the pages with the same bytes, and of those with the same main text, by (crawl id, key). host_id: of rows."""
     digests = [{name: row[name] for name in ("crawl_id", "key", "body_sha256", "text_sha256")} for row in rows]
-    found = tx.execute(_sql["originals"], {"host_id": host_id, "rows": db.rows_param(digests)}).all()
+    found = db.run(tx, _sql["originals"], {"host_id": host_id, "rows": db.rows_param(digests)}).all()
     keyed = [((row.crawl_id, bytes.fromhex(row.key)), row) for row in found]
     return (
         {where: row.same_body for where, row in keyed if row.same_body is not None},
@@ -77,13 +77,13 @@ def originals(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> tuple
 def note_duplicates(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
     """rows: crawl_id, key, url, kind, of_url."""
     if rows:
-        tx.execute(_sql["note_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["note_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def noted_duplicates(tx: Connection, *, host_id: int, keys: Iterable[Where]) -> set[Where]:
     """Those of these pages that are noted as duplicates."""
     rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
-    found = tx.execute(_sql["noted_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
+    found = db.run(tx, _sql["noted_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
     return {(row.crawl_id, row.key) for row in found}
 
 
@@ -91,7 +91,7 @@ def forget_duplicates(tx: Connection, *, host_id: int, keys: Collection[Where]) 
     """Pages that were fetched again and are duplicates no more."""
     if keys:
         rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
-        tx.execute(_sql["forget_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["forget_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:

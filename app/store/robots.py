@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -40,8 +41,7 @@ class Stored:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class Brief(NamedTuple):
     """The same as far as a visit needs it at its start, in seconds from there.
 
     fresh_s             until it is to be fetched anew
@@ -118,7 +118,7 @@ class AskedTdmrep:
 
 
 def of_host(tx: Connection, host_id: int) -> list[Stored]:
-    rows = tx.execute(_sql["of_host"], {"host_id": host_id})
+    rows = db.run(tx, _sql["of_host"], {"host_id": host_id})
     return [
         Stored(
             scheme=row.scheme,
@@ -144,7 +144,7 @@ def of_host(tx: Connection, host_id: int) -> list[Stored]:
 
 def pace_of_host(tx: Connection, host_id: int, *, at: datetime) -> list[Brief]:
     """at: the visit's take-up, database time."""
-    return [Brief(**row._mapping) for row in tx.execute(_sql["pace_of_host"], {"host_id": host_id, "at": at})]
+    return db.run(tx, _sql["pace_of_host"], {"host_id": host_id, "at": at}).of(Brief)
 
 
 def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
@@ -155,7 +155,7 @@ def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
 
 def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, tuple[str, bytes | None]]:
     """{origin: (availability, body)} of those that have been fetched."""
-    rows = tx.execute(_sql["of_origins"], {"rows": db.rows_param([origin._asdict() for origin in origins])})
+    rows = db.run(tx, _sql["of_origins"], {"rows": db.rows_param([origin._asdict() for origin in origins])})
     return {Origin(row.scheme, row.host, row.port): (row.availability, row.body) for row in rows}
 
 
@@ -166,10 +166,10 @@ def store(tx: Connection, *, host_id: int, fetched: Sequence[tuple[Origin, Fetch
     for origin, each in fetched:
         where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
         values = asdict(each) | {"sitemaps": list(each.sitemaps)}
-        tx.execute(_sql["revalidated"] if each.revalidated else _sql["store"], where | values)
-        tx.execute(_sql["note_copy"], where)
+        db.run(tx, _sql["revalidated"] if each.revalidated else _sql["store"], where | values)
+        db.run(tx, _sql["note_copy"], where)
     bodies = [each.body for _, each in fetched if each.body is not None]
-    tx.execute(_sql["keep_bodies"], {"host_id": host_id, "bodies": bodies})
+    db.run(tx, _sql["keep_bodies"], {"host_id": host_id, "bodies": bodies})
 
 
 def copies(tx: Connection, host_id: int) -> list[Copy]:
@@ -188,13 +188,13 @@ def store_tdmrep(tx: Connection, *, host_id: int, asked: Sequence[tuple[Origin, 
     """After `store`: the origin has a row."""
     for origin, each in asked:
         where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
-        tx.execute(_sql["store_tdmrep"], where | {"body": each.body, "at": each.at})
+        db.run(tx, _sql["store_tdmrep"], where | {"body": each.body, "at": each.at})
 
 
 def doubt(tx: Connection, *, host_id: int, origin: Origin, recheck_s: float) -> None:
     """The file may have changed: it is asked for before the next page, recheck_s after the last time at the soonest."""
     where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
-    tx.execute(_sql["doubt"], where | {"recheck_s": recheck_s})
+    db.run(tx, _sql["doubt"], where | {"recheck_s": recheck_s})
 
 
 def forget(tx: Connection, host_id: int) -> int:

@@ -18,10 +18,14 @@ WHERE host_id = :host_id
 SELECT body FROM robots WHERE host_id = :host_id AND scheme = :scheme AND port = :port
 
 -- of_origins: bodies for judging links to other hosts
-SELECT h.name AS host, r.scheme, r.port, r.availability, r.body
-FROM json_to_recordset(CAST(:rows AS json)) AS o (host text, scheme text, port integer)
-JOIN hosts AS h ON h.name = o.host
-JOIN robots AS r ON r.host_id = h.id AND r.scheme = o.scheme AND r.port = o.port
+-- Hosts first, by name: joined all at once, every robots.txt of the same scheme and port would be looked at.
+WITH wanted AS MATERIALIZED (
+    SELECT o.host, o.scheme, o.port, (SELECT h.id FROM hosts AS h WHERE h.name = o.host) AS host_id
+    FROM json_to_recordset(CAST(:rows AS json)) AS o (host text, scheme text, port integer)
+)
+SELECT w.host, r.scheme, r.port, r.availability, r.body
+FROM wanted AS w
+JOIN robots AS r ON r.host_id = w.host_id AND r.scheme = w.scheme AND r.port = w.port
 
 -- store: what a fetch of robots.txt brought; while unreachable the last good copy stays
 INSERT INTO robots (host_id, scheme, port, availability, status, detail, body, etag, last_modified, fetched_at, expires_at,

@@ -47,7 +47,7 @@ def note(
 def credit(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, int]]) -> None:
     """rows: id, claims, true_claims to add; of the host's own sitemaps, others are left alone."""
     if rows:
-        tx.execute(_sql["credit"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["credit"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def claim(
@@ -56,7 +56,7 @@ def claim(
     """rows: key, lastmod (ISO text), of URLs of the host."""
     if rows:
         where = {"host_id": host_id, "crawl_id": crawl_id, "sitemap_id": sitemap_id, "believed": believed}
-        tx.execute(_sql["claim"], {**where, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["claim"], {**where, "rows": db.rows_param(rows)})
 
 
 def of_crawl(tx: Connection, *, crawl_id: int, n: int) -> list[Mapping[str, Any]]:

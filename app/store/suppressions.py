@@ -1,6 +1,7 @@
 """Links that were not admitted, and why. One query of suppressions.sql each."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypedDict
 
 from sqlalchemy import Connection
@@ -23,7 +24,7 @@ class Suppression(TypedDict):
 
 def note(tx: Connection, rows: Sequence[Suppression]) -> None:
     if rows:
-        tx.execute(_sql["note"], {"rows": db.rows_param(rows)})
+        db.run(tx, _sql["note"], {"rows": db.rows_param(rows)})
 
 
 def of_url(tx: Connection, key: bytes) -> list[Mapping[str, Any]]:
@@ -33,3 +34,15 @@ def of_url(tx: Connection, key: bytes) -> list[Mapping[str, Any]]:
 def reasons(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
     """reason, links, times, last_at."""
     return [dict(row) for row in tx.execute(_sql["reasons"], {"crawl_id": crawl_id}).mappings()]
+
+
+def old_until(tx: Connection, *, crawl_id: int, keep_days: int, most: int) -> datetime | None:
+    """What was last met by then is to be forgotten. keep_days, most (links of the crawl): 0: no limit."""
+    where = {"crawl_id": crawl_id, "keep_days": keep_days, "most": most}
+    until: datetime | None = tx.execute(_sql["old_until"], where).scalar_one()
+    return until
+
+
+def prune(tx: Connection, *, crawl_id: int, until: datetime | None, n: int) -> int:
+    """Forget the n oldest of a crawl that were last met by then. Returns how many there were."""
+    return tx.execute(_sql["prune"], {"crawl_id": crawl_id, "until": until, "n": n}).rowcount

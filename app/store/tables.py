@@ -2,6 +2,9 @@
 
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
+
+`fetches` and `visits` are partitioned by time, so that old ones go by dropping a table (app.crawl.retain makes and drops the
+partitions; these are not declared here).
 """
 
 from sqlalchemy import (
@@ -136,6 +139,12 @@ crawls = Table(
     Column("created_at", Time, nullable=False, server_default=NOW),
     Column("active_since", Time, nullable=False, server_default=NOW),
     Column("finished_at", Time),
+    Column("state_since", Time, nullable=False, server_default=NOW, comment="when its state last changed"),
+    Column(
+        "admits_above",
+        REAL,
+        comment="the frontier is full: only links with a higher score are admitted; NULL: all",
+    ),
     UniqueConstraint("name"),
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
     CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
@@ -235,6 +244,14 @@ hosts = Table(
     Column("last_contact_at", Time),
     Column("answered_at", Time, comment="last response of any kind"),
     Column("created_at", Time, nullable=False, server_default=NOW),
+    Column(
+        "unfetched",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="queued URLs of active crawls that wait for their first fetch: an estimate, for the cap per host",
+    ),
+    Column("unfetched_at", Time, nullable=False, server_default=NOW, comment="when they were last counted"),
     UniqueConstraint("name"),
     CheckConstraint("state IN ('idle', 'offered', 'taken', 'paused')", name="state_known"),
     CheckConstraint("(state IN ('offered', 'taken')) = (lease_token IS NOT NULL)", name="lease_has_token"),
@@ -243,7 +260,8 @@ hosts = Table(
     CheckConstraint("state NOT IN ('offered', 'taken') OR next_fetch_at IS NOT NULL", name="leased_is_due_again"),
     CheckConstraint("state <> 'paused' OR next_fetch_at IS NULL", name="paused_is_not_due"),
     Index("hosts_due", "queue", "next_fetch_at", postgresql_where=text("next_fetch_at IS NOT NULL")),
-    Index("hosts_offered", "queue", postgresql_where=text("state = 'offered'")),
+    Index("hosts_offered", "lease_until", postgresql_where=text("state = 'offered'")),
+    Index("hosts_pausing", "lease_until", postgresql_where=text("pause_requested")),
     Index("hosts_quiet", "id", postgresql_where=text("state = 'idle' AND next_fetch_at IS NULL")),
     Index("hosts_domain", "domain"),
     comment="A host: pace, block, lease. The unit of politeness.",
@@ -378,7 +396,7 @@ robots = Table(
 visits = Table(
     "visits",
     metadata,
-    _identity(),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
     Column("host_id", BigInteger, nullable=False),
     Column("token", UUID(as_uuid=True), nullable=False),
     Column("queue", Text, nullable=False),
@@ -391,14 +409,17 @@ visits = Table(
     ),
     Column("ending", Text),
     Column("fetches", Integer, nullable=False, server_default=text("0")),
+    PrimaryKeyConstraint("id", "taken_at"),
     Index("visits_host", "host_id", "taken_at"),
+    Index("visits_open", "host_id", postgresql_where=text("ended_at IS NULL AND ending IS NULL")),
+    postgresql_partition_by="RANGE (taken_at)",
     comment="One worker's exclusive, bounded stay at one host.",
 )
 
 fetches = Table(
     "fetches",
     metadata,
-    _identity(),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
     Column("host_id", BigInteger, nullable=False),
     Column("crawl_id", BigInteger, comment="NULL for robots.txt and tdmrep.json"),
     Column("visit_id", BigInteger, nullable=False),
@@ -439,8 +460,11 @@ fetches = Table(
         server_default=text("false"),
         comment="the visit had lost its lease: logged, and nothing else of it was kept",
     ),
+    PrimaryKeyConstraint("started_at", "id"),
     CheckConstraint("ended_at >= started_at", name="ends_after_start"),
     Index("fetches_host", "host_id", "started_at"),
+    Index("fetches_url", "host_id", text("substr(url_key, 1, 8)"), "started_at"),
+    postgresql_partition_by="RANGE (started_at)",
     comment="The fetch log: every request that was settled, robots.txt included.",
 )
 
@@ -515,6 +539,7 @@ suppressions = Table(
         comment="times met, counted once a visit at most",
     ),
     PrimaryKeyConstraint("crawl_id", "key", "reason"),
+    Index("suppressions_age", "crawl_id", "last_at"),
     comment="Links that were not admitted, and why.",
 )
 
@@ -619,4 +644,14 @@ host_events = Table(
     Column("detail", Text),
     Index("host_events_host", "host_id", "at"),
     comment="What operators did to hosts: the audit reads who ended a rest.",
+)
+
+lineage = Table(
+    "lineage",
+    metadata,
+    Column("is_only", Boolean, primary_key=True, server_default=text("true")),
+    Column("seen", Text, nullable=False, comment="what tiptoe_lineage() said when it was last looked at"),
+    Column("since", Time, nullable=False, server_default=NOW, comment="when that was new"),
+    CheckConstraint("is_only", name="one_row"),
+    comment="What the rows were last known to be in: another server, timeline or database may lack what was written last.",
 )

@@ -1,19 +1,20 @@
 """The frontier's rows: picking, admitting, recording, promoting. One query of urls.sql each, in the caller's transaction."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from sqlalchemy import Connection
 
 from app.store import db
 
 _sql = db.queries("urls")
+MOST_AHEAD = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class Due(NamedTuple):
     """A queued URL as a visit picks it, with what the last fetch left, and what the visit must know of its crawl."""
 
     revision: int
@@ -47,10 +48,11 @@ class Due:
     cause: str | None
     sitemaps: str
     honour_opt_outs: bool
+    admits_above: float | None
 
 
 class Admission(TypedDict):
-    """A URL to be admitted; host_id is filled in by the settle, once the host has a row."""
+    """A URL to be admitted; host_id is filled in by the settle, once the host has a row. due_s: of one that is put off."""
 
     host_id: int
     crawl_id: int
@@ -66,6 +68,7 @@ class Admission(TypedDict):
     cause: str | None
     sitemap_id: int | None
     lastmod: str | None
+    due_s: NotRequired[float]
 
 
 class Result(TypedDict):
@@ -98,45 +101,56 @@ class Result(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """rows: how many were new.   woken: hosts that got a new queued URL."""
+    """rows: how many were new.   queued: how many of these each host got to fetch."""
 
     rows: int
-    woken: set[int]
+    queued: Counter[int]
+
+    @property
+    def woken(self) -> set[int]:
+        return set(self.queued)
 
 
 def pick(tx: Connection, *, host_id: int, n: int, out_of_reach: Iterable[str] = ()) -> list[Due]:
     """Up to n of each active crawl and lane, best first within these. out_of_reach: origins that are left out."""
-    rows = tx.execute(_sql["pick"], {"host_id": host_id, "n": n, "out_of_reach": list(out_of_reach)})
-    return [Due(**row._mapping) for row in rows]
+    rows = db.run(tx, _sql["pick"], {"host_id": host_id, "n": n, "out_of_reach": list(out_of_reach)})
+    return rows.of(Due)
 
 
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
     """One row per (crawl, key), whoever comes first."""
     if not rows:
-        return Admitted(rows=0, woken=set())
-    made = tx.execute(_sql["admit"], {"rows": db.rows_param(rows)}).all()
-    return Admitted(rows=len(made), woken={row.host_id for row in made if row.state == "queued"})
+        return Admitted(rows=0, queued=Counter())
+    made = db.run(tx, _sql["admit"], {"rows": db.rows_param(rows)}).all()
+    return Admitted(rows=len(made), queued=Counter([host_id for host_id, state in made if state == "queued"]))
 
 
 def count_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> int | None:
     """Attempts now; None when the URL is not queued any more."""
-    row = tx.execute(_sql["count_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}).one_or_none()
+    row = db.run(tx, _sql["count_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}).one_or_none()
     return row.attempts if row else None
+
+
+def uncount_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> None:
+    db.run(tx, _sql["uncount_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key})
 
 
 def record(tx: Connection, *, host_id: int, rows: Sequence[Result]) -> int:
     """Returns how many rows were queued, as expected, and written."""
     if not rows:
         return 0
-    return tx.execute(_sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)}).rowcount
+    return db.run(tx, _sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)}).rowcount
 
 
 def give_up(
     tx: Connection, *, host_id: int, state: str, cause: str, prefix: str = "", spares_fresh: bool = False
 ) -> int:
-    """The host's queued URLs that start so; spares_fresh: but for crawls that keep fresh. Returns how many."""
+    """The host's queued URLs that start so; spares_fresh: but for crawls that keep fresh.
+
+    Returns how many of them waited for their first fetch, in active crawls.
+    """
     where = {"host_id": host_id, "state": state, "cause": cause, "prefix": prefix, "spares_fresh": spares_fresh}
-    return len(tx.execute(_sql["give_up"], where).all())
+    return sum(row.is_new for row in db.run(tx, _sql["give_up"], where))
 
 
 def promote(tx: Connection, n: int) -> set[int]:
@@ -146,9 +160,18 @@ def promote(tx: Connection, n: int) -> set[int]:
     return {row.host_id for row in retries} | {row.host_id for row in recrawls}
 
 
-def go_round(tx: Connection, crawl_id: int) -> set[int]:
-    """Everything that a crawl has settled becomes queued. Returns the hosts."""
-    return {row.host_id for row in tx.execute(_sql["go_round"], {"crawl_id": crawl_id})}
+def go_round(
+    tx: Connection, crawl_id: int, *, per_host: int | None = None, per_crawl: int | None = None
+) -> dict[int, int]:
+    """Everything that a crawl has settled becomes queued. Returns {host: how many of its URLs were never fetched}.
+
+    per_host, per_crawl: of what was put off no more than this; None: all.
+    """
+    where = {"crawl_id": crawl_id, "per_host": per_host, "per_crawl": per_crawl}
+    new: dict[int, int] = {}
+    for row in tx.execute(_sql["go_round"], where):
+        new[row.host_id] = new.get(row.host_id, 0) + row.is_new
+    return new
 
 
 def retry(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) -> list[int]:
@@ -170,14 +193,16 @@ def refused_of_host(tx: Connection, *, host_id: int, after: tuple[int, bytes], n
 
 
 def reopen(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> int:
-    """rows: crawl_id, key."""
+    """rows: crawl_id, key. Returns how many of them wait for their first fetch, in active crawls."""
     if not rows:
         return 0
-    return len(tx.execute(_sql["reopen"], {"host_id": host_id, "rows": db.rows_param(rows)}).all())
+    found = db.run(tx, _sql["reopen"], {"host_id": host_id, "rows": db.rows_param(rows)})
+    return sum(row.is_new for row in found)
 
 
 def find(tx: Connection, *, host_id: int, key: bytes) -> list[dict[str, Any]]:
-    return [dict(row) for row in tx.execute(_sql["find"], {"host_id": host_id, "key": key}).mappings()]
+    where = {"host_id": host_id, "key": key, "most": MOST_AHEAD}
+    return [dict(row) for row in tx.execute(_sql["find"], where).mappings()]
 
 
 def states(tx: Connection, crawl_id: int) -> dict[str, int]:

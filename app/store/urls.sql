@@ -1,5 +1,5 @@
 -- pick: the host's next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, u.crawl_id, u.id, u.key, u.kind, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, CAST(c.admits_above AS double precision) AS admits_above, u.crawl_id, u.id, u.key, u.kind, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
        u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause
@@ -17,12 +17,12 @@ WHERE c.state = 'active'
 
 -- admit: one row per (crawl, URL key), whoever comes first; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS spares the common case (known already) a wait for a settle that is updating that very row.
-INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod)
+INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod, due_at)
 SELECT r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause,
-       r.sitemap_id, r.lastmod
+       r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real, depth integer,
-    hops smallint, found_on text, cause text, sitemap_id bigint, lastmod timestamptz)
+    hops smallint, found_on text, cause text, sitemap_id bigint, lastmod timestamptz, due_s double precision)
 WHERE NOT EXISTS (
     SELECT FROM urls AS u WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex'))
 ORDER BY r.host_id, r.crawl_id, r.key
@@ -34,6 +34,11 @@ UPDATE urls
 SET attempts = attempts + 1, parse_failures = parse_failures + 1
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
 RETURNING attempts
+
+-- uncount_attempt: it was not fetched after all
+UPDATE urls
+SET attempts = greatest(attempts - 1, 0), parse_failures = greatest(parse_failures - 1, 0)
+WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
 
 -- record: what came of the fetches, from queued only
 UPDATE urls AS u
@@ -56,7 +61,7 @@ WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key,
 UPDATE urls SET state = :state, cause = :cause, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0
 WHERE host_id = :host_id AND state = 'queued' AND starts_with(url, :prefix)
   AND NOT (:spares_fresh AND crawl_id IN (SELECT id FROM crawls WHERE keep_fresh))
-RETURNING crawl_id
+RETURNING fetched_at IS NULL AND crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
 
 -- promote_retries: resting URLs whose retry is due become queued
 WITH due AS MATERIALIZED (
@@ -98,10 +103,22 @@ WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key =
 RETURNING urls.host_id
 
 -- go_round: everything of a crawl due now, with its validators; why a page was kept out is needed to ask for it again
+-- What was put off comes in as far as the caps go, the best first.
+WITH waits_on AS MATERIALIZED (
+    SELECT host_id, key
+    FROM (
+        SELECT host_id, key, row_number() OVER (PARTITION BY host_id ORDER BY score DESC, id) AS of_host,
+               row_number() OVER (ORDER BY score DESC, id) AS of_crawl
+        FROM urls
+        WHERE crawl_id = :crawl_id AND state = 'resting' AND fetched_at IS NULL AND NOT retrying
+    ) AS put_off
+    WHERE of_host > CAST(:per_host AS bigint) OR of_crawl > CAST(:per_crawl AS bigint)
+)
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
     cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END
 WHERE crawl_id = :crawl_id AND state <> 'queued'
-RETURNING host_id
+  AND NOT EXISTS (SELECT FROM waits_on AS w WHERE w.host_id = urls.host_id AND w.key = urls.key)
+RETURNING host_id, fetched_at IS NULL AS is_new
 
 -- retry: one URL due now, whatever its state
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
@@ -125,13 +142,23 @@ LIMIT :n
 UPDATE urls AS u SET state = 'queued', cause = NULL
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'refused'
-RETURNING u.crawl_id
+RETURNING u.fetched_at IS NULL AND u.crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
 
--- find: a URL in every crawl that knows it
+-- find: a URL in every crawl that knows it; how many come before it is counted up to a limit
 SELECT u.*, c.name AS crawl, c.state AS crawl_state, clock_timestamp() AS now,
-       (SELECT count(*) FROM urls AS o
-        WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued'
-          AND (o.lane, -o.score, o.id) < (u.lane, -u.score, u.id)) AS ahead
+       (SELECT count(*) FROM (
+            SELECT FROM urls AS o
+            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued' AND o.lane < u.lane
+            UNION ALL
+            SELECT FROM urls AS o
+            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued' AND o.lane = u.lane
+              AND o.score > u.score
+            UNION ALL
+            SELECT FROM urls AS o
+            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued' AND o.lane = u.lane
+              AND o.score = u.score AND o.id < u.id
+            LIMIT :most
+        ) AS first) AS ahead
 FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
 WHERE u.host_id = :host_id AND u.key = :key
 ORDER BY u.crawl_id

@@ -39,7 +39,7 @@ SELECT h.name AS host, h.state, h.queue,
        END AS waits_for,
        h.next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
        h.blocked_until, h.resting_because, h.failures, h.breaker_trips, h.isolate,
-       h.address, h.last_contact_at, h.lease_until,
+       h.address, h.last_contact_at, h.lease_until, h.unfetched,
        r.robots
 FROM hosts AS h
 LEFT JOIN LATERAL (
@@ -64,16 +64,24 @@ SELECT f.started_at, c.name AS crawl, h.name AS host, f.url, f.kind, f.status, f
 FROM fetches AS f
 JOIN hosts AS h ON h.id = f.host_id
 LEFT JOIN crawls AS c ON c.id = f.crawl_id
-WHERE f.started_at > clock_timestamp() - interval '1 day'
+WHERE f.started_at > statement_timestamp() - interval '1 day'
   AND f.outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted')
-ORDER BY f.id DESC;
+ORDER BY f.started_at DESC, f.id DESC;
 
 COMMENT ON VIEW v_recent_errors IS 'Requests of the last day that brought no page, newest first.';
 
 -- One sort by host carries all its windows, and a filter by host_id reaches the index. Requests, the rests that answers set, and the
 -- operators' releases are one stream of moments; at the same instant a request comes before its own rest. 1 ms: docs/politeness.md says why.
+-- Where the log was cut, the history of copies says of which origins robots.txt had been asked for before; a request lasts 10 minutes at most.
 CREATE VIEW v_politeness_audit AS
-WITH moments AS (
+WITH asked_before AS (
+    SELECT c.host_id, min(c.since) AS since,
+           c.scheme || ':' || h.name || CASE WHEN (c.scheme, c.port) IN (('http', 80), ('https', 443)) THEN '' ELSE ':' || c.port END COLLATE "C" AS origin
+    FROM robots_copies AS c
+    JOIN hosts AS h ON h.id = c.host_id
+    WHERE c.since < (SELECT min(started_at) FROM fetches) + interval '10 minutes'
+    GROUP BY c.host_id, h.name, c.scheme, c.port
+), moments AS (
     SELECT f.host_id, 'request' AS moment, f.started_at AS at, f.id, f.visit_id, f.ended_at, f.delay_s, f.fenced,
            CAST(NULL AS timestamptz) AS rests_until,
            split_part(f.url, '/', 1) || split_part(f.url, '/', 3) COLLATE "C" AS origin,
@@ -99,17 +107,18 @@ WITH moments AS (
 ), requests AS (
     SELECT *, CAST(extract(epoch FROM at - previous_end) AS double precision) AS gap_s,
            at < max(rests_until) OVER (PARTITION BY host_id, releases ORDER BY at, id, moment ROWS UNBOUNDED PRECEDING) - interval '1 ms' AS in_rest,
-           NOT is_robots AND coalesce(at < min(robots_at) OVER (PARTITION BY host_id, origin), true) AS unasked
+           min(robots_at) OVER (PARTITION BY host_id, origin) AS asked_at
     FROM ordered
 ), counted AS (
     SELECT host_id, count(*) AS fetches, min(gap_s) AS smallest_gap_s, min(delay_s) AS smallest_delay_s, min(gap_s - delay_s) AS smallest_margin_s,
            count(*) FILTER (WHERE gap_s >= -0.001 AND gap_s < delay_s - 0.001) AS gap_violations,
            count(*) FILTER (WHERE gap_s < -0.001) AS concurrent,
-           count(*) FILTER (WHERE unasked) AS before_robots,
+           count(*) FILTER (WHERE NOT is_robots AND coalesce(at < least(asked_at, since), true)) AS before_robots,
            count(*) FILTER (WHERE in_rest) AS during_block,
            count(*) FILTER (WHERE fenced) AS fenced,
            count(*) FILTER (WHERE out_of_order OR overtaken) AS disorder
     FROM requests
+    LEFT JOIN asked_before USING (host_id, origin)
     WHERE moment = 'request'
     GROUP BY host_id
 )

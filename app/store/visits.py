@@ -1,6 +1,7 @@
 """Visits: opened at take-up (hosts.take_up), closed at leaving. One query of visits.sql each."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -10,8 +11,9 @@ from app.store import db
 _sql = db.queries("visits")
 
 
-def close(tx: Connection, *, visit_id: int, ending: str, fetches: int) -> None:
-    tx.execute(_sql["close"], {"visit_id": visit_id, "ending": ending, "fetches": fetches})
+def close(tx: Connection, *, visit_id: int, taken_at: datetime, ending: str, fetches: int) -> None:
+    """taken_at: as the take-up said; it tells the partition."""
+    db.run(tx, _sql["close"], {"visit_id": visit_id, "taken_at": taken_at, "ending": ending, "fetches": fetches})
 
 
 def mark_lost(tx: Connection) -> int:

@@ -1,6 +1,6 @@
 -- close: a visit ended with a word
 UPDATE visits SET ended_at = clock_timestamp(), ending = :ending, fetches = fetches + :fetches
-WHERE id = :visit_id AND ended_at IS NULL
+WHERE id = :visit_id AND taken_at = CAST(:taken_at AS timestamptz) AND ended_at IS NULL
 
 -- mark_lost: visits that ended without a word: their last batch may have gone unlogged
 UPDATE visits AS v SET ending = 'lost'

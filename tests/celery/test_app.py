@@ -1,5 +1,7 @@
 """The Celery app as a fleet gets it."""
 
+import socket
+
 import pytest
 
 from app.celery import InPlace, make_app
@@ -31,4 +33,31 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
     schedule = app.conf.beat_schedule
     assert app.conf.beat_scheduler == f"{InPlace.__module__}:{InPlace.__name__}"
     assert {name for name, entry in schedule.items() if entry.get("options", {}).get("in_place")} == {"dispatch"}
-    assert set(schedule) == {"dispatch", "promote", "finish", "sweep"}
+    assert set(schedule) == {"dispatch", "promote", "finish", "sweep", "retain"}
+
+
+@pytest.mark.parametrize("cap", ["frontier_max_per_crawl", "frontier_max"])
+def test_crawls_are_looked_at_where_they_have_a_cap(cap: str) -> None:
+    app = make_app(load(broker_url="redis://127.0.0.1:1/0", **{cap: 1_000}))
+    entry = app.conf.beat_schedule["trim"]
+    assert (entry["task"], entry["schedule"]) == ("tiptoe.trim", 1.0)
+    from workers import maintenance
+
+    assert maintenance.trim.name == entry["task"]
+
+
+# of tcp(7), its value
+SOCKET = [("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_USER_TIMEOUT", 10_000)]
+
+
+@pytest.mark.parametrize(("option", "value"), SOCKET)
+def test_a_worker_notices_that_redis_is_gone(broker_url: str, option: str, value: int) -> None:
+    """It waits for messages without a timeout: only its socket can tell."""
+    if not hasattr(socket, option):
+        pytest.skip(f"this system has no {option}")
+    level = socket.SOL_SOCKET if option.startswith("SO_") else socket.IPPROTO_TCP
+    with make_app(load(broker_url=broker_url)).connection_for_read() as connection:
+        pooled = connection.default_channel.client.connection_pool.get_connection()
+        pooled.connect()
+        assert pooled._sock.getsockopt(level, getattr(socket, option)) == value
+        pooled.disconnect()

@@ -187,7 +187,7 @@ def test_one_host_is_audited_without_reading_the_whole_log(engine: Engine, query
         tx.exec_driver_sql("SET LOCAL enable_seqscan = off")
         plan = [row[0] for row in tx.exec_driver_sql(f"EXPLAIN {query}")]
     assert not [line for line in plan if "Seq Scan on fetches" in line]
-    assert [line for line in plan if "fetches_host" in line]
+    assert [line for line in plan if "fetches_past_host" in line]
 
 
 def test_the_view_and_the_command_agree(log: Log, engine: Engine) -> None:

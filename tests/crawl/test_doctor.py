@@ -114,7 +114,12 @@ def everything(kit: Kit) -> dict[str, list[str]]:
 
 
 def test_an_idle_fleet_is_well(kit: Kit) -> None:
-    assert {check.name: check.grade for check in fleet(kit, {})} == {"workers": "ok", "queues": "ok", "beat": "ok"}
+    assert {check.name: check.grade for check in fleet(kit, {})} == {
+        "workers": "ok",
+        "queues": "ok",
+        "beat": "ok",
+        "frontier": "ok",
+    }
 
 
 def test_a_working_fleet_is_well(kit: Kit, web: Web) -> None:

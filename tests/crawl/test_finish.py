@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import Engine
 
 from app.crawl.finish import finish
-from tests.store.rows import admission, admit, make_crawl, make_host, one, sql
+from app.store import crawls, db, urls
+from tests.store.rows import Aside, admission, admit, await_blocked, backend, make_crawl, make_host, one, sql
 
 REST = "due_at = now() + interval '1 day'"
 
@@ -41,6 +42,18 @@ def test_a_crawl_ends_when_no_url_is_in_an_open_state(
 def test_a_crawl_without_seeds_ends(engine: Engine) -> None:
     make_crawl(engine)
     assert finish(engine) == ["c"]
+
+
+def test_a_crawl_that_gets_seeds_this_moment_does_not_end(engine: Engine) -> None:
+    """Neither before they are committed, nor by a look that is older than they are."""
+    crawl_id, host_id = make_crawl(engine), make_host(engine)
+    with db.transaction(engine) as tx:
+        urls.admit(tx, [admission(host_id, crawl_id)])
+        crawls.widen(tx, crawl_id=crawl_id, hosts=["h.test"], domains=[], prefixes=[])
+        ending = Aside(lambda: finish(engine))
+        await_blocked(engine, backend(tx), ending)
+    assert ending.outcome() == []
+    assert one(engine, "SELECT state FROM crawls") == "active"
 
 
 @pytest.mark.parametrize(

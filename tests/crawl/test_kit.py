@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from threading import Barrier
 
@@ -136,3 +137,16 @@ def test_settings_reach_the_kit(make: Callable[..., Kit]) -> None:
     kit = make(tracking_parameters="mine,our_*")
     url = kit.canon.canonicalise("http://a.test/?a=1&mine=2&our_x=3&utm_source=4")
     assert getattr(url, "text", url) == "http://a.test/?a=1"
+
+
+def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., Kit]) -> None:
+    """After a failover or a restore the rows may be gone that it tells of, and their numbers be others'."""
+    kit, key, one = make(), sha256(b"a URL").digest(), datetime(2026, 1, 1, tzinfo=UTC)
+    kit.heed(one)
+    kit.known.add(1, key)
+    kit.host_ids.put("a.test", 7)
+    kit.heed(one)
+    kit.heed(None)  # nobody has looked yet
+    assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (True, 7)
+    kit.heed(one + timedelta(days=1))
+    assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (False, None)

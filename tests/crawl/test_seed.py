@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.crawl import seed
+from app.crawl.finish import finish
 from app.crawl.kit import Kit
 from app.crawl.seed import Added
 from app.errors import InputError
@@ -121,6 +122,15 @@ def _key(kit: Kit, text: str) -> bytes:
     url = kit.canon.canonicalise(text)
     assert not isinstance(url, str)
     return url.key
+
+
+def test_seeds_start_a_crawl_that_has_just_ended(kit: Kit) -> None:
+    """A new one has no URL yet when beat looks, and ends; whoever made it knows nothing of that."""
+    crawl = seed.create(kit.engine, "c")
+    finish(kit.engine)
+    assert one(kit.engine, "SELECT state FROM crawls") == "finished"
+    seed.add(kit.engine, kit.settings, crawl, ["http://a.test/"])
+    assert one(kit.engine, "SELECT state FROM crawls") == "active"
 
 
 # --- scope ------------------------------------------------------------------------------------------------------

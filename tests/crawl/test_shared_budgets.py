@@ -13,6 +13,7 @@ from app.crawl import claim
 from app.crawl.audit import audit
 from app.crawl.kit import Kit
 from app.crawl.visit import take_up
+from app.model import Reply, Request
 from app.store.hosts import Offer
 from tests.crawl.clock import HOUR, STEP, later, step, work
 from tests.crawl.loop import run, start
@@ -74,7 +75,7 @@ class Shared:
 
 def unhurried(kit: Kit) -> Kit:
     """Sends although a start has passed: for tests that move the clock and do not judge gaps, on a busy machine."""
-    return replace(kit, send=lambda request: kit.send(replace(request, not_after=None)))
+    return replace(kit, send=lambda request: kit.send(request._replace(not_after=None)))
 
 
 def names(n: int, of: str = "host{}.test") -> list[str]:
@@ -119,6 +120,27 @@ def test_starts_at_an_address_are_a_gap_apart_whoever_asks(make: Make, web: Web,
     assert (proof.violations, proof.disorder, len(proof.addresses)) == (0, 0, 1), proof.verdict
     logged = sql(kits[0].engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches")
     assert logged == [{"address_budget": shared.site.host, "address_gap_s": GAP_S}]
+
+
+@pytest.mark.parametrize("manner", [PATIENT, HASTY], ids=["patient", "hasty"])
+def test_a_host_alone_at_its_address_keeps_the_gap_from_a_start_that_was_late(
+    make: Make, web: Web, manner: dict[str, object]
+) -> None:
+    shared = Shared(web, names(1), pages=6)
+    kit = make(address_gap_s=2 * GAP_S, default_delay_s=0.01, resolve=shared.resolve, **manner)
+    sent = itertools.count()
+
+    def late(request: Request) -> Reply | None:
+        """Every other request goes out late, as on a busy machine."""
+        if next(sent) % 2:
+            kit.stopping.wait(GAP_S)
+        return kit.send(request)
+
+    start(kit, *shared.urls)
+    fleet([replace(kit, send=late)], threads=1)
+    assert shared.asked == shared.everything
+    assert min(gaps(shared.site.log)) >= 2 * GAP_S - ROAD_S
+    assert audit(kit.engine, kit.settings, None).violations == 0
 
 
 def test_the_slower_of_host_and_address_decides(make: Make, web: Web) -> None:

@@ -59,6 +59,19 @@ def test_a_forgotten_host_is_woken_at_its_pace(engine: Engine) -> None:
     assert row["next_fetch_at"] == row["polite_at"]
 
 
+@pytest.mark.parametrize("most", [1, 2, 5, 7, 100])
+def test_where_there_are_many_hosts_each_has_its_turn(engine: Engine, most: int) -> None:
+    crawl_id = make_crawl(engine)
+    for host_id in [make_host(engine) for _ in range(7)]:
+        admit(engine, admission(host_id, crawl_id))
+    woken = []
+    for turn in range(7 // most + 1):
+        with db.transaction(engine) as tx:
+            woken.append(hosts.wake_forgotten(tx, most=most, turn=turn + 5 * (7 // most + 1)))
+    assert sum(woken) == 7
+    assert max(woken) == min(most, 7)
+
+
 def test_a_lease_that_ran_out_needs_no_rescue(engine: Engine) -> None:
     """It is simply due again: the sweep leaves the host alone, and tells that its visit was lost once it is claimed."""
     host_id = taken(engine)

@@ -94,3 +94,15 @@ def test_a_redirect_that_asks_for_nothing_closes_nobody(make: Make, web: Web, pa
     run(kit)
     assert set(logged(kit.engine, "rest_s") + logged(kit.engine, "rest_s", "robots")) == {None}
     assert host(kit.engine)["blocked_until"] is None
+
+
+def test_a_date_is_waited_for_to_the_end(make: Make, web: Web) -> None:
+    """However long the answer was looked at: a date does not come sooner by that."""
+    kit = make(retry_after_max_s=CAP_S, **STEP)
+    site, date = web.site(), int(time()) + 600
+    words = html("please come later " * 3_000)
+    site.pages |= {"/": Answer(status=429, headers={"Retry-After": formatdate(date, usegmt=True)}, body=words.body)}
+    start(kit, site.url())
+    step(kit)
+    (ended_at,), (rest_s,) = logged(kit.engine, "extract(epoch FROM ended_at)"), logged(kit.engine, "rest_s")
+    assert float(ended_at) + rest_s == pytest.approx(date, abs=0.0002)

@@ -6,13 +6,16 @@ import random
 import shutil
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.far import BlackHole, Far, Frozen, Refused
+from tests.faults.fleet import NOTHING
 from tests.faults.kit import IS_LONG, MakeRig, Rig
+from tests.faults.lan import Lan, NotAllowed
 from tests.faults.record import PROPERTY, rows, table, write
 from tests.faults.servers import OwnPostgres, OwnValkey
 
@@ -46,27 +49,55 @@ def rng(seed: int) -> random.Random:
 
 
 @pytest.fixture
-def make_rig(
-    reachable_tmp: Path,
-    own_postgres: OwnPostgres,
-    own_valkey: OwnValkey,
-    request: pytest.FixtureRequest,
-    seed: int,
-) -> Iterator[MakeRig]:
-    """make_rig(hosts, pages, delay_s, workers, beats, slots, **settings): a rig whose fleet runs. The test's docstring names
-    the fault in the table, up to its first colon."""
-    rigs: list[Rig] = []
+def lan() -> Iterator[Lan]:
+    """Machines of the test's own. Ask for it before make_rig, so that it outlives the fleet."""
+    try:
+        with Lan() as made:
+            yield made
+    except NotAllowed as error:
+        pytest.skip(f"no network namespaces here: {error}")
+
+
+@pytest.fixture(params=["frozen", "refused", "black hole"])
+def far(request: pytest.FixtureRequest) -> Far:
+    """Workers that can be cut off; before make_rig, too."""
+    match request.param:
+        case "frozen":
+            return Frozen()
+        case "refused":
+            return Refused()
+        case _:
+            return BlackHole(request.getfixturevalue("lan"))
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest, seed: int) -> dict[str, Any]:
+    """Of the test's row in the table. The test's docstring names the fault there, up to its first colon."""
     words = " ".join((request.function.__doc__ or "").split())
-    figures: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     _, number, rest = request.node.name.split("_", 2)
     row = {
         "name": f"{number.upper()} {rest.partition('[')[2].rstrip(']')}".strip(),
         "fault": words.partition(": ")[0],
         "form": "long" if IS_LONG else "quick",
         "seed": seed,
-        "figures": figures,
+        "figures": found,
     }
     request.node.user_properties.append((PROPERTY, row))
+    return found
+
+
+@pytest.fixture
+def make_rig(
+    reachable_tmp: Path,
+    own_postgres: OwnPostgres,
+    own_valkey: OwnValkey,
+    request: pytest.FixtureRequest,
+    figures: dict[str, Any],
+) -> Iterator[MakeRig]:
+    """make_rig(hosts, pages, delay_s, workers, beats, slots, **settings): a rig whose fleet runs.
+    addresses, names: of the web's hosts; env: of all of the fleet."""
+    rigs: list[Rig] = []
 
     def make(
         *,
@@ -76,13 +107,27 @@ def make_rig(
         workers: int = 2,
         beats: int = 1,
         slots: int = 4,
+        addresses: Sequence[str] = (),
+        names: Sequence[str] = (),
+        env: Mapping[str, str] = NOTHING,
         **settings: Any,
     ) -> Rig:
         own_postgres.start()
         own_valkey.start()
         folder = reachable_tmp / f"faults-{os.getpid()}-{request.node.name}-{len(rigs)}"
         folder.mkdir(mode=0o711)
-        rig = Rig(folder, own_postgres, own_valkey, hosts=hosts, pages=pages, delay_s=delay_s, settings=settings)
+        rig = Rig(
+            folder,
+            own_postgres,
+            own_valkey,
+            hosts=hosts,
+            pages=pages,
+            delay_s=delay_s,
+            settings=settings,
+            addresses=addresses,
+            names=names,
+            env=env,
+        )
         rig.figures = figures
         rigs.append(rig)
         rig.start(workers=workers, beats=beats, slots=slots)

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from app.local.children import spawn
 from tests.faults.waiting import until
@@ -20,16 +22,22 @@ from tests.faults.web import ROOT
 
 COMMAND_S = 60.0
 MENDED_MOST = 20
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Child:
-    """A process of the fleet. started: monotonic seconds. slots: visits at once; 0 for beat. is_dismissed: a test ends it."""
+    """A process of the fleet. started: monotonic seconds. slots: visits at once; 0 for beat. is_dismissed: a test ends it.
+
+    within, env   the command it runs under, such as one that enters a namespace; and what it alone finds in its environment
+    """
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path
     slots: int
+    within: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
     is_dismissed: bool = False
     rss_before: int | None = None
@@ -51,7 +59,7 @@ class Child:
     def freeze(self) -> None:
         """SIGSTOP; returns when the kernel says it is stopped."""
         os.killpg(self.pid, signal.SIGSTOP)
-        until(lambda: _state(self.pid) == "T", f"{self.name} is stopped")
+        until(lambda: is_stopped(self.pid), f"{self.name} is stopped")
 
     def thaw(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)
@@ -67,6 +75,11 @@ class Child:
         self.process.wait(timeout_s)
         return time.monotonic() - began
 
+    def cpu_s(self) -> float:
+        """Processor time that it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def rss_kib(self) -> int:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") // 1024
@@ -81,7 +94,7 @@ class Fleet:
 
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self._folder = folder
-        self._env = {
+        self.env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
             "PYTHONPATH": str(ROOT),
             "MALLOC_ARENA_MAX": "2",
@@ -90,14 +103,15 @@ class Fleet:
         self.children: list[Child] = []
         self.mended: list[str] = []
 
-    def worker(self, slots: int = 4) -> Child:
+    def worker(self, slots: int = 4, *, within: tuple[str, ...] = (), env: Mapping[str, str] = NOTHING) -> Child:
         """Start one more."""
         name = f"w{1 + sum(child.slots > 0 for child in self.children)}"
         options = ["--hostname", f"{name}@faults", "--concurrency", str(slots), "--without-gossip", "--without-mingle"]
-        return self._start(name, slots, "worker", *options)
+        return self._start(name, slots, within, env, "worker", *options)
 
-    def beat(self) -> Child:
-        return self._start(f"beat{1 + sum(not child.slots for child in self.children)}", 0, "beat", "--pidfile=")
+    def beat(self, *, within: tuple[str, ...] = (), env: Mapping[str, str] = NOTHING) -> Child:
+        name = f"beat{1 + sum(not child.slots for child in self.children)}"
+        return self._start(name, 0, within, env, "beat", "--pidfile=")
 
     def tend(self) -> None:
         """Start another for each that ended by itself."""
@@ -105,7 +119,8 @@ class Fleet:
             child.is_dismissed = True
             self.mended.append(child.name)
             assert len(self.mended) < MENDED_MOST, f"a crash loop: {self.mended}"
-            self.worker(child.slots) if child.slots else self.beat()
+            place: Any = {"within": child.within, "env": child.env}
+            self.worker(child.slots, **place) if child.slots else self.beat(**place)
 
     @property
     def workers(self) -> list[Child]:
@@ -123,7 +138,7 @@ class Fleet:
         """A command to its end. Returns what it printed."""
         done = subprocess.run(
             [str(Path(sys.executable).parent / "tiptoe"), *arguments],
-            env=self._env,
+            env=self.env,
             cwd=self._folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -152,20 +167,20 @@ class Fleet:
             if child.is_alive:
                 child.kill()
 
-    def _start(self, name: str, slots: int, *arguments: str) -> Child:
+    def _start(self, name: str, slots: int, within: tuple[str, ...], env: Mapping[str, str], *arguments: str) -> Child:
         log = self._folder / f"{name}.log"
         process = spawn(
-            [sys.executable, "-m", "celery", "-A", "app", *arguments],
-            env={**self._env, "TIPTOE_PURPOSE": name},
+            [*within, sys.executable, "-m", "celery", "-A", "app", *arguments],
+            env={**self.env, "TIPTOE_PURPOSE": name, **env},
             log_path=log,
             death_signal=signal.SIGKILL,
             cwd=self._folder,
         )
-        child = Child(name=name, process=process, log=log, slots=slots)
+        child = Child(name=name, process=process, log=log, slots=slots, within=within, env=env)
         self.children.append(child)
         return child
 
 
-def _state(pid: int) -> str:
-    """As in ps: R, S, D, T …"""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -25,8 +25,8 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from app.config import load
-from tests.faults.fleet import Child, Fleet
+from tests.faults.fleet import NOTHING, Child, Fleet
 from tests.faults.judge import Cost, Finding, judge, unleased
 from tests.faults.log_judge import Fault, see, short_pairs, told
 from tests.faults.servers import OwnPostgres, OwnValkey
@@ -97,6 +97,9 @@ class Rig:
         pages: int,
         delay_s: float,
         settings: Mapping[str, object],
+        addresses: Sequence[str] = (),
+        names: Sequence[str] = (),
+        env: Mapping[str, str] = NOTHING,
     ) -> None:
         chosen = {**SETTINGS, "default_delay_s": delay_s, **settings}
         self.settings = load(**chosen)
@@ -106,12 +109,15 @@ class Rig:
             client.config_set("maxmemory", 0)
             client.flushall()
         self._cleanup = ExitStack()
-        self.web = self._cleanup.enter_context(Web(folder / "web", hosts=hosts, pages=pages))
+        self.web = self._cleanup.enter_context(
+            Web(folder / "web", hosts=hosts, pages=pages, addresses=addresses, names=names)
+        )
         self.env = {
             "TIPTOE_HOME": str(folder / "home"),
             "TIPTOE_DATABASE_URL": self.database_url,
             "TIPTOE_BROKER_URL": valkey.url,
             **{f"TIPTOE_{name.upper()}": str(value) for name, value in chosen.items()},
+            **env,
         }
         self.fleet = Fleet(folder, self.env)
         self._cleanup.callback(self.fleet.close)
@@ -130,6 +136,17 @@ class Rig:
             tick_s=settings.dispatch_tick_s,
             batch=min(settings.settle_urls, int(most)) if lingers else 1,
         )
+
+    def move(self, database_url: str) -> None:
+        """What is started from now on, and the test itself, finds the database there."""
+        self.database_url = database_url
+        self.fleet.env["TIPTOE_DATABASE_URL"] = database_url
+        if self._connection is not None:
+            self._connection.close()
+
+    def also(self, other: AbstractContextManager[T]) -> T:
+        """Something else that the test needs: it is gone with the rig."""
+        return self._cleanup.enter_context(other)
 
     def start(self, *, workers: int = 2, beats: int = 1, slots: int = SLOTS) -> None:
         for _ in range(beats):
@@ -231,12 +248,16 @@ class Rig:
         slots: int = SLOTS,
         exempt: frozenset[int] = frozenset(),
         recovered_s: float | None = None,
+        missed: tuple[float, float] | None = None,
+        attempts: int | None = None,
     ) -> None:
         """Every invariant, as this fault may bend it. Fills the row; fails naming what is broken.
 
         kills, slots   INV3, INV5: visits were torn off so many times, so many at a time at most
         exempt         requests that were in flight when their worker was stopped
         recovered_s    INV6, where a test has a bound of its own
+        attempts       INV3: requests for one URL, where a test has a bound of its own
+        missed         monotonic seconds from, until: INV3, INV7: of requests in between the database may know nothing any more
         """
         pace, lines = self.pace, self.web.lines()
         cost = Cost(
@@ -244,14 +265,15 @@ class Rig:
             slots=slots,
             batch=pace.batch,
             recovered_s=recovered_s or pace.recovered_s,
-            attempts=self.settings.attempts_max,
+            attempts=attempts or self.settings.attempts_max,
+            missed=missed,
         )
         seen = see(lines, truth=self.web.truth, delay_s=pace.delay_s, faults=self.faults, exempt=exempt)
         found = judge(seen, self.sql, self.web, lines, cost, lease_s=pace.lease_s)
         self._memory(found)
         self.figures.update(found.figures, mended=len(self.fleet.mended))
         evidence = short_pairs(lines, pace.delay_s, exempt) + [
-            f"unleased: {told(line)}" for line in unleased(self.sql, lines)
+            f"unleased: {told(line)}" for line in unleased(self.sql, lines, missed)
         ]
         assert not found.broken, "\n".join(
             [*found.broken, *evidence[:EVIDENCE_MOST], f"faults at {[(f.name, round(f.end, 3)) for f in self.faults]}"]

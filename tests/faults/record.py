@@ -92,6 +92,7 @@ _QUIET = {
     "stale_leases",
     "idle_in_transaction",
     "fenced",
+    "unread",
     "mended",
 }
 _DULL = {"most_lines", "concurrent", "robots_most", "counted", "resumed_s", "rss"}

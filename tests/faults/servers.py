@@ -4,6 +4,7 @@ that nobody starts them again but the test. They keep their ports, passwords and
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,7 @@ from psycopg import sql
 
 from app.local.children import spawn, stop
 from app.local.home import open_home
-from app.local.keeper import server_environment
+from app.local.keeper import Recipe, server_environment
 from app.local.postgres import Postgres
 from app.local.running import Server
 from app.local.valkey import Valkey
@@ -50,7 +51,8 @@ class OwnServer:
                 group=recipe.group,
                 cwd=Path(recipe.cwd),
             )
-        until(self._server.is_ready, f"{self._server.name} answers")
+        until(lambda: self._server.is_ready() or not self.is_up(), f"{self._server.name} answers")
+        assert self.is_up(), f"{self._server.name} does not start: see {self._recipe.log}"
 
     def is_up(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -100,12 +102,47 @@ class OwnServer:
             stop(self._process, signal=self._recipe.stop_signal, timeout_s=self._recipe.stop_s)
 
 
+def conf(**settings: str) -> str:
+    """A yours.conf: these, on a server that may have standbys."""
+    lines = {"wal_level": "replica", "max_wal_senders": "4", **settings}
+    return "".join(f"{name} = '{value}'\n" for name, value in lines.items())
+
+
 class OwnPostgres(OwnServer):
-    """crash(): `pg_ctl stop -m immediate`."""
+    """crash(): `pg_ctl stop -m immediate`. It may have standbys (tests.faults.standby)."""
 
     def __init__(self, home: Path) -> None:
-        super().__init__(Postgres(open_home(home)))
+        self._home = open_home(home)
+        super().__init__(Postgres(self._home))
         self._databases = 0
+        self.configure()
+
+    @property
+    def recipe(self) -> Recipe:
+        return self._recipe
+
+    def program(self, name: str) -> Path | None:
+        """pg_dump and the like, of the server's own version; None: there is none beside it."""
+        found = Path(self._recipe.argv[0]).with_name(name)
+        return found if found.exists() else None
+
+    def configure(self, **settings: str) -> None:
+        """Nothing but these, from now on, beyond what Tiptoe sets. What only a start can change is changed by the next one."""
+        (Path(self._recipe.cwd) / "yours.conf").write_text(conf(**settings))
+        if self.is_up():
+            assert self._process is not None
+            self._process.send_signal(signal.SIGHUP)
+
+    def admin(self) -> Mapping[str, str]:
+        """How its superuser connects: libpq's parameters."""
+        facts = self._home.recall("postgres")
+        return {
+            "host": "127.0.0.1",
+            "port": str(facts["port"]),
+            "user": "postgres",
+            "password": facts["admin_password"],
+            "dbname": "postgres",
+        }
 
     def crash(self) -> None:
         """Every backend is torn off at once, whatever it is at; the next start recovers from the log."""
@@ -114,11 +151,18 @@ class OwnPostgres(OwnServer):
     def make_database(self) -> str:
         """URL of a new, migrated, empty database."""
         if not self._databases:
-            upgrade(self._create(TEMPLATE, None))
+            upgrade(self.create_database(TEMPLATE, None))
         self._databases += 1
-        return self._create(f"faults_{self._databases}", TEMPLATE)
+        return self.create_database(f"faults_{self._databases}", TEMPLATE)
 
-    def _create(self, name: str, template: str | None) -> str:
+    def drop_database(self, url: str) -> None:
+        """Whoever is connected to it is torn off."""
+        drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(url.rpartition("/")[2]))
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(drop)
+
+    def create_database(self, name: str, template: str | None) -> str:
+        """Its URL. template None: without any table."""
         create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if template:
             create += sql.SQL(" TEMPLATE {} STRATEGY file_copy").format(sql.Identifier(template))

@@ -18,6 +18,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -67,13 +68,16 @@ class Line:
 
 
 class Web:
-    """Context manager."""
+    """Context manager. addresses: where the hosts are, if not on loopback; names: theirs, if those are not their addresses."""
 
-    def __init__(self, folder: Path, *, hosts: int, pages: int) -> None:
+    def __init__(
+        self, folder: Path, *, hosts: int, pages: int, addresses: Sequence[str] = (), names: Sequence[str] = ()
+    ) -> None:
         number = next(_webs)
         net = f"127.{8 + os.getpid() % 47}.{os.getpid() // 47 % 32 * 8 + number % 8}"
         assert hosts <= 250, "one address a host, in one /24"
-        self.hosts = tuple(f"{net}.{1 + host}" for host in range(hosts))
+        self.addresses = tuple(addresses) or tuple(f"{net}.{1 + host}" for host in range(hosts))
+        self.hosts = tuple(names) or self.addresses
         self.paths = tuple("/" if page == 0 else f"/page-{page}.html" for page in range(pages))
         self.truth = frozenset(itertools.product(self.hosts, self.paths))
         self.port = 0
@@ -91,7 +95,8 @@ class Web:
         return f"http://{host}:{self.port}{path}"
 
     def rule(self, path: str = "*", *, host: str = "*", **what: object) -> None:
-        """From now on: delay_s before the answer, status, headers, drop (hang up without one). The last that fits counts."""
+        """From now on: delay_s before the answer, status, headers, drop (hang up without one), adds (text at the end of the
+        document), raw (a file that is the whole answer, and a 200). The last that fits counts."""
         self._rules.append({"host": host, "path": path, **what})
         self._write_rules()
 
@@ -137,7 +142,8 @@ class Web:
 
     def _start(self, folder: Path) -> None:
         sites = {host: dict(zip(self.paths, self._documents(at), strict=True)) for at, host in enumerate(self.hosts)}
-        (folder / "sites.json").write_text(json.dumps({"sites": sites, "robots": ROBOTS}))
+        names = dict(zip(self.addresses, self.hosts, strict=True))
+        (folder / "sites.json").write_text(json.dumps({"sites": sites, "names": names, "robots": ROBOTS}))
         said = folder / "web.log"
         self._process = spawn(
             [sys.executable, "-m", "tests.faults.web_server", str(folder)],

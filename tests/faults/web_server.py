@@ -1,7 +1,7 @@
 """The process of `tests.faults.web`: `python -m tests.faults.web_server FOLDER`. Standard library only.
 
-Reads FOLDER/sites.json ({address: {path: document}} and robots.txt) and prints the port it listens on, at every address. Looks at
-FOLDER/rules.json before each answer, so that a test changes what is answered while the web runs. Writes
+Reads FOLDER/sites.json ({host: {path: document}}, {address: host} and robots.txt) and prints the port it listens on, at every
+address. Looks at FOLDER/rules.json before each answer, so that a test changes what is answered while the web runs. Writes
 FOLDER/access.jsonl: a line when a request's head was read and one when its answer was handed to the system (or its
 client hung up), in monotonic seconds, which all processes of a machine share.
 """
@@ -29,6 +29,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         spec = json.loads((folder / "sites.json").read_text())
         self._sites: dict[str, dict[str, str]] = spec["sites"]
+        self._names: dict[str, str] = spec["names"]
         self._robots: str = spec["robots"]
         self._rules_path = folder / "rules.json"
         self._rules: list[dict[str, Any]] = []
@@ -39,7 +40,7 @@ class Server:
 
     async def listen(self) -> asyncio.Server:
         """One port that is free at every address."""
-        addresses, port = list(self._sites), 0
+        addresses, port = list(self._names), 0
         for tried in range(TRIES):
             first = await asyncio.start_server(self._talk, addresses[0], 0, limit=HEAD_BYTES_MOST)
             port = first.sockets[0].getsockname()[1]
@@ -53,7 +54,7 @@ class Server:
         raise AssertionError
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, connection = writer.get_extra_info("sockname")[0], next(self._connections)
+        host, connection = self._names[writer.get_extra_info("sockname")[0]], next(self._connections)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while await self._answer(host, connection, reader, writer):
                 pass
@@ -84,7 +85,10 @@ class Server:
         if rule.get("drop"):
             self._write(id=number, end=time.monotonic(), status=None, gone=False)
             return False
-        status, octets = self._document(host, path, headers.get("If-None-Match"), rule)
+        if raw := rule.get("raw"):
+            status, octets = 200, Path(raw).read_bytes()
+        else:
+            status, octets = self._document(host, path, headers.get("If-None-Match"), rule)
         self._write(id=number, end=time.monotonic(), status=status, gone=False)
         writer.write(octets)
         await writer.drain()
@@ -92,7 +96,7 @@ class Server:
 
     def _document(self, host: str, path: str, known: str | None, rule: dict[str, Any]) -> tuple[int, bytes]:
         text = self._robots if path == "/robots.txt" else self._sites[host].get(path)
-        body = (text or "no such page").replace(":PORT/", f":{self._port}/").encode()
+        body = (text or "no such page").replace(":PORT/", f":{self._port}/").encode() + rule.get("adds", "").encode()
         status = rule.get("status") or (200 if text is not None else 404)
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         if status == 200 and known == etag:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tests.hostile import broken, redirects, robots, storms, traps
+from tests.hostile import broken, maps, redirects, robots, storms, traps
 from tests.hostile.behaviour import Behaviour, always, flooding, healthy
 from tests.hostile.host import NETWORK, Host
 from tests.hostile.peer import Answer, Line
@@ -133,6 +133,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "robotscrawldelay": Behaviour(robots.delay("864000000"), "Crawl-delay: 864000000 (or value=)", robots=True),
     "robotscrawldelaynegative": Behaviour(robots.delay("-5"), "Crawl-delay: -5", robots=True),
     "robotscrawldelaywords": Behaviour(robots.delay("ten seconds"), "Crawl-delay: ten seconds", robots=True),
+    # sitemaps
+    "sitemaps": Behaviour(maps.sick, "robots.txt names sitemaps in circles, too deep, cut and packed", robots=True),
 }
 
 

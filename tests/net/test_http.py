@@ -13,7 +13,7 @@ import pytest
 from app.model.fetch import Failure, Reply, Request, RequestKind
 from app.net.address import make_guard
 from app.net.dns import Resolver
-from app.net.http import Sender
+from app.net.http import CHUNK_BYTES, Sender
 from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer, Peer, once, page, raw
 
 if sys.version_info >= (3, 14):
@@ -437,6 +437,12 @@ def test_encodings(site: HostileServer, sender: Sender, encoding: bytes, body: b
     assert (reply.failure, reply.detail, reply.truncated) == (None, "", False)
     assert reply.body == PLAIN
     assert reply.wire_bytes == len(body)
+
+
+def test_gzip_members_as_long_as_what_is_read_at_once(site: HostileServer, sender: Sender) -> None:
+    parts = [letter * CHUNK_BYTES for letter in (b"a", b"b", b"c")]
+    site.answers["/"] = page(b"".join(map(gzip.compress, parts)), b"Content-Encoding: gzip")
+    assert sender.send(Request(url=site.url("/"))).body == b"".join(parts)
 
 
 def test_an_empty_body_need_not_be_a_gzip_stream(site: HostileServer, sender: Sender) -> None:

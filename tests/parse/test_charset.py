@@ -6,6 +6,7 @@ import os
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from w3lib.encoding import to_unicode
 
 from app.parse import charset
 
@@ -134,3 +135,27 @@ def test_any_header_is_borne(header: str) -> None:
 
 def test_binary_is_borne() -> None:
     assert_storable(charset.decode(os.urandom(100_000), None)[0])
+
+
+@pytest.mark.parametrize("encoding", sorted(charset.ENCODINGS - charset._ESCAPED))
+def test_ascii_stands_for_itself_in_every_encoding_that_is_not_copied(encoding: str) -> None:
+    ascii_bytes = bytes(range(1, 128))
+    assert to_unicode(ascii_bytes, encoding).encode() == ascii_bytes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"plain",
+        "déjà vu".encode(),
+        b"\xef\xbb\xbfmarked",
+        b"nul \0 in it",
+        b"caf\xe9",
+        "\u65e5\u672c".encode("utf-16"),
+    ],
+)
+@pytest.mark.parametrize("content_type", [None, "text/html; charset=utf-8", "text/html; charset=iso-2022-jp"])
+def test_as_utf_8_it_is_the_same_text(body: bytes, content_type: str | None) -> None:
+    text, encoding = charset.decode(body, content_type)
+    assert charset.to_utf8(body, content_type) == (text.encode("utf-8", "replace"), encoding)

@@ -107,6 +107,7 @@ def test_ours_depth_limits() -> None:
     [
         ({"include": ["ok", "(unclosed"]}, "include pattern '(unclosed'"),
         ({"exclude": ["*"]}, "exclude pattern '*'"),
+        ({"exclude": ["a{99999999999}"]}, "exclude pattern 'a{99999999999}'"),
         ({"max_depth": -1}, "max_depth -1"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, text
 
 from app.store import db, hosts, urls
+from app.store.caps import Weak
 from app.store.hosts import Contact, Offer
 from app.store.tables import metadata
 from app.store.urls import Admission, Result
@@ -92,6 +93,11 @@ def admission(host_id: int, crawl_id: int, path: str = "/", **columns: Any) -> A
     }
     row.update(columns)  # type: ignore[typeddict-item]
     return row
+
+
+def weak(admitted: Admission) -> Weak:
+    """The row as the caps see it."""
+    return Weak(**{name: admitted[name] for name in Weak._fields})  # type: ignore[literal-required]
 
 
 def result(admitted: Admission, state: str, **columns: Any) -> Result:

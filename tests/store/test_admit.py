@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
-from app.store import crawls, db, hosts, suppressions, urls
+from app.store import caps, crawls, db, hosts, suppressions, urls
 from app.store.suppressions import Suppression
 from app.store.urls import Admission
 from tests.store.rows import (
@@ -24,6 +24,7 @@ from tests.store.rows import (
     one,
     result,
     sql,
+    weak,
 )
 
 # What a row in each state has besides, as the CHECKs want it.
@@ -56,9 +57,11 @@ def stand(engine: Engine, row: Admission, state: UrlState, *, retrying: bool = F
     )
 
 
-def state_of(engine: Engine, row: Admission) -> str:
+def state_of(engine: Engine, row: Admission) -> str | None:
+    """None: it is not in the frontier."""
     query = "SELECT state FROM urls WHERE key = :key AND crawl_id = :crawl_id"
-    return str(one(engine, query, key=row["key"], crawl_id=row["crawl_id"]))
+    found = sql(engine, query, key=row["key"], crawl_id=row["crawl_id"])
+    return str(found[0]["state"]) if found else None
 
 
 # --- one row (invariant 4) --------------------------------------------------------------------------------------
@@ -234,12 +237,14 @@ SQL_EVENTS: list[tuple[str, UrlEvent, Callable[[Connection, Admission], None]]] 
     ("reopen", UrlEvent.REOPENED, _reopen),
     ("retry", UrlEvent.RETRIED, _retry),
     ("go_round", UrlEvent.RETRIED, lambda tx, row: (urls.go_round(tx, row["crawl_id"]), None)[1]),
+    ("put_off", UrlEvent.PUT_OFF, lambda tx, row: (caps.put_off(tx, [weak(row)], due_s=60), None)[1]),
+    ("give_way", UrlEvent.GAVE_WAY, lambda tx, row: (caps.give_way(tx, [weak(row)]), None)[1]),
     ("give_up: refused", UrlEvent.DISALLOWED, _give_up(UrlState.REFUSED)),
     ("give_up: quarantined", UrlEvent.EXHAUSTED, _give_up(UrlState.QUARANTINED)),
     *(
         (f"record: {event}", event, _record(target))
         for (state, event), target in URL_TRANSITIONS.items()
-        if state is UrlState.QUEUED
+        if state is UrlState.QUEUED and target is not None and event is not UrlEvent.PUT_OFF
     ),
 ]
 
@@ -258,10 +263,17 @@ def test_sql_moves_a_url_as_the_table_says(
 
 
 @pytest.mark.parametrize(
-    ("state", "event"), [(UrlState.QUEUED, UrlEvent.ADMITTED), (UrlState.REFUSED, UrlEvent.DISALLOWED)]
+    ("state", "event", "columns"),
+    [
+        (UrlState.QUEUED, UrlEvent.ADMITTED, {}),
+        (UrlState.REFUSED, UrlEvent.DISALLOWED, {"cause": "robots.txt"}),
+        (UrlState.RESTING, UrlEvent.PUT_OFF, {"due_s": 60.0}),
+    ],
 )
-def test_a_row_is_admitted_as_the_table_says(engine: Engine, state: UrlState, event: UrlEvent) -> None:
-    row = admission(make_host(engine), make_crawl(engine), state=state.value, cause="robots.txt")
+def test_a_row_is_admitted_as_the_table_says(
+    engine: Engine, state: UrlState, event: UrlEvent, columns: dict[str, Any]
+) -> None:
+    row = admission(make_host(engine), make_crawl(engine), state=state.value, **columns)
     admit(engine, row)
     assert state_of(engine, row) == URL_TRANSITIONS[None, event]
 
@@ -311,7 +323,7 @@ def test_going_round_forgets_why_and_keeps_the_validators(engine: Engine, state:
     stand(engine, row, state, retrying=state is UrlState.RESTING)
     sql(engine, "UPDATE urls SET etag = 'e', interval_s = 5")
     with db.transaction(engine) as tx:
-        assert urls.go_round(tx, row["crawl_id"]) == (set() if state is UrlState.QUEUED else {row["host_id"]})
+        assert urls.go_round(tx, row["crawl_id"]) == ({} if state is UrlState.QUEUED else {row["host_id"]: 1})
     columns = "state, etag, interval_s, retrying" + ("" if state is UrlState.QUEUED else ", attempts, cause, due_at")
     (found,) = sql(engine, f"SELECT {columns} FROM urls")
     kept = {"state": "queued", "etag": "e", "interval_s": 5.0, "retrying": False}

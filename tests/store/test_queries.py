@@ -51,6 +51,11 @@ def test_queries_are_those_that_the_room_runs(room: str) -> None:
 
 def test_no_room_builds_sql_from_strings() -> None:
     for path in FOLDER.glob("*.py"):
-        if path.name in {"db.py", "ask.py", "tables.py"}:  # migrations and views; a person's own query
+        if path.name in {
+            "db.py",
+            "ask.py",
+            "tables.py",
+            "partitions.py",
+        }:  # migrations and views; a person's own query; DDL
             continue
         assert not re.search(r"\btext\(|exec_driver_sql", path.read_text()), path.name

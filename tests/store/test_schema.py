@@ -17,6 +17,12 @@ from app.store import db
 from app.store.tables import metadata
 from tests.store.rows import Aside, one, sql
 
+OLD_VISITS = """INSERT INTO visits (host_id, token, queue, worker, taken_at)
+SELECT 1, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '40 days' FROM generate_series(0, 2) AS n"""
+OLD_FETCHES = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
+                     wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+SELECT 1, 3 - n, 'k', 'http://h.test/', 'page', 'new', now() - n * interval '40 days', now(), 1, 'page', n, n, false, 1, false, 1
+FROM generate_series(0, 2) AS n"""
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
@@ -31,9 +37,13 @@ def empty_url(services: Services, request: pytest.FixtureRequest) -> str:
 
 def test_head_is_the_declared_tables(engine: Engine) -> None:
     with engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True, "include_name": _tables_only}
-        )
+        is_declared = db.is_declared(connection)
+        opts = {
+            "compare_type": True,
+            "compare_server_default": True,
+            "include_name": lambda name, kind, parents: name != "alembic_version" and is_declared(name, kind, parents),
+        }
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, metadata) == []
 
 
@@ -71,7 +81,9 @@ def test_upgrade_down_and_up_again(empty_url: str) -> None:
         config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["connection"] = tx
         command.downgrade(config, "base")
-    left = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'S')"
+    left = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')"
+    )
     assert [row["relname"] for row in sql(engine, left)] == ["alembic_version"]
     assert db.revision(engine) is None
     db.upgrade(empty_url)
@@ -92,6 +104,38 @@ def test_upgrade_twice_keeps_what_is_there(empty_url: str) -> None:
     engine.dispose()
 
 
+def test_a_log_survives_its_partitions_up_and_down(empty_url: str) -> None:
+    """Rows, ids and their order; what comes after goes on where the ids were."""
+    engine = db.connect(empty_url)
+    move(engine, "0003")
+    sql(engine, OLD_VISITS)
+    sql(engine, OLD_FETCHES)
+    logs = {log: f"SELECT * FROM {log} ORDER BY id" for log in ("fetches", "visits")}
+    before = {log: sql(engine, query) for log, query in logs.items()}
+    move(engine, "0004")
+    assert {log: sql(engine, query) for log, query in logs.items()} == before
+    places = "SELECT DISTINCT CAST(tableoid::regclass AS text) FROM {} ORDER BY 1"
+    assert [one(engine, places.format(log)) for log in logs] == ["fetches_past", "visits_past"]
+    sql(engine, OLD_VISITS)
+    sql(engine, OLD_FETCHES)
+    both = {log: sql(engine, query) for log, query in logs.items()}
+    assert {log: [row["id"] for row in rows] for log, rows in both.items()} == {log: [1, 2, 3, 4, 5, 6] for log in logs}
+    move(engine, "0003")
+    assert {log: sql(engine, query) for log, query in logs.items()} == both
+    assert sql(engine, OLD_VISITS + " RETURNING id")[0]["id"] == 7
+    engine.dispose()
+
+
+def move(engine: Engine, revision: str) -> None:
+    """Up or down."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as tx:
+        config.attributes["connection"] = tx
+        is_below = (db.revision(engine) or "") < revision
+        (command.upgrade if is_below else command.downgrade)(config, revision)
+
+
 def test_upgrades_at_once_wait_for_one_another(empty_url: str) -> None:
     both = [Aside(lambda: db.upgrade(empty_url)) for _ in range(2)]
     for each in both:
@@ -101,20 +145,18 @@ def test_upgrades_at_once_wait_for_one_another(empty_url: str) -> None:
     engine.dispose()
 
 
-def _tables_only(name: str | None, kind: str, _: object) -> bool:
-    return kind != "table" or name != "alembic_version"
-
-
 def _catalogue(tx: Connection, schema: str) -> set[tuple[Any, ...]]:
-    """Columns, constraints, indexes and comments of a schema, as Postgres spells them."""
+    """Columns, constraints, indexes, keys of partition and comments of a schema, as Postgres spells them. No partitions: these
+    have what their table has."""
     rows = tx.execute(
         text(
             """
             WITH tables AS (
                 SELECT oid, relname FROM pg_class
-                WHERE relkind = 'r' AND relnamespace = CAST(:schema AS regnamespace) AND relname <> 'alembic_version'
+                WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = CAST(:schema AS regnamespace)
+                  AND relname <> 'alembic_version'
             )
-            SELECT t.relname, 'table', '', obj_description(t.oid) FROM tables AS t
+            SELECT t.relname, 'table', pg_get_partkeydef(t.oid), obj_description(t.oid) FROM tables AS t
             UNION ALL
             SELECT t.relname, 'column', a.attname,
                    concat_ws(' | ', format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,

@@ -1,5 +1,7 @@
 """A process that lives and does nothing while work is due is told apart from one that is idle, busy, or without its services."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -99,3 +101,30 @@ def test_visiting_is_progress_and_forgotten_when_it_ends_even_by_an_error() -> N
     with pytest.raises(ZeroDivisionError):
         visit()
     assert threading.get_ident() not in watchdog.progress.visits
+
+
+FROZEN = """
+import os, re, time
+from workers import watchdog
+watchdog.keep_pulse(2.0)
+began = time.monotonic()
+{}
+os.write(1, b"lives")
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    # what the main thread does, code
+    ("does", "code"),
+    [
+        ("re.fullmatch('(a|a)*b', 'a' * 64)", 1),  # holds the interpreter's lock
+        ("time.sleep(4)", 0),  # a thread that waits for something leaves the others their turn
+        ("while time.monotonic() < began + 4: pass", 0),  # and so does one that is busy
+    ],
+)
+def test_a_process_that_stands_still_as_a_whole_is_ended(does: str, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", FROZEN.format(does)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ("" if code else "lives")
+    assert ("fullmatch" in done.stderr) is bool(code), "where each thread was"

@@ -1,0 +1,83 @@
+"""Hosts that links from elsewhere fill, as far as this process knows.
+
+A host's own visits keep the estimate on its row. Links from other hosts' pages would lock that row at every settle, so a process
+adds them up and tells the row when there are many: each process is off by a 64th of the cap at most.
+"""
+
+import sys
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+MOST = 50_000  # hosts; a process that links to more forgets them, and their own visits count anew
+TOLD = 64  # times on the way to the cap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Of a host at its cap.
+
+    floor  links with this score or a lower one are not admitted
+    until  monotonic seconds: looked at anew when it is met after that
+    """
+
+    floor: float
+    until: float
+
+
+@dataclass(slots=True, kw_only=True)
+class FullHosts:
+    """Threads share it. cap: URLs that a host may have waiting; None: any number."""
+
+    cap: int | None = None
+    _added: dict[int, int] = field(default_factory=dict)
+    _verdicts: dict[int, Verdict] = field(default_factory=dict)
+    _stale: set[int] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._verdicts
+
+    @property
+    def quantum(self) -> int:
+        """Links to a host that it is told of at once; as many come in unasked."""
+        return sys.maxsize if self.cap is None else max(self.cap // TOLD, 1)
+
+    def floor(self, host_id: int, now: float) -> float | None:
+        """None: it is not known to be full. A verdict that is out of date holds until the next `due` has it looked at."""
+        verdict = self._verdicts.get(host_id)
+        if verdict is None:
+            return None
+        if verdict.until <= now:
+            with self._lock:
+                self._stale.add(host_id)
+        return verdict.floor
+
+    def due(self, new: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """Count further links: (host, how many). Returns the hosts to be looked at now, and what their rows are to be told."""
+        if self.cap is None:
+            return {}
+        quantum = self.quantum
+        found: dict[int, int] = {}
+        with self._lock:
+            if len(self._added) > MOST:
+                self._added.clear()
+            for host_id, n in new:
+                n += self._added.get(host_id, 0)
+                if n >= quantum:
+                    found[host_id] = n
+                    self._added.pop(host_id, None)
+                else:
+                    self._added[host_id] = n
+            for host_id in self._stale:
+                found[host_id] = found.get(host_id, 0) + self._added.pop(host_id, 0)
+            self._stale.clear()
+        return found
+
+    def judge(self, host_id: int, verdict: Verdict | None) -> None:
+        """None: it has room."""
+        with self._lock:
+            self._verdicts.pop(host_id, None)
+            if verdict is not None and len(self._verdicts) < MOST:
+                self._verdicts[host_id] = verdict

@@ -1,0 +1,69 @@
+"""Room for the documents that are read at once, and memory given back when they are gone.
+
+A document of 1 MiB takes up to 85 MiB while it is read, and threads are many: only so much is read at a time. What is freed,
+malloc keeps, for each thread apart: up to as much again for each thread that ever read such a document. So once enough of it
+has come together, it is told to give it back. Small documents, nearly all there are, are let through.
+"""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+MIB = 1024 * 1024
+SMALL_BYTES = 32 * 1024
+# Of a tree, for each "<"; of everything else, for each byte. The worst of 150 kinds of documents (docs/reliability.md).
+BYTES_PER_TAG = 330
+BYTES_PER_BYTE = 44
+LOOK_S = 1.0
+_trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+
+
+class Room:
+    """One a process. What has been read for hung_s hangs, and takes no room from others any more."""
+
+    def __init__(self, *, most_bytes: int = 128 * MIB, trim_bytes: int = 96 * MIB, hung_s: float = 10.0) -> None:
+        self._most_bytes = most_bytes
+        self._trim_bytes = trim_bytes
+        self._hung_s = hung_s
+        self._inside: dict[object, tuple[float, int]] = {}  # since a monotonic second, so many bytes
+        self._freed = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def reading(self, body: bytes, *, patience_s: float) -> Iterator[None]:
+        """Around the reading of a document. It waits for its turn, but no longer than patience_s."""
+        if len(body) < SMALL_BYTES:
+            yield
+            return
+        tree = BYTES_PER_TAG * body.count(b"<")
+        me = self._enter(tree + BYTES_PER_BYTE * len(body), time.monotonic() + patience_s)
+        try:
+            yield
+        finally:
+            self._leave(me, tree)
+
+    def _enter(self, weight: int, until: float) -> object:
+        me = object()
+        with self._changed:
+            while not self._has_room(weight) and (left_s := until - time.monotonic()) > 0:
+                self._changed.wait(min(left_s, LOOK_S))
+            self._inside[me] = time.monotonic(), weight
+        return me
+
+    def _has_room(self, weight: int) -> bool:
+        since = time.monotonic() - self._hung_s
+        held = sum(bytes for began, bytes in self._inside.values() if began > since)
+        return not held or held + weight <= self._most_bytes
+
+    def _leave(self, me: object, tree: int) -> None:
+        with self._changed:
+            del self._inside[me]
+            self._freed += tree
+            is_much = self._freed >= self._trim_bytes
+            if is_much:
+                self._freed = 0
+            self._changed.notify_all()
+        if is_much and _trim is not None:
+            _trim(0)

@@ -1,0 +1,93 @@
+"""Queries of a crawl's every second read what they need, however much there is: rows looked at, by EXPLAIN ANALYZE.
+
+2,000 hosts of 20 URLs, one of 20,000 URLs and as many fetches, a robots.txt each, ended visits; with statistics, and without.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from app.store import db
+from tests.store.rows import make_crawl, sql
+
+HOSTS, BIG = 2_000, 2_001
+ORIGINS = json.dumps([{"host": f"h{number}.test", "scheme": "http", "port": 80} for number in range(1, 21)])
+KEY = sha256(b"http://big.test/77").digest()
+FILL = [
+    """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
+       SELECT 'h' || n || '.test', 'host-00', 1, now() + interval '1 hour' FROM generate_series(1, 2000) AS n""",
+    """INSERT INTO hosts (name, queue, delay_s) VALUES ('big.test', 'host-00', 1)""",
+    """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
+       SELECT host, 1, sha256(convert_to(url, 'UTF8')), url, 'queued', 1, 0.5, 1
+       FROM generate_series(1, 2000) AS host, generate_series(1, 20) AS n,
+            LATERAL (SELECT 'http://h' || host || '.test/' || n AS url) AS made""",
+    """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
+       SELECT 2001, 1, sha256(convert_to(url, 'UTF8')), url, 'queued', n % 4, n % 2, 1
+       FROM generate_series(1, 20000) AS n, LATERAL (SELECT 'http://big.test/' || n AS url) AS made""",
+    """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome, wire_bytes,
+                            body_bytes, truncated, total_ms, conditional, attempt)
+       SELECT host_id, 1, key, url, 'page', 'new', now() - id * interval '1 s', now(), 1, 'page', 0, 0, false, 1, false, 1
+       FROM urls WHERE host_id = 2001""",
+    """INSERT INTO visits (host_id, token, queue, worker, taken_at, ended_at, ending)
+       SELECT 1 + n % 2000, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '1 s', now(), 'delay'
+       FROM generate_series(1, 20000) AS n""",
+    """INSERT INTO robots (host_id, scheme, port, availability, fetched_at, expires_at)
+       SELECT id, 'http', 80, 'unavailable', now(), now() FROM hosts""",
+]
+
+# room, query, values, table, rows of it that may be looked at
+QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
+    ("robots", "of_origins", {"rows": ORIGINS}, "robots", 20),
+    ("robots", "of_origins", {"rows": ORIGINS}, "hosts", 20),
+    ("crawls", "finish_candidates", {}, "urls", 1),
+    ("fetches", "of_url", {"host_id": BIG, "key": KEY, "n": 10}, "fetches", 10),
+    ("fetches", "of_host", {"host_id": BIG, "n": 10}, "fetches", 30),  # the newest of each partition
+    ("urls", "find", {"host_id": BIG, "key": KEY, "most": 100}, "urls", 101),
+    ("urls", "pick", {"host_id": BIG, "n": 50, "out_of_reach": []}, "urls", 200),
+    ("visits", "mark_lost", {}, "visits", 0),
+    ("hosts", "pause_outlived", {}, "hosts", 0),
+    ("hosts", "offers_outstanding", {}, "hosts", 0),
+]
+
+
+@pytest.fixture(scope="module", params=["with statistics", "without"])
+def frontier(request: pytest.FixtureRequest, make_database: Callable[[], str]) -> Iterator[Engine]:
+    engine = db.connect(make_database())
+    make_crawl(engine)
+    for statement in FILL:
+        sql(engine, statement)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM" if request.param == "without" else "VACUUM ANALYZE"))
+    yield engine
+    engine.dispose()
+
+
+@pytest.mark.parametrize(("room", "name", "values", "table", "most"), QUERIES)
+def test_it_looks_at_no_more_than_it_needs(
+    frontier: Engine, room: str, name: str, values: dict[str, Any], table: str, most: int
+) -> None:
+    plan = explained(frontier, db.queries(room)[name].text, values)
+    assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
+
+
+def explained(engine: Engine, query: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The plan as it was run, and rolled back. A table of a few pages is read faster than looked up: not here."""
+    with engine.connect() as connection:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        (found,) = connection.execute(text(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}"), values).scalar_one()
+        connection.rollback()
+    plan: dict[str, Any] = found["Plan"]
+    return plan
+
+
+def looked_at(node: dict[str, Any], table: str) -> Iterator[float]:
+    """Rows of a table, its partitions included, that each scan brought or threw away."""
+    if str(node.get("Relation Name", "")).startswith(table):
+        removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+        yield (node["Actual Rows"] + removed) * node["Actual Loops"]
+    for child in node.get("Plans", []):
+        yield from looked_at(child, table)

@@ -1,0 +1,35 @@
+"""Logs are for people; no crawl depends on them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FULL = Path("/dev/full")  # every write is refused with ENOSPC
+CODE = """
+import logging
+import structlog
+from app.log import configure
+configure("{format}", "DEBUG")
+log = structlog.get_logger()
+for _ in range(1_000):
+    log.info("visit.left", host="a.test", words="x" * 100)
+    logging.getLogger("library").error("words")
+print("went on")
+"""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_log_that_cannot_be_written_to_holds_nobody_up(log_format: str) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", CODE.format(format=log_format)],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parents[1],
+        )
+    assert done.stdout == "went on\n"
