@@ -1,0 +1,102 @@
+"""What is fuzzed: a row per parser, with the property that holds for any bytes and the modules that it is meant to reach.
+
+A property takes an input and raises on a fault: whatever it raises is one. hypothesis (`test_properties.py`), libFuzzer
+(`__main__.py`) and the replay of the corpus (`test_corpus.py`) call the same functions.
+"""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fuzz import pages, replies, robots, settings, signals, sitemaps, urls
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """name: of its corpus and its words, too.   max_len: octets of the longest input that libFuzzer makes.
+
+    modules: what it is meant to reach; an input is kept when it takes a new step there (`keep.py`).
+    """
+
+    name: str
+    check: Callable[[bytes], None]
+    modules: tuple[str, ...]
+    max_len: int = 1024
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def corpus(self) -> Path:
+        return HERE / "corpus" / self.name
+
+    @property
+    def dictionary(self) -> Path:
+        """A word a line, as libFuzzer has it: in quotes, with \\xAB for octets."""
+        return HERE / "words" / f"{self.name}.dict"
+
+    def inputs(self) -> list[Path]:
+        return sorted(self.corpus.iterdir())
+
+    def words(self) -> list[bytes]:
+        return [ast.literal_eval(f"b{line}") for line in self.dictionary.read_text().splitlines()]
+
+
+def _target(check: Callable[[bytes], None], *modules: str, max_len: int = 1024) -> Target:
+    return Target(name=check.__name__, check=check, modules=modules, max_len=max_len)
+
+
+_EVERY = (
+    _target(
+        urls.url,
+        "app.policy.url",
+        "app.policy.host",
+        "app.policy.lane",
+        "app.policy.scope",
+        "app.net.address",
+        max_len=256,
+    ),
+    _target(urls.scope, "app.policy.scope", max_len=128),
+    _target(
+        robots.robots,
+        "app.policy.robots",
+        "app.policy.robots_text",
+        "app.policy.robots_match",
+        "app.policy.tdm",
+        "protego",
+    ),
+    _target(robots.tdmrep, "app.policy.tdm"),
+    _target(
+        signals.header,
+        "app.policy.directives",
+        "app.policy.retry_after",
+        "app.policy.hours",
+        "app.policy.tdm",
+        "email._parseaddr",
+        max_len=256,
+    ),
+    _target(pages.page, "app.parse.html", "app.parse.text", "app.parse.tree", "app.policy.blocks", max_len=4096),
+    _target(pages.encoded, "app.parse.charset", "w3lib.encoding"),
+    _target(
+        sitemaps.sitemap, "app.parse.sitemap", "app.parse.markup", "app.parse.walk", "app.parse.entry", max_len=4096
+    ),
+    _target(sitemaps.unpacking, "app.parse.gunzip", "gzip", max_len=4096),
+    _target(
+        replies.response,
+        "app.net.http",
+        "app.net.head",
+        "app.net.wire",
+        "http.client",
+        "urllib3.response",
+        max_len=4096,
+    ),
+    _target(replies.coding, "app.net.decode", "app.net.http", "http.client", "urllib3.response", max_len=4096),
+    _target(settings.environment, "app.config", max_len=512),
+    _target(settings.dotenv, "app.config", "dotenv.parser", max_len=256),
+    _target(settings.seeds, "app.crawl.seed", "app.policy.url", max_len=512),
+    _target(settings.key, "app.net.signing_key", max_len=512),
+)
+TARGETS = {target.name: target for target in _EVERY}
