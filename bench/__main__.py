@@ -1,4 +1,4 @@
-"""`python -m bench [names…]`: run benchmarks one after the other; none named: crawl, claim and polite."""
+"""`python -m bench [names…]`: run benchmarks one after the other; none named: crawl, layers, claim and polite."""
 
 import argparse
 import signal
@@ -6,34 +6,45 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, memory, polite, slow
+from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, slow
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "crawl": crawl.main,
+    "layers": layers.main,
     "claim": claim.main,
     "polite": polite.main,
     "fleet": fleet.main,
     "slow": slow.main,
     "memory": memory.main,
+    "scale": scale.main,
+    "growth": growth.main,
 }
-DEFAULT = ("crawl", "claim", "polite")
+DEFAULT = ("crawl", "layers", "claim", "polite")
+
+
+def _numbers(value: str) -> int | tuple[int, ...]:
+    """One number, or several with commas."""
+    numbers = tuple(int(each) for each in value.split(","))
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHES)}; D: {' '.join(DEFAULT)}")
-    web = parser.add_argument_group("the web (crawl, memory, polite, fleet)")
+    web = parser.add_argument_group("the web (crawl, layers, memory, polite, fleet)")
     web.add_argument(
         "--tree",
         type=Path,
         help="folder of html files with an index.html; D: Debian's PostgreSQL manual, else generated",
     )
-    web.add_argument("--hosts", type=int, help="D: crawl 40, memory 50, polite and fleet 200")
+    web.add_argument(
+        "--hosts", type=_numbers, help="D: crawl 40, memory 92, polite, layers and fleet 200; scale 2000,20000"
+    )
     web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
     web.add_argument("--port", type=int, default=8099)
     run = parser.add_argument_group("the run")
-    run.add_argument("--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first four")
+    run.add_argument("--only", help=f"crawl: of {','.join(crawl.CRAWLERS)}; D: the first five")
     run.add_argument("--rounds", type=int, default=2, help="crawl: times each crawler runs, interleaved; D: 2")
     run.add_argument(
         "--scrapy",
@@ -43,6 +54,13 @@ def _arguments() -> argparse.Namespace:
         help="crawl: a Scrapy setting, repeatable",
     )
     run.add_argument(
+        "--crawlee",
+        action="append",
+        default=[],
+        metavar="NAME=JSON",
+        help="crawl: one of the settings in crawlee_run.py, repeatable",
+    )
+    run.add_argument(
         "--env",
         action="append",
         default=[],
@@ -50,12 +68,21 @@ def _arguments() -> argparse.Namespace:
         help="a further setting for Tiptoe, repeatable",
     )
     run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
-    run.add_argument("--seconds", type=int, default=60, help="polite, fleet, slow: length of the run; D: 60")
+    run.add_argument("--seconds", type=int, default=60, help="polite, layers, fleet, slow: length of the run; D: 60")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",
         default="100000,1000000",
         help="claim: URLs in the frontier; add 10000000 for the whole test",
+    )
+    frontier = parser.add_argument_group("the frontier (scale)")
+    frontier.add_argument("--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000")
+    frontier.add_argument(
+        "--seeds", type=int, default=1_000_000, help="imported into an empty database; D: 1000000; 0: none"
+    )
+    frontier.add_argument("--server", help="URL of a Postgres to make the databases in; D: an embedded one")
+    frontier.add_argument(
+        "--minutes", type=float, default=2, help="that a transaction stands open, thrice; D: 2; 0: not"
     )
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in BENCHES]:

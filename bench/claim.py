@@ -47,7 +47,7 @@ SELECT h.id, c.id, sha256(convert_to(made, 'UTF8')), made, CASE WHEN n % 2 = 0 T
        n / 2 % 4, random(), 1, CASE WHEN n % 2 = 1 THEN clock_timestamp() + random() * interval '30 days' END
 FROM crawls AS c, hosts AS h, generate_series(1, :each) AS n,
      LATERAL (SELECT 'http://' || h.name || '/a/page/of/usual/length/' || n || '.html' AS made) AS a"""
-_GIVE_BACK = """
+GIVE_BACK = """
 UPDATE hosts
 SET state = 'idle', lease_token = NULL, lease_until = NULL, taken_at = NULL,
     next_fetch_at = clock_timestamp() - random() * interval '1 hour'
@@ -66,7 +66,7 @@ def main(arguments: argparse.Namespace) -> None:
         settings, rng = load(home=home), random.Random(2)
         running = start_postgres(home, lambda line: print(f"  {line}"))
         stack.callback(running.release)
-        engines = {size: _make(running.url, size, settings) for size in sizes}
+        engines = {size: make_database(running.url, size, settings) for size in sizes}
         for engine in engines.values():
             stack.callback(engine.dispose)
         for tick in range(WARM_UP + TICKS):
@@ -80,8 +80,8 @@ def main(arguments: argparse.Namespace) -> None:
     save("claim", {"sizes": sizes, "rows": rows, "growth": growth})
 
 
-def _make(server: str, size: int, settings: Settings) -> Engine:
-    """A database of that size, named for it."""
+def make_database(server: str, size: int, settings: Settings, each: int = URLS_A_HOST) -> Engine:
+    """A database of that size, named for it. each: URLs a host."""
     name = f"bench_{size}"
     admin = db.connect(server, pool_size=1)
     with admin.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -91,33 +91,33 @@ def _make(server: str, size: int, settings: Settings) -> Engine:
     db.upgrade(url)
     engine = db.connect(url, pool_size=2)
     began = time.monotonic()
-    _fill(engine, size, settings)
+    _fill(engine, size, settings, each)
     print(f"  {size:,} URLs made in {time.monotonic() - began:.0f} s", flush=True)
     return engine
 
 
-def _fill(engine: Engine, size: int, settings: Settings) -> None:
+def _fill(engine: Engine, size: int, settings: Settings, each: int) -> None:
     with engine.begin() as tx:
         tx.execute(text(_CRAWL))
-        tx.execute(text(_HOSTS), {"queues": list(settings.queue_names), "hosts": size // URLS_A_HOST})
-        tx.execute(text(_URLS), {"each": URLS_A_HOST})
+        tx.execute(text(_HOSTS), {"queues": list(settings.queue_names), "hosts": size // each})
+        tx.execute(text(_URLS), {"each": each})
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE hosts, urls"))
         made = connection.execute(text("SELECT count(*) FROM urls")).scalar_one()
         connection.execute(text("CHECKPOINT"))
-    if made != size // URLS_A_HOST * URLS_A_HOST:
+    if made != size // each * each:
         raise BenchError(f"{made:,} URLs were made, not {size:,}")
 
 
 def _tick(engine: Engine, settings: Settings, rng: random.Random) -> dict[str, list[float]]:
     """One claim and a few picks of what it claimed, in milliseconds."""
     offers: list[Offer] = []
-    claimed = _timed(partial(claim.dispatch, engine, settings, offers.extend, rng))
+    claimed = timed(partial(claim.dispatch, engine, settings, offers.extend, rng))
     if len(offers) < settings.offers_max:
         raise BenchError(f"{len(offers)} hosts claimed of {settings.offers_max}, though all are due")
-    picked = [_timed(partial(_pick, engine, settings, offer)) for offer in offers[:PICKS_A_TICK]]
+    picked = [timed(partial(_pick, engine, settings, offer)) for offer in offers[:PICKS_A_TICK]]
     with engine.begin() as tx:
-        tx.execute(text(_GIVE_BACK), {"ids": [offer.host_id for offer in offers]})
+        tx.execute(text(GIVE_BACK), {"ids": [offer.host_id for offer in offers]})
     return {"claim": [claimed], "pick": picked}
 
 
@@ -129,7 +129,7 @@ def _pick(engine: Engine, settings: Settings, offer: Offer) -> None:
         raise BenchError("an offer could not be taken up, or its host had no queued URL")
 
 
-def _timed(act: Callable[[], object]) -> float:
+def timed(act: Callable[[], object]) -> float:
     began = time.perf_counter()
     act()
     return 1000 * (time.perf_counter() - began)

@@ -8,19 +8,13 @@ including the jitter.
 """
 
 import argparse
-import os
-import signal
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 from app.local.services import LocalServices
-from bench import tiptoe
-from bench.report import ROOT, BenchError, Cell, save, table
+from bench import plain, tiptoe
+from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Line, gaps, serve, start_gaps
 
@@ -43,24 +37,22 @@ def main(arguments: argparse.Namespace) -> None:
     ):
         names = {f"h{n}.a{n // SHARING}.test": web.hosts[alone + n // SHARING] for n in range(shared * SHARING)}
         services = fleet.enter_context(LocalServices(home, database_url=None, broker_url=None, log=_quiet))
-        env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
-            "TIPTOE_HOME": str(home),
-            "TIPTOE_DATABASE_URL": services.database_url,
-            "TIPTOE_BROKER_URL": services.broker_url,
-            "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
+        settings = {
             "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
             "TIPTOE_JITTER": f"{JITTER:g}",
             "TIPTOE_ADDRESS_GAP_S": f"{ADDRESS_GAP_S:g}",
             "TIPTOE_RESOLVE": " ".join(f"{name}={address}" for name, address in names.items()),
             **dict(setting.split("=", 1) for setting in arguments.env),
         }
+        env = plain.environment(
+            home, database_url=services.database_url, broker_url=services.broker_url, settings=settings
+        )
         seeds = [*web.seeds[:alone], *(f"http://{name}:{web.port}/index.html" for name in names)]
-        _seed(env, home, seeds)
+        plain.seed(env, home, seeds)
         for number in range(BEATS):
-            fleet.enter_context(_celery(env, home, f"beat{number}", "beat"))
+            fleet.enter_context(plain.process(env, home, f"beat{number}", "beat"))
         for number in range(arguments.processes):
-            fleet.enter_context(_celery(env, home, f"worker{number}", "worker", "--concurrency=32"))
+            fleet.enter_context(plain.process(env, home, f"worker{number}", "worker", "--concurrency=32"))
         mark = web.mark()
         time.sleep(arguments.seconds)
         lines = web.lines(mark)
@@ -101,34 +93,6 @@ def _judge(lines: list[Line], alone: int, names: dict[str, str]) -> dict[str, Ce
         "answer ms": round(1000 * statistics.mean(line["dt"] for line in steady), 2),
         "window s": round(end - begin, 1),
     }
-
-
-def _seed(env: dict[str, str], home: Path, seeds: list[str]) -> None:
-    tiptoe_command = [str(tiptoe.COMMAND), "seed", "import", "bench", "-"]
-    done = subprocess.run(
-        tiptoe_command, input="\n".join(seeds), env=env, cwd=home, text=True, capture_output=True, check=False
-    )
-    if done.returncode:
-        raise BenchError(f"seed import ended with {done.returncode}: {done.stderr[-500:]}")
-
-
-@contextmanager
-def _celery(env: dict[str, str], home: Path, name: str, *arguments: str) -> Iterator[None]:
-    with (home / f"{name}.log").open("wb") as log:
-        command = [sys.executable, "-m", "celery", "-A", "app", *arguments]
-        if arguments[0] == "worker":
-            command += ["--without-gossip", "--without-mingle", "-n", f"{name}@%h"]
-        process = subprocess.Popen(
-            command, env={**env, "PYTHONPATH": str(ROOT)}, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(60)
-            finally:
-                process.kill()
 
 
 def _quiet(_: str) -> None:

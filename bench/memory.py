@@ -1,4 +1,4 @@
-"""Resident memory of Tiptoe's worker processes at 10,000 and at 50,000 pages: growth per page must be none.
+"""Resident memory of Tiptoe's worker processes at 20,000 and at 100,000 pages: growth per page must be none.
 
 Sampled every half second from /proc while the origin's log is counted; a mark's figure is the median of
 the samples in the 2,000 pages before it.
@@ -14,7 +14,7 @@ from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Web, serve
 
-MARKS = (10_000, 50_000)
+MARKS = (20_000, 100_000)
 NEAR = 2_000
 BAR_MIB = 5.0
 TIMEOUT_S = 300.0
@@ -43,7 +43,7 @@ class Watch:
 def main(arguments: argparse.Namespace) -> None:
     """Crawl 50 whole manuals; print and save each worker's figures. Raises BenchError."""
     tree = load(arguments.tree, arguments.pages or 0)
-    with serve(tree, hosts=arguments.hosts or 50, port=arguments.port) as web, tiptoe.fresh_home() as home:
+    with serve(tree, hosts=arguments.hosts or 92, port=arguments.port) as web, tiptoe.fresh_home() as home:
         if web.expected < MARKS[-1]:
             raise BenchError(f"{web.expected:,} pages are too few for {MARKS[-1]:,}; more with --hosts")
         env = {
@@ -72,8 +72,8 @@ def _rows(samples: list[tuple[int, int, float]]) -> list[dict[str, Cell]]:
             rows.append(
                 {
                     "worker": str(pid),
-                    "at 10,000": round(first, 1),
-                    "at 50,000": round(last, 1),
+                    "at 20,000": round(first, 1),
+                    "at 100,000": round(last, 1),
                     "growth": round(last - first, 1),
                 }
             )

@@ -4,12 +4,15 @@ The gap counts from the end of a request to the start of the next, so Σ 1/delay
 that answers in no time; the mean delay includes the jitter. Counted in the steady window: from when every
 host has been contacted (its robots.txt included) to one delay before the last request. A violation is a gap
 shorter than the delay by more than 5 ms (the origin's clock has milliseconds).
+
+What a page costs then, counted by the servers and the kernel (`bench.counts`): CPU time of the workers, beat, Postgres, the
+broker, their keepers and the command; messages, visits, transactions and statements.
 """
 
 import argparse
 import statistics
 
-from bench import tiptoe
+from bench import counts, tiptoe
 from bench.report import BenchError, Cell, save, table
 from bench.tree import load
 from bench.web import Line, gaps, serve
@@ -17,6 +20,7 @@ from bench.web import Line, gaps, serve
 DELAY_S, JITTER = 1.0, 0.1
 TOLERANCE_S = 0.005
 BAR = 0.95
+CPU_BAR_MS = 4.0
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -25,6 +29,7 @@ def main(arguments: argparse.Namespace) -> None:
     with (
         serve(tree, hosts=arguments.hosts or 200, port=arguments.port, net=21) as web,
         tiptoe.fresh_home() as home,
+        counts.metered(home) as meter,
     ):
         env = {
             "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
@@ -34,12 +39,17 @@ def main(arguments: argparse.Namespace) -> None:
         env |= dict(setting.split("=", 1) for setting in arguments.env)
         limit = ("--max-seconds", str(arguments.seconds))
         mark = web.mark()
-        tiptoe.crawl(web, home, env=env, arguments=limit, timeout_s=arguments.seconds + 120.0)
+        tiptoe.crawl(web, home, env=env, arguments=limit, timeout_s=arguments.seconds + 120.0, tick=meter)
         lines = web.lines(mark)
         hosts = len(web.hosts)
+        cost = meter.cost(lines, *counts.steady(web, lines))
     row = _judge(lines, hosts)
     table(f"polite: {hosts} hosts at {DELAY_S:g} s (bar: efficiency at least {BAR}, no violation)", [row])
-    save("polite", {**row, "seconds": arguments.seconds, "lean": arguments.lean, "env": arguments.env})
+    table(f"per page, everything counted (bar: {CPU_BAR_MS:g} ms of CPU)", [cost.per_page()])
+    table("CPU by process", cost.cpu_rows())
+    table("SQL statements", cost.statement_rows())
+    costs = {"per_page": cost.per_page(), "processes": cost.cpu_rows(), "statements": cost.statement_rows()}
+    save("polite", {**row, **costs, "seconds": arguments.seconds, "lean": arguments.lean, "env": arguments.env})
 
 
 def _judge(lines: list[Line], hosts: int) -> dict[str, Cell]:
