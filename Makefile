@@ -38,7 +38,7 @@ faults: $(VENV)/dev.stamp ## kill, stop and cut off everything, for an hour: ARG
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
 
 soak: $(VENV)/dev.stamp ## one random fault after another, for minutes: ARGS="--minutes 10 --seed N"
-	@exec $(BIN)/python -m tests.faults.soak $(ARGS)
+	@FAULTS=long exec $(BIN)/python -m tests.faults.soak $(ARGS)
 
 fuzz: $(VENV)/dev.stamp ## fuzz the parsers, led by coverage: ARGS="--target page --seconds 60"
 	@exec $(BIN)/python -m tests.fuzz $(ARGS)

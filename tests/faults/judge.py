@@ -37,7 +37,7 @@ class Cost:
     slots: int
     batch: int
     recovered_s: float
-    resumed_s: float = 10.0
+    resumed_s: float
     attempts: int = 3
     missed: tuple[float, float] | None = None
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.faults import soak_faults
 from tests.faults.judge import Cost, Finding, judge, unleased
-from tests.faults.kit import CRAWL, EVIDENCE_MOST, Rig
+from tests.faults.kit import CRAWL, EVIDENCE_MOST, RESUMED_S, Rig, at_most_s
 from tests.faults.log_judge import Fault, see, short_pairs, told
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.soak_faults import FAULTS
@@ -111,7 +111,8 @@ class Soak:
             kills=self.torn,
             slots=1,
             batch=rig.pace.batch,
-            recovered_s=RECOVERED_S,
+            recovered_s=at_most_s(RECOVERED_S),
+            resumed_s=at_most_s(RESUMED_S),
             attempts=rig.settings.attempts_max,
         )
         found = judge(seen, rig.sql, rig.web, lines, cost, lease_s=rig.pace.lease_s)

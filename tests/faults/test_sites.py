@@ -14,7 +14,7 @@ import pytest
 
 from app.crawl import steer
 from app.crawl.kit import make_engine
-from tests.faults.kit import CRAWL, MakeRig, Rig, quick_or_long
+from tests.faults.kit import CRAWL, MakeRig, Rig, at_most_s, quick_or_long
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.sites import (
     AWAY_PAGES,
@@ -95,8 +95,8 @@ def test_ft25_slow_origins(sites: Sites, figures: dict[str, Any]) -> None:
     }
     sites.rig.judge()
     assert len(slow) == SLOW_EACH * (3 * TRIES + ROBOTS_TRIES)
-    assert figures["longest_s"] <= sites.rig.settings.request_deadline_s + LATE_S
-    assert sites.rate_kept >= quick_or_long(0.5, 0.8)  # a few seconds of a busy machine tell little
+    assert figures["longest_s"] <= at_most_s(sites.rig.settings.request_deadline_s + LATE_S)
+    assert sites.rate_kept >= quick_or_long(0.2, 0.8)  # a few seconds of a busy machine tell little
     assert figures["guests_gap_s"] >= DELAY_S - EARLY_S
 
 
