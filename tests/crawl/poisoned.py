@@ -1,5 +1,6 @@
 """Readers whose parser is poisoned: tests/faults/poison/sitecustomize.py says what a document may hold."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -30,17 +31,30 @@ def poison(deed: str) -> str:
 
 def reader_pids() -> set[int]:
     """Readers of this process, dead ones that nobody waited for too."""
-    return {int(pid) for pid in _children() if _is_reader(pid)}
+    return {pid for pid in children() if _is_reader(pid)}
 
 
-def _children() -> list[str]:
-    tasks = Path("/proc/self/task")
-    return [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+def children() -> set[int]:
+    """Of this process, whatever they are."""
+    while True:
+        try:
+            return {
+                int(pid)
+                for task in Path("/proc/self/task").iterdir()
+                for pid in (task / "children").read_text().split()
+            }
+        except OSError:
+            continue  # a thread ended while we looked
 
 
-def _is_reader(pid: str) -> bool:
+def _is_reader(pid: int) -> bool:
+    """The dead have no command line any more: told by what they were, Python leading a group of its own in our session."""
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
     except OSError:
         return False
-    return not line or b"app.crawl.reader" in line
+    _, _, group, session = rest.split()[:4]
+    if line:
+        return b"app.crawl.reader" in line
+    return name.startswith("python") and int(group) == pid and int(session) == os.getsid(0)

@@ -17,7 +17,7 @@ from app.crawl.readers import PAGES_MOST, Death, Readers
 from app.model import Page
 from app.parse import html
 from app.parse.sitemap import Entry, Reading
-from tests.crawl.poisoned import HTML, ROOT, poison, poisoned_readers, reader_pids
+from tests.crawl.poisoned import HTML, ROOT, children, poison, poisoned_readers, reader_pids
 from tests.faults.waiting import last, until
 
 AMPLE_S = 60.0
@@ -30,6 +30,7 @@ Make = Callable[..., Readers]
 def make() -> Iterator[Make]:
     """make(**changes): poisoned readers; nothing is left of them."""
     made: list[Readers] = []
+    others = children()  # a server of another test: once it is dead, nothing tells it from a reader
 
     def readers(**changes: object) -> Readers:
         made.append(poisoned_readers(**changes))
@@ -38,7 +39,7 @@ def make() -> Iterator[Make]:
     yield readers
     for each in made:
         each.close()
-    assert reader_pids() == set(), "nothing is left"
+    assert reader_pids() <= others, "nothing is left"
 
 
 @pytest.fixture
@@ -150,7 +151,11 @@ def test_a_death_has_its_cause_and_the_next_page_is_read(
     make: Make, monkeypatch: pytest.MonkeyPatch, deed: str, cause: str, is_proof: bool
 ) -> None:
     monkeypatch.setenv("TIPTOE_DATABASE_URL", "a password")
-    readers = make(patience=3.0 if deed == "sleep" else 100.0)  # a busy machine must not be taken for a loop
+    changes = {
+        "sleep": {"patience": 3.0},
+        "fill": {"deadline_s": AMPLE_S},
+    }  # where memory is slow, 512 MiB take their time
+    readers = make(**changes.get(deed, {"patience": 100.0}))  # a busy machine must not be taken for a loop
     found = read(readers, poison(deed))
     assert isinstance(found, Death)
     assert found.cause.startswith(cause)
