@@ -19,7 +19,8 @@ import orjson
 import psycopg
 from sqlalchemy import Connection, Engine, TextClause, create_engine, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import InputError, ServiceError
 
@@ -205,7 +206,7 @@ def _options(url: URL) -> str:
 def transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve."""
     try:
-        with engine.begin() as connection:
+        with _connection(engine) as connection, connection.begin():
             yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -216,12 +217,15 @@ def transaction(engine: Engine) -> Iterator[Connection]:
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
             raise ServiceError(f"Postgres at {place(engine)}", _first_line(cause)) from error
         raise
-    except OSError as error:  # from within a connection attempt: no file descriptor is left
+
+
+def _connection(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except OSError as error:  # no file descriptor is left, say
         raise ServiceError(f"Postgres at {place(engine)}", error.strerror or str(error)) from error
-    except SQLAlchemyError as error:
-        if type(error).__name__ == "TimeoutError":
-            raise ServiceError(f"Postgres at {place(engine)}", "no free connection; raise TIPTOE_POOL_SIZE") from error
-        raise
+    except PoolTimeout as error:
+        raise ServiceError(f"Postgres at {place(engine)}", "no free connection; raise TIPTOE_POOL_SIZE") from error
 
 
 def check(engine: Engine) -> int:
