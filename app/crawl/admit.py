@@ -97,14 +97,12 @@ def _suppress_unseen(stay: Stay, due: Due, urls: Iterable[Url]) -> None:
 
 def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
     """Joined and canonical; links of one directory repeat from page to page."""
-    if is_of_document(href):
-        return stay.kit.canon.join(base, href)
-    cached = stay.joined.get((directory, href))
-    if cached is None:
-        cached = stay.kit.canon.join(base, href)
-        if len(stay.joined) < MOST_JOINS and len(href) <= LONGEST_JOIN:
-            stay.joined[directory, href] = cached
-    return cached
+    joined = stay.joined.get((directory, href))
+    if joined is None:
+        joined = stay.kit.canon.join(base, href)
+        if len(stay.joined) < MOST_JOINS and len(href) <= LONGEST_JOIN and not is_of_document(href):
+            stay.joined[directory, href] = joined
+    return joined
 
 
 def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops: int) -> Admission:

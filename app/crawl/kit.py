@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
+from struct import Struct
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sqlalchemy import Engine
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from app.net.signature import Signer
 
 REFUSED_NAME_S = 30.0  # at most
+_TAG_AND_SLOT = Struct("<QI").unpack_from
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -106,8 +108,8 @@ class KnownKeys:
             self.forget_all()
 
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
-        tag = int.from_bytes(key[:8], "little") ^ crawl_id
-        return (int.from_bytes(key[8:12], "little") ^ crawl_id) % self.SLOTS, tag or 1
+        tag, slot = _TAG_AND_SLOT(key)
+        return (slot ^ crawl_id) % self.SLOTS, tag ^ crawl_id or 1
 
 
 class RobotsBook:

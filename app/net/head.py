@@ -7,6 +7,7 @@ differently is refused (RFC 9112 6.3). The body is read by http.client and urlli
 
 import http.client
 import re
+from functools import lru_cache
 from typing import Any
 
 import urllib3
@@ -16,6 +17,7 @@ from app.net.dial import Broken
 
 HEADER_COUNT_MAX = 100
 HEADER_BYTES_MAX = 64 * 1024
+USUAL_NAME_BYTES = 64
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
@@ -62,15 +64,23 @@ def _read_fields(stream: Any) -> list[tuple[str, str]]:
             if fields:
                 fields[-1] = (fields[-1][0], f"{fields[-1][1]} {_value(line)}".strip())
             continue
-        name, colon, value = line.partition(b":")
-        name = name.rstrip(b" \t")
-        if colon and _NAME.fullmatch(name):
-            fields.append((name.decode("ascii"), _value(value)))
+        written, colon, value = line.partition(b":")
+        if colon and (name := _usual_name(written) if len(written) <= USUAL_NAME_BYTES else _name(written)):
+            fields.append((name, _value(value)))
     return fields
 
 
+def _name(written: bytes) -> str | None:
+    name = written.rstrip(b" \t")
+    return name.decode("ascii") if _NAME.fullmatch(name) else None
+
+
+_usual_name = lru_cache(maxsize=512)(_name)  # they are the same few in every response
+
+
 def _value(raw: bytes) -> str:
-    return _UNFIT.sub(" ", raw.strip().decode("latin-1"))
+    value = raw.strip().decode("latin-1")
+    return value if value.isprintable() else _UNFIT.sub(" ", value)
 
 
 def _framing(headers: urllib3.HTTPHeaderDict, status: int) -> tuple[bool, int | None]:

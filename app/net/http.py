@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import urllib3
@@ -171,6 +172,7 @@ class Sender:
         return raw
 
 
+@lru_cache(maxsize=256)  # asked for a few times on the way of one request
 def _split(url: str) -> tuple[str, tuple[str, str, int], str]:
     """Host header, origin and request target of a canonical URL; nothing is decoded or quoted."""
     scheme, _, rest = url.partition("#")[0].partition("://")
