@@ -4,6 +4,7 @@
     ├── InputError            the person's: a bad argument, seed, setting; says what and the remedy (exit 2)
     │   └── SettingError      a setting: its name, its value and what would do
     ├── ServiceError          a service of ours is not as we need it: Postgres, broker, disk (exit 1)
+    │   └── NotSent           a request, for want of a socket or a name server of ours
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
 What a *site* does wrong is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
@@ -41,6 +42,10 @@ class ServiceError(TiptoeError):
         super().__init__(f"{what}: {remedy}")
         self.what = what
         self.remedy = remedy
+
+
+class NotSent(ServiceError):
+    """A request was not sent for a reason of ours, so that no host is to blame for it, and none was asked."""
 
 
 class LeaseLost(TiptoeError):

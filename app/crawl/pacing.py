@@ -6,7 +6,7 @@ import structlog
 
 from app.crawl import turn
 from app.crawl.stay import Slot, Stay
-from app.errors import ServiceError
+from app.errors import NotSent
 from app.model import Failure, Header, Outcome, Reply, Request, RequestKind, Url
 from app.policy import backoff, blocks
 from app.policy.outcome import classify
@@ -16,8 +16,7 @@ from app.store.fetches import Fetch
 from app.store.hosts import Loan
 
 TRIES = 3
-NO_ROOM = "no connection to be had here"
-NO_ROOM_REST_S = 2.0
+NOT_SENT_REST_S = 2.0
 _SLOW_DOWN = {429, 503}
 _log = structlog.get_logger()
 
@@ -34,13 +33,17 @@ def send(
 ) -> tuple[Reply, Outcome, bytes | None] | None:
     """The reply, its outcome, and the SHA-256 of its body. Its row is in the batch, and the stay has learnt from it.
 
-    None: it was not sent, its slots had passed before there was a connection, or there was none to be had; the visit is to leave.
+    None: it was not sent, its slots had passed before there was a connection, or we lack what it takes; the visit is to leave.
     """
     for _ in range(TRIES):
-        reply = _sent(stay, slot, request)
+        try:
+            reply = _sent(stay, slot, request)
+        except NotSent as error:
+            _not_sent(stay, error)
+            return None
         if reply is not None:
             break
-        again = turn.take(stay, url, request.deadline_s) if stay.resting_because != NO_ROOM else None
+        again = turn.take(stay, url, request.deadline_s)
         if again is None:
             return None
         slot = again
@@ -70,7 +73,11 @@ def send_elsewhere(
     stay: Stay, slot: Slot, request: Request, loan: Loan, *, url: Url
 ) -> tuple[Reply, tuple[float, str] | None] | None:
     """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
-    reply = _sent(stay, slot, request)
+    try:
+        reply = _sent(stay, slot, request)
+    except NotSent as error:
+        _not_sent(stay, error)
+        return None
     if reply is None:
         return None
     outcome = log(stay, reply, slot=slot, url=url, reason="robots", request=request, loan=loan)
@@ -95,15 +102,15 @@ def trouble(stay: Stay, reply: Reply, because: str) -> float | None:
 
 def _sent(stay: Stay, slot: Slot, request: Request) -> Reply | None:
     request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after)
-    try:
-        reply = stay.kit.send(request)
-    except ServiceError as error:
-        _log.error("request.not_sent", host=stay.taken.name, error=str(error))
-        stay.rest(NO_ROOM_REST_S, NO_ROOM)
-        return None
+    reply = stay.kit.send(request)
     if reply is None or not slot.dns_ms or reply.connect_ms is None:
         return reply
     return reply._replace(dns_ms=slot.dns_ms)
+
+
+def _not_sent(stay: Stay, error: NotSent) -> None:
+    _log.error("request.not_sent", host=stay.taken.name, error=str(error))
+    stay.rest(NOT_SENT_REST_S, error.what)
 
 
 def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:

@@ -7,7 +7,7 @@
 - TLS: always verified, never left out.
 
 What goes wrong is raised as `Broken`, which is no OSError and no urllib3 error and so passes through the
-layers of requests and urllib3 untouched; so does ServiceError, for what is not the site's doing
+layers of requests and urllib3 untouched; so does NotSent, for what is not the site's doing
 (`app.net.exhausted`). Speaks no HTTP: that is `app.net.head` and `app.net.wire`.
 """
 
@@ -21,7 +21,7 @@ import certifi
 import urllib3
 from urllib3.util import Timeout
 
-from app.errors import ServiceError
+from app.errors import NotSent
 from app.model.fetch import Failure
 from app.net.address import Guard, is_public
 from app.net.dns import DnsFailed, Resolver
@@ -184,12 +184,12 @@ class Dialler:
         return self._connect_first(addresses[:ADDRESSES_TRIED_MAX], port, exchange)
 
     def where(self, host: str, port: int, timeout_s: float) -> tuple[str, ...]:
-        """The addresses that `dial` would connect to, none when it would raise DNS, ADDRESS or ServiceError."""
+        """The addresses that `dial` would connect to, none when it would raise DNS, ADDRESS or NotSent."""
         try:
             addresses = self._resolver.resolve(host, port, timeout_s)
             for address in addresses:
                 self._judge(host, address)
-        except (DnsFailed, Broken, ServiceError):
+        except (DnsFailed, Broken, NotSent):
             return ()
         return tuple(addresses[:ADDRESSES_TRIED_MAX])
 

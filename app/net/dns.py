@@ -2,23 +2,29 @@
 
 getaddrinfo cannot be interrupted, so it runs on a few daemon threads and the caller waits only as long as it
 likes; an answer that comes later still fills the memory. One lookup is in flight per name, whoever asks.
+A name without an answer may be dead, or our name server: then names that resolved before have none either.
 getaddrinfo hides the records' TTL, so answers are kept for a fixed time. Addresses are not judged here:
 `app.net.dial` asks the guard about each.
 """
 
 import ipaddress
+import math
 import queue
 import socket
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from app.errors import NotSent
 from app.net.exhausted import exhausted, is_exhausted
 
+WITNESSES = 3
+WITNESSED_S = 5.0
+_NO_ANSWER = frozenset({socket.EAI_AGAIN, socket.EAI_FAIL})  # getaddrinfo(3): the name server's failure, not the name's
 GetAddrInfo = Callable[..., Sequence[tuple[Any, ...]]]
 
 
@@ -30,13 +36,13 @@ class DnsFailed(Exception):
 class _Answer:
     """addresses: of the name, none with an `error`.   until_s: forgotten at this second of the clock.
 
-    is_ours: nobody was asked (`app.net.exhausted`)
+    not_sent: it says nothing about the name
     """
 
     addresses: tuple[str, ...]
     error: str
     until_s: float
-    is_ours: bool = False
+    not_sent: NotSent | None = None
 
 
 @dataclass(slots=True)
@@ -84,9 +90,13 @@ class Resolver:
         self._in_flight: dict[str, _Lookup] = {}
         self._waiting: queue.SimpleQueue[_Lookup] = queue.SimpleQueue()
         self._threads = 0
+        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the latest that resolved
+        self._judging = threading.Lock()
+        self._judged_until_s = -math.inf
+        self._is_silent = False
 
     def resolve(self, host: str, port: int, timeout_s: float) -> list[str]:
-        """Addresses of `host` in the system's order of preference, at least one. Raises DnsFailed, ServiceError.
+        """Addresses of `host` in the system's order of preference, at least one. Raises DnsFailed, NotSent.
 
         host: a name or a literal, IPv6 with or without brackets.   port: not used yet; lookups are per name.
         """
@@ -95,8 +105,8 @@ class Resolver:
         if self._fixed and (address := self._fixed_for(host.lower())) is not None:
             return [address]
         answer = self._remembered_or_looked_up(host.lower(), min(timeout_s, self._timeout_s))
-        if answer.is_ours:
-            raise exhausted(answer.error)
+        if answer.not_sent is not None:
+            raise NotSent(answer.not_sent.what, answer.not_sent.remedy)
         if answer.error:
             raise DnsFailed(answer.error)
         return list(answer.addresses)
@@ -111,6 +121,8 @@ class Resolver:
                 return answer
             lookup = self._join_or_start(host)
         if not lookup.done.wait(max(timeout_s, 0)) or lookup.answer is None:
+            if self._is_silent:
+                raise _silent()
             raise DnsFailed(f"{host}: no answer within {max(timeout_s, 0):.1f} s")
         return lookup.answer
 
@@ -144,13 +156,48 @@ class Resolver:
             rows = self._getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, ValueError) as error:  # UnicodeError, of a label over 63 bytes, is a ValueError
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            told = f"{host}: {reason}"
             if is_exhausted():
-                return _Answer((), f"{host}: {reason}", self._clock(), is_ours=True)
-            return _Answer((), f"{host}: {reason}", self._clock() + self._negative_ttl_s)
+                return _Answer((), told, self._clock(), exhausted(told))
+            if not _has_no_answer(error):
+                self._is_silent = False
+            elif self._judge(host):
+                return _Answer((), told, self._clock(), _silent())
+            return _Answer((), told, self._clock() + self._negative_ttl_s)
         addresses = tuple(dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows))
         if not addresses:
             return _Answer((), f"{host}: no address", self._clock() + self._negative_ttl_s)
+        self._is_silent = False
+        if host not in self._witnesses:
+            self._witnesses.append(host)
         return _Answer(addresses, "", self._clock() + self._ttl_s)
+
+    def _judge(self, failed: str) -> bool:
+        """Whether our name server answers for none of the latest names that it knew; without any, it is not doubted.
+
+        One thread asks, who waited takes its word, and it holds for a few seconds.
+        """
+        with self._judging:
+            if self._clock() >= self._judged_until_s:
+                witnesses = [name for name in self._witnesses if name != failed]
+                self._is_silent = bool(witnesses) and not any(self._is_answered(name) for name in witnesses)
+                self._judged_until_s = self._clock() + WITNESSED_S
+            return self._is_silent
+
+    def _is_answered(self, name: str) -> bool:
+        try:
+            self._getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            return not _has_no_answer(error)
+        return True
+
+
+def _has_no_answer(error: Exception) -> bool:
+    return isinstance(error, socket.gaierror) and error.errno in _NO_ANSWER
+
+
+def _silent() -> NotSent:
+    return NotSent("the name server does not answer", "see to it; the crawl goes on when it does")
 
 
 def _literal(host: str) -> str | None:

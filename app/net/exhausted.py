@@ -3,7 +3,7 @@
 import errno
 import socket
 
-from app.errors import ServiceError
+from app.errors import NotSent
 
 _OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -21,7 +21,7 @@ def is_exhausted() -> bool:
     return False
 
 
-def exhausted(why: str) -> ServiceError:
-    return ServiceError(
-        f"no connection to be had here ({why})", "raise `ulimit -n` of the process or lower its --concurrency"
+def exhausted(why: str) -> NotSent:
+    return NotSent(
+        "no connection to be had here", f"{why}; raise `ulimit -n` of the process or lower its --concurrency"
     )

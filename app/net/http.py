@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 from urllib3.util.request import ACCEPT_ENCODING
 
-from app.errors import ServiceError
+from app.errors import NotSent
 from app.model.fetch import Failure, Header, Reply, Request, RequestKind, Whereabouts
 from app.net.address import Guard
 from app.net.dial import Broken, Dialler, Exchange, TooLate
@@ -96,7 +96,7 @@ class Sender:
         }
 
     def send(self, request: Request) -> Reply | None:
-        """None: it was not sent, `request.not_after` had passed. Raises ServiceError: no socket is to be had here."""
+        """None: it was not sent, `request.not_after` had passed. Raises NotSent: we lack a socket or a name server."""
         self._wire.sweep_if_due()
         started_s = time.monotonic()
         _, origin, target = _split(request.url)
@@ -117,8 +117,8 @@ class Sender:
             return _failed(broken, exchange)
         except TooLate:
             return None
-        except ServiceError:
-            self._wire.close_idle(0.0)  # they hold what we lack
+        except NotSent:
+            self._wire.close_idle(0.0)  # they may hold what we lack
             raise
         body = _read(raw, request)
         return _replied(raw, body, exchange)

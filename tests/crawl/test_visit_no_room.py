@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.crawl.kit import Kit
-from app.crawl.pacing import NO_ROOM, NO_ROOM_REST_S
+from app.crawl.pacing import NOT_SENT_REST_S
 from app.crawl.visit import visit
 from app.errors import ServiceError
 from app.model import Reply, Request
@@ -18,6 +18,7 @@ from tests.crawl.test_visit_lease import crash, offers, run_out
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import host, one, sql, url
 
+NO_ROOM = "no connection to be had here"
 TIMES = 5  # more than attempts_max, and than the failures after which a new host is given up
 
 
@@ -67,7 +68,7 @@ def test_the_host_rests_a_little(kit: Kit, web: Web) -> None:
     (report,) = go(without_room(kit, "/"))
     assert (report.requests, report.ending) == (1, NO_ROOM)  # robots.txt alone
     row = host(kit.engine, one(kit.engine, "SELECT id FROM hosts"))
-    assert 0 < (row["blocked_until"] - row["now"]).total_seconds() <= NO_ROOM_REST_S
+    assert 0 < (row["blocked_until"] - row["now"]).total_seconds() <= NOT_SENT_REST_S
 
 
 def test_what_was_settled_before_is_kept(kit: Kit, web: Web) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.net.dns import DnsFailed, Resolver
+from app.errors import NotSent
+from app.net.dns import WITNESSED_S, DnsFailed, Resolver
 
 
 class Names:
@@ -138,4 +139,93 @@ def test_names_in_flight_are_bounded() -> None:
             resolver.resolve(f"dead{number}", 80, 0)
     with pytest.raises(DnsFailed, match="3 lookups are waiting"):
         resolver.resolve("dead3", 80, 0)
+    release.set()
+
+
+# --- a name server that is away ---------------------------------------------------------------------------------
+
+
+class NameServer(Names):
+    """Its answer for all but `except_for` is that it has none, while it is away."""
+
+    def __init__(self, **addresses: list[str]) -> None:
+        super().__init__(**addresses)
+        self.is_away = False
+        self.except_for: set[str] = set()
+
+    def __call__(self, host: str, port: int | None, **options: Any) -> Sequence[tuple[Any, ...]]:
+        found = super().__call__(host, port, **options) if host in self.addresses else []
+        if (self.is_away and host not in self.except_for) or not found:
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return found
+
+
+@pytest.fixture
+def server() -> NameServer:
+    return NameServer(one=["127.0.0.1"], two=["127.0.0.2"], new=["127.0.0.3"])
+
+
+@pytest.fixture
+def resolver(server: NameServer) -> Resolver:
+    """It knows one and two."""
+    resolver = Resolver(ttl_s=0.0, negative_ttl_s=0.0, getaddrinfo=server, clock=Clock())
+    assert [resolver.resolve(name, 80, 10) for name in ("one", "two")] == [["127.0.0.1"], ["127.0.0.2"]]
+    return resolver
+
+
+def test_where_no_name_has_an_answer_none_is_to_blame(server: NameServer, resolver: Resolver) -> None:
+    server.is_away = True
+    for name in ("new", "one", "new"):
+        with pytest.raises(NotSent, match="the name server does not answer"):
+            resolver.resolve(name, 80, 10)
+    server.is_away = False
+    assert resolver.resolve("new", 80, 10) == ["127.0.0.3"]
+
+
+def test_a_name_without_an_answer_is_to_blame_where_another_has_one(server: NameServer, resolver: Resolver) -> None:
+    server.is_away, server.except_for = True, {"one"}
+    with pytest.raises(DnsFailed, match="Temporary failure"):
+        resolver.resolve("new", 80, 10)
+
+
+def test_a_name_is_no_witness_of_its_own(server: NameServer) -> None:
+    resolver = Resolver(ttl_s=0.0, getaddrinfo=server, clock=Clock())
+    resolver.resolve("one", 80, 10)
+    server.is_away = True
+    with pytest.raises(DnsFailed):
+        resolver.resolve("one", 80, 10)
+
+
+def test_a_name_that_is_not_there_is_an_answer(server: NameServer, resolver: Resolver) -> None:
+    names = Names(one=["127.0.0.1"])
+    resolver = Resolver(ttl_s=0.0, getaddrinfo=names, clock=Clock())
+    resolver.resolve("one", 80, 10)
+    with pytest.raises(DnsFailed, match="not known"):
+        resolver.resolve("none", 80, 10)
+    assert names.asked == ["one", "none"], "nobody else is asked for"
+
+
+def test_witnesses_are_asked_once_in_a_while(server: NameServer) -> None:
+    clock = Clock()
+    resolver = Resolver(ttl_s=0.0, getaddrinfo=server, clock=clock)
+    resolver.resolve("one", 80, 10)
+    server.is_away = True
+    for name in ("a", "b", "c"):
+        with pytest.raises(NotSent):
+            resolver.resolve(name, 80, 10)
+    assert server.asked == ["one", "one"], "a, b and c have no addresses to be asked for"
+    clock.now_s += WITNESSED_S
+    with pytest.raises(NotSent):
+        resolver.resolve("d", 80, 10)
+    assert server.asked == ["one", "one", "one"]
+
+
+def test_who_does_not_wait_for_a_silent_server_is_told_the_same(server: NameServer, resolver: Resolver) -> None:
+    server.is_away = True
+    with pytest.raises(NotSent):
+        resolver.resolve("new", 80, 10)
+    release = threading.Event()
+    resolver._getaddrinfo = held(server, release)
+    with pytest.raises(NotSent):
+        resolver.resolve("other", 80, 0.01)
     release.set()
