@@ -87,6 +87,7 @@ def make_app(settings: Settings) -> Celery:
     app = Celery(
         "tiptoe",
         broker=settings.broker_url or "memory://",
+        amqp="app.doorbell:AMQP",
         include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog"],
     )
     doorbell.install()

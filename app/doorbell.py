@@ -1,4 +1,4 @@
-"""What Celery's Redis consumer does not do for doorbells by itself: leave out the acknowledgement, and look again.
+"""What Celery does not do for doorbells by itself: leave out the acknowledgement, look again, come back soon.
 
 **No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
 acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
@@ -6,11 +6,16 @@ message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, ce
 
 **Looking again.** With `worker_disable_prefetch` a worker whose threads are all busy stops consuming, and nothing tells
 its event loop that a thread is free: it looks again at its next timer, up to a second later. `LookAgain` is a timer.
+
+**Coming back.** A broker that is away is tried again after 2, 4, 6 … 30 s: one that was away for some minutes is found up to
+half a minute after it is back, and the crawl stands still for so long. Here 5 s are the most.
 """
 
 from typing import Any
 
 from celery import bootsteps
+from celery.app import amqp
+from kombu import connection
 from kombu.transport import TRANSPORT_ALIASES, redis
 
 
@@ -28,6 +33,18 @@ class Channel(redis.Channel):
 
 class Transport(redis.Transport):
     Channel = Channel
+
+
+class Connection(connection.Connection):
+    STEP_S, MOST_S = 1.0, 5.0
+
+    def _ensure_connection(self, *args: Any, **options: Any) -> Any:
+        steps = {"interval_start": self.STEP_S, "interval_step": self.STEP_S, "interval_max": self.MOST_S}
+        return super()._ensure_connection(*args, **{**steps, **options})
+
+
+class AMQP(amqp.AMQP):  # type: ignore[misc]  # celery is untyped
+    Connection = Connection
 
 
 def install() -> None:

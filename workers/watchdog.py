@@ -77,16 +77,21 @@ def stalled_queues(engine: Engine, queues: Sequence[str], state: Progress, setti
 def why_end(
     engine: Engine, queues: Sequence[str], state: Progress, settings: Settings, broker: Callable[[], bool]
 ) -> str | None:
-    """The reason why this worker is to end, None to go on."""
+    """The reason why this worker is to end, None to go on.
+
+    The time to make progress in begins when the broker is back: until then none can be made, and coming back takes some.
+    """
     now = time.monotonic()
     host_id = hung_visit(state, settings, now)
     if host_id is not None:
         return f"the visit to host {host_id} has outlived its lease"
+    if now - state.moved >= settings.stall_s / 2 and not broker():
+        state.moved = now
     try:
         waiting = stalled_queues(engine, queues, state, settings, now)
     except ServiceError:
         return None
-    if waiting and broker():
+    if waiting:
         idle_s = settings.stall_s
         return (
             f"{waiting} hosts of its queues were offered {MISSES} times in vain; it has done nothing for {idle_s:g} s"

@@ -3,6 +3,7 @@
 import socket
 
 import pytest
+from kombu.exceptions import OperationalError
 
 from app.celery import InPlace, make_app
 from app.config import load
@@ -44,6 +45,15 @@ def test_crawls_are_looked_at_where_they_have_a_cap(cap: str) -> None:
     from workers import maintenance
 
     assert maintenance.trim.name == entry["task"]
+
+
+def test_a_broker_that_is_away_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kombu.utils.functional.sleep", lambda seconds: None)
+    waits: list[float] = []
+    app = make_app(load(broker_url="redis://127.0.0.1:1/0"))
+    with pytest.raises(OperationalError), app.connection_for_read() as connection:
+        connection.ensure_connection(lambda error, seconds: waits.append(seconds), max_retries=8)
+    assert waits == [1, 2, 3, 4, 5, 5, 5, 5]
 
 
 # of tcp(7), its value

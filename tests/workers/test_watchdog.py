@@ -66,6 +66,15 @@ def test_who_ends(
     assert reason is None or reason.startswith("1 hosts of its queues were offered 3 times in vain")
 
 
+def test_the_time_begins_when_the_broker_is_back(engine: Engine, settings: Settings) -> None:
+    offered_in_vain(engine, 3)
+    state = idle_for(61)
+    assert why_end(engine, QUEUES, state, settings, lambda: False) is None
+    assert why_end(engine, QUEUES, state, settings, lambda: True) is None
+    state.moved -= 61
+    assert why_end(engine, QUEUES, state, settings, lambda: True)
+
+
 def test_taking_up_an_offer_forgets_the_missed_ones(engine: Engine, settings: Settings) -> None:
     offered_in_vain(engine, 3)
     with db.transaction(engine) as tx:
