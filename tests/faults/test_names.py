@@ -97,6 +97,31 @@ def test_ft33_names_do_not_resolve(make_rig: MakeRig, rng: random.Random, ask: A
     assert rig.figures["slowest_s"] <= at_most_s(rig.settings.request_deadline_s + LATE_S)
 
 
+def test_ft33_the_name_server_is_away(make_rig: MakeRig, rng: random.Random) -> None:
+    """no name has an answer any more, for 10 s or 2 min: hosts whose turn comes for the first time are not given up, nor is a
+    failure counted; others go on; and they are crawled when it answers."""
+    names = tuple(
+        f"{each}.faults.test" for each in (*(f"known{n}" for n in range(WELL)), *(f"new{n}" for n in range(4)))
+    )
+    rig = make_rig(hosts=len(names), names=names, pages=quick_or_long(40, 450), workers=0)
+    server, place = by_stub(rig, rng)
+    rig.also(server)
+    workers = [rig.fleet.worker(**place) for _ in range(WORKERS)]
+    rig.fleet.tiptoe("seed", "add", CRAWL, *(rig.web.url(host, "/") for host in names[:WELL]))
+    rig.until(lambda: {line.worker for line in rig.web.lines()} == {worker.name for worker in workers}, "both at work")
+    with rig.fault("the name server is away"):
+        server.ill.update(dict.fromkeys(names, "SERVFAIL"))
+        rig.fleet.tiptoe("seed", "add", CRAWL, *(rig.web.url(host, "/") for host in names[WELL:]))
+        rig.last(quick_or_long(10.0, 120.0))
+        asked = {host: len(server.asked(host)) for host in names[WELL:]}
+        server.ill.clear()
+    rig.until_finished()
+    rig.figures |= {"lookups": sum(asked.values()), "lookups_counted": sum(len(failures(rig, host)) for host in names)}
+    rig.judge()
+    assert all(asked.values())
+    assert rig.figures["lookups_counted"] == 0
+
+
 def failures(rig: Rig, host: str) -> list[dict[str, Any]]:
     """Requests that failed for the name: when, and for how long."""
     return rig.sql(
