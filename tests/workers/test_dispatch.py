@@ -1,0 +1,59 @@
+"""Offers on their way to their queues."""
+
+import json
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+import redis
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from app.celery import make_app
+from app.config import load
+from app.store.hosts import Offer
+from workers import dispatch
+
+OFFERS = [Offer(n, f"host{n}.test", f"host-0{n % 2}", uuid4(), None) for n in range(5)]
+
+
+@pytest.fixture
+def app(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
+    app = make_app(load(broker_url=broker_url, queues=2))
+    monkeypatch.setattr(dispatch, "app", app)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def client(broker_url: str) -> Iterator["redis.Redis"]:
+    with redis.Redis.from_url(broker_url) as client:
+        yield client
+
+
+def rung(client: "redis.Redis") -> list[str]:
+    """Hosts' names, by queue, in the order of their messages."""
+    messages = [json.loads(each) for queue in ("host-00", "host-01") for each in client.lrange(queue, 0, -1)[::-1]]  # type: ignore[union-attr]
+    return [message["headers"]["argsrepr"] for message in messages]
+
+
+EXPECTED = [f"(host{n}.test)" for n in (0, 2, 4, 1, 3)]
+
+
+def test_each_host_is_rung_on_its_queue(app: Celery, client: "redis.Redis") -> None:
+    dispatch.offer(OFFERS)
+    assert rung(client) == EXPECTED
+
+
+def test_a_connection_that_went_stale_loses_none(app: Celery, client: "redis.Redis") -> None:
+    dispatch.offer(OFFERS)
+    client.delete("host-00", "host-01")
+    client.client_kill_filter(_type="normal", skipme=True)
+    dispatch.offer(OFFERS)
+    assert rung(client) == EXPECTED
+
+
+def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "app", make_app(load(broker_url="redis://127.0.0.1:1/0")))
+    with pytest.raises(OperationalError):
+        dispatch.offer(OFFERS)
