@@ -56,6 +56,21 @@ def test_a_broker_that_is_away_is_tried_again_soon(monkeypatch: pytest.MonkeyPat
     assert waits == [1, 2, 3, 4, 5, 5, 5, 5]
 
 
+def test_a_message_that_met_a_dead_connection_is_sent_over_the_next(broker_url: str) -> None:
+    """kombu's own retry names its intervals by their places."""
+    calls: list[str] = []
+    with make_app(load(broker_url=broker_url)).connection_for_write() as connection:
+
+        def send() -> str:
+            calls.append("sent")
+            if len(calls) == 1:
+                raise connection.connection_errors[0]("gone")
+            return "done"
+
+        assert connection.ensure(connection.Producer(), send, max_retries=3, interval_start=0)() == "done"
+    assert len(calls) == 2
+
+
 # of tcp(7), its value
 SOCKET = [("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_USER_TIMEOUT", 10_000)]
 

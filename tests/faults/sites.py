@@ -25,7 +25,7 @@ from tests.hostile.judge import CAP_BYTES, ROBOTS_TRIES, TRIES
 from tests.hostile.origin import Host, HostileOrigin
 
 HEALTHY, HEALTHY_PAGES, DELAY_S = 8, quick_or_long(30, 200), 0.3
-AWAY_S = quick_or_long(4.0, 60.0)
+AWAY_S = quick_or_long(4.0, 8.0)
 REQUESTS = quick_or_long(60, 240)  # that a rate is told by
 PAGES = 12
 AWAY_PAGES = 30  # of the host that goes away
