@@ -34,7 +34,7 @@ check: $(VENV)/dev.stamp ## the one gate: format, lint, types, layers, tests
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
 
-faults: $(VENV)/dev.stamp ## kill, stop and cut off everything, for an hour: ARGS="-k ft12"
+faults: $(VENV)/dev.stamp ## kill, stop and cut off everything, for 2.5 hours: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
 
 soak: $(VENV)/dev.stamp ## one random fault after another, for minutes: ARGS="--minutes 10 --seed N"

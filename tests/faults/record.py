@@ -68,9 +68,9 @@ def _line(row: Row) -> str:
         row.fault,
         figures.get("requests", ""),
         figures.get("missed", ""),
-        f"{figures.get('repeats', '')} of {figures.get('repeats_allowed', '')}",
-        f"{figures.get('gap_min_s', '')} s",
-        f"{figures.get('recovered_s', '')} s",
+        f"{figures['repeats']} of {figures['repeats_allowed']}" if "repeats_allowed" in figures else "",
+        f"{figures['gap_min_s']} s" if "gap_min_s" in figures else "",
+        f"{figures['recovered_s']} s" if "recovered_s" in figures else "",
         row.verdict,
         "; ".join(besides),
     )
