@@ -68,7 +68,7 @@ def sites(reachable_tmp: Path, own_postgres: OwnPostgres, own_valkey: OwnValkey)
     )
     try:
         origin = rig.also(HostileOrigin())
-        rig.start(workers=2, slots=8)
+        rig.start(workers=2, slots=quick_or_long(8, 64))
         found = crawl_sites(rig, origin)
         yield found
     finally:
