@@ -39,7 +39,7 @@ def _arguments() -> argparse.Namespace:
         help="folder of html files with an index.html; D: Debian's PostgreSQL manual, else generated",
     )
     web.add_argument(
-        "--hosts", type=_numbers, help="D: crawl 40, memory 92, polite, layers and fleet 200; scale 2000,20000"
+        "--hosts", type=_numbers, help="D: crawl 100, memory 92, polite, layers and fleet 200; scale 2000,20000"
     )
     web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
     web.add_argument("--port", type=int, default=8099)

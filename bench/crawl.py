@@ -42,7 +42,7 @@ def main(arguments: argparse.Namespace) -> None:
     rates: dict[str, list[float]] = defaultdict(list)
     costs: dict[str, list[float]] = defaultdict(list)
     failures: dict[str, str] = {}
-    with serve(tree, hosts=arguments.hosts or 40, port=arguments.port) as web:
+    with serve(tree, hosts=arguments.hosts or 100, port=arguments.port) as web:
         for number in range(arguments.rounds):
             for name in names if number % 2 == 0 else reversed(names):
                 if name in failures:
