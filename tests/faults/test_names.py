@@ -4,6 +4,7 @@ import os
 import random
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise, product
 from pathlib import Path
@@ -84,7 +85,10 @@ def test_ft33_names_do_not_resolve(make_rig: MakeRig, rng: random.Random, ask: A
         server.ill.clear()
     rig.until_finished()
     found = {host: failures(rig, host) for host in ill}
-    more = {host: len(server.asked(host)) - len(rows) for host, rows in found.items()}
+    not_sent = Counter(str(event["host"]) for event in rig.fleet.events("request.not_sent"))
+    more = {host: len(server.asked(host)) - len(rows) - not_sent[host] for host, rows in found.items()}
+    # One that flaps resolves at times, and is then asked for as a witness when another fails.
+    witnessed = sum(len(rows) + not_sent[host] for host, rows in found.items() if ill[host] != "flapping")
     rig.figures |= {
         "lookups": sum(len(server.asked(host)) for host in ill),
         "lookups_failed": sum(map(len, found.values())),
@@ -92,7 +96,9 @@ def test_ft33_names_do_not_resolve(make_rig: MakeRig, rng: random.Random, ask: A
     }
     rig.judge(recovered_s=rig.pace.recovered_s + rig.settings.backoff_base_s * 2 ** (times + 1))
     assert went_on == set(names[:WELL])
-    assert all(n <= WORKERS for n in more.values()), f"more lookups than failures and one for each worker: {more}"
+    assert all(n <= WORKERS + witnessed * (ill[host] == "flapping") for host, n in more.items()), (
+        f"more lookups than failures and one for each worker: {more}"
+    )
     assert {host: short for host, rows in found.items() if (short := too_short(rig, rows, ill[host]))} == {}
     assert rig.figures["slowest_s"] <= at_most_s(rig.settings.request_deadline_s + LATE_S)
 
