@@ -80,16 +80,20 @@ def main(arguments: argparse.Namespace) -> None:
     save("claim", {"sizes": sizes, "rows": rows, "growth": growth})
 
 
-def make_database(server: str, size: int, settings: Settings, each: int = URLS_A_HOST) -> Engine:
-    """A database of that size, named for it. each: URLs a host."""
-    name = f"bench_{size}"
+def empty_database(server: str, name: str) -> Engine:
+    """A new one of that name with the schema."""
     admin = db.connect(server, pool_size=1)
     with admin.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     admin.dispose()
     url = make_url(server).set(database=name).render_as_string(hide_password=False)
     db.upgrade(url)
-    engine = db.connect(url, pool_size=2)
+    return db.connect(url, pool_size=2)
+
+
+def make_database(server: str, size: int, settings: Settings, each: int = URLS_A_HOST) -> Engine:
+    """A database of that size, named for it. each: URLs a host."""
+    engine = empty_database(server, f"bench_{size}")
     began = time.monotonic()
     _fill(engine, size, settings, each)
     print(f"  {size:,} URLs made in {time.monotonic() - began:.0f} s", flush=True)

@@ -20,14 +20,13 @@ from pathlib import Path
 import psycopg
 import structlog
 from sqlalchemy import Engine, text
-from sqlalchemy.engine import make_url
 
 from app.config import Settings, load
 from app.crawl import claim, seed
 from app.local.services import start_postgres
-from app.store import db
 from app.store.hosts import Offer
 from bench import scale_load, tiptoe
+from bench.claim import empty_database
 from bench.report import BenchError, Cell, save, table
 from bench.scale_ops import COUNTING, Frontier
 
@@ -96,7 +95,7 @@ def _million(server: str, settings: Settings, n: int) -> list[dict[str, Cell]]:
     """The product's own import into an empty database."""
     if not n:
         return []
-    engine = _empty(server, "bench_seeds")
+    engine = empty_database(server, "bench_seeds")
     lines = (f"http://s{number % (n // SEEDS_A_HOST)}.test/{number}.html" for number in range(n))
     row = _import(engine, settings, lines, n, "an empty frontier")
     engine.dispose()
@@ -122,16 +121,6 @@ def _import(engine: Engine, settings: Settings, lines: Iterator[str], n: int, in
     if added.added != n:
         raise BenchError(f"{added.added:,} seeds were added, not {n:,}: {added.bad[:1]}")
     return {"into": into, "seeds": n, "seconds": round(seconds, 1), "a second": round(n / seconds)}
-
-
-def _empty(server: str, name: str) -> Engine:
-    admin = db.connect(server, pool_size=1)
-    with admin.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    admin.dispose()
-    url = make_url(server).set(database=name).render_as_string(hide_password=False)
-    db.upgrade(url)
-    return db.connect(url, pool_size=2)
 
 
 # --- operations -----------------------------------------------------------------------------------------------------

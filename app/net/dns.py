@@ -179,7 +179,7 @@ class Resolver:
         """
         with self._judging:
             if self._clock() >= self._judged_until_s:
-                witnesses = [name for name in self._witnesses if name != failed]
+                witnesses = [name for name in tuple(self._witnesses) if name != failed]  # others add to them meanwhile
                 self._is_silent = bool(witnesses) and not any(self._is_answered(name) for name in witnesses)
                 self._judged_until_s = self._clock() + WITNESSED_S
             return self._is_silent

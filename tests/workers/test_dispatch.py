@@ -1,12 +1,14 @@
 """Offers on their way to their queues."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
 import redis
 from celery import Celery
+from kombu import Producer
 from kombu.exceptions import OperationalError
 
 from app.celery import make_app
@@ -51,6 +53,33 @@ def test_a_connection_that_went_stale_loses_none(app: Celery, client: "redis.Red
     client.client_kill_filter(_type="normal", skipme=True)
     dispatch.offer(OFFERS)
     assert rung(client) == EXPECTED
+
+
+def test_a_batch_that_fails_goes_out_one_by_one(
+    app: Celery, client: "redis.Redis", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def broken(producer: Producer) -> Iterator[None]:
+        yield
+        raise redis.exceptions.ConnectionError("gone before anything went out")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Producer, "batch", broken)
+        patch.setattr(dispatch, "_ring", ring_the_second_time(dispatch._ring))
+        dispatch.offer(OFFERS)
+    assert rung(client) == EXPECTED
+
+
+def ring_the_second_time(ring: Callable[..., None]) -> Callable[..., None]:
+    """A batch keeps its messages back until it ends: the first ones never went out."""
+    calls: list[int] = []
+
+    def again(producer: Producer, offers: Sequence[Offer]) -> None:
+        calls.append(1)
+        if len(calls) > 1:
+            ring(producer, offers)
+
+    return again
 
 
 def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
