@@ -196,7 +196,7 @@ def test_a_name_is_no_witness_of_its_own(server: NameServer) -> None:
         resolver.resolve("one", 80, 10)
 
 
-def test_a_name_that_is_not_there_is_an_answer(server: NameServer, resolver: Resolver) -> None:
+def test_a_name_that_is_not_there_is_an_answer() -> None:
     names = Names(one=["127.0.0.1"])
     resolver = Resolver(ttl_s=0.0, getaddrinfo=names, clock=Clock())
     resolver.resolve("one", 80, 10)
