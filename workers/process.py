@@ -13,7 +13,10 @@ from sqlalchemy import Engine
 
 from app.config import current
 from app.crawl.kit import Kit, make_engine, make_kit, make_sender
+from app.crawl.parking import Parking
+from app.crawl.stay import Stay
 
+PARKED_PER_THREAD = 8  # a parked visit takes some 20 KiB, and gives its host back when there is no room
 _making = threading.RLock()
 
 
@@ -37,10 +40,25 @@ def _kit() -> Kit:
     settings = current()
     sender = make_sender(settings)
     worker = f"{socket.gethostname()}:{os.getpid()}"
-    return make_kit(settings, engine=engine(), send=sender.send, where=sender.where, worker=worker)
+    parking = Parking(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
+    return make_kit(settings, engine=engine(), send=sender.send, where=sender.where, worker=worker, parking=parking)
+
+
+def _resume(stay: Stay) -> None:
+    from workers import visit  # it needs this module
+
+    visit.resume(stay)
 
 
 @signals.worker_shutting_down.connect
 def _stop(**_: object) -> None:
     """Visits settle what they have and leave: a warm shutdown takes one request, not a whole visit."""
-    kit().stopping.set()
+    kit().stop()
+
+
+@signals.worker_shutdown.connect
+@signals.worker_process_shutdown.connect
+def _stopped(**_: object) -> None:
+    """Celery has waited for its own threads; those of visits that were parked are ours."""
+    kit().stop()
+    kit().join()

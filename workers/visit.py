@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
@@ -10,6 +11,8 @@ from kombu.exceptions import OperationalError
 from app.celery import app
 from app.config import current
 from app.crawl.kit import Kit
+from app.crawl.stay import Stay
+from app.crawl.visit import PARKED, Report, go_on
 from app.crawl.visit import visit as visit_host
 from app.errors import ServiceError
 from app.store import db
@@ -25,12 +28,21 @@ AGAIN_S = 0.5
 
 @app.task(name="tiptoe.visit")
 def visit(host_id: int, token: str) -> str | None:
-    """Returns how the visit ended. A service out of reach ends it; its lease runs out, and the host is due again."""
+    """Returns how the visit ended, or "parked". A service out of reach ends it; its lease runs out, and the host is due again."""
     kit = process.kit()
+    return _attend(kit, host_id, lambda: visit_host(kit, host_id, UUID(token)))
+
+
+def resume(stay: Stay) -> None:
+    """One that was parked."""
+    _attend(stay.kit, stay.host_id, lambda: go_on(stay))
+
+
+def _attend(kit: Kit, host_id: int, act: Callable[[], Report]) -> str | None:
     try:
         with watchdog.visiting(host_id):
-            report = visit_host(kit, host_id, UUID(token))
-        if report.host is not None and not kit.stopping.is_set():
+            report = act()
+        if report.host is not None and report.ending != PARKED and not kit.stopping.is_set():
             ring()
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))

@@ -21,6 +21,7 @@ from app.store.urls import Due
 
 WANTED_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 HOPS = 10  # SPEC P9
+DELAY = "delay"  # the host's turn has not come, and the URL was not dealt with
 
 
 def fetch(stay: Stay, due: Due) -> str | None:
@@ -30,7 +31,7 @@ def fetch(stay: Stay, due: Due) -> str | None:
         return url
     slot = turn.take(stay, url, stay.kit.settings.request_deadline_s)
     if slot is None:
-        return stay.resting_because or "delay"
+        return stay.resting_because or DELAY
     isolated = isolation.holds(stay, due)
     attempts = isolation.count(stay, due) if isolated else due.attempts + 1
     if attempts is None:
@@ -39,7 +40,7 @@ def fetch(stay: Stay, due: Due) -> str | None:
     if attempt is None:
         isolation.owe(stay)
         isolation.pay(stay.kit)
-        return stay.resting_because or "delay"
+        return stay.resting_because or DELAY
     return _judge(stay, attempt)
 
 
@@ -61,7 +62,7 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
         return None
     rules = robots.of(stay, url.origin)
     if rules == "wait":
-        return stay.resting_because or "delay"
+        return stay.resting_because or DELAY
     if rules == "shut":
         _without_robots(stay, url)
         return None
@@ -71,7 +72,7 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
         conclude(stay, due, UrlEvent.DISALLOWED, cause=f"robots.txt line {decision.line}: {decision.rule}")
         return None
     if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(stay, url, rules):
-        return stay.resting_because or "delay"
+        return stay.resting_because or DELAY
     return url
 
 

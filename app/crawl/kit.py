@@ -15,12 +15,13 @@ from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
 from struct import Struct
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl.full_hosts import FullHosts
+from app.crawl.parking import Parking
 from app.crawl.readers import Readers
 from app.crawl.room import Room
 from app.crawl.shared import SharedBudgets
@@ -160,6 +161,7 @@ class Kit:
     readers     processes that read what may have killed a worker
     owed        attempts to be given back (app.crawl.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
+    parking     where visits wait for their host's turn without a thread. None: they leave
     """
 
     settings: Settings
@@ -181,9 +183,21 @@ class Kit:
     full_hosts: FullHosts = field(default_factory=FullHosts)
     owed: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
+    parking: Parking[Any] | None = None
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
+
+    def stop(self) -> None:
+        """Visits settle what they have and leave."""
+        self.stopping.set()
+        if self.parking is not None:
+            self.parking.close()
+
+    def join(self) -> None:
+        """After `stop`: wait until those that were parked have left."""
+        if self.parking is not None:
+            self.parking.join()
 
     def heed(self, lineage: datetime | None) -> None:
         """Since when the rows are in what they are in (app.store.lineage). What the caches tell of may never have been there."""
@@ -247,6 +261,7 @@ def make_kit(
     send: Callable[[Request], Reply | None],
     where: Callable[[str, str | None], Whereabouts] | None,
     worker: str,
+    parking: Parking[Any] | None = None,
 ) -> Kit:
     return Kit(
         settings=settings,
@@ -254,6 +269,7 @@ def make_kit(
         send=send,
         where=where,
         worker=worker,
+        parking=parking,
         shared=SharedBudgets(settings),
         full_hosts=FullHosts(cap=settings.frontier_max_per_host),
         readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),

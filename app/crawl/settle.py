@@ -28,10 +28,15 @@ _log = structlog.get_logger()
 REOPEN_PAGE = 1_000
 
 
-def go_on(stay: Stay) -> None:
-    """Settle the batch, extend the lease, and pick the next URLs. Raises LeaseLost."""
-    sent = _settle(stay, ending=None)
-    stay.lease_ends = sent + stay.kit.settings.lease_s
+def go_on(stay: Stay) -> str | None:
+    """Settle the batch, extend the lease, and pick the next URLs. Raises LeaseLost.
+
+    Returns why the host was given back: a pause was asked for, or nothing is due; None: the visit goes on.
+    """
+    sent, ending = _settle(stay, ending=None)
+    if ending is None:
+        stay.lease_ends = sent + stay.kit.settings.lease_s
+    return ending
 
 
 def leave(stay: Stay, ending: str) -> None:
@@ -39,8 +44,8 @@ def leave(stay: Stay, ending: str) -> None:
     _settle(stay, ending=ending)
 
 
-def _settle(stay: Stay, *, ending: str | None) -> float:
-    """Returns the moment the first statement was sent."""
+def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
+    """Returns the moment the first statement was sent, and how the visit ended, if it did."""
     batch, kit = stay.batch, stay.kit
     sent = stay.now()
     with db.transaction(kit.engine) as tx:
@@ -50,6 +55,8 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
             _tell_budgets(stay, tx)
             if pause_requested and ending is None:
                 ending = "paused"
+            if ending is None:
+                ending = _next(stay, tx)
             _host(stay, tx, ending)
     if pause_requested is None:
         raise LeaseLost(stay.taken.name)
@@ -63,7 +70,7 @@ def _settle(stay: Stay, *, ending: str | None) -> float:
     )
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
     stay.has_left = ending is not None
-    return sent
+    return sent, ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +162,15 @@ def _write(stay: Stay, tx: Connection) -> Entered:
     return entered
 
 
+def _next(stay: Stay, tx: Connection) -> str | None:
+    """Pick what to fetch next. Returns why there is nothing to stay for."""
+    pick.pick(stay, tx)
+    return None if stay.due or stay.budget_spent else stay.rest_for_origins() or "nothing due"
+
+
 def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
-    """The host's next contact: the last statement, so that it sees what was admitted while we waited for the lock."""
-    if ending is None:
-        pick.pick(stay, tx)
-    else:
+    """The host's next contact: after all of its own rows, so that it sees what was admitted while we waited for the lock."""
+    if ending is not None:
         _close(stay, tx, ending)
         pick.give_back(stay, tx)
     last_end = stay.batch.last_end
@@ -187,6 +198,9 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
         hosts.stay(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s, contact=contact)
     else:
         hosts.leave(tx, host_id=stay.host_id, token=stay.token, contact=contact)
+        if stay.held is not None:
+            next_in_s = stay.spaced_at - stay.now()
+            budgets.let_go(tx, stay.held.drawn, host_id=stay.host_id, next_in_s=next_in_s)
 
 
 def _close(stay: Stay, tx: Connection, ending: str) -> None:

@@ -105,7 +105,7 @@ class GivingUp:
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """What the next settle writes."""
+    """What the next settle writes. started: since when it has had something to write; at first, when the last one ended."""
 
     started: float
     results: list[Result] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Batch:
 
 
 class Slot(NamedTuple):
-    """The start of one request.
+    """The start of one request; of every request until `held_until`, where the host has its budgets to itself.
 
     address   the only one to connect to; None: no budget depends on it
     drawn     budgets that it was granted on
@@ -150,6 +150,7 @@ class Slot(NamedTuple):
     granted_at: tuple[datetime, float] | None = None
     probes: bool = False
     dns_ms: float | None = None
+    held_until: float | None = None
 
     @property
     def address_budget(self) -> Budget | None:
@@ -163,6 +164,7 @@ class Stay:
     unfetched  how many URLs of the host wait for their first fetch, as estimated, but for the batch's;   told: what its row says
     counted    they have been counted just now: the row is to say so
     floors     by crawl that is full: the score that a link must exceed
+    held       the budgets that it has to itself for the time of the visit
     """
 
     kit: Kit
@@ -192,6 +194,7 @@ class Stay:
     resting_because: str | None = None
     is_blocked: bool = False
     slot: Slot | None = None
+    held: Slot | None = None
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)
@@ -242,6 +245,8 @@ class Stay:
 
     def contacted(self, ended: float, spaced_at: float) -> None:
         """A request has ended: the host's delay counts from here.   spaced_at: nor does the next one start before."""
+        if not self.batch.fetches:
+            self.batch.started = ended
         self.batch.last_end = ended
         self.spaced_at = spaced_at
         self.ready_at = max(ended + self._jittered_s(), self.spaced_at)
@@ -347,9 +352,15 @@ class Stay:
         settings = self.kit.settings
         return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else 0.0)
 
+    def is_early(self) -> bool:
+        """The host's turn is further away than the visit waits for it in its thread."""
+        return self.ready_at - self.now() > self.patience_s()
+
     def batch_size(self) -> int:
-        """How many URLs to pick: on a host whose delay is longer than we linger, or that is probed, one is all."""
-        is_probing = breaker.is_probing(self.history.statuses, self.kit.breaker_rules)
-        if self.isolate > 0 or is_probing or self.delay_s > self.kit.settings.linger_s:
+        """How many URLs to pick: as many as can be fetched until the next settle. On a host that is probed one is all."""
+        settings = self.kit.settings
+        if self.isolate > 0 or breaker.is_probing(self.history.statuses, self.kit.breaker_rules):
             return 1
-        return self.kit.settings.settle_urls
+        if self.delay_s <= settings.linger_s:
+            return settings.settle_urls
+        return 1 if self.kit.parking is None else min(int(settings.settle_s / self.delay_s) + 1, settings.settle_urls)

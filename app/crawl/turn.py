@@ -60,7 +60,7 @@ def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None
         with db.transaction(kit.engine) as tx:
             asked = _ask(kit, tx, wanted, host_id=host_id, ready_in_s=0.0, horizon_s=longest_s, has_ticket=False)
         if asked.answer.granted:
-            slot = _granted(address, wanted, asked, found.dns_ms)
+            slot = _slot_of(address, wanted, asked, found.dns_ms)
             return None if kit.stopping.wait(max(slot.ready_at - kit.monotonic(), 0.0)) else slot
     return None if found.choices else Slot()
 
@@ -75,7 +75,7 @@ def reserve_ahead(stay: Stay, tx: Connection) -> None:
         return
     asked = _ask_for(stay, tx, wanted, stay.patience_s())
     if asked.answer.granted:
-        stay.slot = _granted(taken.address, wanted, asked, None)
+        stay.slot = _granted(stay, taken.address, wanted, asked, None)
     else:
         stay.denied = (taken.address, asked.answer)
 
@@ -88,7 +88,9 @@ def slack_s(budget: Budget) -> float:
 
 def spaced_at(slot: Slot, started: float) -> float:
     """The moment that the host's next start has to wait for, since this one came later than its slot. Only a host that has its
-    budgets to itself may be so late; they count from the slot."""
+    budgets to itself may be so late; they count from the slot. One that holds them keeps their gaps itself."""
+    if slot.held_until is not None:
+        return started + max(each.gap_s + slack_s(each) for each in slot.drawn)
     late_s = started - slot.ready_at
     return started + max((each.gap_s for each in slot.drawn if late_s > slack_s(each) * LATE_SHARE), default=0.0)
 
@@ -104,6 +106,9 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
         return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
     if reserved is not None and reserved.address == found.choices[0]:
         return reserved
+    held = stay.held
+    if held is not None and held.address == found.choices[0] and stay.ready_at <= (held.held_until or 0.0):
+        return held._replace(ready_at=stay.ready_at, dns_ms=found.dns_ms)
     last: Answer | None = None
     for address, wanted in found.wanted(kit, stay.taken.domain):
         if not wanted:
@@ -115,7 +120,7 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
             asked = _ask_for(stay, tx, wanted, longest_s)
         last = asked.answer
         if last.granted:
-            return _granted(address, wanted, asked, found.dns_ms)
+            return _granted(stay, address, wanted, asked, found.dns_ms)
         if not last.blocked:
             break
     assert last is not None
@@ -125,11 +130,12 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """An answer, and the monotonic moments around it."""
+    """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
 
     answer: Answer
     sent: float
     received: float
+    hold_s: float
 
 
 def _ask_for(stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: float) -> _Asked:
@@ -141,6 +147,7 @@ def _ask_for(stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: 
         ready_in_s=stay.ready_at - stay.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if stay.has_ticket else 0.0),
         has_ticket=stay.has_ticket,
+        hold_s=0.0 if stay.kit.parking is None else stay.started + stay.kit.settings.visit_max_s - stay.now(),
     )
 
 
@@ -153,6 +160,7 @@ def _ask(
     ready_in_s: float,
     horizon_s: float,
     has_ticket: bool,
+    hold_s: float = 0.0,
 ) -> _Asked:
     spaced = [each._replace(gap_s=each.gap_s + slack_s(each)) for each in wanted]
     sent = kit.monotonic()
@@ -163,25 +171,35 @@ def _ask(
         ready_in_s=max(ready_in_s, LEAD_S),
         horizon_s=max(horizon_s, 2 * LEAD_S),
         has_ticket=has_ticket,
+        hold_s=max(hold_s, 0.0),
     )
-    return _Asked(answer=answer, sent=sent, received=kit.monotonic())
+    return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=max(hold_s, 0.0))
 
 
-def _granted(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
+def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
+    slot = _slot_of(address, wanted, asked, dns_ms)
+    if slot.held_until is not None:
+        stay.held = slot
+    return slot
+
+
+def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
     """Not before the start by the later bound of the database's moment, not after it by the earlier one."""
     answer = asked.answer
     late_s = budgets.LONE_S - LONE_MARGIN_S
     slacks = [
         slack_s(each) * LATE_SHARE if answer.shared else late_s for each in wanted if each.kind is not BudgetKind.ALL
     ]
+    last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
     return Slot(
         address=address,
         drawn=wanted,
         ready_at=asked.received + answer.wait_s,
-        not_after=asked.sent + answer.took_s + answer.wait_s + min(slacks) if slacks else None,
+        not_after=asked.sent + answer.took_s + last_s + min(slacks) if slacks else None,
         granted_at=(answer.now, asked.received),
         probes=answer.failures > 0,
         dns_ms=dns_ms,
+        held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,
     )
 
 

@@ -1,7 +1,8 @@
 """A visit: one worker's exclusive, bounded stay at one host.
 
 take up ▶ (fetch ▶ fetch ▶ … ▶ settle)* ▶ leave. The lease makes it exclusive, the token fences its writes, and while it
-runs the host's next contact is the lease's end plus the delay: a crash needs no rescuer.
+runs the host's next contact is the lease's end plus the delay: a crash needs no rescuer. Between two requests a visit to a
+host with a delay is parked (`app.crawl.parking`): it costs no thread.
 """
 
 from dataclasses import dataclass
@@ -20,12 +21,13 @@ from app.store import db, hosts
 _log = structlog.get_logger()
 BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
+PARKED = "parked"
 SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a visit ended. host None: the door was closed (the offer had been taken up, or had run out)."""
+    """How a visit ended, or that it is parked. host None: the door was closed (the offer had been taken up, or had run out)."""
 
     host: str | None
     ending: str
@@ -36,11 +38,16 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError."""
     isolation.pay(kit)
     stay = take_up(kit, host_id, token)
-    if stay is None:
-        return Report(host=None, ending="closed")
+    return Report(host=None, ending="closed") if stay is None else go_on(stay)
+
+
+def go_on(stay: Stay) -> Report:
+    """With a visit taken up, or one that was parked. Raises ServiceError."""
     structlog.contextvars.bind_contextvars(visit=stay.taken.visit_id)
     try:
         ending = _work_or_yield(stay)
+        if ending == PARKED:  # and another thread's
+            return Report(host=stay.taken.name, ending=PARKED)
         if not stay.has_left:
             settle.leave(stay, ending)
     except LeaseLost:
@@ -114,25 +121,44 @@ def _work_or_yield(stay: Stay) -> str:
 
 
 def _work(stay: Stay) -> str:
-    """Fetch until there is a reason to leave. Returns it."""
+    """Fetch until there is a reason to leave, or to park. Returns it."""
     while True:
         if not stay.due:
             ending = _refill(stay)
             if ending is not None:
                 return ending
-        ending = fetch.fetch(stay, stay.due.popleft())
-        if ending is not None:
+        due = stay.due.popleft()
+        ending = fetch.fetch(stay, due)
+        if ending == fetch.DELAY and stay.is_early() and stay.rest_until is None:
+            stay.due.appendleft(due)  # robots.txt was asked for, say, and the page's turn comes after it
+        elif ending is not None:
             return ending
         if stay.is_blocked:
             return stay.resting_because or "its address rests"
-        if _is_full(stay):
-            settle.go_on(stay)
-        if stay.has_left:
-            return "paused"
         if stay.kit.stopping.is_set():
             return "worker stops"
-        if stay.now() - stay.started > stay.kit.settings.visit_max_s:
+        next_at = max(stay.now(), stay.ready_at)
+        if next_at - stay.started > stay.kit.settings.visit_max_s:
             return "long enough"
+        if stay.is_early() and not _may_park(stay):
+            return fetch.DELAY
+        if _is_full(stay, next_at) or (stay.is_early() and not stay.due):
+            ending = settle.go_on(stay)
+            if ending is not None:
+                return ending
+        if stay.is_early() and stay.due:
+            return _park(stay)
+
+
+def _park(stay: Stay) -> str:
+    parking = stay.kit.parking
+    return PARKED if _may_park(stay) and parking is not None and parking.park(stay, stay.ready_at) else fetch.DELAY
+
+
+def _may_park(stay: Stay) -> bool:
+    """Whether the visit may stay though the host's turn is not soon. What may kill a worker is no company for others' leases."""
+    parking = stay.kit.parking
+    return parking is not None and parking.has_room and stay.isolate == 0 and stay.rest_until is None
 
 
 def _refill(stay: Stay) -> str | None:
@@ -140,22 +166,17 @@ def _refill(stay: Stay) -> str | None:
     if stay.budget_spent:
         stay.rest(BUDGET_REST_S, "budget")
         return "budget"
-    if stay.requests and stay.ready_at - stay.now() > stay.patience_s():
-        return "delay"
     if stay.batch.results or stay.batch.robots:
-        settle.go_on(stay)
-        if stay.has_left:
-            return "paused"
-        return None if stay.due else _refill(stay)
+        return settle.go_on(stay) or (None if stay.due else _refill(stay))
     return stay.rest_for_origins() or "nothing due"
 
 
-def _is_full(stay: Stay) -> bool:
-    """50 URLs or 2 s (D), or many links; in isolation every URL."""
+def _is_full(stay: Stay, next_at: float) -> bool:
+    """50 URLs, or 2 s until the next request (D), or many links; in isolation every URL."""
     settings, batch = stay.kit.settings, stay.batch
     return (
         len(batch.results) >= settings.settle_urls
-        or stay.now() - batch.started >= settings.settle_s
+        or next_at - batch.started >= settings.settle_s
         or sum(len(reading.links) for reading in batch.readings) >= SETTLE_LINKS
         or (stay.isolate > 0 and bool(batch.results))
     )

@@ -45,6 +45,7 @@ class Answer:
     failures   refused or reset connections in a row of what rests as a whole
     blocked    one of them rests
     shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
+    held       the next starts, until hold_s from `now`, are granted with it
     now        database time that wait_s counts from;   took_s: since the query had arrived there, waits for locks included
     """
 
@@ -54,16 +55,27 @@ class Answer:
     failures: int
     blocked: bool
     shared: bool
+    held: bool
     now: datetime
     took_s: float
 
 
 def reserve(
-    tx: Connection, wanted: Sequence[Budget], *, host_id: int, ready_in_s: float, horizon_s: float, has_ticket: bool
+    tx: Connection,
+    wanted: Sequence[Budget],
+    *,
+    host_id: int,
+    ready_in_s: float,
+    horizon_s: float,
+    has_ticket: bool,
+    hold_s: float = 0.0,
 ) -> Answer:
     """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
 
-    has_ticket: it comes when it was told to. The last statement of a transaction: it holds the budgets until the commit.
+    has_ticket  it comes when it was told to
+    hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
+
+    The last statement of a transaction: it holds the budgets until the commit.
     """
     rows = db.rows_param([{"kind": each.kind.value, "name": each.name, "gap_s": each.gap_s} for each in wanted])
     where = {
@@ -74,6 +86,7 @@ def reserve(
         "has_ticket": has_ticket,
         "probe_s": PROBE_S,
         "lone_s": LONE_S,
+        "hold_s": hold_s,
     }
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
@@ -86,9 +99,16 @@ def reserve(
         failures=row.failures,
         blocked=row.blocked,
         shared=row.shared,
+        held=row.granted and row.held,
         now=row.now,
         took_s=row.took_s,
     )
+
+
+def let_go(tx: Connection, held: Sequence[Budget], *, host_id: int, next_in_s: float) -> None:
+    """next_in_s: seconds until the gap after the host's last start is over."""
+    rows = db.rows_param([{"kind": each.kind.value, "name": each.name} for each in held])
+    db.run(tx, _sql["let_go"], {"rows": rows, "host_id": host_id, "next_in_s": next_in_s})
 
 
 def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:

@@ -1,6 +1,7 @@
 -- reserve: a start on every one of these budgets at once, or the time to come again
 -- Without a ticket nobody passes the queue: who was told to come then has one. A budget that made us wait puts us into its own queue only.
--- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later.
+-- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
+-- them to itself since its last start holds them for a while: its next starts need not ask.
 WITH wanted AS MATERIALIZED (
     SELECT r.kind, r.name, r.gap_s
     FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
@@ -17,7 +18,10 @@ WITH wanted AS MATERIALIZED (
            max(queue_at) AS queue_at,
            coalesce(max(blocked_until) > clock_timestamp(), false) AS blocked,
            NOT :has_ticket OR coalesce(max(blocked_until) > clock_timestamp(), false) AS queues,
-           bool_or(kind <> 'all' AND (host_id <> :host_id OR shared_until > clock_timestamp())) AS shared
+           bool_or(kind <> 'all' AND (host_id <> :host_id OR shared_until > clock_timestamp())) AS shared,
+           make_interval(secs => CASE WHEN bool_and(host_id = :host_id AND kind <> 'all' AND failures = 0
+                                                    AND coalesce(shared_until < clock_timestamp(), true))
+                                      THEN CAST(:hold_s AS double precision) ELSE 0 END) AS hold
     FROM held
 ), verdict AS MATERIALIZED (
     SELECT *, (NOT queues OR queue_at <= start_at) AND start_at <= now + make_interval(secs => :horizon_s) AS granted,
@@ -27,7 +31,7 @@ WITH wanted AS MATERIALIZED (
     UPDATE budgets AS b
     SET next_at = CASE WHEN NOT v.granted THEN h.next_at
                        WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.gap
-                       ELSE v.start_at + h.gap END,
+                       ELSE greatest(v.start_at, v.now + v.hold) + h.gap END,
         queue_at = CASE WHEN v.granted AND h.kind = 'all' THEN greatest(h.queue_at, h.next_at + h.gap, v.now + h.gap)
                         WHEN v.granted THEN greatest(h.queue_at, v.start_at + h.gap)
                         WHEN v.queues AND greatest(h.next_at, h.queue_at, h.blocked_until) >= v.told_at THEN v.told_at + h.gap
@@ -37,7 +41,7 @@ WITH wanted AS MATERIALIZED (
     FROM held AS h, verdict AS v
     WHERE b.kind = h.kind AND b.name = h.name AND v.budgets = (SELECT count(*) FROM wanted)
 )
-SELECT v.budgets, v.granted, v.failures, v.blocked, coalesce(v.shared, false) AS shared, v.now,
+SELECT v.budgets, v.granted, v.failures, v.blocked, coalesce(v.shared, false) AS shared, v.hold > interval '0' AS held, v.now,
        CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
        CAST(extract(epoch FROM CASE WHEN v.granted THEN v.start_at ELSE v.told_at END - v.now) AS double precision) AS wait_s,
        (SELECT CASE WHEN h.blocked_until > v.now THEN h.kind || ' rests: ' || h.resting_because ELSE h.kind || ' budget' END
@@ -50,6 +54,18 @@ SELECT r.kind, r.name
 FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
+
+-- let_go: a host that held budgets leaves: others may start as soon as its last start allows
+UPDATE budgets AS b
+SET next_at = least(b.next_at, clock_timestamp() + make_interval(secs => greatest(:next_in_s, 0)))
+FROM (
+    SELECT h.kind, h.name
+    FROM budgets AS h JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
+    WHERE h.host_id = :host_id
+    ORDER BY h.kind, h.name
+    FOR NO KEY UPDATE OF h
+) AS held
+WHERE b.kind = held.kind AND b.name = held.name
 
 -- refused: a connection that was refused or reset: the address rests as a whole, longer each time
 -- `failures` counts no higher than what the doubling needs.

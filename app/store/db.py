@@ -185,6 +185,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
             pool_size=pool_size,
             max_overflow=4,
             pool_timeout=30,
+            pool_use_lifo=True,  # the connection used last has its plans and its backend's caches warm
             connect_args={"application_name": "tiptoe", "options": _options(parsed), **_unless_given(parsed)},
         )
     except ArgumentError as error:  # ?plugin=x

@@ -1,0 +1,127 @@
+"""Visits that wait for their host's turn without a thread each: Mercator's heap of back queues, one for each process.
+
+A visit to a host with a delay keeps its lease from one request to the next, and stands here meanwhile. So a message, a take-up
+and a settle serve several pages of a polite host, and a process has many more hosts in hand than threads. What stands here is
+no more and no less safe than a visit under way: its lease runs, and a crash lets it run out.
+
+Whoever has brought one visit to its next wait goes on with the next that is due; another thread is called only where none comes
+within 10 ms, the one that ran last. Threads that take turns on the interpreter's lock cost more than the visits
+(`python -m bench polite`).
+"""
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+T = TypeVar("T")
+LATE_S = 0.01
+_log = structlog.get_logger()
+
+
+class Parking(Generic[T]):
+    """`resume` is called with each visit when its turn comes, in one of `threads` threads at most.
+
+    most    how many may stand here
+    resume  must not raise: there is nobody to tell
+    """
+
+    def __init__(self, resume: Callable[[T], object], *, most: int, threads: int) -> None:
+        self._resume, self._most, self._threads_most = resume, most, threads
+        self._heap: list[tuple[float, int, T]] = []
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._sooner = threading.Condition(self._lock)
+        self._idle: list[threading.Condition] = []  # whose threads wait to be called; the last one ran last
+        self._threads: list[threading.Thread] = []
+        self._clock: threading.Thread | None = None
+        self._is_open = True
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def has_room(self) -> bool:
+        return self._is_open and len(self._heap) < self._most
+
+    def park(self, visit: T, until: float) -> bool:
+        """Go on with it at this monotonic second; it is another thread's from now on. False: there is no room for it."""
+        with self._lock:
+            if not self.has_room or not self._has_clock():
+                return False
+            entry = (until, next(self._numbers), visit)
+            heapq.heappush(self._heap, entry)
+            if self._heap[0] is entry:
+                self._sooner.notify()
+            return True
+
+    def close(self) -> None:
+        """Whatever stands here goes on at once, and nothing parks any more."""
+        with self._lock:
+            self._is_open = False
+            self._sooner.notify()
+            for each in self._idle:
+                each.notify()
+
+    def join(self) -> None:
+        """After `close`: wait until the last one has come to its end."""
+        if self._clock is not None:
+            self._clock.join()
+        for thread in self._threads:
+            thread.join()
+
+    def _has_clock(self) -> bool:
+        """Started by the first visit: threads do not survive a fork."""
+        if self._clock is None and self._start(self._keep_time, "parking"):
+            self._clock = self._threads.pop()
+        return self._clock is not None
+
+    def _start(self, act: Callable[[], None], name: str) -> bool:
+        thread = threading.Thread(target=act, name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the machine allows no more
+            _log.warning("parking.no_thread", error=str(error))
+            return False
+        self._threads.append(thread)
+        return True
+
+    def _keep_time(self) -> None:
+        """Call a thread when a visit is due and none of those at work comes for it."""
+        with self._lock:
+            while self._heap or self._is_open:
+                if not self._heap:
+                    self._sooner.wait()
+                    continue
+                at_work = len(self._threads) > len(self._idle)
+                wait_s = self._heap[0][0] - time.monotonic() + (LATE_S if at_work else 0.0)
+                if wait_s > 0 and self._is_open:
+                    self._sooner.wait(wait_s)
+                elif self._idle:
+                    self._idle.pop().notify()
+                    self._sooner.wait(LATE_S)
+                else:
+                    if len(self._threads) < self._threads_most:
+                        self._start(self._work, "visit")
+                    self._sooner.wait(LATE_S)
+
+    def _work(self) -> None:
+        called = threading.Condition(self._lock)
+        while True:
+            with self._lock:
+                while not self._is_due():
+                    if not self._is_open:
+                        return
+                    self._idle.append(called)
+                    called.wait()
+                    if called in self._idle:  # woken by the end, not called
+                        self._idle.remove(called)
+                visit = heapq.heappop(self._heap)[2]
+            self._resume(visit)
+
+    def _is_due(self) -> bool:
+        return bool(self._heap) and (not self._is_open or self._heap[0][0] <= time.monotonic())
