@@ -284,7 +284,7 @@ class Settings(BaseSettings):
     linger_s: float = Field(
         0.25,
         ge=0,
-        description="A visit waits for the host's next contact itself when the wait is at most this.",
+        description="A visit waits for the host's next contact in its thread when the wait is at most this; it is parked for a longer one.",
     )
     settle_urls: int = Field(50, ge=1, le=1000, description="Settle after this many URLs …")
     settle_s: float = Field(2.0, gt=0, description="… or this many seconds.")

@@ -62,10 +62,10 @@ def install() -> None:
 
 
 class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
-    """Wakes the consumer's event loop so often that no thread stays idle for long; half a percent of a core."""
+    """Wakes the consumer's event loop so often that no thread stays idle for long."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
-    EVERY_S = 0.02
+    EVERY_S = 0.05
 
     def start(self, parent: Any) -> None:
         self._timer = parent.timer.call_repeatedly(self.EVERY_S, _nothing)

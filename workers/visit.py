@@ -12,7 +12,7 @@ from app.celery import app
 from app.config import current
 from app.crawl.kit import Kit
 from app.crawl.stay import Stay
-from app.crawl.visit import PARKED, Report, go_on
+from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on
 from app.crawl.visit import visit as visit_host
 from app.errors import ServiceError
 from app.store import db
@@ -28,7 +28,8 @@ AGAIN_S = 0.5
 
 @app.task(name="tiptoe.visit")
 def visit(host_id: int, token: str) -> str | None:
-    """Returns how the visit ended, or "parked". A service out of reach ends it; its lease runs out, and the host is due again."""
+    """Returns how the visit ended, or "parked". A service out of reach ends it: it is given back when Postgres is there again, or
+    its lease runs out."""
     kit = process.kit()
     return _attend(kit, host_id, lambda: visit_host(kit, host_id, UUID(token)))
 
@@ -47,11 +48,20 @@ def _attend(kit: Kit, host_id: int, act: Callable[[], Report]) -> str | None:
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
         wait_for_postgres(kit)
-        return None
+        return _give_back(error.stay) if isinstance(error, CutOff) else None
     except Exception:
         _log.exception("visit.crashed", host_id=host_id)
         raise
     return report.ending
+
+
+def _give_back(stay: Stay) -> str | None:
+    try:
+        with watchdog.visiting(stay.host_id):
+            return give_back(stay).ending
+    except ServiceError as error:
+        _log.error("visit.lost", host_id=stay.host_id, error=str(error))
+        return None
 
 
 def wait_for_postgres(kit: Kit) -> None:

@@ -4,9 +4,9 @@ A visit to a host with a delay keeps its lease from one request to the next, and
 and a settle serve several pages of a polite host, and a process has many more hosts in hand than threads. What stands here is
 no more and no less safe than a visit under way: its lease runs, and a crash lets it run out.
 
-Whoever has brought one visit to its next wait goes on with the next that is due; another thread is called only where none comes
-within 10 ms, the one that ran last. Threads that take turns on the interpreter's lock cost more than the visits
-(`python -m bench polite`).
+One thread waits for the first of them. Whoever has brought a visit to its next wait goes on with the next that is due; another
+thread is called only where none comes within 20 ms, the one that ran last. Threads that take turns on the interpreter's lock cost
+more than the visits do (`python -m bench polite`).
 """
 
 import heapq
@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import structlog
 
 T = TypeVar("T")
-LATE_S = 0.01
+LATE_S = 0.02
 _log = structlog.get_logger()
 
 
@@ -35,10 +35,11 @@ class Parking(Generic[T]):
         self._heap: list[tuple[float, int, T]] = []
         self._numbers = itertools.count()
         self._lock = threading.Lock()
-        self._sooner = threading.Condition(self._lock)
+        self._parked = threading.Condition(self._lock)
         self._idle: list[threading.Condition] = []  # whose threads wait to be called; the last one ran last
+        self._first: threading.Condition | None = None  # whose thread waits for the first visit
         self._threads: list[threading.Thread] = []
-        self._clock: threading.Thread | None = None
+        self._overseer: threading.Thread | None = None
         self._is_open = True
 
     def __len__(self) -> int:
@@ -51,63 +52,60 @@ class Parking(Generic[T]):
     def park(self, visit: T, until: float) -> bool:
         """Go on with it at this monotonic second; it is another thread's from now on. False: there is no room for it."""
         with self._lock:
-            if not self.has_room or not self._has_clock():
+            if not self.has_room or not self._has_threads():
                 return False
             entry = (until, next(self._numbers), visit)
             heapq.heappush(self._heap, entry)
             if self._heap[0] is entry:
-                self._sooner.notify()
+                (self._first or self._parked).notify()
             return True
 
     def close(self) -> None:
         """Whatever stands here goes on at once, and nothing parks any more."""
         with self._lock:
             self._is_open = False
-            self._sooner.notify()
-            for each in self._idle:
-                each.notify()
+            for each in (self._parked, self._first, *self._idle):
+                if each is not None:
+                    each.notify()
 
     def join(self) -> None:
         """After `close`: wait until the last one has come to its end."""
-        if self._clock is not None:
-            self._clock.join()
+        if self._overseer is not None:
+            self._overseer.join()
         for thread in self._threads:
             thread.join()
 
-    def _has_clock(self) -> bool:
-        """Started by the first visit: threads do not survive a fork."""
-        if self._clock is None and self._start(self._keep_time, "parking"):
-            self._clock = self._threads.pop()
-        return self._clock is not None
+    def _has_threads(self) -> bool:
+        """The first two are started by the first visit: threads do not survive a fork."""
+        if self._overseer is None:
+            self._overseer = self._start(self._oversee, "parking")
+        return self._overseer is not None and (bool(self._threads) or self._add())
 
-    def _start(self, act: Callable[[], None], name: str) -> bool:
+    def _start(self, act: Callable[[], None], name: str) -> threading.Thread | None:
         thread = threading.Thread(target=act, name=name, daemon=True)
         try:
             thread.start()
         except RuntimeError as error:  # the machine allows no more
-            _log.warning("parking.no_thread", error=str(error))
-            return False
-        self._threads.append(thread)
-        return True
+            _log.debug("parking.no_thread", error=str(error))
+            return None
+        return thread
 
-    def _keep_time(self) -> None:
-        """Call a thread when a visit is due and none of those at work comes for it."""
+    def _add(self) -> bool:
+        thread = self._start(self._work, "visit")
+        if thread is not None:
+            self._threads.append(thread)
+        return thread is not None
+
+    def _oversee(self) -> None:
+        """Call a thread when a visit is due and none comes for it."""
         with self._lock:
             while self._heap or self._is_open:
-                if not self._heap:
-                    self._sooner.wait()
-                    continue
-                at_work = len(self._threads) > len(self._idle)
-                wait_s = self._heap[0][0] - time.monotonic() + (LATE_S if at_work else 0.0)
-                if wait_s > 0 and self._is_open:
-                    self._sooner.wait(wait_s)
-                elif self._idle:
-                    self._idle.pop().notify()
-                    self._sooner.wait(LATE_S)
-                else:
-                    if len(self._threads) < self._threads_most:
-                        self._start(self._work, "visit")
-                    self._sooner.wait(LATE_S)
+                if self._first is None and self._is_due():
+                    if self._idle:
+                        self._idle.pop().notify()
+                    elif len(self._threads) < self._threads_most:
+                        self._add()
+                self._parked.wait(LATE_S if self._heap else None)
 
     def _work(self) -> None:
         called = threading.Condition(self._lock)
@@ -116,12 +114,20 @@ class Parking(Generic[T]):
                 while not self._is_due():
                     if not self._is_open:
                         return
-                    self._idle.append(called)
-                    called.wait()
-                    if called in self._idle:  # woken by the end, not called
-                        self._idle.remove(called)
+                    self._wait(called)
                 visit = heapq.heappop(self._heap)[2]
             self._resume(visit)
+
+    def _wait(self, called: threading.Condition) -> None:
+        if self._first is None and self._heap:
+            self._first = called
+            called.wait(max(self._heap[0][0] - time.monotonic(), 0.0))
+            self._first = None
+            return
+        self._idle.append(called)
+        called.wait()
+        if called in self._idle:  # woken by the end, not called
+            self._idle.remove(called)
 
     def _is_due(self) -> bool:
         return bool(self._heap) and (not self._is_open or self._heap[0][0] <= time.monotonic())

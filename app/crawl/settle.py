@@ -48,7 +48,7 @@ def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
     """Returns the moment the first statement was sent, and how the visit ended, if it did."""
     batch, kit = stay.batch, stay.kit
     sent = stay.now()
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(kit.engine, pipelined=True) as tx:
         pause_requested = hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token)
         if pause_requested is not None:
             admitted = _write(stay, tx)
@@ -58,9 +58,13 @@ def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
             if ending is None:
                 ending = _next(stay, tx)
             _host(stay, tx, ending)
+        stay.is_in_doubt = True
+    stay.is_in_doubt = False
     if pause_requested is None:
         raise LeaseLost(stay.taken.name)
-    committed(stay, admitted)
+    stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
+    stay.has_left = ending is not None
+    committed(stay, admitted, batch)
     _log.debug(
         "visit.settled",
         host=stay.taken.name,
@@ -68,8 +72,6 @@ def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
         fetches=len(batch.fetches),
         ending=ending,
     )
-    stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
-    stay.has_left = ending is not None
     return sent, ending
 
 
@@ -95,11 +97,11 @@ def admit_rows(stay: Stay, tx: Connection, rows: list[Admission]) -> Entered:
     return Entered(rows=rows, queued=queued)
 
 
-def committed(stay: Stay, entered: Entered) -> None:
+def committed(stay: Stay, entered: Entered, batch: Batch) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
     for row in entered.rows:
         stay.kit.known.add(row["crawl_id"], row["key"])
-    for crawl_id, key, _ in stay.batch.suppressions:
+    for crawl_id, key, _ in batch.suppressions:
         stay.kit.known.add(crawl_id, admit.refusal_key(key))
     woken = entered.queued.keys() - {stay.host_id}
     if woken:
@@ -215,6 +217,19 @@ def _tell_budgets(stay: Stay, tx: Connection) -> None:
         budgets.refused(tx, budget, because=because, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
     elif batch.answered is not None:
         budgets.answered(tx, batch.answered)
+
+
+def give_back(stay: Stay) -> bool:
+    """After Postgres was away under the visit: settle what it holds, and leave. Raises LeaseLost, ServiceError.
+
+    False: what it held may be written already, its commit was not answered. Its lease runs out.
+    """
+    if stay.is_in_doubt:
+        return False
+    if not stay.has_left:
+        stay.granted.clear()  # of a transaction that was not, maybe; what is lost is counted free again
+        leave(stay, "Postgres was away")
+    return True
 
 
 def log_fenced(stay: Stay) -> None:

@@ -138,7 +138,7 @@ def _write(stay: Stay, due: Due, known: Known, rows: list[Admission], claims: Se
             tx, host_id=stay.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
         )
     stay.lease_ends = sent + stay.kit.settings.lease_s
-    settle.committed(stay, admitted)
+    settle.committed(stay, admitted, stay.batch)
     stay.batch.suppressions.clear()
 
 

@@ -165,6 +165,7 @@ class Stay:
     counted    they have been counted just now: the row is to say so
     floors     by crawl that is full: the score that a link must exceed
     held       the budgets that it has to itself for the time of the visit
+    is_in_doubt  a commit was sent and not answered
     """
 
     kit: Kit
@@ -206,6 +207,7 @@ class Stay:
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
     budget_spent: bool = False
     has_left: bool = False
+    is_in_doubt: bool = False
 
     def now(self) -> float:
         return self.kit.monotonic()

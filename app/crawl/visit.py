@@ -34,30 +34,54 @@ class Report:
     requests: int = 0
 
 
+class CutOff(ServiceError):
+    """A service went away under a visit that was taken up: `give_back` it when Postgres is there again."""
+
+    def __init__(self, stay: Stay, error: ServiceError) -> None:
+        super().__init__(error.what, error.remedy)
+        self.stay = stay
+
+
 def visit(kit: Kit, host_id: int, token: UUID) -> Report:
-    """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError."""
+    """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
     isolation.pay(kit)
     stay = take_up(kit, host_id, token)
     return Report(host=None, ending="closed") if stay is None else go_on(stay)
 
 
 def go_on(stay: Stay) -> Report:
-    """With a visit taken up, or one that was parked. Raises ServiceError."""
-    structlog.contextvars.bind_contextvars(visit=stay.taken.visit_id)
-    try:
-        ending = _work_or_yield(stay)
-        if ending == PARKED:  # and another thread's
-            return Report(host=stay.taken.name, ending=PARKED)
-        if not stay.has_left:
-            settle.leave(stay, ending)
-    except LeaseLost:
-        ending = "fenced"
-        settle.log_fenced(stay)
-    except ServiceError:
-        isolation.owe(stay)
-        raise
-    finally:
-        structlog.contextvars.unbind_contextvars("visit")
+    """With a visit taken up, or one that was parked. Raises CutOff."""
+    with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+        try:
+            ending = _work_or_yield(stay)
+            if ending == PARKED:  # and another thread's
+                return Report(host=stay.taken.name, ending=PARKED)
+            if not stay.has_left:
+                settle.leave(stay, ending)
+        except LeaseLost:
+            ending = _fenced(stay)
+        except ServiceError as error:
+            isolation.owe(stay)
+            raise CutOff(stay, error) from error
+        return _left(stay, ending)
+
+
+def give_back(stay: Stay) -> Report:
+    """A visit that was cut off, when Postgres is there again: while its lease runs nothing is lost. Raises ServiceError."""
+    with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+        try:
+            ending = "Postgres was away" if settle.give_back(stay) else "in doubt"
+        except LeaseLost:
+            ending = _fenced(stay)
+        return _left(stay, ending)
+
+
+def _fenced(stay: Stay) -> str:
+    settle.log_fenced(stay)
+    return "fenced"
+
+
+def _left(stay: Stay, ending: str) -> Report:
     _log.info("visit.left", host=stay.taken.name, requests=stay.requests, ending=ending, rest_s=stay.rest_s)
     return Report(host=stay.taken.name, ending=ending, requests=stay.requests)
 
@@ -66,7 +90,7 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
     """A visit in progress, with the next URLs picked. None: the door is closed. Raises ServiceError."""
     settings = kit.settings
     sent = kit.monotonic()
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(kit.engine, pipelined=True) as tx:
         taken = hosts.take_up(tx, host_id=host_id, token=token, worker=kit.worker, lease_s=settings.lease_s)
         if taken is None:
             return None

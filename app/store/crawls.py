@@ -107,7 +107,7 @@ def by_name(tx: Connection, name: str) -> Crawl | None:
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:
-    return Crawl(**tx.execute(_sql["by_id"], {"crawl_id": crawl_id}).one()._mapping)
+    return Crawl(**db.run(tx, _sql["by_id"], {"crawl_id": crawl_id}).one()._asdict())
 
 
 def every(tx: Connection) -> list[Crawl]:

@@ -8,7 +8,7 @@ import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, TextClause, create_engine, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -86,7 +87,7 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
     """Run a query of a visit: in the transaction of `tx`, by the driver itself.
 
     SQLAlchemy's own way to the same cursor makes what it knows of a result's columns anew each time: a quarter of the CPU of a
-    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's.
+    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's; in a pipelined one a later query may.
     """
     driven = _driven(query)
     cursor = tx.connection.cursor()
@@ -104,11 +105,12 @@ class Rows:
 
     @property
     def rowcount(self) -> int:
-        """Rows that were written, where none are returned."""
+        """Rows that were written, where none are returned; not in a pipelined transaction."""
         return int(self._cursor.rowcount)
 
     def all(self) -> list[Any]:
-        return list(map(self._driven.kind(self._cursor)._make, self._cursor.fetchall()))
+        rows = self._cursor.fetchall()
+        return list(map(self._driven.kind(self._cursor)._make, rows))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.all())
@@ -128,9 +130,10 @@ class Rows:
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         """As `kind`, each field from the column of its name."""
+        rows = self._cursor.fetchall()
         columns = self._driven.kind(self._cursor)._fields
         in_order = itemgetter(*(columns.index(name) for name in kind._fields))
-        return [kind._make(in_order(row)) for row in self._cursor.fetchall()]
+        return [kind._make(in_order(row)) for row in rows]
 
 
 class _Driven:
@@ -204,11 +207,20 @@ def _options(url: URL) -> str:
 
 
 @contextmanager
-def transaction(engine: Engine) -> Iterator[Connection]:
-    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve."""
+def transaction(engine: Engine, *, pipelined: bool = False) -> Iterator[Connection]:
+    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve.
+
+    pipelined: queries are sent without waiting for one another's answers, but where one is looked at; for those of `run` alone.
+    """
     try:
-        with _connection(engine) as connection, connection.begin():
+        with (
+            _connection(engine) as connection,
+            _pipeline(connection) if pipelined else nullcontext() as pipeline,
+            connection.begin(),
+        ):
             yield connection
+            if pipeline is not None and _driver(connection).info.transaction_status is TransactionStatus.IDLE:
+                pipeline.sync()  # no answer was looked at: the driver does not know yet that there is anything to commit
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY
@@ -218,6 +230,18 @@ def transaction(engine: Engine) -> Iterator[Connection]:
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
             raise ServiceError(f"Postgres at {place(engine)}", _first_line(cause)) from error
         raise
+
+
+@contextmanager
+def _pipeline(connection: Connection) -> Iterator[psycopg.Pipeline]:
+    with _driver(connection).pipeline() as pipeline:
+        yield pipeline
+
+
+def _driver(connection: Connection) -> psycopg.Connection[Any]:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver
 
 
 def _connection(engine: Engine) -> Connection:

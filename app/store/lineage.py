@@ -14,7 +14,7 @@ _sql = db.queries("lineage")
 
 def has_changed(tx: Connection) -> bool:
     """Whether the rows are in another one than they were last known to be in. Begins to remember, the first time."""
-    row = tx.execute(_sql["current"]).one()
+    row = db.run(tx, _sql["current"]).one()
     if row.seen is None:
         tx.execute(_sql["begin"])
     return row.seen not in (None, row.now)

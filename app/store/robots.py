@@ -149,8 +149,8 @@ def pace_of_host(tx: Connection, host_id: int, *, at: datetime) -> list[Brief]:
 
 def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
     """Empty when there is none."""
-    found = tx.execute(_sql["body"], {"host_id": host_id, "scheme": scheme, "port": port}).scalar_one_or_none()
-    return found or b""
+    row = db.run(tx, _sql["body"], {"host_id": host_id, "scheme": scheme, "port": port}).one_or_none()
+    return (row.body or b"") if row else b""
 
 
 def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, tuple[str, bytes | None]]:

@@ -135,11 +135,10 @@ def uncount_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) 
     db.run(tx, _sql["uncount_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key})
 
 
-def record(tx: Connection, *, host_id: int, rows: Sequence[Result]) -> int:
-    """Returns how many rows were queued, as expected, and written."""
-    if not rows:
-        return 0
-    return db.run(tx, _sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)}).rowcount
+def record(tx: Connection, *, host_id: int, rows: Sequence[Result]) -> None:
+    """Those that are queued, as expected; others stay as they are."""
+    if rows:
+        db.run(tx, _sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)})
 
 
 def give_up(
@@ -186,9 +185,8 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
 
 def refused_of_host(tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int) -> list[tuple[int, bytes, str]]:
     """(crawl id, key, URL), a page of n after the last (crawl id, key) of the page before."""
-    rows = tx.execute(
-        _sql["refused_of_host"], {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
-    )
+    where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
+    rows = db.run(tx, _sql["refused_of_host"], where)
     return [(row.crawl_id, row.key, row.url) for row in rows]
 
 

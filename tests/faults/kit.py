@@ -18,7 +18,7 @@ measured: it goes into the row).
 Settings are the product's, but for those that would make a test long. Shortened: requests end after 1.5 s, so that a lease
 may be 7 s and an offer 3 s. Turned off, where a test is not about them: jitter, the budget of an address (each host here
 has its own) and the delay's floor by latency (pages are held open on purpose). The delay D is 0.3 s: more than a visit lingers,
-so that it holds one URL at a time; tests of whole batches say delay_s=0.2. FAULTS=long runs the long forms.
+so that it is parked between two requests; with delay_s=0.2 it stays in its thread. FAULTS=long runs the long forms.
 """
 
 import os
@@ -133,13 +133,12 @@ class Rig:
     @property
     def pace(self) -> Pace:
         settings = self.settings
-        lingers = settings.default_delay_s <= settings.linger_s
         most = settings.settle_s / max(settings.default_delay_s, 0.001) + 1
         return Pace(
             delay_s=settings.default_delay_s,
             lease_s=settings.lease_s,
             tick_s=settings.dispatch_tick_s,
-            batch=min(settings.settle_urls, int(most)) if lingers else 1,
+            batch=min(settings.settle_urls, int(most)),
         )
 
     def move(self, database_url: str) -> None:

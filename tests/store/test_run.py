@@ -6,6 +6,7 @@ from typing import NamedTuple
 import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import IntegrityError
 
 from app.errors import ServiceError
 from app.store import db
@@ -99,3 +100,54 @@ def test_a_lock_that_is_not_had_in_time_is_a_service_that_refuses(engine: Engine
         holder.execute(text("LOCK TABLE domains"))
         with pytest.raises(ServiceError, match="lock timeout"):
             look()
+
+
+# --- pipelined --------------------------------------------------------------------------------------------------
+
+NOTE = text("INSERT INTO domains (name) VALUES (:name)")
+NOTED = text("SELECT count(*) FROM domains WHERE name = :name")
+
+
+def noted(engine: Engine, name: str) -> int:
+    with db.transaction(engine) as tx:
+        return int(db.run(tx, NOTED, {"name": name}).scalar_one())
+
+
+def test_pipelined_answers_are_those_of_their_queries(engine: Engine) -> None:
+    with db.transaction(engine, pipelined=True) as tx:
+        first, second = db.run(tx, PAIRS, {"most": 1}), db.run(tx, PAIRS, {"most": 2})
+        db.run(tx, NOTE, {"name": "pipelined.test"})
+        assert second.of(Pair) == [Pair("A", 1), Pair("B", 2)]
+        assert first.one() == (1, "A")
+    assert noted(engine, "pipelined.test") == 1
+
+
+def test_pipelined_queries_are_committed_though_nobody_looked_at_an_answer(engine: Engine) -> None:
+    with db.transaction(engine, pipelined=True) as tx:
+        db.run(tx, NOTE, {"name": "unseen.test"})
+    assert noted(engine, "unseen.test") == 1
+
+
+def test_a_pipelined_query_that_fails_undoes_those_before_it(engine: Engine) -> None:
+    def note_twice() -> None:
+        with db.transaction(engine, pipelined=True) as tx:
+            db.run(tx, NOTE, {"name": "twice.test"})
+            db.run(tx, NOTE, {"name": "twice.test"})
+            db.run(tx, PAIRS, {"most": 1})
+
+    with pytest.raises(IntegrityError, match=r"twice\.test"):  # the commit asks for the answers
+        note_twice()
+    assert noted(engine, "twice.test") == 0
+    with db.transaction(engine) as tx:
+        assert db.run(tx, PAIRS, {"most": 1}).one() == (1, "A"), "and the connection serves again"
+
+
+def test_an_error_of_ours_undoes_a_pipelined_transaction(engine: Engine) -> None:
+    def fail() -> None:
+        with db.transaction(engine, pipelined=True) as tx:
+            db.run(tx, NOTE, {"name": "undone.test"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert noted(engine, "undone.test") == 0

@@ -1,0 +1,339 @@
+"""Visits that keep their lease between two requests: what they cost, what they write when, and how they end."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from app.crawl import claim
+from app.crawl.audit import audit
+from app.crawl.kit import Kit
+from app.crawl.parking import Parking
+from app.crawl.stay import Stay
+from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, visit
+from app.errors import ServiceError
+from app.store import budgets, db, hosts
+from app.store.crawls import Budgets
+from app.store.hosts import Offer
+from tests.crawl.clock import work
+from tests.crawl.loop import start
+from tests.crawl.test_shared_budgets import GAP_S, ROAD_S, Shared, gaps, names, unhurried
+from tests.crawl.web import Site, Web, html
+from tests.store.rows import one, sql
+
+Make = Callable[..., Kit]
+DELAY_S = 0.15
+
+
+class Shelf(Parking[Stay]):
+    """Holds what is parked until the test goes on with it: when the turn comes is the visit's to wait for."""
+
+    def __init__(self, most: int = 10) -> None:
+        super().__init__(go_on, most=most, threads=1)
+        self.held: list[Stay] = []
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.held) < self._most
+
+    def park(self, visit: Stay, until: float) -> bool:
+        assert until == visit.ready_at
+        self.held.append(visit)
+        return True
+
+    def next(self) -> Report:
+        stay = self.held.pop()
+        stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
+        return go_on(stay)
+
+
+def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Kit, Shelf]:
+    shelf = Shelf(most)
+    kit = make(default_delay_s=DELAY_S, linger_s=0.05, **settings)
+    return replace(kit, parking=shelf), shelf
+
+
+def site_of(web: Web, pages: int) -> Site:
+    """Its first page leads to all others."""
+    site = web.site()
+    paths = [f"/{number}" for number in range(1, pages)]
+    site.pages["/"] = html(*paths, text="The first of them.")
+    for path in paths:
+        site.pages[path] = html(text=f"What is said at {path} is said nowhere else.")
+    return site
+
+
+def begin(kit: Kit) -> Report:
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    (offer,) = offers
+    return visit(kit, offer.host_id, offer.token)
+
+
+def settled(engine: Engine) -> int:
+    return int(one(engine, "SELECT count(*) FROM urls WHERE state <> 'queued'"))
+
+
+# --- what it costs ----------------------------------------------------------------------------------------------
+
+
+def test_a_polite_host_takes_one_visit_for_many_pages_and_keeps_its_gaps(make: Make, web: Web) -> None:
+    kit = make(default_delay_s=DELAY_S, linger_s=0.05, address_gap_s=0.05)
+    parking: Parking[Stay] = Parking(go_on, most=10, threads=2)
+    sites = [site_of(web, 6) for _ in range(3)]
+    start(kit, *(site.url() for site in sites))
+    work(replace(kit, parking=parking), threads=3)
+    parking.close()
+    parking.join()
+    for site in sites:
+        assert sorted(site.paths) == sorted(["/robots.txt", "/", *(f"/{number}" for number in range(1, 6))])
+        assert min(site.gaps()) >= DELAY_S
+    assert [row["fetches"] for row in sql(kit.engine, "SELECT fetches FROM visits")] == [7, 7, 7]
+    proof = audit(kit.engine, kit.settings, None)
+    assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
+
+
+def test_a_longer_visit_than_allowed_is_given_back(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make, visit_max_s=2.5 * DELAY_S, settle_s=100.0)
+    start(kit, site_of(web, 9).url())
+    assert begin(kit).ending == PARKED
+    assert shelf.next().ending == PARKED
+    assert shelf.next() == Report(host=one(kit.engine, "SELECT name FROM hosts"), ending="long enough", requests=3)
+    assert one(kit.engine, "SELECT state FROM hosts") == "idle"
+
+
+def test_where_there_is_no_room_the_visit_leaves(make: Make, web: Web) -> None:
+    kit, _ = shelved(make, most=0)
+    start(kit, site_of(web, 3).url())
+    assert (begin(kit).ending, one(kit.engine, "SELECT state FROM hosts")) == ("delay", "idle")
+
+
+def test_what_may_kill_a_worker_is_not_parked(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 3).url())
+    sql(kit.engine, "UPDATE hosts SET isolate = 5")
+    assert (begin(kit).ending, shelf.held) == ("delay", [])
+
+
+# --- what it writes when ----------------------------------------------------------------------------------------
+
+
+def test_results_wait_for_the_next_settle_and_no_longer(make: Make, web: Web) -> None:
+    """Robots.txt and three pages, a settle every two delays or so."""
+    kit, shelf = shelved(make, settle_s=2.5 * DELAY_S)
+    site = site_of(web, 9)
+    start(kit, site.url())
+    begin(kit)
+    assert (site.paths, one(kit.engine, "SELECT count(*) FROM fetches")) == (["/robots.txt"], 0)
+    shelf.next()
+    assert (len(site.paths), settled(kit.engine)) == (2, 1), "the only page that was known"
+    shelf.next()
+    assert (len(site.paths), settled(kit.engine)) == (3, 1)
+    shelf.next()
+    assert (len(site.paths), settled(kit.engine)) == (4, 1)
+    shelf.next()
+    assert (len(site.paths), settled(kit.engine)) == (5, 4)
+
+
+def test_a_page_later_than_a_settle_is_settled_before_it_waits(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make, settle_s=DELAY_S / 2)
+    site = site_of(web, 3)
+    start(kit, site.url())
+    begin(kit)
+    for pages in (1, 2):
+        assert shelf.next().ending == PARKED
+        assert settled(kit.engine) == pages
+    assert shelf.next().ending == "nothing due"
+    assert (settled(kit.engine), one(kit.engine, "SELECT count(*) FROM visits")) == (3, 1)
+
+
+def test_a_page_budget_is_kept_to_the_page(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 9).url(), budgets=Budgets(max_pages=3))
+    begin(kit)
+    while shelf.held:
+        shelf.next()
+    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 3
+    assert one(kit.engine, "SELECT pages_reserved FROM crawls") == 3, "what was picked beyond it is given back"
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_stops_settles_what_is_parked_and_gives_its_host_back(make: Make, web: Web) -> None:
+    kit = make(default_delay_s=3_600.0, linger_s=0.05, crawl_delay_max_s=7_200.0, visit_max_s=7_200.0, lease_s=9_000.0)
+    kit = replace(kit, parking=Parking(go_on, most=10, threads=2))
+    site = site_of(web, 3)
+    start(kit, site.url())
+    assert begin(kit).ending == PARKED
+    assert one(kit.engine, "SELECT state FROM hosts") == "taken"
+    kit.stop()
+    kit.join()
+    assert site.paths == ["/robots.txt"]
+    (row,) = sql(kit.engine, "SELECT state, lease_token, polite_at > clock_timestamp() AS waits FROM hosts")
+    assert row == {"state": "idle", "lease_token": None, "waits": True}
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1
+
+
+def test_a_pause_comes_into_force_at_the_next_settle(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make, settle_s=1.5 * DELAY_S)
+    site = site_of(web, 9)
+    start(kit, site.url())
+    begin(kit)
+    shelf.next()
+    with db.transaction(kit.engine) as tx:
+        assert hosts.pause(tx, site.host) == "taken"
+    reports = [shelf.next(), *([shelf.next()] if shelf.held else [])]
+    assert reports[-1].ending == "paused"
+    assert (one(kit.engine, "SELECT state FROM hosts"), shelf.held) == ("paused", [])
+
+
+def test_who_has_lost_the_lease_meanwhile_writes_nothing(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make, settle_s=DELAY_S)
+    site = site_of(web, 3)
+    start(kit, site.url())
+    begin(kit)
+    sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+    assert shelf.next().ending == "fenced"
+    assert settled(kit.engine) == 0
+    assert [row["fenced"] for row in sql(kit.engine, "SELECT fenced FROM fetches")] == [True, True]
+
+
+def test_what_was_picked_is_due_again_when_a_parked_visit_is_lost(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 3).url())
+    begin(kit)
+    shelf.next()
+    shelf.held.clear()
+    (row,) = sql(kit.engine, "SELECT state, next_fetch_at - lease_until >= interval '0.1 s' AS keeps_gap FROM hosts")
+    assert row == {"state": "taken", "keeps_gap": True}
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 2
+
+
+# --- Postgres goes away under it --------------------------------------------------------------------------------
+
+
+def cut_off(kit: Kit, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, query: str) -> Stay:
+    """The visit after its first page, when this query of app.store.hosts did not come through."""
+    begin(kit)
+
+    def away(*_: Any, **__: Any) -> None:
+        raise ServiceError("Postgres", "is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, query, away)
+        with pytest.raises(CutOff) as raised:
+            shelf.next()
+    return raised.value.stay
+
+
+def test_a_visit_that_postgres_left_writes_what_it_holds_when_it_is_back(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 3).url(), budgets=Budgets(max_pages=2))
+    stay = cut_off(kit, shelf, monkeypatch, "stay")
+    assert settled(kit.engine) == 0
+    assert give_back(stay).ending == "Postgres was away"
+    assert (settled(kit.engine), one(kit.engine, "SELECT count(*) FROM fetches")) == (1, 2)
+    (row,) = sql(
+        kit.engine, "SELECT state, next_fetch_at - last_contact_at >= interval '0.149 s' AS keeps_gap FROM hosts"
+    )
+    assert row == {"state": "idle", "keeps_gap": True}
+    assert one(kit.engine, "SELECT fetches FROM visits") == 2
+    assert one(kit.engine, "SELECT pages FROM v_crawl_progress") == 1
+
+
+def test_what_was_committed_before_is_not_written_twice(make: Make, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit, shelf = shelved(make)
+    site, other = site_of(web, 3), web.site()
+    site.pages["/"] = html("/1", other.url())
+    start(kit, site.url(), scope_kind="any")
+    stay = cut_off(kit, shelf, monkeypatch, "wake")
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 2
+    give_back(stay)
+    assert (settled(kit.engine), one(kit.engine, "SELECT count(*) FROM fetches")) == (1, 2)
+    assert one(kit.engine, "SELECT state FROM hosts WHERE name = :name", name=site.host) == "idle"
+
+
+def test_a_commit_that_was_not_answered_is_left_to_the_lease(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 3).url())
+    stay = cut_off(kit, shelf, monkeypatch, "stay")
+    stay.is_in_doubt = True
+    assert give_back(stay).ending == "in doubt"
+    assert (settled(kit.engine), one(kit.engine, "SELECT state FROM hosts")) == (0, "taken")
+
+
+def test_who_lost_the_lease_while_postgres_was_away_writes_nothing(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 3).url())
+    stay = cut_off(kit, shelf, monkeypatch, "stay")
+    sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+    assert give_back(stay).ending == "fenced"
+    assert settled(kit.engine) == 0
+
+
+# --- budgets that it has to itself ------------------------------------------------------------------------------
+
+
+def test_who_is_alone_at_an_address_asks_for_it_once_a_visit(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    reserve = budgets.reserve
+
+    def counting(*args: Any, **named: Any) -> Any:
+        answer = reserve(*args, **named)
+        asked.append(answer.held)
+        return answer
+
+    monkeypatch.setattr(budgets, "reserve", counting)
+    kit, shelf = shelved(make, address_gap_s=DELAY_S, visit_max_s=6.5 * DELAY_S)
+    site = site_of(web, 30)
+    start(kit, site.url())
+    begin(kit)
+    while shelf.held:
+        shelf.next()
+    assert asked == [False, True], "the first start makes it its own"
+    leaves = one(kit.engine, "SELECT extract(epoch FROM next_at - clock_timestamp())::float FROM budgets")
+    assert leaves <= 2 * DELAY_S, "and it lets go when it leaves"
+    kit.stopping.wait(2 * DELAY_S)
+    begin(kit)
+    while shelf.held:
+        shelf.next()
+    assert asked == [False, True, True]
+    assert min(gaps(site.log)) >= DELAY_S - ROAD_S
+
+
+def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: Make, web: Web) -> None:
+    shared = Shared(web, names(2), pages=12)
+    kit = make(default_delay_s=0.06, linger_s=0.05, address_gap_s=GAP_S, visit_max_s=1.0, resolve=shared.resolve)
+    kit = replace(kit, parking=Parking(go_on, most=10, threads=4))
+    start(kit, shared.urls[0])
+    assert begin(kit).ending == PARKED
+    start(kit, shared.urls[1], name="d")
+    work(kit, threads=3)
+    kit.stop()
+    kit.join()
+    assert shared.asked == shared.everything
+    assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
+    proof = audit(kit.engine, kit.settings, None)
+    assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
+
+
+def test_where_a_neighbour_was_seen_nobody_holds_the_address(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make, address_gap_s=0.01)
+    kit = unhurried(kit)
+    start(kit, site_of(web, 9).url())
+    begin(kit)
+    sql(kit.engine, "UPDATE budgets SET shared_until = clock_timestamp() + interval '1 hour'")
+    for _ in range(3):
+        shelf.next()
+        assert shelf.held[0].held is None
