@@ -1,10 +1,11 @@
 """Isolation: what may have killed a worker is counted before it is fetched, and read by a process that may die of it.
 
-A host comes into it when a taken lease ran out, for its next 50 URLs; a URL when it has ended a reader before. So a document that
-crashes, hangs or fills its parser costs one worker at most. How its reader ended is its cause. Where only the document can be to
-blame, it is quarantined at once. Where a busy or full machine may be, it is tried again in isolation: `attempts_max` times with
-the visit that was lost. What kills the worker all the same (in the sender, say, or where no process can be started) is
-quarantined after as many more visits. A visit that ended because Postgres did is no death: it gives back what it counted.
+A host comes into it when a taken lease ran out, for thrice the URLs that the visit can have had in hand (50 at most, 9 at 1 s
+delay); a URL when it has ended a reader before. So a document that crashes, hangs or fills its parser costs one worker at most.
+How its reader ended is its cause. Where only the document can be to blame, it is quarantined at once. Where a busy or full
+machine may be, it is tried again in isolation: `attempts_max` times with the visit that was lost. What kills the worker all the
+same (in the sender, say, or where no process can be started) is quarantined after as many more visits. A visit that ended because
+Postgres did is no death: it gives back what it counted.
 """
 
 from dataclasses import replace
@@ -12,12 +13,13 @@ from typing import BinaryIO, Literal
 
 import structlog
 
+from app.config import Settings
 from app.crawl import turn
 from app.crawl.attempt import Attempt, conclude
 from app.crawl.kit import Kit
 from app.crawl.reader import Listing, PageOptions
 from app.crawl.readers import Death
-from app.crawl.stay import LEASE_MARGIN_S, Stay
+from app.crawl.stay import LEASE_MARGIN_S, Stay, most_in_hand
 from app.errors import LeaseLost, ServiceError
 from app.model import Header, Page, RequestKind
 from app.parse.html import read as read_html
@@ -30,6 +32,11 @@ from app.store.urls import Due
 _log = structlog.get_logger()
 Unread = Death | Literal["busy"]
 BUSY = "readers busy"
+
+
+def longest(settings: Settings, delay_s: float) -> int:
+    """For how many URLs a host is in isolation. Those of the lost visit are drawn again soon, but not always first."""
+    return min(3 * most_in_hand(settings, delay_s), settings.settle_urls)
 
 
 def holds(stay: Stay, due: Due) -> bool:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from app.config import Settings
 from app.crawl.kit import Kit
 from app.model import Header, Origin, Refusal, Reply, Url
 from app.policy import breaker, pace, retry_after
@@ -31,6 +32,13 @@ LEASE_MARGIN_S = 5.0
 SLOW_S = 5.0
 OUT_OF_REACH = "robots.txt out of reach"
 VISIT_TIME = "visit-time of robots.txt"
+
+
+def most_in_hand(settings: Settings, delay_s: float) -> int:
+    """How many URLs a visit to a host with this delay can have fetched and not settled."""
+    if delay_s <= settings.linger_s:
+        return settings.settle_urls
+    return min(int(settings.settle_s / delay_s) + 1, settings.settle_urls)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -363,6 +371,6 @@ class Stay:
         settings = self.kit.settings
         if self.isolate > 0 or breaker.is_probing(self.history.statuses, self.kit.breaker_rules):
             return 1
-        if self.delay_s <= settings.linger_s:
-            return settings.settle_urls
-        return 1 if self.kit.parking is None else min(int(settings.settle_s / self.delay_s) + 1, settings.settle_urls)
+        if self.delay_s > settings.linger_s and self.kit.parking is None:
+            return 1
+        return most_in_hand(settings, self.delay_s)

@@ -115,7 +115,7 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
             ),
             trips=taken.breaker_trips,
             quiet=Hours.parse(taken.quiet_hours) if taken.quiet_hours else None,
-            isolate=taken.isolate,
+            isolate=min(taken.isolate, isolation.longest(settings, taken.delay_s)),
             answered=taken.answered,
             batch=Batch(started=received),
             unfetched=taken.unfetched,

@@ -12,7 +12,7 @@ from app.crawl.audit import audit
 from app.crawl.kit import Kit
 from app.crawl.parking import Parking
 from app.crawl.stay import Stay
-from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, visit
+from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, take_up, visit
 from app.errors import ServiceError
 from app.store import budgets, db, hosts
 from app.store.crawls import Budgets
@@ -115,6 +115,24 @@ def test_what_may_kill_a_worker_is_not_parked(make: Make, web: Web) -> None:
     start(kit, site_of(web, 3).url())
     sql(kit.engine, "UPDATE hosts SET isolate = 5")
     assert (begin(kit).ending, shelf.held) == ("delay", [])
+
+
+@pytest.mark.parametrize(("delay_s", "urls"), [(0.0, 50), (0.25, 50), (0.3, 21), (1.0, 9), (30.0, 3)])
+def test_after_a_lost_visit_what_it_can_have_held_is_isolated_thrice(
+    make: Make, web: Web, delay_s: float, urls: int
+) -> None:
+    kit = make(default_delay_s=delay_s)
+    start(kit, site_of(web, 3).url())
+    sql(
+        kit.engine,
+        """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = clock_timestamp(),
+                            lease_until = clock_timestamp() - interval '1 s'""",
+    )
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    stay = take_up(kit, offers[0].host_id, offers[0].token)
+    assert stay is not None
+    assert (one(kit.engine, "SELECT isolate FROM hosts"), stay.isolate) == (50, urls)
 
 
 # --- what it writes when ----------------------------------------------------------------------------------------
