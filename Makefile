@@ -22,14 +22,14 @@ crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@exampl
 		$(if $(CONTACT),--contact $(call quoted,$(CONTACT))) $(ARGS)
 
 test: $(VENV)/dev.stamp ## run the tests: ARGS="tests/policy -k robots"
-	@exec $(BIN)/python -m pytest -q -n 2 $(ARGS)
+	@exec $(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 check: $(VENV)/dev.stamp ## the one gate: format, lint, types, layers, tests
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q -n 2
+	@exec $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)

@@ -176,13 +176,16 @@ def _work(stay: Stay) -> str:
 
 def _park(stay: Stay) -> str:
     parking = stay.kit.parking
-    return PARKED if _may_park(stay) and parking is not None and parking.park(stay, stay.ready_at) else fetch.DELAY
+    return PARKED if parking is not None and parking.park(stay, stay.ready_at) else fetch.DELAY
 
 
 def _may_park(stay: Stay) -> bool:
-    """Whether the visit may stay though the host's turn is not soon. What may kill a worker is no company for others' leases."""
+    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; and no longer than
+    until the next settle, so that a pause is heard of, and what was picked is still wanted."""
     parking = stay.kit.parking
-    return parking is not None and parking.has_room and stay.isolate == 0 and stay.rest_until is None
+    if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
+        return False
+    return stay.ready_at - stay.now() <= stay.kit.settings.settle_s
 
 
 def _refill(stay: Stay) -> str | None:

@@ -155,16 +155,11 @@ def test_results_wait_for_the_next_settle_and_no_longer(make: Make, web: Web) ->
     assert (len(site.paths), settled(kit.engine)) == (5, 4)
 
 
-def test_a_page_later_than_a_settle_is_settled_before_it_waits(make: Make, web: Web) -> None:
+def test_a_turn_later_than_a_settle_is_not_waited_for(make: Make, web: Web) -> None:
+    """A pause would not be heard of, and what was picked might not be wanted any more."""
     kit, shelf = shelved(make, settle_s=DELAY_S / 2)
-    site = site_of(web, 3)
-    start(kit, site.url())
-    begin(kit)
-    for pages in (1, 2):
-        assert shelf.next().ending == PARKED
-        assert settled(kit.engine) == pages
-    assert shelf.next().ending == "nothing due"
-    assert (settled(kit.engine), one(kit.engine, "SELECT count(*) FROM visits")) == (3, 1)
+    start(kit, site_of(web, 3).url())
+    assert (begin(kit).ending, shelf.held) == ("delay", [])
 
 
 def test_a_page_budget_is_kept_to_the_page(make: Make, web: Web) -> None:
@@ -181,7 +176,9 @@ def test_a_page_budget_is_kept_to_the_page(make: Make, web: Web) -> None:
 
 
 def test_a_worker_that_stops_settles_what_is_parked_and_gives_its_host_back(make: Make, web: Web) -> None:
-    kit = make(default_delay_s=3_600.0, linger_s=0.05, crawl_delay_max_s=7_200.0, visit_max_s=7_200.0, lease_s=9_000.0)
+    kit = make(
+        default_delay_s=3_600.0, crawl_delay_max_s=7_200.0, visit_max_s=7_200.0, settle_s=7_200.0, lease_s=9_000.0
+    )
     kit = replace(kit, parking=Parking(go_on, most=10, threads=2))
     site = site_of(web, 3)
     start(kit, site.url())
@@ -209,7 +206,7 @@ def test_a_pause_comes_into_force_at_the_next_settle(make: Make, web: Web) -> No
 
 
 def test_who_has_lost_the_lease_meanwhile_writes_nothing(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make, settle_s=DELAY_S)
+    kit, shelf = shelved(make)
     site = site_of(web, 3)
     start(kit, site.url())
     begin(kit)

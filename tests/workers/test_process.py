@@ -3,11 +3,13 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
 from app import config
-from workers import process
+from app.crawl import visit as visits
+from workers import process, visit
 
 
 @pytest.fixture
@@ -33,3 +35,22 @@ def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
 
     with ThreadPoolExecutor(16) as pool:
         assert len(set(pool.map(ask, range(16)))) == 1
+
+
+def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone_on: list[str] = []
+
+    def crash_or_go_on(stay: SimpleNamespace) -> visits.Report:
+        gone_on.append(stay.name)
+        if stay.name == "first":
+            raise KeyError("a bug")
+        return visits.Report(host=None, ending="closed")
+
+    monkeypatch.setattr(visit, "go_on", crash_or_go_on)
+    kit = process.kit()
+    assert kit.parking is not None
+    for name in ("first", "second"):
+        kit.parking.park(SimpleNamespace(name=name, kit=kit, host_id=1), 0.0)
+    process._stopped()
+    assert gone_on == ["first", "second"]
+    assert kit.stopping.is_set()
