@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl import admit, caps, duplicates, pick
+from app.crawl import admit, caps, duplicates, pick, turn
 from app.crawl.stay import Batch, Stay
 from app.errors import LeaseLost
 from app.model import Origin, Refusal, Url
@@ -201,7 +201,7 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
     else:
         hosts.leave(tx, host_id=stay.host_id, token=stay.token, contact=contact)
         if stay.held is not None:
-            next_in_s = stay.spaced_at - stay.now()
+            next_in_s = turn.others_from(stay) - stay.now()
             budgets.let_go(tx, stay.held.drawn, host_id=stay.host_id, next_in_s=next_in_s)
 
 

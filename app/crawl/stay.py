@@ -173,6 +173,7 @@ class Stay:
     counted    they have been counted just now: the row is to say so
     floors     by crawl that is full: the score that a link must exceed
     held       the budgets that it has to itself for the time of the visit
+    is_crowded  other hosts draw on the budgets of its last start
     is_in_doubt  a commit was sent and not answered
     """
 
@@ -204,6 +205,7 @@ class Stay:
     is_blocked: bool = False
     slot: Slot | None = None
     held: Slot | None = None
+    is_crowded: bool = False
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)

@@ -95,6 +95,14 @@ def spaced_at(slot: Slot, started: float) -> float:
     return started + max((each.gap_s for each in slot.drawn if late_s > slack_s(each) * LATE_SHARE), default=0.0)
 
 
+def others_from(stay: Stay) -> float:
+    """The moment from which others may draw on the budgets that the host has held. Its last start may have come late to the site,
+    so the gaps count from the end."""
+    drawn = stay.held.drawn if stay.held is not None else ()
+    last = stay.now() if stay.batch.last_end is None else stay.batch.last_end
+    return last + max((each.gap_s + slack_s(each) for each in drawn), default=0.0)
+
+
 def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
     """A granted start for a request to `url`; None after a denial: the visit is to leave."""
     kit = stay.kit
@@ -178,6 +186,7 @@ def _ask(
 
 def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
     slot = _slot_of(address, wanted, asked, dns_ms)
+    stay.is_crowded = asked.answer.shared
     if slot.held_until is not None:
         stay.held = slot
     return slot

@@ -180,10 +180,11 @@ def _park(stay: Stay) -> str:
 
 
 def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; and no longer than
-    until the next settle, so that a pause is heard of, and what was picked is still wanted."""
+    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; at a crowded
+    address the next start is another's; and no longer than until the next settle, so that a pause is heard of, and what was
+    picked is still wanted."""
     parking = stay.kit.parking
-    if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
+    if parking is None or not parking.has_room or stay.isolate > 0 or stay.is_crowded or stay.rest_until is not None:
         return False
     return stay.ready_at - stay.now() <= stay.kit.settings.settle_s
 

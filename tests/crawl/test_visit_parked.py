@@ -343,12 +343,13 @@ def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: M
     assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
 
 
-def test_where_a_neighbour_was_seen_nobody_holds_the_address(make: Make, web: Web) -> None:
+def test_at_a_crowded_address_the_visit_leaves(make: Make, web: Web) -> None:
+    """The next start there is another's: it would be told to come again."""
     kit, shelf = shelved(make, address_gap_s=0.01)
     kit = unhurried(kit)
     start(kit, site_of(web, 9).url())
     begin(kit)
     sql(kit.engine, "UPDATE budgets SET shared_until = clock_timestamp() + interval '1 hour'")
-    for _ in range(3):
-        shelf.next()
-        assert shelf.held[0].held is None
+    assert (shelf.next().ending, shelf.held) == ("delay", [])
+    (budget,) = sql(kit.engine, "SELECT next_at <= clock_timestamp() + interval '0.1 s' AS is_free FROM budgets")
+    assert budget == {"is_free": True}, "nobody holds it"
