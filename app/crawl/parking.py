@@ -56,8 +56,10 @@ class Parking(Generic[T]):
                 return False
             entry = (until, next(self._numbers), visit)
             heapq.heappush(self._heap, entry)
-            if self._heap[0] is entry:
-                (self._first or self._parked).notify()
+            if self._first is not None and self._heap[0] is entry:
+                self._first.notify()
+            if len(self._heap) == 1:
+                self._parked.notify()
             return True
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.crawl.parking import Parking
+from app.crawl.parking import LATE_S, Parking
 
 SOON_S = 0.02
 LONG_S = 30.0  # nothing here takes so long, nor waits so long
@@ -105,6 +105,21 @@ def test_one_that_takes_long_does_not_hold_up_the_others(make: Make) -> None:
     lot.parking.close()
     lot.parking.join()
     assert held == [True]
+
+
+def test_one_that_takes_long_does_not_strand_the_others_where_none_stood_just_before(make: Make) -> None:
+    lot, gone, other, over = make(), threading.Event(), threading.Event(), threading.Event()
+    lot.park(pytest.fail, 3_600.0)
+    lot.park(gone.set)
+    assert done(gone)
+    while lot.parking._first is None:
+        time.sleep(SOON_S)  # until its thread waits for the other
+    with lot.parking._lock:
+        lot.parking._heap.clear()  # another thread came for it
+    time.sleep(5 * LATE_S)  # and the overseer sleeps, too
+    lot.park(lambda: over.set() if done(other) else None)
+    lot.park(other.set, 2 * SOON_S)
+    assert done(over)
 
 
 def test_there_are_no_more_threads_than_allowed(make: Make) -> None:

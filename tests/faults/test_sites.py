@@ -5,6 +5,7 @@ tests/hostile proves each of these endings in one process; here it is whether th
 """
 
 import itertools
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -55,8 +56,8 @@ def sites(reachable_tmp: Path, own_postgres: OwnPostgres, own_valkey: OwnValkey)
     """The crawl that all tests here judge but the last."""
     own_postgres.start()
     own_valkey.start()
-    folder = reachable_tmp / "faults-sites"
-    folder.mkdir(mode=0o711)
+    folder = Path(tempfile.mkdtemp(prefix="faults-sites-", dir=reachable_tmp))  # a process may come back to this module
+    folder.chmod(0o711)
     rig = Rig(
         folder,
         own_postgres,

@@ -89,9 +89,11 @@ def test_the_log_knows_when_the_client_hung_up(origin: HostileOrigin) -> None:
 
 
 def test_a_request_that_the_end_of_the_origin_cuts_off_was_not_hung_up_on() -> None:
-    with HostileOrigin("silent") as origin, connect(origin.hosts["silent"]) as sock:
+    with HostileOrigin("silent") as origin:
+        sock = connect(origin.hosts["silent"])
         ask(sock)
         listen(sock)
+    sock.close()
     (line,) = origin.log("silent")
     assert (line.end is not None, line.hung_up) == (True, False)
 
