@@ -8,7 +8,7 @@ import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -218,8 +218,16 @@ def transaction(engine: Engine, *, pipelined: bool = False) -> Iterator[Connecti
             _pipeline(connection) if pipelined else nullcontext() as pipeline,
             connection.begin(),
         ):
-            yield connection
-            if pipeline is not None and _driver(connection).info.transaction_status is TransactionStatus.IDLE:
+            if pipeline is None:
+                yield connection
+                return
+            try:
+                yield connection
+            except BaseException:
+                with suppress(psycopg.Error):  # it is what was raised, or of what came after that
+                    pipeline.sync()  # an aborted one refuses even to roll back
+                raise
+            if _driver(connection).info.transaction_status is TransactionStatus.IDLE:
                 pipeline.sync()  # no answer was looked at: the driver does not know yet that there is anything to commit
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
