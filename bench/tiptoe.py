@@ -25,7 +25,7 @@ COMMAND = Path(sys.executable).with_name("tiptoe")
 
 
 # Nothing waits here: with delay 0 on loopback more threads only pass the interpreter's lock around (32: a quarter slower).
-THREADS = "4"
+THREADS = "3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

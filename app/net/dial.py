@@ -30,6 +30,7 @@ from app.net.exhausted import exhausted, is_ours
 # A SYN is sent again after 1, 3 and 7 s (RFC 6298): who has not answered by then is not there.
 CONNECT_S_MAX = 10.0
 ADDRESSES_TRIED_MAX = 4
+READ_BYTES = 64 * 1024
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
 NO_CONTACT = "is public and no contact is set: set TIPTOE_CONTACT to the mail address or page of who answers for us"
@@ -153,6 +154,10 @@ class _PlainSocket(socket.socket):
     def abandon(self) -> None:
         """Before it is closed: what has not been sent is not to be, and what was is not sent again (socket(7))."""
         self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+
+    def makefile(self, *_: Any, **__: Any) -> Any:
+        """What http.client reads from; with room for a usual page, as each receive costs turns at the interpreter's lock."""
+        return super().makefile("rb", READ_BYTES)
 
     def recv_into(self, *args: Any) -> int:
         self.settimeout(self.exchange.left_s())
