@@ -46,11 +46,12 @@ LAYERS = {
     "links": ("app.crawl.admit:links",),
     "crawl": (
         "app.crawl.visit:visit",
+        "app.crawl.visit:go_on",
         "app.crawl.claim:dispatch",
     ),
     "celery, around a visit": ("concurrent.futures.thread:_WorkItem.run",),
 }
-REST = "consume (celery, kombu, redis)"
+REST = "consume (celery, kombu, redis), park"
 OUTSIDE = "outside"
 
 
