@@ -30,6 +30,7 @@ from app.local.keeper import Recipe, server_environment
 from app.local.place import Place, settle_down
 from app.local.running import clear_orphans, free_port
 
+CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: the same order on every system, for ever
 
 CONF = """\
@@ -43,10 +44,10 @@ password_encryption = 'scram-sha-256'
 timezone = 'UTC'
 log_timezone = 'UTC'
 
-shared_buffers = 192MB
+shared_buffers = {buffers_mb}MB             # taken as the frontier grows into it; docs/scaling.md
 work_mem = 8MB                      # a parallel hash join stays below a container's 64 MB of /dev/shm
 maintenance_work_mem = 128MB
-effective_cache_size = 1GB
+effective_cache_size = {cache_mb}MB
 random_page_cost = 1.1
 jit = off                           # its compile time exceeds our queries'
 
@@ -202,10 +203,24 @@ def _configure(data: Path, port: int) -> None:
     """As root we write into a folder of nobody's: nothing that lies there already is written through."""
     draft = data / "tiptoe.conf.new"
     draft.unlink(missing_ok=True)
-    _write_new(draft, CONF.format(port=port), 0o644)
+    _write_new(draft, _conf(port, _memory_mb()), 0o644)
     draft.replace(data / "tiptoe.conf")
     with contextlib.suppress(FileExistsError):
         _write_new(data / "yours.conf", "# Your own settings for this server.\n", 0o644)
+
+
+def _conf(port: int, memory_mb: int) -> str:
+    """An eighth of the machine's memory for what is asked for all the time: ten million URLs want 3 GB."""
+    return CONF.format(port=port, buffers_mb=min(max(memory_mb // 8, 128), 3072), cache_mb=max(memory_mb // 2, 512))
+
+
+def _memory_mb() -> int:
+    """The machine's memory, or what a container may take of it."""
+    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for limit in CGROUP_LIMITS:
+        with contextlib.suppress(OSError):
+            sizes += [int(written) for written in limit.read_text().split() if written.isdigit()]  # "max": none
+    return min(sizes) >> 20
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:

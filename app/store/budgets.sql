@@ -55,7 +55,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s do
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
 
--- let_go: a host that held budgets leaves: others may start as soon as its last start allows
+-- let_go: a host that held budgets leaves: others may start a gap after the end of its last request
 UPDATE budgets AS b
 SET next_at = least(b.next_at, clock_timestamp() + make_interval(secs => greatest(:next_in_s, 0)))
 FROM (

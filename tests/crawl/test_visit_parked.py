@@ -18,8 +18,8 @@ from app.store import budgets, db, hosts
 from app.store.crawls import Budgets
 from app.store.hosts import Offer
 from tests.crawl.clock import work
+from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
 from tests.crawl.loop import start
-from tests.crawl.test_shared_budgets import GAP_S, ROAD_S, Shared, gaps, names, unhurried
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import one, sql
 
@@ -139,7 +139,7 @@ def test_after_a_lost_visit_what_it_can_have_held_is_isolated_thrice(
 
 
 def test_results_wait_for_the_next_settle_and_no_longer(make: Make, web: Web) -> None:
-    """Robots.txt and three pages, a settle every two delays or so."""
+    """A settle every two delays or so."""
     kit, shelf = shelved(make, settle_s=2.5 * DELAY_S)
     site = site_of(web, 9)
     start(kit, site.url())
