@@ -215,6 +215,9 @@ def _read(raw: urllib3.HTTPResponse, request: Request) -> _Body:
         body.failure, body.detail = Failure.CUT, _innermost(error)
     except Broken as broken:  # of the exchange's byte budget
         body.failure, body.detail = broken.failure, broken.detail
+    except OSError as error:  # the sink's, for want of room: the connection's are urllib3's
+        body.failure, body.detail = Failure.CUT, f"cannot be kept here: {error.strerror or error}"
+        sink = None
     if body.truncated or body.failure:
         raw.close()
     body.content = b"".join(chunks)[:limit]

@@ -1,6 +1,8 @@
 """What the sender makes of sites that break, drip, flood or lie: a row or a test per behaviour."""
 
+import errno
 import gzip
+import io
 import ipaddress
 import itertools
 import socket
@@ -182,6 +184,25 @@ def test_cut_bodies(site: HostileServer, sender: Sender, answer: bytes | Behavio
     assert reply.detail
     assert left is None or reply.body == left
     assert len(site.heads) == 1
+
+
+class FullVolume(io.BytesIO):
+    """Takes a piece, and then no more: nor does what it buffered go out."""
+
+    def write(self, piece: Any) -> int:
+        if self.tell():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(piece)
+
+    def seek(self, *_: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_body_that_finds_no_room_here_is_cut(site: HostileServer, sender: Sender) -> None:
+    reply = answered(site, sender, page(PLAIN), sink=FullVolume())
+    assert (reply.status, reply.failure, reply.sunk_bytes) == (200, Failure.CUT, 0)
+    assert reply.detail == "cannot be kept here: No space left on device"
+    assert answered(site, sender, page(b"next")).body == b"next"
 
 
 # --- time -----------------------------------------------------------------------------------------
