@@ -95,7 +95,7 @@ def make_app(settings: Settings) -> Celery:
     if is_redis:
         app.steps["consumer"].add(doorbell.LookAgain)
     app.conf.update(
-        worker_pool="threads",
+        worker_pool="app.doorbell:TaskPool",
         worker_concurrency=settings.concurrency,
         worker_prefetch_multiplier=1,
         worker_disable_prefetch=is_redis,

@@ -1,20 +1,25 @@
-"""What Celery does not do for doorbells by itself: leave out the acknowledgement, look again, come back soon.
+"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon.
 
 **No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
 acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
 message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench polite`).
 
-**Looking again.** With `worker_disable_prefetch` a worker whose threads are all busy stops consuming, and nothing tells
-its event loop that a thread is free: it looks again at its next timer, up to a second later. `LookAgain` is a timer.
+**A free thread.** With `worker_disable_prefetch` a worker whose threads are all busy stops consuming, and nothing tells
+its event loop that one is free again: it looks at its next timer, up to a second later. `TaskPool` knows, and `LookAgain`
+wakes it.
 
 **Coming back.** A broker that is away is tried again after 2, 4, 6 … 30 s: one that was away for some minutes is found up to
 half a minute after it is back, and the crawl stands still for so long. Here 5 s are the most.
 """
 
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
 from celery.app import amqp
+from celery.concurrency import thread
 from kombu import connection
 from kombu.transport import TRANSPORT_ALIASES, redis
 
@@ -61,17 +66,46 @@ def install() -> None:
     TRANSPORT_ALIASES.update(redis="app.doorbell:Transport", rediss="app.doorbell:Transport")
 
 
+class TaskPool(thread.TaskPool):  # type: ignore[misc]  # celery is untyped
+    """Celery's threads. `on_free` is called, in any of them, when one is free again after none was."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.on_free: Callable[[], object] = _nothing
+        self._lock = threading.Lock()
+        self._in_hand = 0
+
+    def on_apply(self, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            self._in_hand += 1
+        try:
+            applied = super().on_apply(*args, **kwargs)
+        except BaseException:
+            self._ended()
+            raise
+        applied.f.add_done_callback(self._ended)  # by then Celery has counted it as done
+        return applied
+
+    def _ended(self, _: object = None) -> None:
+        with self._lock:
+            was_full = self._in_hand >= self.limit
+            self._in_hand -= 1
+        if was_full:
+            self.on_free()
+
+
 class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
-    """Wakes the consumer's event loop so often that no thread stays idle for long."""
+    """Wakes the consumer's event loop when a thread is free. Other pools' processes end in the loop itself."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
-    EVERY_S = 0.05
 
     def start(self, parent: Any) -> None:
-        self._timer = parent.timer.call_repeatedly(self.EVERY_S, _nothing)
+        if isinstance(parent.pool, TaskPool) and parent.hub is not None:
+            parent.pool.on_free = partial(parent.hub.call_soon, _nothing)
 
     def stop(self, parent: Any) -> None:
-        self._timer.cancel()
+        if isinstance(parent.pool, TaskPool):
+            parent.pool.on_free = _nothing
 
 
 def _nothing() -> None:
