@@ -38,8 +38,8 @@ def resume(stay: Stay) -> None:
     """One that was parked. Never raises: the thread is for the next one then, and the lease of this one runs out."""
     try:
         _attend(stay.kit, stay.host_id, lambda: go_on(stay))
-    except Exception:  # noqa: BLE001  # told by _attend
-        _log.warning("visit.abandoned", host_id=stay.host_id)
+    except Exception:  # noqa: BLE001  # there is nobody to tell
+        _log.exception("visit.abandoned", host_id=stay.host_id)
 
 
 def _attend(kit: Kit, host_id: int, act: Callable[[], Report]) -> str | None:

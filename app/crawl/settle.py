@@ -2,9 +2,10 @@
 
 The host's row is locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
 Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ own URLs that give way ▶ refusals in key order ▶ our own rows ▶
-bodies of robots.txt in key order ▶ the host. Every settle keeps to it, waits for others only while inserting, and changes only
-its own host's rows: no deadlock by construction. Who waits for a URL that gives way has come no further than to URLs.
-Other hosts are woken after the commit.
+bodies of robots.txt in key order ▶ crawls ▶ the host ▶ budgets in key order. Every settle keeps to it, as a take-up does, and
+waits for others only while inserting, for crawls with a budget and for budgets; else it changes only its own host's rows: no
+deadlock by construction. Who waits for a URL that gives way has come no further than to URLs. Other hosts are woken after the
+commit.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from sqlalchemy import Connection
 
 from app.crawl import admit, caps, duplicates, pick, turn
 from app.crawl.stay import Batch, Stay
-from app.errors import LeaseLost
+from app.errors import LeaseLost, ServiceError
 from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, url_after
@@ -47,18 +48,23 @@ def leave(stay: Stay, ending: str) -> None:
 def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
     """Returns the moment the first statement was sent, and how the visit ended, if it did."""
     batch, kit = stay.batch, stay.kit
-    sent = stay.now()
-    with db.transaction(kit.engine, pipelined=True) as tx:
-        pause_requested = hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token)
-        if pause_requested is not None:
-            admitted = _write(stay, tx)
-            _tell_budgets(stay, tx)
-            if pause_requested and ending is None:
-                ending = "paused"
-            if ending is None:
-                ending = _next(stay, tx)
-            _host(stay, tx, ending)
-        stay.is_in_doubt = True
+    sent, estimate = stay.now(), (stay.unfetched, stay.told, stay.counted)
+    try:
+        with db.transaction(kit.engine, pipelined=True) as tx:
+            pause_requested = hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token)
+            if pause_requested is not None:
+                admitted = _write(stay, tx)
+                if pause_requested and ending is None:
+                    ending = "paused"
+                if ending is None:
+                    ending = _next(stay, tx)
+                _host(stay, tx, ending)
+                _tell_budgets(stay, tx)
+            stay.is_in_doubt = True
+    except ServiceError as error:
+        stay.is_in_doubt = stay.is_in_doubt and not isinstance(error, db.Undone)
+        stay.unfetched, stay.told, stay.counted = estimate
+        raise
     stay.is_in_doubt = False
     if pause_requested is None:
         raise LeaseLost(stay.taken.name)
@@ -77,10 +83,11 @@ def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """Rows that are in the frontier now, by whomever, and how many new queued ones each host got."""
+    """Rows that are in the frontier now, by whomever, how many new queued ones each host got; hosts that were not known."""
 
     rows: list[Admission]
     queued: Counter[int]
+    hosts: Mapping[str, int]
 
 
 def admit_rows(stay: Stay, tx: Connection, rows: list[Admission]) -> Entered:
@@ -88,17 +95,19 @@ def admit_rows(stay: Stay, tx: Connection, rows: list[Admission]) -> Entered:
     rows = _with_foreign_robots(stay, tx, rows)
     if stay.floors:
         rows = caps.of_crawls(stay, tx, rows)
-    rows = _with_hosts(stay, tx, rows)
+    found = _with_hosts(stay, tx, rows)
     rows, giving_way = caps.of_hosts(stay, tx, rows) if caps.is_tight(stay, rows) else (rows, {})
     queued = urls.admit(tx, rows).queued
     stay.unfetched += queued[stay.host_id]
     if giving_way:
         caps.give_way(stay, tx, giving_way)
-    return Entered(rows=rows, queued=queued)
+    return Entered(rows=rows, queued=queued, hosts=found)
 
 
 def committed(stay: Stay, entered: Entered, batch: Batch) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
+    for name, host_id in entered.hosts.items():
+        stay.kit.host_ids.put(name, host_id)
     for row in entered.rows:
         stay.kit.known.add(row["crawl_id"], row["key"])
     for crawl_id, key, _ in batch.suppressions:
@@ -290,8 +299,8 @@ def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origi
     return found
 
 
-def _with_hosts(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:
-    """host_id filled in; hosts made where they are new."""
+def _with_hosts(stay: Stay, tx: Connection, rows: list[Admission]) -> dict[str, int]:
+    """host_id filled in; hosts made where they are new. Returns those that the process did not know: no sooner than committed."""
     names = {row["url"]: row["url"].split("/", 3)[2] for row in rows}
     ids: dict[str, int] = {stay.taken.name: stay.host_id}
     hostnames = {url: _hostname(authority) for url, authority in names.items()}
@@ -305,12 +314,10 @@ def _with_hosts(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admis
         rows=host_rows(sorted(wanted - ids.keys()), stay.kit.settings.queues),
         delay_s=stay.kit.settings.default_delay_s,
     )
-    for name, host_id in made.items():
-        stay.kit.host_ids.put(name, host_id)
     ids |= made
     for row in rows:
         row["host_id"] = ids[hostnames[row["url"]]]
-    return rows
+    return made
 
 
 def host_rows(names: Iterable[str], queues: int) -> list[Mapping[str, str | None]]:

@@ -116,7 +116,7 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
         return reserved
     held = stay.held
     if held is not None and held.address == found.choices[0] and stay.ready_at <= (held.held_until or 0.0):
-        return held._replace(ready_at=stay.ready_at, dns_ms=found.dns_ms)
+        return held._replace(ready_at=max(stay.ready_at, held.ready_at), dns_ms=found.dns_ms)
     last: Answer | None = None
     for address, wanted in found.wanted(kit, stay.taken.domain):
         if not wanted:

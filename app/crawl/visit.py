@@ -23,6 +23,7 @@ BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
 PARKED = "parked"
 SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
+PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +148,8 @@ def _work_or_yield(stay: Stay) -> str:
 def _work(stay: Stay) -> str:
     """Fetch until there is a reason to leave, or to park. Returns it."""
     while True:
+        if stay.kit.stopping.is_set():
+            return "worker stops"
         if not stay.due:
             ending = _refill(stay)
             if ending is not None:
@@ -176,6 +179,8 @@ def _work(stay: Stay) -> str:
 
 def _park(stay: Stay) -> str:
     parking = stay.kit.parking
+    if len(stay.joined) > PARKED_JOINS:
+        stay.joined.clear()
     return PARKED if parking is not None and parking.park(stay, stay.ready_at) else fetch.DELAY
 
 
@@ -200,11 +205,13 @@ def _refill(stay: Stay) -> str | None:
 
 
 def _is_full(stay: Stay, next_at: float) -> bool:
-    """50 URLs, or 2 s until the next request (D), or many links; in isolation every URL."""
+    """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
     settings, batch = stay.kit.settings, stay.batch
+    links_most = PARKED_LINKS if stay.is_early() else SETTLE_LINKS
     return (
         len(batch.results) >= settings.settle_urls
         or next_at - batch.started >= settings.settle_s
-        or sum(len(reading.links) for reading in batch.readings) >= SETTLE_LINKS
+        or sum(len(reading.links) for reading in batch.readings) >= links_most
         or (stay.isolate > 0 and bool(batch.results))
+        or batch.answered is not None  # others wait to hear that their address answers again
     )

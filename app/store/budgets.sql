@@ -57,15 +57,14 @@ ON CONFLICT (kind, name) DO NOTHING
 
 -- let_go: a host that held budgets leaves: others may start a gap after the end of its last request
 UPDATE budgets AS b
-SET next_at = least(b.next_at, clock_timestamp() + make_interval(secs => greatest(:next_in_s, 0)))
+SET next_at = clock_timestamp() + make_interval(secs => greatest(:next_in_s, 0))
 FROM (
     SELECT h.kind, h.name
     FROM budgets AS h JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
-    WHERE h.host_id = :host_id
     ORDER BY h.kind, h.name
     FOR NO KEY UPDATE OF h
 ) AS held
-WHERE b.kind = held.kind AND b.name = held.name
+WHERE b.kind = held.kind AND b.name = held.name AND b.host_id = :host_id
 
 -- refused: a connection that was refused or reset: the address rests as a whole, longer each time
 -- `failures` counts no higher than what the doubling needs.
@@ -77,9 +76,11 @@ SET failures = least(failures, 30) + 1,
 WHERE kind = :kind AND name = :name
 RETURNING CAST(extract(epoch FROM blocked_until - clock_timestamp()) AS double precision) AS rest_s
 
--- answered: the probe was; it rests no more
+-- answered: the probe was; it rests no more, and nobody waits for the next probe
 UPDATE budgets
-SET failures = 0, blocked_until = NULL, resting_because = NULL, next_at = clock_timestamp() + make_interval(secs => :gap_s)
+SET failures = 0, blocked_until = NULL, resting_because = NULL,
+    next_at = clock_timestamp() + make_interval(secs => :gap_s),
+    queue_at = least(queue_at, clock_timestamp() + make_interval(secs => :gap_s))
 WHERE kind = :kind AND name = :name AND failures > 0
 
 -- of_address: the budget that an address draws on: a network's that holds it, else its own

@@ -95,6 +95,10 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
     return Rows(cursor, driven)
 
 
+class Undone(ServiceError):
+    """Postgres answered that it would not: nothing of the transaction was written."""
+
+
 class Rows:
     """What a query brought, as named tuples."""
 
@@ -208,16 +212,19 @@ def _options(url: URL) -> str:
 
 @contextmanager
 def transaction(engine: Engine, *, pipelined: bool = False) -> Iterator[Connection]:
-    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve.
+    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve; Undone
+    where it said so itself.
 
     pipelined: queries are sent without waiting for one another's answers, but where one is looked at; for those of `run` alone.
     """
+    driver: psycopg.Connection[Any] | None = None
     try:
         with (
             _connection(engine) as connection,
-            _pipeline(connection) if pipelined else nullcontext() as pipeline,
+            _driver(connection).pipeline() if pipelined else nullcontext() as pipeline,
             connection.begin(),
         ):
+            driver = _driver(connection)
             if pipeline is None:
                 yield connection
                 return
@@ -227,7 +234,7 @@ def transaction(engine: Engine, *, pipelined: bool = False) -> Iterator[Connecti
                 with suppress(psycopg.Error):  # it is what was raised, or of what came after that
                     pipeline.sync()  # an aborted one refuses even to roll back
                 raise
-            if _driver(connection).info.transaction_status is TransactionStatus.IDLE:
+            if driver.info.transaction_status is TransactionStatus.IDLE:
                 pipeline.sync()  # no answer was looked at: the driver does not know yet that there is anything to commit
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -236,14 +243,10 @@ def transaction(engine: Engine, *, pipelined: bool = False) -> Iterator[Connecti
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
-            raise ServiceError(f"Postgres at {place(engine)}", _first_line(cause)) from error
+            is_answer = driver is not None and not driver.closed and getattr(cause, "sqlstate", None) is not None
+            kind = Undone if is_answer else ServiceError
+            raise kind(f"Postgres at {place(engine)}", _first_line(cause)) from error
         raise
-
-
-@contextmanager
-def _pipeline(connection: Connection) -> Iterator[psycopg.Pipeline]:
-    with _driver(connection).pipeline() as pipeline:
-        yield pipeline
 
 
 def _driver(connection: Connection) -> psycopg.Connection[Any]:

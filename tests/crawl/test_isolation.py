@@ -23,7 +23,14 @@ NO_PROOF = ("killed", "parser died: signal SIGKILL")
 
 
 @pytest.fixture
-def poisoned(make: Make) -> Iterator[Make]:
+def own_readers() -> Callable[[], set[int]]:
+    """Readers that are the test's: another's kit may live on in this process, and its readers with it."""
+    others = reader_pids()
+    return lambda: reader_pids() - others
+
+
+@pytest.fixture
+def poisoned(make: Make, own_readers: Callable[[], set[int]]) -> Iterator[Make]:
     """poisoned(readers={…}, **settings): a Kit whose readers are poisoned."""
     made: list[Readers] = []
 
@@ -34,7 +41,7 @@ def poisoned(make: Make) -> Iterator[Make]:
     yield kit
     for each in made:
         each.close()
-    assert reader_pids() == set()
+    assert own_readers() == set()
 
 
 def deadly(deed: str, **headers: str) -> Answer:
@@ -108,16 +115,16 @@ def test_one_good_reading_forgets_the_deaths(poisoned: Make, web: Web) -> None:
     assert (found["state"], found["cause"], found["parse_failures"], found["attempts"]) == ("resting", None, 0, 0)
 
 
-def test_outside_isolation_nobody_reads_apart(poisoned: Make, web: Web) -> None:
+def test_outside_isolation_nobody_reads_apart(poisoned: Make, web: Web, own_readers: Callable[[], set[int]]) -> None:
     kit, site = poisoned(), site_with(web, html("/3"))
     site.pages["/3"] = html()
     start(kit, site.url())
     run(kit)
     assert len(site.pages_asked) == 5
-    assert reader_pids() == set()
+    assert own_readers() == set()
 
 
-def test_in_isolation_a_page_is_read_as_ever(poisoned: Make, web: Web) -> None:
+def test_in_isolation_a_page_is_read_as_ever(poisoned: Make, web: Web, own_readers: Callable[[], set[int]]) -> None:
     kit = poisoned()
     site = site_with(
         web, html("/1?x=ü", title="Überschrift", text="Wörter. " * 20, head="<meta name=robots content=noarchive>")
@@ -125,7 +132,7 @@ def test_in_isolation_a_page_is_read_as_ever(poisoned: Make, web: Web) -> None:
     start(kit, site.url("/poison"), name="alone")
     crash(kit, "robots.txt")
     run(kit)
-    assert len(reader_pids()) == 1
+    assert len(own_readers()) == 1
     kept = sql(kit.engine, "SELECT title, main_text, language, directives, links FROM pages WHERE url LIKE '%poison'")
     assert kept == [
         {"title": "Überschrift", "main_text": None, "language": "en", "directives": "noarchive", "links": 1}

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from app.crawl import claim
+from app.crawl import visit as visit_room
 from app.crawl.audit import audit
 from app.crawl.kit import Kit
 from app.crawl.parking import Parking
@@ -25,6 +26,7 @@ from tests.store.rows import one, sql
 
 Make = Callable[..., Kit]
 DELAY_S = 0.15
+FULL = text("DO $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full'; END $$")
 
 
 class Shelf(Parking[Stay]):
@@ -108,6 +110,41 @@ def test_where_there_is_no_room_the_visit_leaves(make: Make, web: Web) -> None:
     kit, _ = shelved(make, most=0)
     start(kit, site_of(web, 3).url())
     assert (begin(kit).ending, one(kit.engine, "SELECT state FROM hosts")) == ("delay", "idle")
+
+
+def test_a_worker_that_stops_sends_no_more_for_what_is_parked(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make)
+    sites = [site_of(web, 3), site_of(web, 3)]
+    start(kit, *(site.url() for site in sites))
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    assert [visit(kit, offer.host_id, offer.token).ending for offer in offers] == [PARKED, PARKED]
+    kit.stop()
+    assert [shelf.next().ending for _ in offers] == ["worker stops", "worker stops"]
+    assert [site.paths for site in sites] == [["/robots.txt"], ["/robots.txt"]]
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 2
+    assert {row["state"] for row in sql(kit.engine, "SELECT state FROM hosts")} == {"idle"}
+
+
+def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visit_room, "PARKED_LINKS", 5)
+    monkeypatch.setattr(visit_room, "PARKED_JOINS", 5)
+    kit, shelf = shelved(make, settle_s=100.0)
+    start(kit, site_of(web, 9).url())
+    begin(kit)
+    assert (shelf.next().ending, settled(kit.engine)) == (PARKED, 1)
+    (stay,) = shelf.held
+    assert (stay.batch.readings, stay.joined) == ([], {})
+
+
+def test_an_address_that_answers_again_is_told_at_once(make: Make, web: Web) -> None:
+    kit, shelf = shelved(make, address_gap_s=0.05, settle_s=100.0)
+    site = site_of(web, 3)
+    start(kit, site.url())
+    sql(kit.engine, "INSERT INTO budgets (kind, name, failures) VALUES ('address', :name, 1)", name=site.host)
+    assert begin(kit).ending == PARKED
+    assert one(kit.engine, "SELECT failures FROM budgets") == 0
+    assert (shelf.next().ending, site.paths) == (PARKED, ["/robots.txt", "/"]), "and does not wait for the next probe"
 
 
 def test_what_may_kill_a_worker_is_not_parked(make: Make, web: Web) -> None:
@@ -271,6 +308,32 @@ def test_what_was_committed_before_is_not_written_twice(make: Make, web: Web, mo
     give_back(stay)
     assert (settled(kit.engine), one(kit.engine, "SELECT count(*) FROM fetches")) == (1, 2)
     assert one(kit.engine, "SELECT state FROM hosts WHERE name = :name", name=site.host) == "idle"
+
+
+def test_a_host_that_was_not_committed_is_made_anew(make: Make, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit, shelf = shelved(make)
+    site, other = site_of(web, 3), web.site()
+    site.pages["/"] = html("/1", other.url())
+    start(kit, site.url(), scope_kind="any")
+    stay = cut_off(kit, shelf, monkeypatch, "stay")
+    give_back(stay)
+    (row,) = sql(kit.engine, "SELECT h.name FROM urls AS u LEFT JOIN hosts AS h ON h.id = u.host_id WHERE u.url = :url",
+                 url=other.url())  # fmt: skip
+    assert row == {"name": other.host}
+
+
+def test_what_postgres_refused_at_the_commit_is_not_in_doubt(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit, shelf = shelved(make)
+    start(kit, site_of(web, 3).url())
+    begin(kit)
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "stay", lambda tx, **_: db.run(tx, FULL))
+        with pytest.raises(CutOff) as raised:
+            shelf.next()
+    assert give_back(raised.value.stay).ending == "Postgres was away"
+    assert settled(kit.engine) == 1
 
 
 def test_a_commit_that_was_not_answered_is_left_to_the_lease(

@@ -153,6 +153,26 @@ def test_a_pipelined_query_that_fails_undoes_those_before_it(engine: Engine, com
         assert db.run(tx, PAIRS, {"most": 1}).one() == (1, "A"), "and the connection serves again"
 
 
+@pytest.mark.parametrize("pipelined", [False, True])
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("DO $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full'; END $$", db.Undone),
+        ("SELECT pg_terminate_backend(pg_backend_pid())", ServiceError),
+    ],
+)
+def test_a_refusal_is_told_from_a_silence(
+    engine: Engine, query: str, kind: type[ServiceError], *, pipelined: bool
+) -> None:
+    def fail() -> None:
+        with db.transaction(engine, pipelined=pipelined) as tx:
+            db.run(tx, text(query))
+
+    with pytest.raises(ServiceError) as raised:
+        fail()
+    assert type(raised.value) is kind
+
+
 def test_an_error_of_ours_undoes_a_pipelined_transaction(engine: Engine) -> None:
     def fail() -> None:
         with db.transaction(engine, pipelined=True) as tx:
