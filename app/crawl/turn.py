@@ -155,7 +155,7 @@ def _ask_for(stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: 
         ready_in_s=stay.ready_at - stay.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if stay.has_ticket else 0.0),
         has_ticket=stay.has_ticket,
-        hold_s=0.0 if stay.kit.parking is None else stay.started + stay.kit.settings.visit_max_s - stay.now(),
+        hold_s=0.0 if stay.kit.parking is None else max(stay.started + stay.kit.settings.visit_max_s - stay.now(), 0.0),
     )
 
 
@@ -179,9 +179,9 @@ def _ask(
         ready_in_s=max(ready_in_s, LEAD_S),
         horizon_s=max(horizon_s, 2 * LEAD_S),
         has_ticket=has_ticket,
-        hold_s=max(hold_s, 0.0),
+        hold_s=hold_s,
     )
-    return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=max(hold_s, 0.0))
+    return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=hold_s)
 
 
 def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
