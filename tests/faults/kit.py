@@ -25,7 +25,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,11 +224,15 @@ class Rig:
         wanted = len(self.web.lines()) + n
         self.until(lambda: len(self.web.lines()) >= wanted or self.is_finished(), f"{n} more requests")
 
-    def until_in_flight(self, children: list[Child]) -> Line:
-        """A request that one of them has open just now."""
-        names = {child.name for child in children}
+    def until_in_flight(self, children: list[Child], held: Collection[str] = ()) -> Line:
+        """A request that one of them has open just now; held: that has just begun, for one of these paths."""
+        names, since = {child.name for child in children}, time.monotonic()
+
+        def is_it(line: Line) -> bool:
+            return line.worker in names and (not held or (line.path in held and line.start >= since))
+
         return self.until(
-            lambda: next((line for line in self.web.in_flight() if line.worker in names), None),
+            lambda: next((line for line in self.web.in_flight() if is_it(line)), None),
             f"a request of {sorted(names)}",
         )  # type: ignore[return-value]
 

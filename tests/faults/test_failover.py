@@ -25,8 +25,9 @@ def test_ft13_failover(make_rig: MakeRig, is_sync: bool) -> None:
     standby = rig.also(Standby(rig.postgres, rig.folder.with_suffix(".standby"), is_sync=is_sync))
     rig.move(standby.either(rig.database_url))
     rig.start()
-    for page in range(3, len(rig.web.paths), 6):
-        rig.web.hold(f"/page-{page}.html", 1.0)
+    held = [f"/page-{page}.html" for page in range(3, len(rig.web.paths), 3)]
+    for path in held:
+        rig.web.hold(path, 1.0)
     rig.seed()
     rig.until_requests(30)
     missed_from = time.monotonic()
@@ -34,7 +35,7 @@ def test_ft13_failover(make_rig: MakeRig, is_sync: bool) -> None:
         standby.cut()
         rig.more_requests(quick_or_long(30, 400))
     fleet, acknowledged = list(rig.fleet.children), settled_urls(rig)
-    rig.until_in_flight(rig.fleet.workers)
+    rig.until_in_flight(rig.fleet.workers, held)
     with rig.fault("failover", total=True):
         rig.postgres.kill()
         standby.promote()
