@@ -50,7 +50,7 @@ def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
     batch, kit = stay.batch, stay.kit
     sent, estimate = stay.now(), (stay.unfetched, stay.told, stay.counted)
     try:
-        with db.transaction(kit.engine, pipelined=True) as tx:
+        with db.transaction(kit.engine) as tx:
             pause_requested = hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token)
             if pause_requested is not None:
                 admitted = _write(stay, tx)

@@ -91,7 +91,7 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
     """A visit in progress, with the next URLs picked. None: the door is closed. Raises ServiceError."""
     settings = kit.settings
     sent = kit.monotonic()
-    with db.transaction(kit.engine, pipelined=True) as tx:
+    with db.transaction(kit.engine) as tx:
         taken = hosts.take_up(tx, host_id=host_id, token=token, worker=kit.worker, lease_s=settings.lease_s)
         if taken is None:
             return None

@@ -8,7 +8,7 @@ import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 import psycopg
-from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, Engine, TextClause, create_engine, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -87,7 +86,7 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
     """Run a query of a visit: in the transaction of `tx`, by the driver itself.
 
     SQLAlchemy's own way to the same cursor makes what it knows of a result's columns anew each time: a quarter of the CPU of a
-    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's; in a pipelined one a later query may.
+    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's.
     """
     driven = _driven(query)
     cursor = tx.connection.cursor()
@@ -109,7 +108,7 @@ class Rows:
 
     @property
     def rowcount(self) -> int:
-        """Rows that were written, where none are returned; not in a pipelined transaction."""
+        """Rows that were written, where none are returned."""
         return int(self._cursor.rowcount)
 
     def all(self) -> list[Any]:
@@ -211,31 +210,18 @@ def _options(url: URL) -> str:
 
 
 @contextmanager
-def transaction(engine: Engine, *, pipelined: bool = False) -> Iterator[Connection]:
+def transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve; Undone
     where it said so itself.
 
-    pipelined: queries are sent without waiting for one another's answers, but where one is looked at; for those of `run` alone.
+    Its queries are not pipelined (psycopg's pipeline mode spares round trips): a backend that waits within a pipeline is not idle
+    in a transaction to Postgres, and so a process that is stopped there would keep its host locked as long as it is.
     """
     driver: psycopg.Connection[Any] | None = None
     try:
-        with (
-            _connection(engine) as connection,
-            _driver(connection).pipeline() if pipelined else nullcontext() as pipeline,
-            connection.begin(),
-        ):
+        with _connection(engine) as connection, connection.begin():
             driver = _driver(connection)
-            if pipeline is None:
-                yield connection
-                return
-            try:
-                yield connection
-            except BaseException:
-                with suppress(psycopg.Error):  # it is what was raised, or of what came after that
-                    pipeline.sync()  # an aborted one refuses even to roll back
-                raise
-            if driver.info.transaction_status is TransactionStatus.IDLE:
-                pipeline.sync()  # no answer was looked at: the driver does not know yet that there is anything to commit
+            yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY

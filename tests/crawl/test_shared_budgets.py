@@ -322,11 +322,12 @@ def test_a_robots_txt_elsewhere_draws_on_the_budget_there(make: Make, web: Web) 
     first, second = shared.names
     moved = redirect(shared.url(second, "/robots.txt"))
     shared.site.robots = lambda hit: moved if hit.headers["Host"].startswith(first) else "User-agent: *\nAllow: /\n"
-    kit = make(address_gap_s=GAP_S, resolve=shared.resolve)
+    gap_s = 0.5  # a tenth of it is how late the other host's request may be: there is no second try within the visit
+    kit = make(address_gap_s=gap_s, resolve=shared.resolve)
     start(kit, shared.url(first))
     run(kit)
     assert ("host1.test", "/robots.txt") in shared.asked
-    assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
+    assert min(gaps(shared.site.log)) >= gap_s - ROAD_S
 
 
 # --- a crash, and no budgets ------------------------------------------------------------------------------------

@@ -1,13 +1,11 @@
 """Queries that are run by the driver itself."""
 
-import select
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import IntegrityError
 
 from app.errors import ServiceError
 from app.store import db
@@ -103,57 +101,6 @@ def test_a_lock_that_is_not_had_in_time_is_a_service_that_refuses(engine: Engine
             look()
 
 
-# --- pipelined --------------------------------------------------------------------------------------------------
-
-NOTE = text("INSERT INTO domains (name) VALUES (:name)")
-NOTED = text("SELECT count(*) FROM domains WHERE name = :name")
-
-
-def noted(engine: Engine, name: str) -> int:
-    with db.transaction(engine) as tx:
-        return int(db.run(tx, NOTED, {"name": name}).scalar_one())
-
-
-def test_pipelined_answers_are_those_of_their_queries(engine: Engine) -> None:
-    with db.transaction(engine, pipelined=True) as tx:
-        first, second = db.run(tx, PAIRS, {"most": 1}), db.run(tx, PAIRS, {"most": 2})
-        db.run(tx, NOTE, {"name": "pipelined.test"})
-        assert second.of(Pair) == [Pair("A", 1), Pair("B", 2)]
-        assert first.one() == (1, "A")
-    assert noted(engine, "pipelined.test") == 1
-
-
-def test_pipelined_queries_are_committed_though_nobody_looked_at_an_answer(engine: Engine) -> None:
-    with db.transaction(engine, pipelined=True) as tx:
-        db.run(tx, NOTE, {"name": "unseen.test"})
-    assert noted(engine, "unseen.test") == 1
-
-
-def heard(tx: Connection) -> None:
-    """Until an answer has come that nobody has looked at."""
-    driver = tx.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    assert select.select([driver.fileno()], [], [], 30)[0]
-
-
-@pytest.mark.parametrize("comes", ["at the commit", "before the next query"])
-def test_a_pipelined_query_that_fails_undoes_those_before_it(engine: Engine, comes: str) -> None:
-    def note_twice() -> None:
-        with db.transaction(engine, pipelined=True) as tx:
-            db.run(tx, NOTE, {"name": "twice.test"})
-            db.run(tx, NOTE, {"name": "twice.test"})
-            if comes == "before the next query":
-                heard(tx)
-            db.run(tx, PAIRS, {"most": 1})
-
-    with pytest.raises((IntegrityError, psycopg.IntegrityError), match=r"twice\.test"):
-        note_twice()
-    assert noted(engine, "twice.test") == 0
-    with db.transaction(engine) as tx:
-        assert db.run(tx, PAIRS, {"most": 1}).one() == (1, "A"), "and the connection serves again"
-
-
-@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize(
     ("query", "kind"),
     [
@@ -161,24 +108,11 @@ def test_a_pipelined_query_that_fails_undoes_those_before_it(engine: Engine, com
         ("SELECT pg_terminate_backend(pg_backend_pid())", ServiceError),
     ],
 )
-def test_a_refusal_is_told_from_a_silence(
-    engine: Engine, query: str, kind: type[ServiceError], *, pipelined: bool
-) -> None:
+def test_a_refusal_is_told_from_a_silence(engine: Engine, query: str, kind: type[ServiceError]) -> None:
     def fail() -> None:
-        with db.transaction(engine, pipelined=pipelined) as tx:
+        with db.transaction(engine) as tx:
             db.run(tx, text(query))
 
     with pytest.raises(ServiceError) as raised:
         fail()
     assert type(raised.value) is kind
-
-
-def test_an_error_of_ours_undoes_a_pipelined_transaction(engine: Engine) -> None:
-    def fail() -> None:
-        with db.transaction(engine, pipelined=True) as tx:
-            db.run(tx, NOTE, {"name": "undone.test"})
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert noted(engine, "undone.test") == 0
