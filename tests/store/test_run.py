@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, text
 
 from app.errors import ServiceError
 from app.store import db
+from tests.faults.waiting import until
 
 PAIRS = text("SELECT n AS number, chr(64 + n) AS letter FROM generate_series(1, :most) AS n ORDER BY n")
 
@@ -116,3 +117,26 @@ def test_a_refusal_is_told_from_a_silence(engine: Engine, query: str, kind: type
     with pytest.raises(ServiceError) as raised:
         fail()
     assert type(raised.value) is kind
+
+
+def test_what_a_stopped_process_holds_is_free_again(engine: Engine, database_url: str) -> None:
+    """Postgres has to take it for idle: within a pipeline it would not, and no one else could visit the host."""
+    lock = text("SELECT name FROM domains FOR UPDATE SKIP LOCKED")
+    with db.transaction(engine) as tx:
+        db.run(tx, text("INSERT INTO domains (name) VALUES ('held.test')"))
+    stopped = db.connect(f"{database_url}?options=-c%20idle_in_transaction_session_timeout%3D100ms")
+
+    def is_free() -> bool:
+        with db.transaction(engine) as tx:
+            return db.run(tx, lock).one_or_none() is not None
+
+    def stop() -> None:
+        with db.transaction(stopped) as tx:
+            assert db.run(tx, lock).one_or_none() is not None
+            assert not is_free()
+            until(is_free, "its lock is free")
+            db.run(tx, lock)
+
+    with pytest.raises(ServiceError):
+        stop()
+    stopped.dispose()
