@@ -180,7 +180,7 @@ def test_a_page_kept_out_changes_like_any_other(kit: Kit, site: Site) -> None:
     again(kit)
     found = url(kit.engine, site.url())
     assert found["interval_s"] < base_s
-    assert found["changed_at"] == found["fetched_at"]
+    assert abs((found["changed_at"] - found["fetched_at"]).total_seconds()) < 0.1  # each reads the clock
 
 
 def with_etag(headers: dict[str, str], then: dict[str, str]) -> Callable[[Hit], Answer]:
