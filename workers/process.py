@@ -16,9 +16,7 @@ from app.crawl.kit import Kit, make_engine, make_kit, make_sender
 from app.crawl.parking import Parking
 from app.crawl.stay import Stay
 
-PARKED_PER_THREAD = (
-    8  # a parked visit takes 50 to 500 KiB, by its pages' links, and gives its host back when there is no room
-)
+PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is given back
 _making = threading.RLock()
 
 

@@ -61,8 +61,7 @@ def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
                 _host(stay, tx, ending)
                 _tell_budgets(stay, tx)
             stay.is_in_doubt = True
-    except ServiceError as error:
-        stay.is_in_doubt = stay.is_in_doubt and not isinstance(error, db.Undone)
+    except ServiceError:
         stay.unfetched, stay.told, stay.counted = estimate
         raise
     stay.is_in_doubt = False

@@ -94,10 +94,6 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
     return Rows(cursor, driven)
 
 
-class Undone(ServiceError):
-    """Postgres answered that it would not: nothing of the transaction was written."""
-
-
 class Rows:
     """What a query brought, as named tuples."""
 
@@ -211,16 +207,13 @@ def _options(url: URL) -> str:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
-    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve; Undone
-    where it said so itself.
+    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve.
 
     Its queries are not pipelined (psycopg's pipeline mode spares round trips): a backend that waits within a pipeline is not idle
     in a transaction to Postgres, and so a process that is stopped there would keep its host locked as long as it is.
     """
-    driver: psycopg.Connection[Any] | None = None
     try:
         with _connection(engine) as connection, connection.begin():
-            driver = _driver(connection)
             yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -229,16 +222,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
-            is_answer = driver is not None and not driver.closed and getattr(cause, "sqlstate", None) is not None
-            kind = Undone if is_answer else ServiceError
-            raise kind(f"Postgres at {place(engine)}", _first_line(cause)) from error
+            raise ServiceError(f"Postgres at {place(engine)}", _first_line(cause)) from error
         raise
-
-
-def _driver(connection: Connection) -> psycopg.Connection[Any]:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    return driver
 
 
 def _connection(engine: Engine) -> Connection:

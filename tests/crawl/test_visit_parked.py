@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from app.crawl import claim
 from app.crawl import visit as visit_room
@@ -26,7 +26,6 @@ from tests.store.rows import one, sql
 
 Make = Callable[..., Kit]
 DELAY_S = 0.15
-FULL = text("DO $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full'; END $$")
 
 
 class Shelf(Parking[Stay]):
@@ -320,20 +319,6 @@ def test_a_host_that_was_not_committed_is_made_anew(make: Make, web: Web, monkey
     (row,) = sql(kit.engine, "SELECT h.name FROM urls AS u LEFT JOIN hosts AS h ON h.id = u.host_id WHERE u.url = :url",
                  url=other.url())  # fmt: skip
     assert row == {"name": other.host}
-
-
-def test_what_postgres_refused_at_the_commit_is_not_in_doubt(
-    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kit, shelf = shelved(make)
-    start(kit, site_of(web, 3).url())
-    begin(kit)
-    with monkeypatch.context() as patch:
-        patch.setattr(hosts, "stay", lambda tx, **_: db.run(tx, FULL))
-        with pytest.raises(CutOff) as raised:
-            shelf.next()
-    assert give_back(raised.value.stay).ending == "Postgres was away"
-    assert settled(kit.engine) == 1
 
 
 def test_a_commit_that_was_not_answered_is_left_to_the_lease(

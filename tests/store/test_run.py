@@ -102,23 +102,6 @@ def test_a_lock_that_is_not_had_in_time_is_a_service_that_refuses(engine: Engine
             look()
 
 
-@pytest.mark.parametrize(
-    ("query", "kind"),
-    [
-        ("DO $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full'; END $$", db.Undone),
-        ("SELECT pg_terminate_backend(pg_backend_pid())", ServiceError),
-    ],
-)
-def test_a_refusal_is_told_from_a_silence(engine: Engine, query: str, kind: type[ServiceError]) -> None:
-    def fail() -> None:
-        with db.transaction(engine) as tx:
-            db.run(tx, text(query))
-
-    with pytest.raises(ServiceError) as raised:
-        fail()
-    assert type(raised.value) is kind
-
-
 def test_what_a_stopped_process_holds_is_free_again(engine: Engine, database_url: str) -> None:
     """Postgres has to take it for idle: within a pipeline it would not, and no one else could visit the host."""
     lock = text("SELECT name FROM domains FOR UPDATE SKIP LOCKED")
