@@ -128,7 +128,7 @@ def _tick(engine: Engine, settings: Settings, rng: random.Random) -> dict[str, l
 def _pick(engine: Engine, settings: Settings, offer: Offer) -> None:
     with db.transaction(engine) as tx:
         taken = hosts.take_up(tx, host_id=offer.host_id, token=offer.token, worker="bench", lease_s=settings.lease_s)
-        found = urls.pick(tx, host_id=offer.host_id, n=settings.settle_urls)
+        found = urls.pick(tx, [{"host_id": offer.host_id, "n": settings.settle_urls, "out_of_reach": []}])
     if taken is None or not found:
         raise BenchError("an offer could not be taken up, or its host had no queued URL")
 

@@ -23,7 +23,7 @@ EVERY_S = 1.0
 STEPS = {
     "take-up": ("app.crawl.visit:take_up",),
     "fetch": ("app.crawl.fetch:fetch",),
-    "settle": ("app.crawl.settle:go_on", "app.crawl.settle:leave"),
+    "settle": ("app.crawl.settle:go_on", "app.crawl.settle:leave", "app.crawl.settle:together"),
     "dispatch": ("app.crawl.claim:dispatch",),
 }
 # Where a layer begins; from there on everything is its, until another one begins. Lower layers first: who imports a function
@@ -47,6 +47,7 @@ LAYERS = {
     "crawl": (
         "app.crawl.visit:visit",
         "app.crawl.visit:go_on",
+        "app.crawl.visit:settle_together",
         "app.crawl.claim:dispatch",
     ),
     "celery, around a visit": ("concurrent.futures.thread:_WorkItem.run",),

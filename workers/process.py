@@ -12,6 +12,7 @@ from celery import signals
 from sqlalchemy import Engine
 
 from app.config import current
+from app.crawl.gathering import Gatherer, Gathering
 from app.crawl.kit import Kit, make_engine, make_kit, make_sender
 from app.crawl.parking import Parking
 from app.crawl.stay import Stay
@@ -41,13 +42,24 @@ def _kit() -> Kit:
     sender = make_sender(settings)
     worker = f"{socket.gethostname()}:{os.getpid()}"
     parking = Parking(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
-    return make_kit(settings, engine=engine(), send=sender.send, where=sender.where, worker=worker, parking=parking)
+    return make_kit(
+        settings,
+        engine=engine(),
+        send=sender.send,
+        where=sender.where,
+        worker=worker,
+        parking=parking,
+        gatherer=Gatherer(parking),
+    )
 
 
-def _resume(stay: Stay) -> None:
+def _resume(parked: Stay | Gathering[Stay]) -> None:
     from workers import visit  # it needs this module
 
-    visit.resume(stay)
+    if isinstance(parked, Gathering):
+        visit.settle(parked.close())
+    else:
+        visit.resume(parked)
 
 
 @signals.worker_shutting_down.connect

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -12,7 +13,7 @@ from app.celery import app
 from app.config import current
 from app.crawl.kit import Kit
 from app.crawl.stay import Stay
-from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on
+from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, settle_alone, settle_together
 from app.crawl.visit import visit as visit_host
 from app.errors import ServiceError
 from app.store import db
@@ -35,9 +36,31 @@ def visit(host_id: int, token: str) -> str | None:
 
 
 def resume(stay: Stay) -> None:
-    """One that was parked. Never raises: the thread is for the next one then, and the lease of this one runs out."""
+    """One that was parked. Never raises."""
+    _attend_parked(stay, lambda: go_on(stay))
+
+
+def settle(stays: Sequence[Stay]) -> None:
+    """Batches that were gathered; then each visit goes its way. Never raises: where it fails, it is each one's own affair."""
+    kit = stays[0].kit
     try:
-        _attend(stay.kit, stay.host_id, lambda: go_on(stay))
+        with watchdog.visiting(stays[0].host_id):
+            then = settle_together(stays)
+    except ServiceError as error:
+        _log.error("settle.failed", hosts=len(stays), error=str(error))
+        wait_for_postgres(kit)
+        then = [(stay, partial(settle_alone, stay)) for stay in stays]
+    except Exception:  # noqa: BLE001  # one of them is to blame, most likely
+        _log.exception("settle.crashed", hosts=[stay.taken.name for stay in stays])
+        then = [(stay, partial(settle_alone, stay)) for stay in stays]
+    for stay, act in then:
+        _attend_parked(stay, act)
+
+
+def _attend_parked(stay: Stay, act: Callable[[], Report]) -> None:
+    """The thread is for the next one if it fails, and the lease of this one runs out."""
+    try:
+        _attend(stay.kit, stay.host_id, act)
     except Exception:  # noqa: BLE001  # there is nobody to tell
         _log.exception("visit.abandoned", host_id=stay.host_id)
 

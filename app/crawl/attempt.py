@@ -73,6 +73,7 @@ def conclude(
     )
     network, server, parse = _failures(due, event, attempt)
     row: Result = {
+        "host_id": stay.host_id,
         "crawl_id": due.crawl_id,
         "key": due.key,
         "state": state.value,

@@ -86,10 +86,9 @@ def give_way(stay: Stay, tx: Connection, giving_way: GivingWay) -> None:
         known.forget(weak.crawl_id, weak.key)
 
 
-def tell(stay: Stay, queued: Mapping[int, int]) -> None:
-    """After the commit: what other hosts got, {host: URLs}. Where that is much, they are told, and looked at."""
-    kit = stay.kit
-    for host_id, n in kit.full_hosts.due((host, n) for host, n in queued.items() if host != stay.host_id).items():
+def tell(kit: Kit, queued: Mapping[int, int]) -> None:
+    """After the commit: what hosts got that were not visited, {host: URLs}. Where that is much, they are told, and looked at."""
+    for host_id, n in kit.full_hosts.due(queued.items()).items():
         with db.transaction(kit.engine) as tx:
             kit.full_hosts.judge(host_id, _verdict(kit, tx, host_id, store.swell(tx, host_id=host_id, n=n)))
 

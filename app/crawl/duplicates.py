@@ -5,13 +5,13 @@ again where that loses nothing or stops a trap: in the same folder they lead to 
 itself in ever deeper folders is one. The same bytes on another host are a mirror: noted, and crawled for its own sake.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
-from app.crawl.stay import Stay
+from app.crawl.stay import Batch
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
 from app.store.pages import PageRow, Where
@@ -20,43 +20,43 @@ from app.store.urls import Result
 NO_TEXT = sha256(b"").digest()
 
 
-def note(stay: Stay, tx: Connection) -> set[Where]:
-    """Note the batch's duplicates, make aliases of those on this host. Returns those whose links are not to be followed."""
+def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
+    """Note the duplicates of batches that are settled together, make aliases of those on the same host. Returns those whose links
+    are not to be followed."""
     rows = {
-        (row["crawl_id"], row["key"]): row
-        for row in (reading.page for reading in stay.batch.readings)
+        (row["host_id"], row["crawl_id"], row["key"]): row
+        for row in (reading.page for batch in batches for reading in batch.readings)
         if row is not None and row["body_bytes"] > 0
     }
     if not rows:
         return set()
-    before = _noted_before(stay, tx, rows)
+    before = _noted_before(batches, tx, rows)
     rows = dict(sorted(rows.items(), key=lambda item: item[0] in before))  # an original stays one: it comes first
     worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_TEXT}
-    stored_body, stored_text = pages.originals(tx, host_id=stay.host_id, rows=list(rows.values()))
+    stored_body, stored_text = pages.originals(tx, list(rows.values()))
     same_body = _within(rows, _body) | stored_body
     same_text = _within(worded, _text) | {where: url for where, url in stored_text.items() if where in worded}
     same_text = {where: of_url for where, of_url in same_text.items() if where not in same_body}
-    pages.note_duplicates(
-        tx, host_id=stay.host_id, rows=[*_notes(rows, same_text, "text"), *_notes(rows, same_body, "body")]
-    )
-    pages.forget_duplicates(tx, host_id=stay.host_id, keys=before - same_body.keys() - same_text.keys())
+    pages.note_duplicates(tx, [*_notes(rows, same_text, "text"), *_notes(rows, same_body, "body")])
+    pages.forget_duplicates(tx, before - same_body.keys() - same_text.keys())
     here = {where: of_url for where, of_url in same_body.items() if _host(of_url) == _host(rows[where]["url"])}
-    for result in stay.batch.results:
-        of_url = here.get((result["crawl_id"], result["key"]))
-        if of_url is not None:
-            _make_alias(result, of_url)
+    if here:
+        for result in (result for batch in batches for result in batch.results):
+            of_url = here.get((result["host_id"], result["crawl_id"], result["key"]))
+            if of_url is not None:
+                _make_alias(result, of_url)
     return {where for where, of_url in here.items() if _folder(rows[where]["url"]).startswith(_folder(of_url))}
 
 
-def _noted_before(stay: Stay, tx: Connection, rows: Mapping[Where, PageRow]) -> set[Where]:
+def _noted_before(batches: Sequence[Batch], tx: Connection, rows: Mapping[Where, PageRow]) -> set[Where]:
     """Which of these are noted as duplicates from an earlier round."""
-    if not any(fetch["reason"] == "recrawl" for fetch in stay.batch.fetches):
+    if not any(fetch["reason"] == "recrawl" for batch in batches for fetch in batch.fetches):
         return set()
-    return pages.noted_duplicates(tx, host_id=stay.host_id, keys=rows)
+    return pages.noted_duplicates(tx, rows)
 
 
 def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -> dict[Where, str]:
-    """Duplicates among the batch itself: of the first that has the same."""
+    """Duplicates among the batches themselves: of the first that has the same."""
     first: dict[tuple[int, bytes], str] = {}
     same: dict[Where, str] = {}
     for where, row in rows.items():
@@ -68,7 +68,14 @@ def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -
 
 def _notes(rows: Mapping[Where, PageRow], same: Mapping[Where, str], kind: str) -> Iterable[Mapping[str, object]]:
     return [
-        {"crawl_id": where[0], "key": where[1], "url": rows[where]["url"], "kind": kind, "of_url": of_url}
+        {
+            "host_id": where[0],
+            "crawl_id": where[1],
+            "key": where[2],
+            "url": rows[where]["url"],
+            "kind": kind,
+            "of_url": of_url,
+        }
         for where, of_url in same.items()
     ]
 

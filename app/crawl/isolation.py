@@ -8,6 +8,8 @@ same (in the sender, say, or where no process can be started) is quarantined aft
 Postgres did is no death: it gives back what it counted.
 """
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import BinaryIO, Literal
 
@@ -27,7 +29,7 @@ from app.parse.sitemap import Reading
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.store import db, hosts, urls
-from app.store.urls import Due
+from app.store.urls import Due, Result
 
 _log = structlog.get_logger()
 Unread = Death | Literal["busy"]
@@ -71,6 +73,13 @@ def owe(stay: Stay) -> None:
     due, stay.batch.counted = stay.batch.counted, None
     if due is not None:
         stay.kit.owed.append((stay.host_id, due.crawl_id, due.key))
+
+
+def paid(kit: Kit, results: Iterable[Result]) -> None:
+    """These were written after all, attempts and failures with them: nothing is owed for their URLs."""
+    for result in results:
+        with suppress(ValueError):
+            kit.owed.remove((result["host_id"], result["crawl_id"], result["key"]))
 
 
 def pay(kit: Kit) -> None:

@@ -21,6 +21,7 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl.full_hosts import FullHosts
+from app.crawl.gathering import Gatherer
 from app.crawl.parking import Parking
 from app.crawl.readers import Readers
 from app.crawl.room import Room
@@ -162,6 +163,7 @@ class Kit:
     owed        attempts to be given back (app.crawl.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
+    gatherer    who settles their batches together. None: each is settled alone
     """
 
     settings: Settings
@@ -184,6 +186,7 @@ class Kit:
     owed: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: Parking[Any] | None = None
+    gatherer: Gatherer[Any] | None = None
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
@@ -262,6 +265,7 @@ def make_kit(
     where: Callable[[str, str | None], Whereabouts] | None,
     worker: str,
     parking: Parking[Any] | None = None,
+    gatherer: Gatherer[Any] | None = None,
 ) -> Kit:
     return Kit(
         settings=settings,
@@ -270,6 +274,7 @@ def make_kit(
         where=where,
         worker=worker,
         parking=parking,
+        gatherer=gatherer,
         shared=SharedBudgets(settings),
         full_hosts=FullHosts(cap=settings.frontier_max_per_host),
         readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),

@@ -1,5 +1,6 @@
 """One request: sent in the slot it was granted, logged, and what it tells of its host and its address."""
 
+from datetime import datetime
 from hashlib import sha256
 
 import structlog
@@ -168,6 +169,8 @@ def log(
         conditional=request.etag is not None or request.last_modified is not None,
         host_id=loan.host_id if loan else stay.host_id,
         crawl_id=crawl_id,
+        visit_id=stay.taken.visit_id,
+        taken_at=stay.taken.now,
         anchor=stay.anchor,
         delay_s=loan.delay_s if loan else stay.delay_s,
         budget=slot.address_budget,
@@ -196,6 +199,8 @@ def fetch_row(
     reason: str,
     conditional: bool,
     host_id: int,
+    visit_id: int,
+    taken_at: datetime,
     anchor: float,
     delay_s: float,
     crawl_id: int | None = None,
@@ -204,7 +209,8 @@ def fetch_row(
     attempt: int = 1,
     body_sha256: bytes | None = None,
 ) -> Fetch:
-    """A request as a row of the log. anchor: the monotonic moment of the visit's take-up.   budget: its address's.
+    """A request as a row of the log. taken_at, anchor: the visit's take-up in database time, and its monotonic moment.
+    budget: its address's.
 
     shift_s: what is known to be lost between that moment and the database's.
     """
@@ -216,6 +222,8 @@ def fetch_row(
     return {
         "host_id": host_id,
         "crawl_id": crawl_id,
+        "visit_id": visit_id,
+        "anchor": taken_at,
         "url_key": key,
         "url": url,
         "kind": kind.value,

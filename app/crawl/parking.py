@@ -33,6 +33,7 @@ class Parking(Generic[T]):
     def __init__(self, resume: Callable[[T], object], *, most: int, threads: int) -> None:
         self._resume, self._most, self._threads_most = resume, most, threads
         self._heap: list[tuple[float, int, T]] = []
+        self._joined = 0
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._parked = threading.Condition(self._lock)
@@ -47,7 +48,15 @@ class Parking(Generic[T]):
 
     @property
     def has_room(self) -> bool:
-        return self._is_open and len(self._heap) < self._most
+        return self._is_open and len(self._heap) + self._joined < self._most
+
+    def join_in(self, n: int) -> bool:
+        """So many more stand here as one with others. False: there is no room for them."""
+        with self._lock:
+            if n > 0 and not self.has_room:
+                return False
+            self._joined += n
+            return True
 
     def park(self, visit: T, until: float) -> bool:
         """Go on with it at this monotonic second; it is another thread's from now on. False: there is no room for it."""

@@ -5,6 +5,7 @@ not somewhere behind it. What is not used is given back; what a crash loses, `fi
 """
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
@@ -14,26 +15,43 @@ from app.model import RequestKind
 from app.policy import lane, scope
 from app.store import crawls, urls
 from app.store.crawls import Crawl
-from app.store.urls import Due
+from app.store.urls import Due, Wanted
 
 
-def pick(stay: Stay, tx: Connection) -> None:
-    """Fill stay.due anew."""
-    size = stay.batch_size()
-    chosen = _chosen(
-        stay, urls.pick(tx, host_id=stay.host_id, n=size, out_of_reach=map(str, stay.out_of_reach())), size
-    )
-    granted: list[Due] = []
-    for crawl_id, wanted in sorted(chosen.items()):
-        stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
-        _set_floor(stay, wanted[0])
-        if wanted[0].has_page_budget:
-            documents = [due for due in wanted if due.kind == RequestKind.PAGE]
-            most = _reserve(stay, tx, crawl_id, len(documents))
-            wanted = [due for due in wanted if due.kind != RequestKind.PAGE] + documents[:most]
-        granted += wanted
-    stay.budget_spent = bool(chosen) and not granted
-    stay.due = deque(sorted(granted, key=lambda due: stay.kit.rng.random()) if len(chosen) > 1 else granted)
+def pick(stays: Sequence[Stay], tx: Connection) -> None:
+    """Fill the `due` of each anew. Crawls with a budget are locked in the order of their ids."""
+    if not stays:
+        return
+    sizes = {stay.host_id: stay.batch_size() for stay in stays}
+    found: dict[int, list[Due]] = {stay.host_id: [] for stay in stays}
+    for due in urls.pick(tx, [_wanted(stay, sizes[stay.host_id]) for stay in stays]):
+        found[due.host_id].append(due)
+    chosen = [(stay, _chosen(stay, found[stay.host_id], sizes[stay.host_id])) for stay in stays]
+    granted: dict[int, list[Due]] = {stay.host_id: [] for stay in stays}
+    for crawl_id, stay, wanted in sorted(
+        ((crawl_id, stay, wanted) for stay, of_crawls in chosen for crawl_id, wanted in of_crawls.items()),
+        key=lambda each: each[0],
+    ):
+        granted[stay.host_id] += _granted(stay, tx, crawl_id, wanted)
+    for stay, of_crawls in chosen:
+        own = granted[stay.host_id]
+        stay.budget_spent = bool(of_crawls) and not own
+        stay.due = deque(sorted(own, key=lambda due: stay.kit.rng.random()) if len(of_crawls) > 1 else own)
+
+
+def _wanted(stay: Stay, size: int) -> Wanted:
+    return {"host_id": stay.host_id, "n": size, "out_of_reach": [str(origin) for origin in stay.out_of_reach()]}
+
+
+def _granted(stay: Stay, tx: Connection, crawl_id: int, wanted: list[Due]) -> list[Due]:
+    """As far as the crawl's budget of pages goes, where it has one."""
+    stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
+    _set_floor(stay, wanted[0])
+    if not wanted[0].has_page_budget:
+        return wanted
+    documents = [due for due in wanted if due.kind == RequestKind.PAGE]
+    most = _reserve(stay, tx, crawl_id, len(documents))
+    return [due for due in wanted if due.kind != RequestKind.PAGE] + documents[:most]
 
 
 def give_back(stay: Stay, tx: Connection) -> None:

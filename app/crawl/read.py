@@ -33,7 +33,7 @@ def page(stay: Stay, attempt: Attempt) -> str | None:
     row = _row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
     stay.batch.readings.append(Reading(page=row, links=found))
     if wished.kept_out is not None:
-        stay.batch.kept_out.append((due.crawl_id, due.key))
+        stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
     changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
     seconds = interval_s(stay, due, changed=None if due.text_sha256 is None else changed)
     sitemaps.score_claim(stay, due, changed=changed)
@@ -57,10 +57,11 @@ def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:
     due = attempt.due
     wished = wishes.of_unchanged(stay, due, attempt.url, attempt.reply)
     if wished.kept_out is not None:
-        stay.batch.kept_out.append((due.crawl_id, due.key))
+        stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
     elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):
         stay.batch.revisions.append(
             {
+                "host_id": stay.host_id,
                 "crawl_id": due.crawl_id,
                 "key": due.key,
                 "directives": wished.directives,
@@ -89,6 +90,7 @@ def _home(stay: Stay, attempt: Attempt, canonical: Url | None) -> Url | None:
 def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
     reply = attempt.reply
     return {
+        "host_id": attempt.due.host_id,
         "crawl_id": attempt.due.crawl_id,
         "key": attempt.due.key,
         "url": attempt.url.text,

@@ -174,12 +174,7 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
         )
     if loan is None:
         return None
-    slot = None if stay.is_quiet_at(loan.quiet_hours) else turn.elsewhere(kit, url, loan.host_id, LONGEST_SLOT_WAIT_S)
-    if slot is None:
-        with db.transaction(kit.engine) as tx:
-            hosts.give_back(tx, host_id=loan.host_id, token=loan.token, age_s=None)
-        return None
-    sent = pacing.send_elsewhere(stay, slot, request, loan, url=url)
+    sent = None if stay.is_quiet_at(loan.quiet_hours) else _send_in_a_slot(stay, url, request, loan)
     rest_s, because = (sent[1] if sent else None) or (None, None)
     with db.transaction(kit.engine) as tx:
         hosts.give_back(
@@ -191,6 +186,19 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
             resting_because=because,
         )
     return sent[0] if sent else None
+
+
+def _send_in_a_slot(
+    stay: Stay, url: Url, request: Request, loan: hosts.Loan
+) -> tuple[Reply, tuple[float, str] | None] | None:
+    """Another slot is asked for where one passed before there was a connection, as long as the loan holds."""
+    until = stay.now() + LONGEST_SLOT_WAIT_S
+    for _ in range(pacing.TRIES):
+        slot = turn.elsewhere(stay.kit, url, loan.host_id, until - stay.now())
+        sent = pacing.send_elsewhere(stay, slot, request, loan, url=url) if slot is not None else None
+        if slot is None or sent is not None or stay.rest_until is not None:
+            return sent
+    return None
 
 
 def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:

@@ -1,32 +1,36 @@
-"""Settle: a batch's results, the links they admit and the host's next contact, in one transaction, fenced by the token.
+"""Settle: batches' results, the links they admit and their hosts' next contacts, in one transaction, fenced by the tokens.
 
-The host's row is locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
+The hosts' rows are locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
 Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ own URLs that give way ▶ refusals in key order ▶ our own rows ▶
-bodies of robots.txt in key order ▶ crawls ▶ the host ▶ budgets in key order. Every settle keeps to it, as a take-up does, and
-waits for others only while inserting, for crawls with a budget and for budgets; else it changes only its own host's rows: no
-deadlock by construction. Who waits for a URL that gives way has come no further than to URLs. Other hosts are woken after the
-commit.
+bodies of robots.txt in key order ▶ crawls in id order ▶ our hosts ▶ budgets in key order. Every settle keeps to it, as a take-up
+does, and waits for others only while inserting, for crawls with a budget and for budgets; else it changes only its own hosts'
+rows: no deadlock by construction. Who waits for a URL that gives way has come no further than to URLs. Other hosts are woken
+after the commit.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
 
 import structlog
 from sqlalchemy import Connection
 
 from app.crawl import admit, caps, duplicates, pick, turn
-from app.crawl.stay import Batch, Stay
-from app.errors import LeaseLost, ServiceError
+from app.crawl.stay import Batch, Doubt, Stay
+from app.errors import LeaseLost
 from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.robots import ALLOW_ALL, Availability
-from app.store import budgets, crawls, db, fetches, hosts, pages, robots, sitemaps, suppressions, urls, visits
+from app.store import budgets, crawls, db, fetches, hosts, lineage, pages, robots, sitemaps, suppressions, urls, visits
+from app.store.pages import Where
 from app.store.urls import Admission
 
 _log = structlog.get_logger()
 REOPEN_PAGE = 1_000
+LOST = "its lease is lost"
 
 
 def go_on(stay: Stay) -> str | None:
@@ -34,50 +38,106 @@ def go_on(stay: Stay) -> str | None:
 
     Returns why the host was given back: a pause was asked for, or nothing is due; None: the visit goes on.
     """
-    sent, ending = _settle(stay, ending=None)
-    if ending is None:
-        stay.lease_ends = sent + stay.kit.settings.lease_s
+    ((_, ending),) = together([stay])
+    if ending == LOST:
+        raise LeaseLost(stay.taken.name)
     return ending
 
 
 def leave(stay: Stay, ending: str) -> None:
     """Settle the batch and give the host back, due again when its pace allows if anything is queued. Raises LeaseLost."""
-    _settle(stay, ending=ending)
+    stay.leaving = ending
+    go_on(stay)
 
 
-def _settle(stay: Stay, *, ending: str | None) -> tuple[float, str | None]:
-    """Returns the moment the first statement was sent, and how the visit ended, if it did."""
-    batch, kit = stay.batch, stay.kit
-    sent, estimate = stay.now(), (stay.unfetched, stay.told, stay.counted)
+def may_join(stay: Stay, *, leaves: bool = False) -> bool:
+    """Whether the batch may be settled with others': what it locks besides its host it locks by inserting, or last of all.
+
+    leaves: and the host is given back; grants of pages would be, too, and lock their crawl.
+    """
+    batch = stay.batch
+    told = batch.refused is not None or batch.answered is not None
+    gives_back = (leaves or stay.leaving is not None) and any(stay.granted.values())
+    return not (told or gives_back or batch.robots or batch.tdmrep or batch.counted is not None)
+
+
+def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
+    """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
+
+    Returns why each visit has ended or is to be left, LOST among these; None: it goes on. If it fails, it does for all of them:
+    each may be settled alone then.
+    """
+    kit, is_alone = stays[0].kit, len(stays) == 1
+    sent = kit.monotonic()
+    before = [_Before.of(stay) for stay in stays]
+    endings: dict[UUID, str | None] = {}
+    leaving: list[Stay] = []
     try:
         with db.transaction(kit.engine) as tx:
-            pause_requested = hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token)
-            if pause_requested is not None:
-                admitted = _write(stay, tx)
-                if pause_requested and ending is None:
-                    ending = "paused"
-                if ending is None:
-                    ending = _next(stay, tx)
-                _host(stay, tx, ending)
-                _tell_budgets(stay, tx)
-            stay.is_in_doubt = True
-    except ServiceError:
-        stay.unfetched, stay.told, stay.counted = estimate
+            pauses, xid = hosts.lock_all_leased(tx, [(stay.host_id, stay.token) for stay in stays])
+            held = [stay for stay in stays if stay.token in pauses]
+            if held:
+                entered = _write(held, tx)
+                endings = {stay.token: stay.leaving or ("paused" if pauses[stay.token] else None) for stay in held}
+                endings |= _next(tx, [stay for stay in held if endings[stay.token] is None])
+                for stay in held:
+                    if endings[stay.token] is not None and (is_alone or may_join(stay, leaves=True)):
+                        stay.leaving = endings[stay.token]
+                        leaving.append(stay)
+                hosts.stay(tx, [_contact(stay) for stay in held if stay.leaving is None], lease_s=kit.settings.lease_s)
+                _leave(leaving, tx)
+                if is_alone:
+                    _tell_budgets(held[0], tx)
+            for stay in held:
+                stay.in_doubt = Doubt(xid, leaves=stay.leaving is not None)
+    except Exception:
+        for stay, was in zip(stays, before, strict=True):
+            was.restore(stay)
         raise
-    stay.is_in_doubt = False
-    if pause_requested is None:
-        raise LeaseLost(stay.taken.name)
+    if held:
+        batches = [stay.batch for stay in held]
+        for stay in held:
+            _renew(stay, sent)
+        committed(held, entered, batches)
+    return [(stay, endings.get(stay.token, LOST)) for stay in stays]
+
+
+class _Before(NamedTuple):
+    """What a settle changes of a visit besides what it writes: as it was, should it fail."""
+
+    unfetched: int
+    told: int
+    counted: bool
+    leaving: str | None
+    rest_until: float | None
+    resting_because: str | None
+    granted: dict[int, int]
+
+    @classmethod
+    def of(cls, stay: Stay) -> "_Before":
+        return cls(**{name: getattr(stay, name) for name in cls._fields[:-1]}, granted=dict(stay.granted))
+
+    def restore(self, stay: Stay) -> None:
+        for name, value in zip(self._fields, self, strict=True):
+            setattr(stay, name, value)
+
+
+def _renew(stay: Stay, sent: float) -> None:
+    """After the commit."""
+    batch = stay.batch
+    stay.in_doubt = None
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
-    stay.has_left = ending is not None
-    committed(stay, admitted, batch)
+    stay.has_left = stay.leaving is not None
+    if not stay.has_left:
+        stay.lease_ends = sent + stay.kit.settings.lease_s
     _log.debug(
         "visit.settled",
+        visit=stay.taken.visit_id,
         host=stay.taken.name,
         urls=len(batch.results),
         fetches=len(batch.fetches),
-        ending=ending,
+        ending=stay.leaving,
     )
-    return sent, ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,43 +149,96 @@ class Entered:
     hosts: Mapping[str, int]
 
 
-def admit_rows(stay: Stay, tx: Connection, rows: list[Admission]) -> Entered:
-    """Rows for the frontier, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
-    rows = _with_foreign_robots(stay, tx, rows)
-    if stay.floors:
-        rows = caps.of_crawls(stay, tx, rows)
-    found = _with_hosts(stay, tx, rows)
-    rows, giving_way = caps.of_hosts(stay, tx, rows) if caps.is_tight(stay, rows) else (rows, {})
-    queued = urls.admit(tx, rows).queued
-    stay.unfetched += queued[stay.host_id]
-    if giving_way:
-        caps.give_way(stay, tx, giving_way)
-    return Entered(rows=rows, queued=queued, hosts=found)
+def admit_rows(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Entered:
+    """Rows for the frontier that visits have found, judged by their origins' robots.txt and the caps, their hosts made where they
+    are new."""
+    judged = []
+    for stay, rows in found:
+        rows = _with_foreign_robots(stay, tx, rows)
+        judged.append((stay, caps.of_crawls(stay, tx, rows) if stay.floors else rows))
+    made = _with_hosts(tx, [stay for stay, _ in found], [row for _, rows in judged for row in rows])
+    entering: list[Admission] = []
+    giving_way = []
+    for stay, rows in judged:
+        if caps.is_tight(stay, rows):
+            rows, weaker = caps.of_hosts(stay, tx, rows)
+            if weaker:
+                giving_way.append((stay, weaker))
+        entering += rows
+    gone = {where for _, weaker in giving_way for where in weaker}
+    if gone:  # another's link to one of them, too
+        entering = [row for row in entering if (row["host_id"], row["crawl_id"], row["key"]) not in gone]
+    queued = urls.admit(tx, entering).queued
+    for stay, _ in found:
+        stay.unfetched += queued[stay.host_id]
+    for stay, weaker in giving_way:
+        caps.give_way(stay, tx, weaker)
+    return Entered(rows=entering, queued=queued, hosts=made)
 
 
-def committed(stay: Stay, entered: Entered, batch: Batch) -> None:
+def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch]) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
+    kit = stays[0].kit
     for name, host_id in entered.hosts.items():
-        stay.kit.host_ids.put(name, host_id)
+        kit.host_ids.put(name, host_id)
     for row in entered.rows:
-        stay.kit.known.add(row["crawl_id"], row["key"])
-    for crawl_id, key, _ in batch.suppressions:
-        stay.kit.known.add(crawl_id, admit.refusal_key(key))
-    woken = entered.queued.keys() - {stay.host_id}
-    if woken:
-        with db.transaction(stay.kit.engine) as tx:
-            hosts.wake(tx, sorted(woken))
-    caps.tell(stay, entered.queued)
+        kit.known.add(row["crawl_id"], row["key"])
+    for batch in batches:
+        for crawl_id, key, _ in batch.suppressions:
+            kit.known.add(crawl_id, admit.refusal_key(key))
+    visited = {stay.host_id for stay in stays}
+    others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
+    if others:
+        with db.transaction(kit.engine) as tx:
+            hosts.wake(tx, sorted(others))
+    caps.tell(kit, others)
 
 
-def _write(stay: Stay, tx: Connection) -> Entered:
-    """Everything but the host's own row. Returns what was admitted."""
-    batch = stay.batch
-    pages.drop(tx, host_id=stay.host_id, keys=batch.kept_out)  # first: what goes is no original of what comes
-    entered = admit_rows(stay, tx, _admissions(stay, duplicates.note(stay, tx)))
-    suppressions.note(tx, list(batch.suppressions.values()))
-    urls.record(tx, host_id=stay.host_id, rows=batch.results)
-    for ending in batch.give_up:
+def _write(stays: Sequence[Stay], tx: Connection) -> Entered:
+    """Everything but the hosts' own rows. Returns what was admitted."""
+    batches = [stay.batch for stay in stays]
+    kept_out = [page for batch in batches for page in batch.kept_out]
+    pages.drop(tx, kept_out)  # first: what goes is no original of what comes
+    repeating = duplicates.note(batches, tx)
+    entered = admit_rows(tx, [(stay, _admissions(stay, repeating)) for stay in stays])
+    refused = {each: row for batch in batches for each, row in batch.suppressions.items()}
+    suppressions.note(tx, list(refused.values()))
+    urls.record(tx, [result for batch in batches for result in batch.results])
+    for stay in stays:
+        _give_up(stay, tx)
+    fetches.log(tx, [fetch for batch in batches for fetch in batch.fetches])
+    crawls.count(
+        tx,
+        [
+            {
+                "crawl_id": crawl_id,
+                "host_id": stay.host_id,
+                "pages": tally.pages,
+                "fetches": tally.fetches,
+                "failed": tally.failed,
+                "bytes": tally.bytes,
+            }
+            for stay in stays
+            for crawl_id, tally in stay.batch.tallies.items()
+        ],
+    )
+    pages.keep(tx, [reading.page for batch in batches for reading in batch.readings if reading.page is not None])
+    pages.revise(tx, [revision for batch in batches for revision in batch.revisions])
+    for stay in stays:
+        _write_robots(stay, tx)
+    sitemaps.credit(
+        tx,
+        [
+            {"host_id": stay.host_id, "id": id, "claims": claims, "true_claims": true_claims}
+            for stay in stays
+            for id, (claims, true_claims) in sorted(stay.batch.claims.items())
+        ],
+    )
+    return entered
+
+
+def _give_up(stay: Stay, tx: Connection) -> None:
+    for ending in stay.batch.give_up:
         stay.unfetched -= urls.give_up(
             tx,
             host_id=stay.host_id,
@@ -134,57 +247,33 @@ def _write(stay: Stay, tx: Connection) -> Entered:
             prefix=ending.prefix,
             spares_fresh=ending.spares_fresh,
         )
-    fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=batch.fetches)
-    crawls.count(
-        tx,
-        host_id=stay.host_id,
-        rows=[
-            {
-                "crawl_id": crawl_id,
-                "pages": tally.pages,
-                "fetches": tally.fetches,
-                "failed": tally.failed,
-                "bytes": tally.bytes,
-            }
-            for crawl_id, tally in batch.tallies.items()
-        ],
-    )
-    pages.keep(
-        tx,
-        host_id=stay.host_id,
-        rows=[reading.page for reading in batch.readings if reading.page is not None],
-    )
-    pages.revise(tx, host_id=stay.host_id, rows=batch.revisions)
+
+
+def _write_robots(stay: Stay, tx: Connection) -> None:
+    batch = stay.batch
     robots.store(tx, host_id=stay.host_id, fetched=batch.robots)
     robots.store_tdmrep(tx, host_id=stay.host_id, asked=batch.tdmrep)
     for origin in batch.doubted_robots:
         robots.doubt(tx, host_id=stay.host_id, origin=origin, recheck_s=stay.kit.settings.robots_recheck_s)
     for origin in batch.renewed_robots:
         _reopen(stay, tx, origin)
-    sitemaps.credit(
-        tx,
-        host_id=stay.host_id,
-        rows=[
-            {"id": id, "claims": claims, "true_claims": true_claims}
-            for id, (claims, true_claims) in sorted(batch.claims.items())
-        ],
-    )
-    return entered
 
 
-def _next(stay: Stay, tx: Connection) -> str | None:
-    """Pick what to fetch next. Returns why there is nothing to stay for."""
-    pick.pick(stay, tx)
-    return None if stay.due or stay.budget_spent else stay.rest_for_origins() or "nothing due"
+def _next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, str | None]:
+    """Pick what each is to fetch next. Returns, by token, why there is nothing to stay for."""
+    pick.pick(stays, tx)
+    return {
+        stay.token: None if stay.due or stay.budget_spent else stay.rest_for_origins() or "nothing due"
+        for stay in stays
+    }
 
 
-def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
+def _contact(stay: Stay) -> hosts.Contact:
     """The host's next contact: after all of its own rows, so that it sees what was admitted while we waited for the lock."""
-    if ending is not None:
-        _close(stay, tx, ending)
-        pick.give_back(stay, tx)
     last_end = stay.batch.last_end
     contact = hosts.Contact(
+        host_id=stay.host_id,
+        token=stay.token,
         delay_s=stay.delay_s,
         pause_s=stay.delay_s if last_end is None else max(stay.ready_at - last_end, stay.delay_s),
         robots_delay_s=stay.robots_delay_s,
@@ -204,17 +293,26 @@ def _host(stay: Stay, tx: Connection, ending: str | None) -> None:
         counted=stay.counted,
     )
     stay.told, stay.counted = stay.unfetched, False
-    if ending is None:
-        hosts.stay(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s, contact=contact)
-    else:
-        hosts.leave(tx, host_id=stay.host_id, token=stay.token, contact=contact)
-        if stay.held is not None:
-            next_in_s = turn.others_from(stay) - stay.now()
-            budgets.let_go(tx, stay.held.drawn, host_id=stay.host_id, next_in_s=next_in_s)
+    return contact
 
 
-def _close(stay: Stay, tx: Connection, ending: str) -> None:
-    visits.close(tx, visit_id=stay.taken.visit_id, taken_at=stay.taken.now, ending=ending, fetches=stay.requests)
+def _leave(stays: Sequence[Stay], tx: Connection) -> None:
+    visits.close(tx, [_ending(stay, stay.leaving or "") for stay in stays])
+    for stay in stays:
+        pick.give_back(stay, tx)
+    hosts.leave(tx, [_contact(stay) for stay in stays])
+    budgets.let_go(
+        tx,
+        [
+            (stay.host_id, stay.held.drawn, turn.others_from(stay) - stay.now())
+            for stay in stays
+            if stay.held is not None
+        ],
+    )
+
+
+def _ending(stay: Stay, ending: str) -> visits.Ending:
+    return {"id": stay.taken.visit_id, "taken_at": stay.taken.now, "ending": ending, "fetches": stay.requests}
 
 
 def _tell_budgets(stay: Stay, tx: Connection) -> None:
@@ -230,13 +328,27 @@ def _tell_budgets(stay: Stay, tx: Connection) -> None:
 def give_back(stay: Stay) -> bool:
     """After Postgres was away under the visit: settle what it holds, and leave. Raises LeaseLost, ServiceError.
 
-    False: what it held may be written already, its commit was not answered. Its lease runs out.
+    False: what it held may be written already, and nobody knows. Its lease runs out.
     """
-    if stay.is_in_doubt:
+    if stay.in_doubt is not None and not _is_out_of_doubt(stay, stay.in_doubt):
         return False
     if not stay.has_left:
-        stay.granted.clear()  # of a transaction that was not, maybe; what is lost is counted free again
         leave(stay, "Postgres was away")
+    return True
+
+
+def _is_out_of_doubt(stay: Stay, doubt: Doubt) -> bool:
+    """Ask Postgres what became of the settle whose commit it did not answer. What was written is the visit's no more."""
+    with db.transaction(stay.kit.engine) as tx:
+        fate = lineage.fate(tx, xid=doubt.xid, since=stay.taken.lineage)
+    if fate is None:
+        return False
+    stay.in_doubt = None
+    if fate == "committed":
+        stay.batch = Batch(started=stay.now(), last_end=stay.batch.last_end)
+        stay.has_left = doubt.leaves
+        stay.told = stay.unfetched
+        stay.granted.clear()  # what it reserved is not known here, and counted free again when the visit is over
     return True
 
 
@@ -244,18 +356,19 @@ def log_fenced(stay: Stay) -> None:
     """For a visit that lost its lease: what the fence refuses is still logged, these requests were made, and a rest that a site
     asked for holds."""
     with db.transaction(stay.kit.engine) as tx:
-        fetches.log(tx, visit_id=stay.taken.visit_id, anchor=stay.taken.now, rows=stay.batch.fetches, fenced=True)
-        _close(stay, tx, "fenced")
+        fetches.log(tx, stay.batch.fetches, fenced=True)
+        visits.close(tx, [_ending(stay, "fenced")])
         if stay.is_blocked and stay.rest_s is not None:
             hosts.block(tx, host_id=stay.host_id, rest_s=stay.rest_s, resting_because=stay.resting_because or "blocked")
     _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
 
 
-def _admissions(stay: Stay, repeating: set[tuple[int, bytes]]) -> list[Admission]:
+def _admissions(stay: Stay, repeating: set[Where]) -> list[Admission]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
     rows = {(row["crawl_id"], row["key"]): row for row in stay.batch.admissions}
     for reading in stay.batch.readings:
-        if reading.page is not None and (reading.page["crawl_id"], reading.page["key"]) in repeating:
+        page = reading.page
+        if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue
         for row in reading.links:
             rows.setdefault((row["crawl_id"], row["key"]), row)
@@ -298,20 +411,21 @@ def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origi
     return found
 
 
-def _with_hosts(stay: Stay, tx: Connection, rows: list[Admission]) -> dict[str, int]:
+def _with_hosts(tx: Connection, stays: Sequence[Stay], rows: list[Admission]) -> dict[str, int]:
     """host_id filled in; hosts made where they are new. Returns those that the process did not know: no sooner than committed."""
+    kit = stays[0].kit
     names = {row["url"]: row["url"].split("/", 3)[2] for row in rows}
-    ids: dict[str, int] = {stay.taken.name: stay.host_id}
+    ids: dict[str, int] = {stay.taken.name: stay.host_id for stay in stays}
     hostnames = {url: _hostname(authority) for url, authority in names.items()}
     wanted = set(hostnames.values()) - ids.keys()
     for name in wanted:
-        known = stay.kit.host_ids.get(name)
+        known = kit.host_ids.get(name)
         if known is not None:
             ids[name] = known
     made = hosts.ensure(
         tx,
-        rows=host_rows(sorted(wanted - ids.keys()), stay.kit.settings.queues),
-        delay_s=stay.kit.settings.default_delay_s,
+        rows=host_rows(sorted(wanted - ids.keys()), kit.settings.queues),
+        delay_s=kit.settings.default_delay_s,
     )
     ids |= made
     for row in rows:

@@ -140,6 +140,13 @@ class Batch:
         return self.tallies.setdefault(crawl_id, Tally())
 
 
+class Doubt(NamedTuple):
+    """A settle whose commit was not answered. xid: its transaction's.   leaves: it gave the host back."""
+
+    xid: str
+    leaves: bool
+
+
 class Slot(NamedTuple):
     """The start of one request; of every request until `held_until`, where the host has its budgets to itself.
 
@@ -174,7 +181,8 @@ class Stay:
     floors     by crawl that is full: the score that a link must exceed
     held       the budgets that it has to itself for the time of the visit
     is_crowded  other hosts draw on the budgets of its last start
-    is_in_doubt  a commit was sent and not answered
+    leaving    why the next settle gives the host back
+    in_doubt   a commit was sent and not answered
     """
 
     kit: Kit
@@ -217,7 +225,8 @@ class Stay:
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
     budget_spent: bool = False
     has_left: bool = False
-    is_in_doubt: bool = False
+    leaving: str | None = None
+    in_doubt: Doubt | None = None
 
     def now(self) -> float:
         return self.kit.monotonic()

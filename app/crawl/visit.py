@@ -5,14 +5,17 @@ runs the host's next contact is the lease's end plus the delay: a crash needs no
 host with a delay is parked (`app.crawl.parking`): it costs no thread.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import structlog
 
 from app.crawl import caps, fetch, isolation, pick, robots, settle, turn
+from app.crawl.gathering import GATHER_S, SETTLE_LINKS
 from app.crawl.kit import Kit
-from app.crawl.stay import Batch, Stay
+from app.crawl.stay import LEASE_MARGIN_S, Batch, Stay
 from app.errors import LeaseLost, ServiceError
 from app.policy import pace
 from app.policy.hours import Hours
@@ -22,7 +25,7 @@ _log = structlog.get_logger()
 BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
 PARKED = "parked"
-SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
+STOPS = "worker stops"
 PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
 
 
@@ -52,12 +55,46 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
 
 def go_on(stay: Stay) -> Report:
     """With a visit taken up, or one that was parked. Raises CutOff."""
+    return _until_its_end(stay, lambda: _work_or_yield(stay))
+
+
+def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], Report]]]:
+    """Settle the batches that were gathered. Returns what each visit does now, which takes no request. Raises CutOff."""
+    return [
+        (stay, partial(_until_its_end, stay, partial(_settled, stay, ending)))
+        for stay, ending in settle.together(stays)
+    ]
+
+
+def settle_alone(stay: Stay) -> Report:
+    """The same for one batch, where together with others it failed. Raises CutOff."""
+    if stay.in_doubt is not None:
+        return give_back(stay)
+    return _until_its_end(stay, lambda: _settled(stay, stay.leaving if stay.has_left else settle.go_on(stay)))
+
+
+def _settled(stay: Stay, ending: str | None) -> str:
+    """Of a batch that was settled with others': others wait for this thread, so the next fetch is another's, due or not."""
+    if ending == settle.LOST:
+        raise LeaseLost(stay.taken.name)
+    if ending is not None:
+        return ending
+    if stay.kit.stopping.is_set():
+        return STOPS
+    return _park(stay) if stay.due else _refill(stay) or fetch.DELAY
+
+
+def _until_its_end(stay: Stay, act: Callable[[], str]) -> Report:
+    """Or until it is parked."""
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
         try:
-            ending = _work_or_yield(stay)
+            ending = act()
             if ending == PARKED:  # and another thread's
                 return Report(host=stay.taken.name, ending=PARKED)
             if not stay.has_left:
+                stay.leaving = ending
+                if _gather(stay):
+                    return Report(host=stay.taken.name, ending=PARKED)
                 settle.leave(stay, ending)
         except LeaseLost:
             ending = _fenced(stay)
@@ -70,8 +107,12 @@ def go_on(stay: Stay) -> Report:
 def give_back(stay: Stay) -> Report:
     """A visit that was cut off, when Postgres is there again: while its lease runs nothing is lost. Raises ServiceError."""
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+        results = stay.batch.results
         try:
-            ending = "Postgres was away" if settle.give_back(stay) else "in doubt"
+            ending = "in doubt"
+            if settle.give_back(stay):
+                ending = stay.leaving or "Postgres was away"
+                isolation.paid(stay.kit, results)
         except LeaseLost:
             ending = _fenced(stay)
         return _left(stay, ending)
@@ -127,7 +168,7 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
         caps.take_up(stay, tx)
         robots.load(stay, tx)
         stay.set_pace()
-        pick.pick(stay, tx)
+        pick.pick([stay], tx)
         turn.reserve_ahead(stay, tx)
     return stay
 
@@ -149,7 +190,7 @@ def _work(stay: Stay) -> str:
     """Fetch until there is a reason to leave, or to park. Returns it."""
     while True:
         if stay.kit.stopping.is_set():
-            return "worker stops"
+            return STOPS
         if not stay.due:
             ending = _refill(stay)
             if ending is not None:
@@ -163,13 +204,15 @@ def _work(stay: Stay) -> str:
         if stay.is_blocked:
             return stay.resting_because or "its address rests"
         if stay.kit.stopping.is_set():
-            return "worker stops"
+            return STOPS
         next_at = max(stay.now(), stay.ready_at)
         if next_at - stay.started > stay.kit.settings.visit_max_s:
             return "long enough"
         if stay.is_early() and not _may_park(stay):
             return fetch.DELAY
         if _is_full(stay, next_at) or (stay.is_early() and not stay.due):
+            if _gather(stay):
+                return PARKED
             ending = settle.go_on(stay)
             if ending is not None:
                 return ending
@@ -182,6 +225,16 @@ def _park(stay: Stay) -> str:
     if len(stay.joined) > PARKED_JOINS:
         stay.joined.clear()
     return PARKED if parking is not None and parking.park(stay, stay.ready_at) else fetch.DELAY
+
+
+def _gather(stay: Stay) -> bool:
+    """Whether the batch is settled with others', and the visit another thread's now. A rest of the host's is written at once."""
+    gatherer, now = stay.kit.gatherer, stay.now()
+    if gatherer is None or stay.rest_until is not None or not settle.may_join(stay):
+        return False
+    if stay.ready_at - now < 2 * GATHER_S or stay.lease_ends - now < 2 * LEASE_MARGIN_S:
+        return False
+    return gatherer.add(stay, sum(len(reading.links) for reading in stay.batch.readings))
 
 
 def _may_park(stay: Stay) -> bool:

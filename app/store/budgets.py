@@ -105,10 +105,15 @@ def reserve(
     )
 
 
-def let_go(tx: Connection, held: Sequence[Budget], *, host_id: int, next_in_s: float) -> None:
-    """next_in_s: seconds until the gap after the host's last start is over."""
-    rows = db.rows_param([{"kind": each.kind.value, "name": each.name} for each in held])
-    db.run(tx, _sql["let_go"], {"rows": rows, "host_id": host_id, "next_in_s": next_in_s})
+def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
+    """held: host id, its budgets, seconds until the gap after its last start is over."""
+    rows = [
+        {"kind": each.kind.value, "name": each.name, "host_id": host_id, "next_in_s": next_in_s}
+        for host_id, drawn, next_in_s in held
+        for each in drawn
+    ]
+    if rows:
+        db.run(tx, _sql["let_go"], {"rows": db.rows_param(rows)})
 
 
 def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:

@@ -55,16 +55,17 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s do
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
 
--- let_go: a host that held budgets leaves: others may start a gap after the end of its last request
+-- let_go: hosts that held budgets leave: others may start a gap after the end of their last request
 UPDATE budgets AS b
-SET next_at = clock_timestamp() + make_interval(secs => greatest(:next_in_s, 0))
+SET next_at = clock_timestamp() + make_interval(secs => greatest(held.next_in_s, 0))
 FROM (
-    SELECT h.kind, h.name
-    FROM budgets AS h JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
+    SELECT h.kind, h.name, r.host_id, r.next_in_s
+    FROM budgets AS h
+    JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, host_id bigint, next_in_s double precision) USING (kind, name)
     ORDER BY h.kind, h.name
     FOR NO KEY UPDATE OF h
 ) AS held
-WHERE b.kind = held.kind AND b.name = held.name AND b.host_id = :host_id
+WHERE b.kind = held.kind AND b.name = held.name AND b.host_id = held.host_id
 
 -- refused: a connection that was refused or reset: the address rests as a whole, longer each time
 -- `failures` counts no higher than what the doubling needs.

@@ -166,10 +166,10 @@ def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
     return int(db.run(tx, _sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
 
 
-def count(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
-    """rows: crawl_id, pages, fetches, failed, bytes."""
+def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
+    """rows: crawl_id, host_id, pages, fetches, failed, bytes."""
     if rows:
-        db.run(tx, _sql["count"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["count"], {"rows": db.rows_param(rows)})
 
 
 def totals(tx: Connection, crawl_id: int) -> Totals:

@@ -54,8 +54,11 @@ RETURNING id
 -- next_round: --again: counters start anew, the log stays; workers forget which URLs they know
 UPDATE crawls SET round = round + 1, revision = revision + 1, pages_reserved = 0 WHERE id = :crawl_id
 
--- forget_counts: of the round before
-DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id
+-- forget_counts: of the round before; locked in key order first
+WITH held AS MATERIALIZED (
+    SELECT host_id FROM crawl_hosts WHERE crawl_id = :crawl_id ORDER BY host_id FOR UPDATE
+)
+DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id IN (SELECT host_id FROM held)
 
 -- finish_candidates: active crawls with no URL in an open state, locked
 -- Seeds may be committed between the look at the URLs and the lock: finish_done looks again. One index probe each: NOT EXISTS would be a
@@ -116,10 +119,11 @@ FROM (
 WHERE c.id = granted.id
 RETURNING granted.n
 
--- count: add what a settle brought
+-- count: add what a settle brought; in key order, so that it and forget_counts cannot deadlock
 INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
-SELECT r.crawl_id, :host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, pages bigint, fetches bigint, failed bigint, bytes bigint)
+SELECT r.crawl_id, r.host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, host_id bigint, pages bigint, fetches bigint, failed bigint, bytes bigint)
+ORDER BY r.crawl_id, r.host_id
 ON CONFLICT (crawl_id, host_id) DO UPDATE
 SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + excluded.fetches,
     failed = crawl_hosts.failed + excluded.failed, bytes = crawl_hosts.bytes + excluded.bytes,

@@ -9,11 +9,13 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 import orjson
 import psycopg
@@ -35,8 +37,10 @@ _NOTICES_A_DEAD_PEER = {
     "keepalives_count": 2,
     "tcp_user_timeout": 10_000,
 }
-# The same for Postgres: what we hold when we are gone is free again, our locks first.
-_SERVER_NOTICES = {
+# The same for Postgres: what we hold when we are gone is free again, our locks first. And its compiler stays off: it takes
+# longer than any of our queries, and is called by what it expects of a list of rows, which is always a hundred.
+_SESSION = {
+    "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
     "tcp_keepalives_idle": "10s",
     "tcp_keepalives_interval": "5s",
@@ -77,9 +81,9 @@ def rows_param(rows: Sequence[Mapping[str, Any]]) -> str:
     return encoded
 
 
-def array_param(numbers: Sequence[int | None]) -> str:
-    """Numbers as Postgres writes an array, to be CAST: the driver takes ten times as long over a list."""
-    return "{" + ",".join("NULL" if number is None else str(number) for number in numbers) + "}"
+def array_param(values: Sequence[int | UUID | None]) -> str:
+    """Numbers or ids as Postgres writes an array, to be CAST: the driver takes ten times as long over a list."""
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> "Rows":
@@ -162,6 +166,8 @@ def _driven(query: TextClause) -> _Driven:
 def _hex(value: object) -> str:
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, datetime | UUID):  # which orjson knows by itself
+        return str(value)
     raise TypeError(f"{type(value).__name__} in a row")
 
 
@@ -201,7 +207,7 @@ def _unless_given(url: URL) -> dict[str, int]:
 def _options(url: URL) -> str:
     """libpq's `options`: ours, then those of the URL, which win."""
     own = url.query.get("options", "")
-    ours = (f"-c {name}={value}" for name, value in _SERVER_NOTICES.items())
+    ours = (f"-c {name}={value}" for name, value in _SESSION.items())
     return " ".join([*ours, own if isinstance(own, str) else " ".join(own)]).strip()
 
 

@@ -12,10 +12,12 @@ _sql = db.queries("fetches")
 
 
 class Fetch(TypedDict):
-    """A row of the log. start_s, end_s: monotonic seconds since the visit's anchor."""
+    """A row of the log. start_s, end_s: monotonic seconds since the anchor, the database time of the visit's take-up."""
 
     host_id: int
     crawl_id: int | None
+    visit_id: int
+    anchor: datetime
     url_key: bytes
     url: str
     kind: str
@@ -48,14 +50,9 @@ class Fetch(TypedDict):
     attempt: int
 
 
-def log(tx: Connection, *, visit_id: int, anchor: datetime, rows: Sequence[Fetch], fenced: bool = False) -> None:
-    """anchor: database time of the visit's take-up."""
+def log(tx: Connection, rows: Sequence[Fetch], *, fenced: bool = False) -> None:
     if rows:
-        db.run(
-            tx,
-            _sql["log"],
-            {"visit_id": visit_id, "anchor": anchor, "rows": db.rows_param(rows), "fenced": fenced},
-        )
+        db.run(tx, _sql["log"], {"rows": db.rows_param(rows), "fenced": fenced})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes, n: int) -> list[Mapping[str, Any]]:

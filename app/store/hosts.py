@@ -1,7 +1,7 @@
 """Hosts: claiming, taking up, staying, leaving, waking. Each function runs one query of hosts.sql in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -56,6 +56,17 @@ class Taken(NamedTuple):
     lineage: datetime | None
 
 
+class Locked(NamedTuple):
+    """Leases that stand, locked.
+
+    pauses  by token: whether a pause was asked for
+    xid     the transaction's id: its fate can be asked for (app.store.lineage) where the commit is not answered
+    """
+
+    pauses: dict[UUID, bool]
+    xid: str
+
+
 class Loan(NamedTuple):
     """A host lent for one request. delay_s: its delay in force.   quiet_hours: an operator's."""
 
@@ -67,7 +78,7 @@ class Loan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """What a settle says of the host.
+    """What a settle says of a host, under the lease that the token names.
 
     pause_s   the delay with its jitter: what really is waited after the last request
     age_s     seconds since the end of the last request of this batch, measured just before the query is sent; None: none
@@ -75,6 +86,8 @@ class Contact:
     unfetched how many URLs more wait for their first fetch than before; `counted`: how many they are, just counted
     """
 
+    host_id: int
+    token: UUID
     delay_s: float
     pause_s: float
     robots_delay_s: float | None
@@ -92,6 +105,9 @@ class Contact:
     resting_because: str | None = None
     unfetched: int = 0
     counted: bool = False
+
+
+_CONTACT = [field.name for field in fields(Contact)]
 
 
 def offers_outstanding(tx: Connection) -> dict[str, int]:
@@ -162,26 +178,25 @@ def give_back(
 
 def lock_leased(tx: Connection, *, host_id: int, token: UUID) -> bool | None:
     """Whether a pause was asked for; None when the lease is lost."""
-    row = db.run(tx, _sql["lock_leased"], {"host_id": host_id, "token": token}).one_or_none()
-    return row.pause_requested if row else None
+    return lock_all_leased(tx, [(host_id, token)]).pauses.get(token)
 
 
-def stay(tx: Connection, *, host_id: int, token: UUID, lease_s: float, contact: Contact) -> None:
-    db.run(tx, _sql["stay"], {**_contact(contact), "host_id": host_id, "token": token, "lease_s": lease_s})
+def lock_all_leased(tx: Connection, leases: Sequence[tuple[int, UUID]]) -> Locked:
+    """leases: host id, token."""
+    ids, tokens = zip(*leases, strict=True)
+    where = {"ids": db.array_param(ids), "tokens": db.array_param(tokens)}
+    rows = db.run(tx, _sql["lock_leased"], where).all()
+    return Locked(pauses={row.token: row.pause_requested for row in rows}, xid=rows[0].xid if rows else "")
 
 
-def leave(tx: Connection, *, host_id: int, token: UUID, contact: Contact) -> None:
-    db.run(
-        tx,
-        _sql["leave"],
-        {
-            **_contact(contact),
-            "host_id": host_id,
-            "token": token,
-            "rest_s": contact.rest_s,
-            "resting_because": contact.resting_because,
-        },
-    )
+def stay(tx: Connection, contacts: Sequence[Contact], *, lease_s: float) -> None:
+    if contacts:
+        db.run(tx, _sql["stay"], {"rows": _contacts(contacts), "lease_s": lease_s})
+
+
+def leave(tx: Connection, contacts: Sequence[Contact]) -> None:
+    if contacts:
+        db.run(tx, _sql["leave"], {"rows": _contacts(contacts)})
 
 
 def block(tx: Connection, *, host_id: int, rest_s: float, resting_because: str) -> None:
@@ -302,21 +317,5 @@ def waiting(tx: Connection) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["waiting"]).mappings()]
 
 
-def _contact(contact: Contact) -> dict[str, Any]:
-    return {
-        "delay_s": contact.delay_s,
-        "pause_s": contact.pause_s,
-        "robots_delay_s": contact.robots_delay_s,
-        "age_s": contact.age_s,
-        "answered": contact.answered,
-        "address": contact.address,
-        "failures": contact.failures,
-        "adaptive_level": contact.adaptive_level,
-        "recent_statuses": db.array_param(contact.recent_statuses),
-        "recent_ms": db.array_param(contact.recent_ms),
-        "latency_s": contact.latency_s,
-        "breaker_trips": contact.breaker_trips,
-        "isolate": contact.isolate,
-        "unfetched": contact.unfetched,
-        "counted": contact.counted,
-    }
+def _contacts(contacts: Sequence[Contact]) -> str:
+    return db.rows_param([{name: getattr(contact, name) for name in _CONTACT} for contact in contacts])

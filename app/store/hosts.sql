@@ -128,68 +128,78 @@ SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS ad
        CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
 FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 
--- lock_leased: first statement of a settle; no row means the lease is lost and nothing may be written
-SELECT pause_requested
-FROM hosts
-WHERE id = :host_id AND lease_token = :token AND state = 'taken'
-  AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
-FOR NO KEY UPDATE
+-- lock_leased: first statement of a settle, in id order; a host that is missing has lost its lease, nothing may be written for it
+SELECT h.lease_token AS token, h.pause_requested, CAST(pg_current_xact_id() AS text) AS xid
+FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
+JOIN hosts AS h ON h.id = r.id AND h.lease_token = r.token
+WHERE h.state = 'taken' AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+ORDER BY h.id
+FOR NO KEY UPDATE OF h
 
--- stay: last statement of a settle when the visit goes on: extend the lease
-UPDATE hosts
+-- stay: the visits that go on: their leases are extended, after all else that their settle writes
+UPDATE hosts AS h
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
-    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + :delay_s),
-    delay_s = :delay_s,
-    robots_delay_s = :robots_delay_s,
-    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :pause_s - CAST(:age_s AS double precision))),
-    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
-    answered_at = CASE WHEN :answered THEN clock_timestamp() ELSE answered_at END,
-    address = coalesce(CAST(:address AS inet), address),
-    failures = :failures,
-    adaptive_level = :adaptive_level,
-    recent_statuses = CAST(:recent_statuses AS smallint[]),
-    recent_ms = CAST(:recent_ms AS integer[]),
-    latency_s = :latency_s,
-    breaker_trips = :breaker_trips,
-    isolate = :isolate,
-    unfetched = CASE WHEN :counted THEN :unfetched ELSE greatest(unfetched + :unfetched, 0) END,
-    unfetched_at = CASE WHEN :counted THEN clock_timestamp() ELSE unfetched_at END
-WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+    next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + r.delay_s),
+    delay_s = r.delay_s,
+    robots_delay_s = r.robots_delay_s,
+    polite_at = greatest(h.polite_at, clock_timestamp() + make_interval(secs => r.pause_s - r.age_s)),
+    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => r.age_s), h.last_contact_at),
+    answered_at = CASE WHEN r.answered THEN clock_timestamp() ELSE h.answered_at END,
+    address = coalesce(r.address, h.address),
+    failures = r.failures,
+    adaptive_level = r.adaptive_level,
+    recent_statuses = r.recent_statuses,
+    recent_ms = r.recent_ms,
+    latency_s = r.latency_s,
+    breaker_trips = r.breaker_trips,
+    isolate = r.isolate,
+    unfetched = CASE WHEN r.counted THEN r.unfetched ELSE greatest(h.unfetched + r.unfetched, 0) END,
+    unfetched_at = CASE WHEN r.counted THEN clock_timestamp() ELSE h.unfetched_at END
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, token uuid, delay_s double precision, robots_delay_s double precision, pause_s double precision,
+    age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint, recent_statuses smallint[],
+    recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean)
+WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
--- leave: last statement of a visit; a statement of its own, so that it sees URLs admitted before our lock
-UPDATE hosts
-SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
+-- leave: the visits that end; a statement of its own, so that it sees URLs admitted before our lock
+UPDATE hosts AS h
+SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
     lease_token = NULL, lease_until = NULL, taken_at = NULL,
-    delay_s = :delay_s,
-    robots_delay_s = :robots_delay_s,
-    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => :pause_s - CAST(:age_s AS double precision))),
-    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
-    answered_at = CASE WHEN :answered THEN clock_timestamp() ELSE answered_at END,
-    address = coalesce(CAST(:address AS inet), address),
-    failures = :failures,
-    adaptive_level = :adaptive_level,
-    recent_statuses = CAST(:recent_statuses AS smallint[]),
-    recent_ms = CAST(:recent_ms AS integer[]),
-    latency_s = :latency_s,
-    breaker_trips = :breaker_trips,
-    isolate = :isolate,
-    unfetched = CASE WHEN :counted THEN :unfetched ELSE greatest(unfetched + :unfetched, 0) END,
-    unfetched_at = CASE WHEN :counted THEN clock_timestamp() ELSE unfetched_at END,
-    blocked_until = greatest(CASE WHEN blocked_until > clock_timestamp() THEN blocked_until END,
-                             clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
-    resting_because = CASE WHEN blocked_until > clock_timestamp() + make_interval(secs => coalesce(CAST(:rest_s AS double precision), 0))
-                           THEN resting_because ELSE :resting_because END,
+    delay_s = r.delay_s,
+    robots_delay_s = r.robots_delay_s,
+    polite_at = greatest(h.polite_at, clock_timestamp() + make_interval(secs => r.pause_s - r.age_s)),
+    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => r.age_s), h.last_contact_at),
+    answered_at = CASE WHEN r.answered THEN clock_timestamp() ELSE h.answered_at END,
+    address = coalesce(r.address, h.address),
+    failures = r.failures,
+    adaptive_level = r.adaptive_level,
+    recent_statuses = r.recent_statuses,
+    recent_ms = r.recent_ms,
+    latency_s = r.latency_s,
+    breaker_trips = r.breaker_trips,
+    isolate = r.isolate,
+    unfetched = CASE WHEN r.counted THEN r.unfetched ELSE greatest(h.unfetched + r.unfetched, 0) END,
+    unfetched_at = CASE WHEN r.counted THEN clock_timestamp() ELSE h.unfetched_at END,
+    blocked_until = greatest(CASE WHEN h.blocked_until > clock_timestamp() THEN h.blocked_until END,
+                             clock_timestamp() + make_interval(secs => r.rest_s)),
+    resting_because = CASE WHEN h.blocked_until > clock_timestamp() + make_interval(secs => coalesce(r.rest_s, 0))
+                           THEN h.resting_because ELSE r.resting_because END,
     next_fetch_at = CASE
-        WHEN NOT pause_requested AND EXISTS (
+        WHEN NOT h.pause_requested AND EXISTS (
             SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
-                SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = hosts.id AND u.state = 'queued'))
+                SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued'))
         THEN greatest(
-            clock_timestamp(), polite_at, blocked_until,
-            clock_timestamp() + make_interval(secs => :pause_s - CAST(:age_s AS double precision)),
-            clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision)))
+            clock_timestamp(), h.polite_at, h.blocked_until,
+            clock_timestamp() + make_interval(secs => r.pause_s - r.age_s),
+            clock_timestamp() + make_interval(secs => r.rest_s))
         END
-WHERE id = :host_id AND lease_token = :token AND state = 'taken'
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, token uuid, delay_s double precision, robots_delay_s double precision, pause_s double precision,
+    age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint, recent_statuses smallint[],
+    recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean,
+    rest_s double precision, resting_because text)
+WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
 -- block: what a visit that lost its lease was told holds all the same; it needs no token, for it only makes the host rest
 UPDATE hosts
@@ -264,7 +274,10 @@ RETURNING hosts.id
 UPDATE hosts
 SET state = 'paused', pause_requested = false, lease_token = NULL, lease_until = NULL, taken_at = NULL,
     polite_at = greatest(polite_at, next_fetch_at), next_fetch_at = NULL
-WHERE pause_requested AND lease_until < statement_timestamp() AND state IN ('offered', 'taken')
+WHERE id IN (
+    SELECT id FROM hosts
+    WHERE pause_requested AND lease_until < statement_timestamp() AND state IN ('offered', 'taken')
+    FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING id
 
 -- pause: no further visit; a visit that stands ends at its next settle

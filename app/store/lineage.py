@@ -5,6 +5,8 @@ last. `tiptoe_lineage()` is different then from what `lineage` remembers. Until 
 or lets a visit write.
 """
 
+from datetime import datetime
+
 from sqlalchemy import Connection
 
 from app.store import db
@@ -29,3 +31,12 @@ def hold(tx: Connection, *, lease_s: float, gap_s: float) -> int:
     """All visits are fenced, all hosts wait for lease_s and their delay, and shared budgets for gap_s. Returns how many hosts."""
     tx.execute(_sql["hold_budgets"], {"gap_s": gap_s})
     return tx.execute(_sql["hold_hosts"], {"lease_s": lease_s}).rowcount
+
+
+def fate(tx: Connection, *, xid: str, since: datetime | None) -> str | None:
+    """Of a transaction whose commit was not answered: "committed" or "aborted"; None: nobody knows, or not yet.
+
+    since  as at its take-up (hosts.Taken.lineage): in another lineage its id may be another's
+    """
+    status: str | None = db.run(tx, _sql["fate"], {"xid": xid, "since": since}).scalar_one()
+    return status if status in {"committed", "aborted"} else None

@@ -26,3 +26,9 @@ WHERE hosts.id = locked.id
 
 -- hold_budgets: a start that was granted, and that no row tells of, is waited for
 UPDATE budgets SET next_at = greatest(next_at, clock_timestamp() + make_interval(secs => :gap_s)) WHERE kind <> 'all'
+
+-- fate: of a transaction whose commit was not answered; NULL: nobody knows, or the rows are in another lineage than it was
+SELECT CASE WHEN (SELECT l.since FROM lineage AS l) IS NOT DISTINCT FROM CAST(:since AS timestamptz)
+             AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+             AND CAST(CAST(:xid AS text) AS xid8) < pg_snapshot_xmax(pg_current_snapshot())
+            THEN pg_xact_status(CAST(CAST(:xid AS text) AS xid8)) END AS status

@@ -8,12 +8,13 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("pages")
-Where = tuple[int, bytes]  # crawl id, URL key
+Where = tuple[int, int, bytes]  # host id, crawl id, URL key
 
 
 class PageRow(TypedDict):
-    """A row of pages, but for the host and the times."""
+    """A row of pages, but for the times."""
 
+    host_id: int
     crawl_id: int
     key: bytes
     url: str
@@ -38,6 +39,7 @@ class PageRow(TypedDict):
 class Revision(TypedDict):
     """What a 304 says anew of a page. noarchive: its text is kept no more."""
 
+    host_id: int
     crawl_id: int
     key: bytes
     directives: str | None
@@ -45,53 +47,52 @@ class Revision(TypedDict):
     noarchive: bool
 
 
-def keep(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> None:
+def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
     if rows:
-        db.run(tx, _sql["keep"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
 
 
-def drop(tx: Connection, *, host_id: int, keys: Sequence[Where]) -> None:
-    """Pages that are not to be kept, with what is noted of them as duplicates."""
-    if keys:
-        rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
-        db.run(tx, _sql["drop"], {"host_id": host_id, "rows": db.rows_param(rows)})
-        forget_duplicates(tx, host_id=host_id, keys=keys)
+def drop(tx: Connection, pages: Collection[Where]) -> None:
+    """Those that are not to be kept, with what is noted of them as duplicates."""
+    if pages:
+        db.run(tx, _sql["drop"], {"rows": _places(pages)})
+        forget_duplicates(tx, pages)
 
 
-def revise(tx: Connection, *, host_id: int, rows: Sequence[Revision]) -> None:
+def revise(tx: Connection, rows: Sequence[Revision]) -> None:
     if rows:
-        db.run(tx, _sql["revise"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["revise"], {"rows": db.rows_param(rows)})
 
 
-def originals(tx: Connection, *, host_id: int, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:
-    """URLs of the pages with the same bytes, and of those with the same main text, by (crawl id, key). host_id: of rows."""
-    digests = [{name: row[name] for name in ("crawl_id", "key", "body_sha256", "text_sha256")} for row in rows]
-    found = db.run(tx, _sql["originals"], {"host_id": host_id, "rows": db.rows_param(digests)}).all()
-    keyed = [((row.crawl_id, bytes.fromhex(row.key)), row) for row in found]
+def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:
+    """URLs of the pages with the same bytes, and of those with the same main text."""
+    digests = [
+        {name: row[name] for name in ("host_id", "crawl_id", "key", "body_sha256", "text_sha256")} for row in rows
+    ]
+    found = db.run(tx, _sql["originals"], {"rows": db.rows_param(digests)}).all()
+    keyed = [((row.host_id, row.crawl_id, bytes.fromhex(row.key)), row) for row in found]
     return (
         {where: row.same_body for where, row in keyed if row.same_body is not None},
         {where: row.same_text for where, row in keyed if row.same_text is not None},
     )
 
 
-def note_duplicates(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
-    """rows: crawl_id, key, url, kind, of_url."""
+def note_duplicates(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """rows: host_id, crawl_id, key, url, kind, of_url."""
     if rows:
-        db.run(tx, _sql["note_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["note_duplicates"], {"rows": db.rows_param(rows)})
 
 
-def noted_duplicates(tx: Connection, *, host_id: int, keys: Iterable[Where]) -> set[Where]:
+def noted_duplicates(tx: Connection, pages: Iterable[Where]) -> set[Where]:
     """Those of these pages that are noted as duplicates."""
-    rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
-    found = db.run(tx, _sql["noted_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
-    return {(row.crawl_id, row.key) for row in found}
+    found = db.run(tx, _sql["noted_duplicates"], {"rows": _places(pages)})
+    return {(row.host_id, row.crawl_id, row.key) for row in found}
 
 
-def forget_duplicates(tx: Connection, *, host_id: int, keys: Collection[Where]) -> None:
+def forget_duplicates(tx: Connection, pages: Collection[Where]) -> None:
     """Pages that were fetched again and are duplicates no more."""
-    if keys:
-        rows = [{"crawl_id": crawl_id, "key": key} for crawl_id, key in keys]
-        db.run(tx, _sql["forget_duplicates"], {"host_id": host_id, "rows": db.rows_param(rows)})
+    if pages:
+        db.run(tx, _sql["forget_duplicates"], {"rows": _places(pages)})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
@@ -109,3 +110,7 @@ def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, 
 
 def duplicate_kinds(tx: Connection, crawl_id: int) -> dict[str, int]:
     return {row.kind: row.pages for row in tx.execute(_sql["duplicate_kinds"], {"crawl_id": crawl_id})}
+
+
+def _places(pages: Iterable[Where]) -> str:
+    return db.rows_param([{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in pages])

@@ -2,11 +2,11 @@
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, title, description, main_text,
                    body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
                    changed_at)
-SELECT :host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.title, r.description,
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.title, r.description,
        r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
        r.directives, r.opt_out, r.depth, clock_timestamp(), clock_timestamp(), clock_timestamp()
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text, title text,
+    host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text, title text,
     description text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
     canonical_url text, directives text, opt_out text, depth integer)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
@@ -18,44 +18,44 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
 
 -- drop: pages whose owners do not want them kept
 DELETE FROM pages AS p
-USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
-WHERE p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- revise: what a 304 says of a page whose text is kept from before
 UPDATE pages AS p
 SET directives = r.directives, opt_out = r.opt_out, main_text = CASE WHEN r.noarchive THEN NULL ELSE p.main_text END
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, directives text, opt_out text, noarchive boolean)
-WHERE p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, directives text, opt_out text, noarchive boolean)
+WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- originals: of each document, the page of the crawl with the same bytes and the one with the same main text
 -- Originals are no duplicates themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.
 WITH r AS MATERIALIZED (
-    SELECT crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
-    FROM json_to_recordset(CAST(:rows AS json)) AS given (crawl_id bigint, key text, body_sha256 text, text_sha256 text)
+    SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
 )
-SELECT r.crawl_id, r.key, body.url AS same_body, main.url AS same_text
+SELECT r.host_id, r.crawl_id, r.key, body.url AS same_body, main.url AS same_text
 FROM r
 LEFT JOIN LATERAL (
     SELECT p.url FROM pages AS p
     WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> r.url_key
-      AND NOT EXISTS (SELECT FROM r AS own WHERE p.host_id = :host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
+      AND NOT EXISTS (SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
         SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
-    ORDER BY p.host_id <> :host_id, p.first_fetched_at LIMIT 1
+    ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS body ON true
 LEFT JOIN LATERAL (
     SELECT p.url FROM pages AS p
     WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> r.url_key
-      AND NOT EXISTS (SELECT FROM r AS own WHERE p.host_id = :host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
+      AND NOT EXISTS (SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
         SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
-    ORDER BY p.host_id <> :host_id, p.first_fetched_at LIMIT 1
+    ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS main ON true
 
 -- note_duplicates: pages that say what another says
 INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
-SELECT :host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, url text, kind text, of_url text)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE SET kind = excluded.kind, of_url = excluded.of_url, found_at = clock_timestamp()
 
 -- of_url: what a document says, in every crawl that has it
@@ -70,11 +70,11 @@ SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id
 SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind
 
 -- noted_duplicates: which of these pages are
-SELECT d.crawl_id, d.key
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
-JOIN duplicates AS d ON d.host_id = :host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
+SELECT d.host_id, d.crawl_id, d.key
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+JOIN duplicates AS d ON d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
 
 -- forget_duplicates: pages that were fetched again and are none any more
 DELETE FROM duplicates AS d
-USING json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
-WHERE d.host_id = :host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
+USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')

@@ -44,10 +44,10 @@ def note(
     return Known(*row)
 
 
-def credit(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, int]]) -> None:
-    """rows: id, claims, true_claims to add; of the host's own sitemaps, others are left alone."""
+def credit(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
+    """rows: host_id, id, claims, true_claims to add; of a host's own sitemaps, others are left alone."""
     if rows:
-        db.run(tx, _sql["credit"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["credit"], {"rows": db.rows_param(rows)})
 
 
 def claim(

@@ -8,8 +8,8 @@ RETURNING id, claims, true_claims
 -- credit: how often the lastmod of sitemaps was put to the test, and told the truth
 UPDATE sitemaps AS s
 SET claims = s.claims + r.claims, true_claims = s.true_claims + r.true_claims
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, claims integer, true_claims integer)
-WHERE s.host_id = :host_id AND s.id = r.id
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, id bigint, claims integer, true_claims integer)
+WHERE s.host_id = r.host_id AND s.id = r.id
 
 -- claim: what a sitemap says of pages that are known; a believed lastmod after the last fetch brings a page forward
 UPDATE urls AS u

@@ -1,7 +1,7 @@
 """The frontier's rows: picking, admitting, recording, promoting. One query of urls.sql each, in the caller's transaction."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, NotRequired, TypedDict
@@ -14,11 +14,20 @@ _sql = db.queries("urls")
 MOST_AHEAD = 10_000
 
 
+class Wanted(TypedDict):
+    """What a visit asks for: up to n URLs of each active crawl and lane. out_of_reach: origins that are left out."""
+
+    host_id: int
+    n: int
+    out_of_reach: list[str]
+
+
 class Due(NamedTuple):
     """A queued URL as a visit picks it, with what the last fetch left, and what the visit must know of its crawl."""
 
     revision: int
     has_page_budget: bool
+    host_id: int
     crawl_id: int
     id: int
     key: bytes
@@ -74,6 +83,7 @@ class Admission(TypedDict):
 class Result(TypedDict):
     """What came of a queued URL: every column that `record` writes. due_s counts from now; score None: as it was."""
 
+    host_id: int
     crawl_id: int
     key: bytes
     state: str
@@ -111,10 +121,9 @@ class Admitted:
         return set(self.queued)
 
 
-def pick(tx: Connection, *, host_id: int, n: int, out_of_reach: Iterable[str] = ()) -> list[Due]:
-    """Up to n of each active crawl and lane, best first within these. out_of_reach: origins that are left out."""
-    rows = db.run(tx, _sql["pick"], {"host_id": host_id, "n": n, "out_of_reach": list(out_of_reach)})
-    return rows.of(Due)
+def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:
+    """Best first within each host, crawl and lane."""
+    return db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)}).of(Due)
 
 
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
@@ -135,10 +144,10 @@ def uncount_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) 
     db.run(tx, _sql["uncount_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key})
 
 
-def record(tx: Connection, *, host_id: int, rows: Sequence[Result]) -> None:
+def record(tx: Connection, rows: Sequence[Result]) -> None:
     """Those that are queued, as expected; others stay as they are."""
     if rows:
-        db.run(tx, _sql["record"], {"host_id": host_id, "rows": db.rows_param(rows)})
+        db.run(tx, _sql["record"], {"rows": db.rows_param(rows)})
 
 
 def give_up(

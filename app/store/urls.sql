@@ -1,17 +1,18 @@
--- pick: the host's next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, CAST(c.admits_above AS double precision) AS admits_above, u.crawl_id, u.id, u.key, u.kind, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+-- pick: hosts' next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, CAST(c.admits_above AS double precision) AS admits_above, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
        u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause
-FROM crawls AS c
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, n integer, out_of_reach text[])
+CROSS JOIN crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)
 CROSS JOIN LATERAL (
     SELECT *
     FROM urls
-    WHERE urls.crawl_id = c.id AND urls.host_id = :host_id AND urls.lane = front.lane AND urls.state = 'queued'
-      AND NOT (split_part(urls.url, '/', 1) || '//' || split_part(urls.url, '/', 3)) = ANY(CAST(:out_of_reach AS text[]))
+    WHERE urls.crawl_id = c.id AND urls.host_id = r.host_id AND urls.lane = front.lane AND urls.state = 'queued'
+      AND NOT (split_part(urls.url, '/', 1) || '//' || split_part(urls.url, '/', 3)) = ANY(r.out_of_reach)
     ORDER BY urls.score DESC, urls.id
-    LIMIT :n
+    LIMIT r.n
 ) AS u
 WHERE c.state = 'active'
 
@@ -41,6 +42,7 @@ SET attempts = greatest(attempts - 1, 0), parse_failures = greatest(parse_failur
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
 
 -- record: what came of the fetches, from queued only
+-- nullif hides the state from the planner: without statistics it would go through the whole queue of the host for each key.
 UPDATE urls AS u
 SET state = r.state, attempts = r.attempts, network_failures = r.network_failures, server_failures = r.server_failures,
     parse_failures = r.parse_failures, retrying = r.retrying, score = coalesce(r.score, u.score),
@@ -51,11 +53,11 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
+    host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
     parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
     outcome text, cause text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean)
-WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued'
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
 -- give_up: the host cannot be crawled: its queued URLs end, their cause kept
 UPDATE urls SET state = :state, cause = :cause, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0

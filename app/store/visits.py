@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import Connection
 
@@ -11,9 +11,18 @@ from app.store import db
 _sql = db.queries("visits")
 
 
-def close(tx: Connection, *, visit_id: int, taken_at: datetime, ending: str, fetches: int) -> None:
+class Ending(TypedDict):
     """taken_at: as the take-up said; it tells the partition."""
-    db.run(tx, _sql["close"], {"visit_id": visit_id, "taken_at": taken_at, "ending": ending, "fetches": fetches})
+
+    id: int
+    taken_at: datetime
+    ending: str
+    fetches: int
+
+
+def close(tx: Connection, rows: Sequence[Ending]) -> None:
+    if rows:
+        db.run(tx, _sql["close"], {"rows": db.rows_param(rows)})
 
 
 def mark_lost(tx: Connection) -> int:

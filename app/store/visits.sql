@@ -1,6 +1,7 @@
--- close: a visit ended with a word
-UPDATE visits SET ended_at = clock_timestamp(), ending = :ending, fetches = fetches + :fetches
-WHERE id = :visit_id AND taken_at = CAST(:taken_at AS timestamptz) AND ended_at IS NULL
+-- close: visits that ended with a word
+UPDATE visits AS v SET ended_at = clock_timestamp(), ending = r.ending, fetches = v.fetches + r.fetches
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, taken_at timestamptz, ending text, fetches integer)
+WHERE v.id = r.id AND v.taken_at = r.taken_at AND v.ended_at IS NULL
 
 -- mark_lost: visits that ended without a word: their last batch may have gone unlogged
 UPDATE visits AS v SET ending = 'lost'

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from app.crawl import isolation
 from app.crawl.kit import Kit
 from app.crawl.readers import Readers
-from app.crawl.visit import visit
+from app.crawl.visit import CutOff, give_back, visit
+from app.errors import ServiceError
+from app.store import hosts
 from app.store import urls as stored_urls
 from app.store.crawls import Budgets
 from tests.crawl.loop import bring_forward, go, run, start
@@ -274,3 +277,27 @@ class Stealing(Readers):
     def page(self, *arguments: object, **options: object) -> object:  # type: ignore[override]
         sql(self._kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid() WHERE state = 'taken'")
         return self._kit.readers.page(*arguments, **options)  # type: ignore[arg-type]
+
+
+def test_what_a_result_gives_back_is_not_given_back_again(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Postgres goes away before a 429 of a URL in isolation is settled, which spends no attempt."""
+    kit, site = make(), web.site()
+    site.pages["/"] = Answer(status=429)
+    start(kit, site.url())
+    sql(kit.engine, "UPDATE urls SET attempts = 1, parse_failures = 1")
+    (offer,) = offers(kit)
+
+    def away(*_: object) -> None:
+        raise ServiceError("Postgres", "is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "leave", away)
+        with pytest.raises(CutOff) as raised:
+            visit(kit, offer.host_id, offer.token)
+    assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 2, "parse_failures": 2}]
+    give_back(raised.value.stay)
+    isolation.pay(kit)
+    assert site.pages_asked == ["/"]
+    assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 1, "parse_failures": 1}]

@@ -223,7 +223,7 @@ def test_a_visit_is_closed_in_its_partition_alone(engine: Engine) -> None:
     assert parts(engine, "visits")[1].name in lines
     assert "visits_past" not in lines
     with db.transaction(engine) as tx:
-        visits.close(tx, visit_id=1, taken_at=NOW, ending="delay", fetches=3)
+        visits.close(tx, [{"id": 1, "taken_at": NOW, "ending": "delay", "fetches": 3}])
     assert sql(engine, "SELECT ending, fetches FROM visits") == [{"ending": "delay", "fetches": 3}]
 
 

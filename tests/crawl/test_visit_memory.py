@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from app.crawl import admit, visit
+from app.crawl.gathering import SETTLE_LINKS
 from app.crawl.kit import Kit
 from app.store.crawls import Budgets
 from tests.crawl.loop import run, start
@@ -26,11 +27,11 @@ def test_links_are_settled_before_they_are_too_many(make: Callable[..., Kit], we
         known.append(one(kit.engine, "SELECT count(*) FROM urls"))
         return html(*links(len(known)))
 
-    pages = visit.SETTLE_LINKS // LINKS + 1
+    pages = SETTLE_LINKS // LINKS + 1
     site.pages = {f"/{number}": page for number in range(pages)}
     start(kit, *(site.url(path) for path in site.pages), budgets=Budgets(max_pages=pages))
     run(kit)
-    assert known == [pages] * (pages - 1) + [pages + visit.SETTLE_LINKS]
+    assert known == [pages] * (pages - 1) + [pages + SETTLE_LINKS]
 
 
 def test_only_short_references_are_kept_for_the_visit(kit: Kit, web: Web) -> None:

@@ -1,18 +1,20 @@
 """Visits that keep their lease between two requests: what they cost, what they write when, and how they end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, event
 
 from app.crawl import claim
 from app.crawl import visit as visit_room
 from app.crawl.audit import audit
 from app.crawl.kit import Kit
 from app.crawl.parking import Parking
-from app.crawl.stay import Stay
+from app.crawl.stay import Doubt, Stay
 from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, take_up, visit
 from app.errors import ServiceError
 from app.store import budgets, db, hosts
@@ -323,13 +325,53 @@ def test_a_host_that_was_not_committed_is_made_anew(make: Make, web: Web, monkey
     assert row == {"name": other.host}
 
 
-def test_a_commit_that_was_not_answered_is_left_to_the_lease(
-    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+@contextmanager
+def unanswered_commit(engine: Engine, *, happens: bool) -> Iterator[None]:
+    """The connection breaks at the next commit, before or after Postgres has done it."""
+
+    def lose(connection: Connection) -> None:
+        event.remove(engine, "commit", lose)
+        driver: Any = connection.connection.dbapi_connection
+        driver.commit() if happens else driver.rollback()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    event.listen(engine, "commit", lose)
+    yield
+
+
+@pytest.mark.parametrize("pages", [3, 1])
+@pytest.mark.parametrize("happens", [True, False])
+def test_what_became_of_a_commit_that_was_not_answered_is_asked_for(
+    make: Make, web: Web, happens: bool, pages: int
+) -> None:
+    """Of a settle after which the visit goes on, and of one that gives the host back, there being nothing else."""
+    kit, shelf = shelved(make, settle_s=DELAY_S - 1e-4)
+    start(kit, site_of(web, pages).url(), budgets=Budgets(max_pages=50))
+    begin(kit)
+    with unanswered_commit(kit.engine, happens=happens), pytest.raises(CutOff) as raised:
+        shelf.next()
+    assert settled(kit.engine) == happens
+    assert one(kit.engine, "SELECT state FROM hosts") == ("idle" if happens and pages == 1 else "taken")
+    assert give_back(raised.value.stay).ending == "Postgres was away"
+    assert (settled(kit.engine), one(kit.engine, "SELECT count(*) FROM fetches")) == (1, 2)
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 1
+    (row,) = sql(
+        kit.engine, "SELECT state, next_fetch_at - last_contact_at >= interval '0.149 s' AS keeps_gap FROM hosts"
+    )
+    assert row == {"state": "idle", "keeps_gap": True if pages > 1 else None}
+    assert one(kit.engine, "SELECT fetches FROM visits WHERE ending IS NOT NULL") == 2
+
+
+@pytest.mark.parametrize("xid", ["999999999999", "1"])
+def test_a_commit_that_nobody_knows_of_is_left_to_the_lease(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch, xid: str
 ) -> None:
     kit, shelf = shelved(make)
     start(kit, site_of(web, 3).url())
     stay = cut_off(kit, shelf, monkeypatch, "stay")
-    stay.is_in_doubt = True
+    stay.in_doubt = Doubt(xid, leaves=False)
+    if xid == "1":
+        stay.taken = stay.taken._replace(lineage=one(kit.engine, "SELECT clock_timestamp()"))
     assert give_back(stay).ending == "in doubt"
     assert (settled(kit.engine), one(kit.engine, "SELECT state FROM hosts")) == (0, "taken")
 

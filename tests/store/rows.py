@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from threading import Thread
 from typing import Any, TypeVar
+from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
 
@@ -13,7 +14,7 @@ from app.store import db, hosts, urls
 from app.store.caps import Weak
 from app.store.hosts import Contact, Offer
 from app.store.tables import metadata
-from app.store.urls import Admission, Result
+from app.store.urls import Admission, Result, Wanted
 
 T = TypeVar("T")
 OFFER_S = 10.0
@@ -102,6 +103,7 @@ def weak(admitted: Admission) -> Weak:
 
 def result(admitted: Admission, state: str, **columns: Any) -> Result:
     row: Result = {
+        "host_id": admitted["host_id"],
         "crawl_id": admitted["crawl_id"],
         "key": admitted["key"],
         "state": state,
@@ -130,6 +132,10 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
     return row
 
 
+def wanted(host_id: int, n: int) -> Wanted:
+    return {"host_id": host_id, "n": n, "out_of_reach": []}
+
+
 def admit(engine: Engine, *rows: Admission) -> None:
     with db.transaction(engine) as tx:
         urls.admit(tx, rows)
@@ -148,8 +154,10 @@ def claim(engine: Engine, rooms: dict[str, int] | None = None, *, n: int = 1_000
         )
 
 
-def contact(**columns: Any) -> Contact:
+def contact(host_id: int, token: UUID, **columns: Any) -> Contact:
     values: dict[str, Any] = {
+        "host_id": host_id,
+        "token": token,
         "delay_s": 1.0,
         "robots_delay_s": None,
         "age_s": 0.0,

@@ -24,6 +24,7 @@ from tests.store.rows import (
     one,
     result,
     sql,
+    wanted,
     weak,
 )
 
@@ -200,7 +201,7 @@ def test_a_known_row_under_a_settle_is_not_waited_for(engine: Engine) -> None:
             return urls.admit(tx, [row]).rows
 
     with db.transaction(engine) as tx:
-        urls.record(tx, host_id=host_id, rows=[result(row, "resting", due_s=60)])
+        urls.record(tx, [result(row, "resting", due_s=60)])
         aside = Aside(admit_again)
         assert not await_blocked(engine, backend(tx), aside)
     assert aside.outcome() == 0
@@ -226,7 +227,7 @@ def _record(state: UrlState) -> Callable[[Connection, Admission], None]:
         more: dict[str, Any] = {"due_s": 60} if state in {UrlState.RESTING, UrlState.GONE} else {}
         more |= {"cause": "why"} if state in {UrlState.REFUSED, UrlState.QUARANTINED} else {}
         more |= {"alias_of": "u"} if state is UrlState.ALIAS else {}
-        urls.record(tx, host_id=row["host_id"], rows=[result(row, state.value, **more)])
+        urls.record(tx, [result(row, state.value, **more)])
 
     return act
 
@@ -297,9 +298,9 @@ def test_record_writes_what_is_queued_once(engine: Engine) -> None:
     admit(engine, *rows)
     sql(engine, "UPDATE urls SET state = 'gone' WHERE url LIKE '%/b'")
     with db.transaction(engine) as tx:
-        urls.record(tx, host_id=host_id + 1, rows=[result(row, "resting", due_s=60, etag='"w"') for row in rows])
-        urls.record(tx, host_id=host_id, rows=[result(row, "resting", due_s=60, etag='"x"') for row in rows])
-        urls.record(tx, host_id=host_id, rows=[result(row, "resting", due_s=60, etag='"y"') for row in rows])
+        urls.record(tx, [result(row, "resting", host_id=host_id + 1, due_s=60, etag='"w"') for row in rows])
+        urls.record(tx, [result(row, "resting", due_s=60, etag='"x"') for row in rows])
+        urls.record(tx, [result(row, "resting", due_s=60, etag='"y"') for row in rows])
     etags = sql(engine, "SELECT etag FROM urls WHERE etag IS NOT NULL")
     assert [row["etag"] for row in etags] == ['"x"', '"x"'], "a doubled settle finds nothing queued"
 
@@ -409,7 +410,7 @@ def test_a_pick_is_the_best_of_each_lane_and_active_crawl(engine: Engine) -> Non
     )
     stand(engine, admission(host_id, active, "/resting", score=9.0), UrlState.RESTING)
     with db.transaction(engine) as tx:
-        picked = urls.pick(tx, host_id=host_id, n=2)
+        picked = urls.pick(tx, [wanted(host_id, 2)])
     assert {due.crawl_id for due in picked} == {active}
     by_lane = {lane: [due.score for due in picked if due.lane == lane] for lane in range(4)}
     assert by_lane == {lane: [1.0, 0.5] for lane in range(4)}
@@ -420,7 +421,7 @@ def test_of_equals_the_oldest_is_picked(engine: Engine) -> None:
     for path in ("/c", "/a", "/b"):
         admit(engine, admission(host_id, crawl_id, path))
     with db.transaction(engine) as tx:
-        assert [due.url[-2:] for due in urls.pick(tx, host_id=host_id, n=2)] == ["/c", "/a"]
+        assert [due.url[-2:] for due in urls.pick(tx, [wanted(host_id, 2)])] == ["/c", "/a"]
 
 
 # --- budgets ----------------------------------------------------------------------------------------------------

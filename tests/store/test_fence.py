@@ -55,7 +55,7 @@ def leave(engine: Engine, host_id: int, token: UUID, **columns: Any) -> bool:
     with db.transaction(engine) as tx:
         if hosts.lock_leased(tx, host_id=host_id, token=token) is None:
             return False
-        hosts.leave(tx, host_id=host_id, token=token, contact=contact(**columns))
+        hosts.leave(tx, [contact(host_id, token, **columns)])
         return True
 
 
@@ -117,7 +117,7 @@ def test_while_a_lease_runs_the_next_contact_is_its_end_and_the_delay(engine: En
     take_up(engine, host_id, token)
     assert held() == pytest.approx(3.0, abs=0.001)
     with db.transaction(engine) as tx:
-        hosts.stay(tx, host_id=host_id, token=token, lease_s=60, contact=contact(delay_s=20.0))
+        hosts.stay(tx, [contact(host_id, token, delay_s=20.0)], lease_s=60)
     assert held() == pytest.approx(20.0, abs=0.001)
     with db.transaction(engine) as tx:
         assert hosts.extend(tx, host_id=host_id, token=token, lease_s=90)
@@ -128,8 +128,11 @@ def test_while_a_lease_runs_the_next_contact_is_its_end_and_the_delay(engine: En
 
 WRITES: list[tuple[str, Callable[..., object]]] = [
     ("lock_leased", lambda tx, **who: hosts.lock_leased(tx, **who)),
-    ("stay", lambda tx, **who: hosts.stay(tx, lease_s=60, contact=contact(delay_s=9), **who)),
-    ("leave", lambda tx, **who: hosts.leave(tx, contact=contact(delay_s=9, failures=4), **who)),
+    (
+        "stay",
+        lambda tx, **who: hosts.stay(tx, [contact(**who, delay_s=9)], lease_s=60),
+    ),
+    ("leave", lambda tx, **who: hosts.leave(tx, [contact(**who, delay_s=9, failures=4)])),
     ("extend", lambda tx, **who: hosts.extend(tx, lease_s=600, **who)),
     ("give_back", lambda tx, **who: hosts.give_back(tx, age_s=1, **who)),
     ("end_dead", lambda tx, **who: hosts.end_dead(tx, **who)),
@@ -274,7 +277,7 @@ def test_a_pause_waits_for_a_settle_that_runs(engine: Engine) -> None:
         assert hosts.lock_leased(tx, host_id=host_id, token=token) is False
         aside = Aside(pause)
         assert await_blocked(engine, backend(tx), aside)
-        hosts.leave(tx, host_id=host_id, token=token, contact=contact())
+        hosts.leave(tx, [contact(host_id, token)])
     assert aside.outcome() == "paused"
     assert host(engine, host_id)["state"] == "paused"
 
@@ -289,7 +292,7 @@ def test_leaving_sees_what_was_admitted_after_its_lock(engine: Engine) -> None:
     with db.transaction(engine) as tx:
         assert hosts.lock_leased(tx, host_id=host_id, token=token) is False
         admit(engine, admission(host_id, crawl_id))  # another visit, committed
-        hosts.leave(tx, host_id=host_id, token=token, contact=contact())
+        hosts.leave(tx, [contact(host_id, token)])
     assert host(engine, host_id)["next_fetch_at"] is not None
 
 
@@ -312,7 +315,7 @@ def test_a_wake_beside_a_leave_is_not_lost(engine: Engine, admitted: str) -> Non
         if admitted == "after the lock":
             aside = Aside(admit_and_wake)
             await_blocked(engine, backend(tx), aside)
-        hosts.leave(tx, host_id=host_id, token=token, contact=contact())
+        hosts.leave(tx, [contact(host_id, token)])
         if admitted == "after the look":
             aside = Aside(admit_and_wake)
             await_blocked(engine, backend(tx), aside)
@@ -337,7 +340,7 @@ def test_a_crawl_resumed_beside_a_leave_is_not_lost(engine: Engine, when: str) -
         if when == "before the look":
             aside = Aside(resume)
             await_blocked(engine, backend(tx), aside)
-        hosts.leave(tx, host_id=host_id, token=token, contact=contact())
+        hosts.leave(tx, [contact(host_id, token)])
         if when == "after the look":
             aside = Aside(resume)
             await_blocked(engine, backend(tx), aside)

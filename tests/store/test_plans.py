@@ -7,16 +7,22 @@ import json
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import Engine, text
 
 from app.store import db
-from tests.store.rows import make_crawl, sql
+from tests.store.rows import admission, make_crawl, result, sql
 
 HOSTS, BIG = 2_000, 2_001
 ORIGINS = json.dumps([{"host": f"h{number}.test", "scheme": "http", "port": 80} for number in range(1, 21)])
 KEY = sha256(b"http://big.test/77").digest()
+SOME = [*range(1, 20), BIG]  # hosts that are settled together
+LINKS = [admission(host, 1, key=sha256(f"http://h{host}.test/7".encode()).digest()) for host in SOME]
+RESULTS = [result(link, "resting", due_s=60) for link in LINKS]
+LEASES = {"ids": db.array_param(SOME), "tokens": db.array_param([UUID(int=host) for host in SOME])}
+CONTACTS = json.dumps([{"host_id": host, "token": str(UUID(int=host))} for host in SOME])
 FILL = [
     """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
        SELECT 'h' || n || '.test', 'host-00', 1, now() + interval '1 hour' FROM generate_series(1, 2000) AS n""",
@@ -47,7 +53,19 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("fetches", "of_url", {"host_id": BIG, "key": KEY, "n": 10}, "fetches", 10),
     ("fetches", "of_host", {"host_id": BIG, "n": 10}, "fetches", 30),  # the newest of each partition
     ("urls", "find", {"host_id": BIG, "key": KEY, "most": 100}, "urls", 101),
-    ("urls", "pick", {"host_id": BIG, "n": 50, "out_of_reach": []}, "urls", 200),
+    ("urls", "pick", {"rows": json.dumps([{"host_id": BIG, "n": 50, "out_of_reach": []}])}, "urls", 200),
+    (
+        "urls",
+        "pick",
+        {"rows": json.dumps([{"host_id": host, "n": 3, "out_of_reach": []} for host in SOME])},
+        "urls",
+        69,
+    ),
+    ("urls", "admit", {"rows": db.rows_param(LINKS)}, "urls", 20),
+    ("urls", "record", {"rows": db.rows_param(RESULTS)}, "urls", 39),
+    ("hosts", "lock_leased", LEASES, "hosts", 20),
+    ("hosts", "stay", {"rows": CONTACTS, "lease_s": 60}, "hosts", 20),
+    ("hosts", "leave", {"rows": CONTACTS}, "hosts", 20),
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),

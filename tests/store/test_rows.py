@@ -1,5 +1,8 @@
 """Rows as one JSON parameter: whatever text a site sends, Postgres gets it, and gives back the same."""
 
+from datetime import UTC, datetime
+from uuid import UUID
+
 import pytest
 from sqlalchemy import Engine, text
 
@@ -45,6 +48,15 @@ def test_bytes_come_as_hex(engine: Engine) -> None:
             text(query), {"rows": db.rows_param([{"b": every, "n": None}, {"b": b"", "n": None}])}
         )
         assert [(bytes(row.b), row.n) for row in rows] == [(every, None), (b"", None)]
+
+
+@pytest.mark.parametrize("word", ["word", "half of a pair: \ud800"])
+def test_moments_and_ids_come_through_beside_any_text(engine: Engine, word: str) -> None:
+    row = {"at": datetime(2026, 11, 22, 13, 5, 0, 123456, UTC), "id": UUID(int=7), "word": word}
+    query = "SELECT r.at, r.id FROM json_to_recordset(CAST(:rows AS json)) AS r (at timestamptz, id uuid)"
+    with engine.connect() as connection:
+        found = connection.execute(text(query), {"rows": db.rows_param([row])}).one()
+    assert found == (row["at"], row["id"])
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, 1j])

@@ -9,6 +9,7 @@ import pytest
 
 from app import config
 from app.crawl import visit as visits
+from app.errors import ServiceError
 from workers import process, visit
 
 
@@ -54,3 +55,28 @@ def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkey
     process._stopped()
     assert gone_on == ["first", "second"]
     assert kit.stopping.is_set()
+
+
+@pytest.mark.parametrize("error", [ServiceError("Postgres", "is away"), KeyError("a bug")])
+def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
+    fresh_process: None, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    seen_to: list[str] = []
+
+    def fail(stays: list[SimpleNamespace]) -> None:
+        raise error
+
+    def see_to(stay: SimpleNamespace) -> visits.Report:
+        seen_to.append(stay.name)
+        if stay.name == "first":
+            raise KeyError("it was this one")
+        return visits.Report(host=None, ending="closed")
+
+    monkeypatch.setattr(visit, "settle_together", fail)
+    monkeypatch.setattr(visit, "settle_alone", see_to)
+    kit = process.kit()
+    assert kit.gatherer is not None
+    for number, name in enumerate(("first", "second")):
+        kit.gatherer.add(SimpleNamespace(name=name, taken=SimpleNamespace(name=name), kit=kit, host_id=number), 1)
+    process._stopped()
+    assert seen_to == ["first", "second"]
