@@ -35,17 +35,27 @@ _log = structlog.get_logger()
 class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
     """Beat's standard scheduler, with no file of its own; entries marked `in_place` run here instead of being sent.
 
-    A failure (Postgres away, say) is one log line; the next tick tries again.
+    A failure (Postgres away, say) is one log line; the next tick tries again. SIGTERM ends it wherever it is.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._next_beat = 0.0  # monotonic seconds
         self.turned = time.monotonic()  # when the loop last came round
         self._ahead = time.time() - self.turned
+        self._is_closed = False
         super().__init__(*args, **kwargs)
+
+    def close(self) -> None:
+        """Beat's signal handler calls this, then raises SystemExit. It finds a send that waits for the broker's answer; Celery
+        (5.7) closes the connection under it, the error of that takes SystemExit's place, is logged, and beat goes on for ever.
+        There is no file to write, and the connection ends with the process.
+        """
+        self._is_closed = True
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Celery reckons by the clock on the wall: set back by an hour, nothing is due for an hour. All is due when it is set."""
+        if self._is_closed:
+            raise SystemExit  # the one of the signal handler was lost on its way
         before, self._ahead = self._ahead, time.time() - time.monotonic()
         if abs(self._ahead - before) > CLOCK_SET_S:
             for entry in self.schedule.values():

@@ -140,6 +140,24 @@ def test_ft3_sigterm(make_rig: MakeRig) -> None:
     assert not left
 
 
+def test_ft3_sigterm_while_the_broker_is_silent(make_rig: MakeRig) -> None:
+    """SIGTERM to beat, which waits for an answer of the broker: exit within 5 s, and the next one goes on."""
+    rig = make_rig(hosts=4, pages=quick_or_long(8, 24))
+    rig.seed()
+    rig.until_share(0.2)
+    names = [child.name for child in rig.fleet.beats]
+    with rig.fault("SIGTERM while the broker is silent"):
+        rig.valkey.freeze()
+        rig.last(3.0)  # it sends a message each second
+        took = stop_s(rig, names)
+        rig.valkey.thaw()
+        rig.fleet.beat()
+    rig.until_finished()
+    rig.figures |= {"stopped_s": round(took, 1)}
+    rig.judge()
+    assert took <= at_most_s(5)
+
+
 def stop_s(rig: Rig, names: list[str]) -> float:
     """SIGTERM to all at once; seconds until the last has ended."""
     children = [rig.fleet.named(name) for name in names]
