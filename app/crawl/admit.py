@@ -13,7 +13,7 @@ from app.model import Link, Refusal, RequestKind, Url
 from app.policy import lane
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import judge
-from app.policy.url import is_of_document
+from app.policy.url import is_of_document, without_fragment
 from app.store.urls import Admission, Due
 
 _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest to anybody, and many
@@ -96,7 +96,8 @@ def _suppress_unseen(stay: Stay, due: Due, urls: Iterable[Url]) -> None:
 
 
 def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
-    """Joined and canonical; links of one directory repeat from page to page."""
+    """Joined and canonical; links of one directory repeat from page to page, to one part of a document or another."""
+    href = without_fragment(href)
     joined = stay.joined.get((directory, href))
     if joined is None:
         joined = stay.kit.canon.join(base, href)

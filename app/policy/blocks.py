@@ -116,14 +116,17 @@ class _Seen:
     @cached_property
     def _leads_on(self) -> bool:
         """A page with so many links is no wall, whatever it says: most pages are told by that alone."""
-        links = self._body.count(b"<a ")
-        return links >= _WALL_LINKS or links + self._body.count(b"<A ") >= _WALL_LINKS
+        return _has(self._body, b"<a ", _WALL_LINKS) or _has(self._lower, b"<a ", _WALL_LINKS)
 
     @cached_property
     def markup(self) -> bytes:
         """In lower case. From 400 on whatever the type: DataDome and HUMAN answer in JSON to those who ask for it."""
         if not self._refused and (not self._html or len(self._body) > _WALL_MARKUP or self._leads_on):
             return b""
+        return self._lower
+
+    @cached_property
+    def _lower(self) -> bytes:
         return self._body[:MAX_BYTES].lower()
 
     @cached_property
@@ -133,21 +136,28 @@ class _Seen:
     @property
     def is_short(self) -> bool:
         """A page of text, and one that may say little."""
-        if not (self._html or self._plain) or (self._leads_on and not self._refused):
+        if not (self._html or self._plain) or len(self._body) > (_WALL_MARKUP if self._refused else _SHORT_MARKUP):
             return False
-        return len(self._body) <= (_WALL_MARKUP if self._refused else _SHORT_MARKUP)
+        return self._refused or not self._leads_on
 
     @cached_property
     def text(self) -> str | None:
         """None for a page that is not short, or not one of text."""
         if not self.is_short:
             return None
-        lower = self._body.lower()
-        shown = _shown(lower)
+        shown = _shown(self._lower)
         if len(shown) > _SHORT_TEXT:
             return None
-        title = _TITLE.search(lower)
+        title = _TITLE.search(self._lower)
         return f"{_words(title[1]) if title else ''}\n{_words(shown)}"
+
+
+def _has(body: bytes, mark: bytes, times: int) -> bool:
+    """Whether it is there so often. Most pages show that near their beginning, and are spared the rest."""
+    at = 0
+    while times and (at := body.find(mark, at) + 1):
+        times -= 1
+    return not times
 
 
 _TITLE: Final = re.compile(rb"<title[^<>]{0,200}>([^<]{0,200})")

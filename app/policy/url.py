@@ -146,6 +146,12 @@ def is_of_document(href: str) -> bool:
     return _OF_DOCUMENT.match(href) is not None
 
 
+def without_fragment(href: str) -> str:
+    """The reference less its fragment: it joins to the same URL. A blank before the "#" would be lost at the end: it stays."""
+    at = href.find("#")
+    return href[:at] if at > 0 and href[at - 1] > " " else href
+
+
 def is_skipped_extension(target: str) -> bool:
     """Whether the last segment of a target's path names a file that holds neither links nor text."""
     segment = target.partition("?")[0].rpartition("/")[2]

@@ -12,7 +12,7 @@ from app.net.http import _split
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lane import WEIGHTS, lane_for
 from app.policy.scope import ScopeKind, judge, scope_of
-from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, is_skipped_extension
+from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, is_skipped_extension, without_fragment
 from tests.fuzz.parts import assert_told, lines, text
 
 CANON = Canon()
@@ -91,6 +91,7 @@ def _same_for_neighbours(document: str, href: str) -> None:
     directory = here.text.partition("?")[0].rpartition("/")[0]
     if len(directory) + len(href) < MAX_LENGTH // 4 and not is_of_document(href):
         assert CANON.join(f"{directory}/one?a", href) == CANON.join(f"{directory}/two", href)
+        assert CANON.join(f"{directory}/one?a", without_fragment(href)) == CANON.join(f"{directory}/one?a", href)
 
 
 def _as_addresses(written: str) -> None:
