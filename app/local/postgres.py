@@ -56,8 +56,8 @@ synchronous_commit = on
 wal_level = minimal                 # nobody replicates it
 max_wal_senders = 0
 max_logical_replication_workers = 0
-wal_compression = on
-max_wal_size = 1GB
+wal_compression = off               # pglz is all it has, and slow: docs/scaling.md, whole pages
+max_wal_size = 2GB
 checkpoint_timeout = 15min
 
 autovacuum_naptime = 15s            # queues turn over their rows all day
