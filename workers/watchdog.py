@@ -6,6 +6,8 @@ progress, told from Postgres: offers of our queues that nobody takes up though t
 outlive every lease they can have. A process that is merely idle, or whose Postgres or broker is away, is left alone: another
 one would fare no better.
 
+One that is told to end, and that its broker does not let end, ends itself too.
+
 A thread that never lets go of the interpreter's lock (a regular expression that backtracks for ever) would stop the watchdog too.
 So C code that needs no lock ends a process in which no thread of Python's had its turn for as long as a stall may take.
 """
@@ -33,6 +35,7 @@ _log = structlog.get_logger()
 MISSES = 3
 EXIT_CODE = 70  # sysexits.h: EX_SOFTWARE
 GRACE_S = 10.0
+LOOK_S = 0.1
 STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
 
@@ -145,6 +148,22 @@ def _watch_worker(sender: Any, **_: object) -> None:
     queues = [queue.name for queue in sender.task_consumer.queues]
     progress.moved = time.monotonic()
     _start(lambda: why_end(process.engine(), queues, progress, settings, broker_answers), settings)
+
+
+@signals.worker_shutting_down.connect
+def _end_in_time(**_: object) -> None:
+    threading.Thread(target=_end_when_left, name="ending", daemon=True).start()
+
+
+def _end_when_left() -> None:
+    """Told to end, a worker whose broker is silent waits for its answers, one after the other, for as long as it is. Once the
+    visits have left nobody needs it."""
+    process.kit().join()
+    while progress.visits:
+        time.sleep(LOOK_S)
+    time.sleep(GRACE_S)
+    _log.warning("watchdog.ends", reason=f"its visits left {GRACE_S:g} s ago, and its broker holds it up")
+    os._exit(0)
 
 
 @signals.beat_init.connect

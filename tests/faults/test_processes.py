@@ -2,13 +2,14 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from tests.faults.fleet import Child
 from tests.faults.kit import SLOTS, MakeRig, Rig, at_most_s, quick_or_long
 from tests.faults.log_judge import gaps_after
+from tests.faults.servers import OwnValkey
 from tests.faults.web import Line
 
 pytestmark = pytest.mark.faults
@@ -140,22 +141,37 @@ def test_ft3_sigterm(make_rig: MakeRig) -> None:
     assert not left
 
 
-def test_ft3_sigterm_while_the_broker_is_silent(make_rig: MakeRig) -> None:
-    """SIGTERM to beat, which waits for an answer of the broker: exit within 5 s, and the next one goes on."""
-    rig = make_rig(hosts=4, pages=quick_or_long(8, 24))
+# what is done to Valkey, how it ends
+LOSSES = [
+    pytest.param(OwnValkey.freeze, OwnValkey.thaw, id="broker silent"),
+    pytest.param(OwnValkey.kill, OwnValkey.start, id="broker gone"),
+]
+
+
+@pytest.mark.parametrize(("begin", "end"), LOSSES)
+def test_ft3_sigterm_without_a_broker(
+    make_rig: MakeRig, begin: Callable[[OwnValkey], None], end: Callable[[OwnValkey], None]
+) -> None:
+    """SIGTERM to beat and all workers, whose broker is silent or gone: beat ends within 5 s, the workers within the request's
+    deadline + 15 s, 0 leases left, and the next ones go on."""
+    rig = make_rig(hosts=4, pages=quick_or_long(16, 60))
     rig.seed()
     rig.until_share(0.2)
-    names = [child.name for child in rig.fleet.beats]
-    with rig.fault("SIGTERM while the broker is silent"):
-        rig.valkey.freeze()
-        rig.last(3.0)  # it sends a message each second
-        took = stop_s(rig, names)
-        rig.valkey.thaw()
-        rig.fleet.beat()
+    with rig.fault("SIGTERM without a broker", total=True):
+        begin(rig.valkey)
+        rig.last(3.0)  # beat sends a message each second, a worker says every other second that it lives
+        beat_s = stop_s(rig, [child.name for child in rig.fleet.beats])
+        workers_s = stop_s(rig, [child.name for child in rig.fleet.workers])
+        left = rig.sql("SELECT name FROM hosts WHERE state = 'taken'")
+        end(rig.valkey)
+        rig.start()
+        rig.until_ready()
     rig.until_finished()
-    rig.figures |= {"stopped_s": round(took, 1)}
+    rig.figures |= {"beat_s": round(beat_s, 1), "workers_s": round(workers_s, 1), "leases_left": len(left)}
     rig.judge()
-    assert took <= at_most_s(5)
+    assert beat_s <= at_most_s(5)
+    assert workers_s <= at_most_s(rig.settings.request_deadline_s + 15)
+    assert not left
 
 
 def stop_s(rig: Rig, names: list[str]) -> float:
