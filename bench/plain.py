@@ -20,7 +20,6 @@ def environment(home: Path, *, database_url: str, broker_url: str, settings: Map
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
         "MALLOC_ARENA_MAX": "2",
-        "GLIBC_TUNABLES": "glibc.malloc.tcache_count=500",
         "PYTHONPATH": str(ROOT),
         "TIPTOE_HOME": str(home),
         "TIPTOE_DATABASE_URL": database_url,

@@ -42,8 +42,6 @@ class Stack:
         self._env = {
             # glibc gives every thread an arena of its own; parsing in 64 threads then holds 90 MiB for nothing.
             "MALLOC_ARENA_MAX": "2",
-            # It keeps 7 freed pieces of a size at hand, and a page's tree takes some hundreds: a sixth of a parse's time.
-            "GLIBC_TUNABLES": "glibc.malloc.tcache_count=500",
             **os.environ,
             "TIPTOE_HOME": str(services.home),
             "TIPTOE_DATABASE_URL": services.database_url,
