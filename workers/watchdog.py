@@ -157,7 +157,7 @@ def _end_in_time(**_: object) -> None:
 
 def _end_when_left() -> None:
     """Told to end, a worker whose broker is silent waits for its answers, one after the other, for as long as it is. Once the
-    visits have left nobody needs it."""
+    visits have left nobody needs it. `workers.process` heard the same signal first, and has told them to leave."""
     process.kit().join()
     while progress.visits:
         time.sleep(LOOK_S)

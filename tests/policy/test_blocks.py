@@ -304,6 +304,12 @@ def test_no_walls(status: int | None, body: str) -> None:
     assert found(reply(status, body)) is None
 
 
+@pytest.mark.parametrize("link", ["<a href=/x>x</a>", "<A HREF=/x>x</A>"])
+def test_below_400_a_page_that_leads_on_is_no_wall(link: str) -> None:
+    assert found(reply(200, page(9 * link, "Access denied"))) == (BlockKind.SOFT, "denial")
+    assert found(reply(200, page(10 * link, "Access denied"))) is None
+
+
 def test_below_400_a_wall_is_small() -> None:
     assert found(reply(200, ANUBIS)) == (CHALLENGE, "Anubis challenge")
     assert find(reply(200, ANUBIS + PROSE * 60)) is None  # too much text

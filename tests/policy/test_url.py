@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model import Origin, Refusal, Url
-from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, SKIPPED_EXTENSIONS, Canon, is_skipped_extension
+from app.policy.url import (
+    DEFAULT_TRACKING,
+    MAX_LENGTH,
+    SKIPPED_EXTENSIONS,
+    Canon,
+    is_skipped_extension,
+    without_fragment,
+)
 
 CANON = Canon()
 SUITES = Path(__file__).parents[3] / "shared" / "suites"
@@ -201,6 +208,24 @@ def test_ours_length(tail: str, fits: bool) -> None:
 def test_whatwg_join(base: str, href: str, canonical: str | Refusal) -> None:
     found = CANON.join(base, href)
     assert (found.text if isinstance(found, Url) else found) == canonical
+
+
+# What is left of a reference: the rest joins to the same URL. A blank at its end would be stripped, before "#" it is %20.
+FRAGMENTS = [
+    ("b.html#c", "b.html"),
+    ("?b#c#d", "?b"),
+    ("http:#c", "http:"),
+    ("b.html", "b.html"),
+    ("#c", "#c"),
+    ("b #c", "b #c"),
+    ("b\t#c", "b\t#c"),
+]
+
+
+@pytest.mark.parametrize(("href", "left"), FRAGMENTS)
+def test_without_fragment(href: str, left: str) -> None:
+    assert without_fragment(href) == left
+    assert CANON.join("http://h/a", left) == CANON.join("http://h/a", href)
 
 
 @pytest.mark.parametrize(
