@@ -1,7 +1,7 @@
 """(a) A whole crawl of the same web by two processes each of Tiptoe, Scrapy, Crawlee with its SQL storage, and a bare loop.
 
 All run in the same minutes on the same web, interleaved; every one must fetch every page once, but Crawlee, which
-is stopped after a minute. Pages/s are counted at the origin from its first to its last request. Everything shares
+is stopped after four minutes. Pages/s are counted at the origin from its first to its last request. Everything shares
 this machine: nginx, for Tiptoe also Postgres and the broker, for Crawlee Postgres. Delay 0 and no address budget:
 this measures what the software costs, not how it should be used.
 """

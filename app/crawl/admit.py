@@ -32,12 +32,13 @@ def links(stay: Stay, due: Due, base: str, found: Iterable[Link], *, nofollow: b
     unseen: dict[bytes, Url] = {}
     for link in found:
         url = _join(stay, base, directory, link.href)
-        if isinstance(url, Url) and (nofollow or "nofollow" in link.rel):
+        if isinstance(url, Refusal):
+            if url not in _SILENT:
+                _suppress_text(stay, due.crawl_id, link.href, url, found_on=due.url)
+        elif nofollow or "nofollow" in link.rel:
             suppress(stay, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
-        elif isinstance(url, Url):
+        else:
             (unseen if link.hidden else targets)[url.key] = url
-        elif url not in _SILENT:
-            _suppress_text(stay, due.crawl_id, link.href, url, found_on=due.url)
     _suppress_unseen(stay, due, [url for key, url in unseen.items() if key not in targets])
     return admissions(stay, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
 
@@ -97,7 +98,8 @@ def _suppress_unseen(stay: Stay, due: Due, urls: Iterable[Url]) -> None:
 
 def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
     """Joined and canonical; links of one directory repeat from page to page, to one part of a document or another."""
-    href = without_fragment(href)
+    if "#" in href:
+        href = without_fragment(href)
     joined = stay.joined.get((directory, href))
     if joined is None:
         joined = stay.kit.canon.join(base, href)

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from app.crawl import admit, isolation, pacing, read, robots, sitemaps, tdmrep, turn, wishes
 from app.crawl.attempt import Attempt, conclude, interval_s
-from app.crawl.stay import GivingUp, Reading, Slot, Stay
+from app.crawl.stay import GivingUp, Slot, Stay
 from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
 from app.policy import backoff, pace
 from app.policy.lifecycle import UrlEvent, UrlState
@@ -46,7 +46,7 @@ def fetch(stay: Stay, due: Due) -> str | None:
 
 def _gate(stay: Stay, due: Due) -> Url | str | None:
     """The URL if it may be fetched now; None if it is dealt with; else why the visit is to leave."""
-    url = stay.kit.canon.canonicalise(due.url)
+    url = stay.kit.canon.again(due.url, due.key)
     scope = stay.scopes.get(due.crawl_id)
     if isinstance(url, Refusal) or scope is None:
         conclude(
@@ -219,8 +219,7 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
             stay, due.crawl_id, target, Refusal.REDIRECTS, found_on=url.text, detail=f"more than {HOPS} hops"
         )
     else:
-        links = admit.redirected(stay, due, target, found_on=url.text)
-        stay.batch.readings.append(Reading(page=None, links=links))
+        stay.batch.read(None, admit.redirected(stay, due, target, found_on=url.text))
     conclude(stay, due, UrlEvent.ALIASED, attempt=attempt, alias_of=target.text)
     asked_s = stay.asked_s(attempt.reply)
     if asked_s:

@@ -160,13 +160,17 @@ def log(
     loan: Loan | None = None,
 ) -> Outcome:
     """Put the request into the batch's log; loan: it went to another host. Returns its outcome."""
+    conditional = request.etag is not None or request.last_modified is not None
+    outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
     row = fetch_row(
         reply,
+        outcome,
+        evidence,
         url=url.text,
         key=url.key,
         kind=request.kind,
         reason=reason,
-        conditional=request.etag is not None or request.last_modified is not None,
+        conditional=conditional,
         host_id=loan.host_id if loan else stay.host_id,
         crawl_id=crawl_id,
         visit_id=stay.taken.visit_id,
@@ -179,7 +183,15 @@ def log(
         body_sha256=body_sha256,
     )
     stay.batch.fetches.append(row)
-    return Outcome(row["outcome"])
+    return outcome
+
+
+def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, blocks.Evidence | None]:
+    """How the request ended; evidence: that a page met a wall made for bots."""
+    evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
+    if evidence is None:
+        return classify(reply, conditional=conditional), None
+    return Outcome.CHALLENGED if evidence.kind is blocks.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
 def _shift_s(stay: Stay, slot: Slot) -> float:
@@ -192,6 +204,8 @@ def _shift_s(stay: Stay, slot: Slot) -> float:
 
 def fetch_row(
     reply: Reply,
+    outcome: Outcome,
+    evidence: blocks.Evidence | None,
     *,
     url: str,
     key: bytes,
@@ -215,10 +229,6 @@ def fetch_row(
     shift_s: what is known to be lost between that moment and the database's.
     """
     start_s = max(reply.started_s - anchor + shift_s, 0.0)
-    outcome = classify(reply, conditional=conditional)
-    evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
-    if evidence is not None:
-        outcome = Outcome.CHALLENGED if evidence.kind is blocks.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED
     return {
         "host_id": host_id,
         "crawl_id": crawl_id,

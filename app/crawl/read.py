@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from app.crawl import admit, isolation, sitemaps, wishes
 from app.crawl.attempt import Attempt, conclude, interval_s
-from app.crawl.stay import Reading, Stay
+from app.crawl.stay import Stay
 from app.crawl.wishes import Wishes
 from app.model import Header, Page, Url
 from app.policy.lifecycle import UrlEvent
@@ -31,7 +31,7 @@ def page(stay: Stay, attempt: Attempt) -> str | None:
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
     row = _row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
-    stay.batch.readings.append(Reading(page=row, links=found))
+    stay.batch.read(row, found)
     if wished.kept_out is not None:
         stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
     changed = due.text_sha256 is not None and due.text_sha256 != text_sha256

@@ -9,7 +9,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 MIB = 1024 * 1024
 SMALL_BYTES = 32 * 1024
@@ -31,12 +31,12 @@ class Room:
         self._freed = 0
         self._changed = threading.Condition()
 
-    @contextmanager
-    def reading(self, body: bytes, *, patience_s: float) -> Iterator[None]:
+    def reading(self, body: bytes, *, patience_s: float) -> AbstractContextManager[None]:
         """Around the reading of a document. It waits for its turn, but no longer than patience_s."""
-        if len(body) < SMALL_BYTES:
-            yield
-            return
+        return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, patience_s)
+
+    @contextmanager
+    def _reading(self, body: bytes, patience_s: float) -> Iterator[None]:
         tree = BYTES_PER_TAG * body.count(b"<")
         me = self._enter(tree + BYTES_PER_BYTE * len(body), time.monotonic() + patience_s)
         try:

@@ -119,6 +119,7 @@ class Batch:
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
+    links: int = 0  # of the readings
     kept_out: list[Where] = field(default_factory=list)
     revisions: list[Revision] = field(default_factory=list)
     admissions: list[Admission] = field(default_factory=list)
@@ -135,6 +136,10 @@ class Batch:
     refused: tuple[Budget, str] | None = None
     answered: Budget | None = None
     left: int = 0  # results of URLs that nobody had fetched before, and that are not queued any more
+
+    def read(self, page: PageRow | None, links: list[Admission]) -> None:
+        self.readings.append(Reading(page=page, links=links))
+        self.links += len(links)
 
     def tally(self, crawl_id: int) -> Tally:
         return self.tallies.setdefault(crawl_id, Tally())
@@ -169,7 +174,10 @@ class Slot(NamedTuple):
 
     @property
     def address_budget(self) -> Budget | None:
-        return next((each for each in self.drawn if each.kind in {BudgetKind.ADDRESS, BudgetKind.NETWORK}), None)
+        for each in self.drawn:
+            if each.kind in {BudgetKind.ADDRESS, BudgetKind.NETWORK}:
+                return each
+        return None
 
 
 @dataclass(slots=True, kw_only=True)

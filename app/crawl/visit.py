@@ -208,15 +208,17 @@ def _work(stay: Stay) -> str:
         next_at = max(stay.now(), stay.ready_at)
         if next_at - stay.started > stay.kit.settings.visit_max_s:
             return "long enough"
-        if stay.is_early() and not _may_park(stay):
+        is_early = stay.is_early()
+        if is_early and not _may_park(stay):
             return fetch.DELAY
-        if _is_full(stay, next_at) or (stay.is_early() and not stay.due):
+        if _is_full(stay, next_at, is_early=is_early) or (is_early and not stay.due):
             if _gather(stay):
                 return PARKED
             ending = settle.go_on(stay)
             if ending is not None:
                 return ending
-        if stay.is_early() and stay.due:
+            is_early = stay.is_early()
+        if is_early and stay.due:
             return _park(stay)
 
 
@@ -234,7 +236,7 @@ def _gather(stay: Stay) -> bool:
         return False
     if stay.ready_at - now < 2 * GATHER_S or stay.lease_ends - now < 2 * LEASE_MARGIN_S:
         return False
-    return gatherer.add(stay, sum(len(reading.links) for reading in stay.batch.readings))
+    return gatherer.add(stay, stay.batch.links)
 
 
 def _may_park(stay: Stay) -> bool:
@@ -257,14 +259,14 @@ def _refill(stay: Stay) -> str | None:
     return stay.rest_for_origins() or "nothing due"
 
 
-def _is_full(stay: Stay, next_at: float) -> bool:
+def _is_full(stay: Stay, next_at: float, *, is_early: bool) -> bool:
     """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
     settings, batch = stay.kit.settings, stay.batch
-    links_most = PARKED_LINKS if stay.is_early() else SETTLE_LINKS
+    links_most = PARKED_LINKS if is_early else SETTLE_LINKS
     return (
         len(batch.results) >= settings.settle_urls
         or next_at - batch.started >= settings.settle_s
-        or sum(len(reading.links) for reading in batch.readings) >= links_most
+        or batch.links >= links_most
         or (stay.isolate > 0 and bool(batch.results))
         or batch.answered is not None  # others wait to hear that their address answers again
     )

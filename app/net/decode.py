@@ -4,12 +4,19 @@ It decodes gzip, deflate, br and zstd, one or several over each other. How much 
 """
 
 import zlib
+from typing import Any
 
 import urllib3
 from urllib3.response import ContentDecoder, DeflateDecoder, GzipDecoder, GzipDecoderState, MultiDecoder
 
 
 class Response(urllib3.HTTPResponse):
+    """fields: the header as `Reply.headers` has it."""
+
+    def __init__(self, fields: dict[str, str], **given: Any) -> None:
+        super().__init__(**given)
+        self.fields = fields
+
     def _init_decoder(self) -> None:
         if not self._decoder_initialized:
             super()._init_decoder()

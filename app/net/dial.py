@@ -19,7 +19,6 @@ from typing import Any
 
 import certifi
 import urllib3
-from urllib3.util import Timeout
 
 from app.errors import NotSent
 from app.model.fetch import Failure
@@ -33,6 +32,7 @@ ADDRESSES_TRIED_MAX = 4
 READ_BYTES = 64 * 1024
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
+TIMEVAL = struct.Struct("@ll")
 NO_CONTACT = "is public and no contact is set: set TIPTOE_CONTACT to the mail address or page of who answers for us"
 
 
@@ -52,11 +52,8 @@ class TooLate(Exception):
     """The request was not sent: its `not_after` had passed before the connection, or once there was one."""
 
 
-class Exchange(Timeout):
+class Exchange:
     """One request on its way: the time and bytes it still has, and what it has met so far.
-
-    requests hands its `timeout` down to the connection untouched when it is a urllib3 Timeout, so this is
-    one: whoever asks for a timeout gets the time that is left.
 
     target        request target, sent byte for byte
     origin        scheme, host (IPv6 without brackets), port
@@ -82,7 +79,6 @@ class Exchange(Timeout):
         fresh: bool = False,
         not_after: float | None = None,
     ) -> None:
-        super().__init__()
         self.pinned = pinned
         self.fresh = fresh
         self.not_after = not_after
@@ -118,27 +114,15 @@ class Exchange(Timeout):
         if self.bytes_left < 0:
             raise Broken(Failure.PROTOCOL, "more bytes than any response within the limits has")
 
-    # What urllib3 asks of a Timeout. Zero would mean "do not block", None "for ever".
-    def clone(self) -> "Exchange":
-        return self
-
-    def start_connect(self) -> float:
-        return self.started_s
-
-    @property
-    def connect_timeout(self) -> float:
-        return max(self.until_s - time.monotonic(), 0.001)
-
-    @property
-    def read_timeout(self) -> float:
-        return self.connect_timeout
-
 
 class _PlainSocket(socket.socket):
     """A socket whose every receive ends by the deadline of the exchange that it serves, and that sends nothing after it.
 
     TCP sends again what is not acknowledged, for a quarter of an hour, and goes on when the socket is closed or its process
     killed: a request that we gave up would reach the site while another of us visits it.
+
+    It blocks, and the kernel ends what takes too long (socket(7)): Python's own timeouts poll before each call and cost four
+    turns at the interpreter's lock a page.
     """
 
     exchange: Exchange
@@ -147,9 +131,13 @@ class _PlainSocket(socket.socket):
         """From now on this one. Linux gives up at its deadline what was not acknowledged until then (tcp(7))."""
         self.exchange = exchange
         left_s = exchange.left_s()
-        self.settimeout(left_s)
+        self._end_after(left_s, socket.SO_SNDTIMEO)
         if TCP_USER_TIMEOUT is not None:
             self.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, max(int(left_s * 1000), 1))
+
+    def _end_after(self, seconds: float, of: int) -> None:
+        """Of the next call that receives (SO_RCVTIMEO) or sends. A struct timeval of zero would be for ever."""
+        self.setsockopt(socket.SOL_SOCKET, of, TIMEVAL.pack(int(seconds), max(int(seconds % 1 * 1e6), 1)))
 
     def abandon(self) -> None:
         """Before it is closed: what has not been sent is not to be, and what was is not sent again (socket(7))."""
@@ -160,14 +148,26 @@ class _PlainSocket(socket.socket):
         return super().makefile("rb", READ_BYTES)
 
     def recv_into(self, *args: Any) -> int:
-        self.settimeout(self.exchange.left_s())
-        count = super().recv_into(*args)
+        self._end_after(self.exchange.left_s(), socket.SO_RCVTIMEO)
+        try:
+            count = super().recv_into(*args)
+        except BlockingIOError as error:
+            raise TimeoutError("deadline passed") from error
         self.exchange.received(count)
         return count
 
+    def sendall(self, *args: Any) -> None:
+        try:
+            super().sendall(*args)
+        except BlockingIOError as error:
+            raise TimeoutError("deadline passed") from error
+
 
 class _TlsSocket(_PlainSocket, ssl.SSLSocket):
-    """The same over TLS."""
+    """The same over TLS, by Python's timeouts: it would ask a blocking socket again for ever."""
+
+    def _end_after(self, seconds: float, of: int) -> None:
+        self.settimeout(seconds)
 
 
 class Dialler:
@@ -201,7 +201,7 @@ class Dialler:
     def _resolve(self, host: str, port: int, exchange: Exchange) -> list[str]:
         begin_s = time.monotonic()
         try:
-            return self._resolver.resolve(host, port, exchange.connect_timeout)
+            return self._resolver.resolve(host, port, max(exchange.until_s - begin_s, 0.001))
         except DnsFailed as error:
             raise Broken(Failure.DNS, str(error)) from error
         finally:
@@ -243,6 +243,7 @@ def _connect(address: str, port: int, timeout_s: float, exchange: Exchange) -> _
         sock.settimeout(timeout_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.connect((address, port))
+        sock.settimeout(None)
     except BaseException:
         sock.close()
         raise

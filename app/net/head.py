@@ -12,7 +12,7 @@ from typing import Any
 
 import urllib3
 
-from app.model.fetch import Failure
+from app.model.fetch import Failure, Header
 from app.net.dial import Broken
 
 HEADER_COUNT_MAX = 100
@@ -20,11 +20,20 @@ HEADER_BYTES_MAX = 64 * 1024
 USUAL_NAME_BYTES = 64
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
+_OF_THE_BODY = {
+    *("content-length", "transfer-encoding", "content-encoding"),
+    *("connection", "keep-alive", "proxy-connection"),
+}
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 
 
 class Head(http.client.HTTPResponse):
-    """http.client's response with a reader of heads of ours. `headers` is urllib3's dictionary."""
+    """http.client's response with a reader of heads of ours.
+
+    fields   the header as `Reply.headers` has it;   headers: what http.client and urllib3 want of it, to read the body
+    """
+
+    fields: dict[str, str]
 
     def begin(self) -> None:
         if self.headers is not None:
@@ -39,9 +48,11 @@ class Head(http.client.HTTPResponse):
         self.code = self.status = status
         self.reason = reason.strip()
         self.version = 10 if version == "HTTP/1.0" else 11
-        headers = urllib3.HTTPHeaderDict(fields)
-        self.chunked, self.length = _framing(headers, status)
-        self.headers = self.msg = headers
+        self.fields = _merged(fields)
+        self.chunked, self.length = _framing(self.fields, status)
+        self.headers = self.msg = urllib3.HTTPHeaderDict()
+        for name in _OF_THE_BODY & self.fields.keys():
+            self.headers.add(name, self.fields[name])
         self.chunk_left = None
         self.will_close = self._check_close() or status == 101
         if not self.chunked and self.length is None:
@@ -49,7 +60,7 @@ class Head(http.client.HTTPResponse):
 
 
 def _read_fields(stream: Any) -> list[tuple[str, str]]:
-    """Fields up to the empty line, names as sent, values latin-1 (RFC 9112 5). Other lines are left out."""
+    """Fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are left out."""
     fields: list[tuple[str, str]] = []
     bytes_left = HEADER_BYTES_MAX
     lines = 0
@@ -72,7 +83,7 @@ def _read_fields(stream: Any) -> list[tuple[str, str]]:
 
 def _name(written: bytes) -> str | None:
     name = written.rstrip(b" \t")
-    return name.decode("ascii") if _NAME.fullmatch(name) else None
+    return name.decode("ascii").lower() if _NAME.fullmatch(name) else None
 
 
 _usual_name = lru_cache(maxsize=512)(_name)  # they are the same few in every response
@@ -83,7 +94,18 @@ def _value(raw: bytes) -> str:
     return value if value.isprintable() else _UNFIT.sub(" ", value)
 
 
-def _framing(headers: urllib3.HTTPHeaderDict, status: int) -> tuple[bool, int | None]:
+def _merged(fields: list[tuple[str, str]]) -> dict[str, str]:
+    """One value a name, as `Reply.headers` has it (RFC 9110 5.2)."""
+    merged: dict[str, str] = {}
+    for name, value in fields:
+        if name in merged:
+            separator = "\n" if name == Header.X_ROBOTS_TAG else ", "
+            value = f"{merged[name]}{separator}{value}"
+        merged[name] = value
+    return merged
+
+
+def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
     """Whether the body is chunked, and else its length, None for "until the end" (RFC 9112 6.3)."""
     coding = headers.get("transfer-encoding")
     lengths = headers.get("content-length")
@@ -93,7 +115,7 @@ def _framing(headers: urllib3.HTTPHeaderDict, status: int) -> tuple[bool, int | 
         if coding.lower() not in ("chunked", "identity"):
             raise Broken(Failure.PROTOCOL, f"Transfer-Encoding {coding!r}, which nobody asked for")
         if coding.lower() == "chunked":
-            headers.discard("content-length")  # RFC 9112 6.3: overridden
+            headers.pop("content-length", None)  # RFC 9112 6.3: overridden
             return True, None
     if lengths is None:
         return False, None

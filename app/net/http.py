@@ -21,6 +21,7 @@ from urllib3.util.request import ACCEPT_ENCODING
 from app.errors import NotSent
 from app.model.fetch import Failure, Header, Reply, Request, RequestKind, Whereabouts
 from app.net.address import Guard
+from app.net.decode import Response
 from app.net.dial import Broken, Dialler, Exchange, TooLate
 from app.net.dns import Resolver
 from app.net.wire import Wire, WireRequest
@@ -154,7 +155,7 @@ class Sender:
             fields |= self._signer.fields(_signed_authority(authority, scheme))
         return fields
 
-    def _send_once_or_again(self, prepared: WireRequest, exchange: Exchange) -> urllib3.HTTPResponse:
+    def _send_once_or_again(self, prepared: WireRequest, exchange: Exchange) -> Response:
         """The response after its head. A server may close a kept-alive connection just when we write to it: then the
         request goes out once more on a fresh one (RFC 9112 9.3.1). Not so once it was handed over in full: the site
         may have it, and a second one would come without the host's delay."""
@@ -166,9 +167,9 @@ class Sender:
         exchange.retried = True
         return self._send_once(prepared, exchange)
 
-    def _send_once(self, prepared: WireRequest, exchange: Exchange) -> urllib3.HTTPResponse:
+    def _send_once(self, prepared: WireRequest, exchange: Exchange) -> Response:
         raw = self._wire.send(prepared, stream=True, timeout=exchange).raw
-        assert isinstance(raw, urllib3.HTTPResponse)
+        assert isinstance(raw, Response)
         return raw
 
 
@@ -195,10 +196,10 @@ def _sendable(value: str) -> bool:
     return bool(value) and all(" " <= character <= "\xff" and character != "\x7f" for character in value)
 
 
-def _read(raw: urllib3.HTTPResponse, request: Request) -> _Body:
+def _read(raw: Response, request: Request) -> _Body:
     """The body as far as it is wanted. Afterwards the connection is back in its pool, or closed."""
     good = 200 <= raw.status < 300
-    if good and not _wanted(raw.headers.get(Header.CONTENT_TYPE), request.wanted_types):
+    if good and not _wanted(raw.fields.get(Header.CONTENT_TYPE), request.wanted_types):
         raw.close()
         return _Body(read=False)
     limit = request.max_body_bytes if good else min(request.max_body_bytes, ERROR_BODY_BYTES)
@@ -227,16 +228,18 @@ def _read(raw: urllib3.HTTPResponse, request: Request) -> _Body:
     return body
 
 
-def _read_into(keep: Callable[[bytes], object], raw: urllib3.HTTPResponse, limit: int) -> bool:
+def _read_into(keep: Callable[[bytes], object], raw: Response, limit: int) -> bool:
     """Keeps decoded chunks; True when there are more than `limit` bytes. Keeps at most one byte more."""
     left = limit + 1
     while left > 0 and (chunk := raw.read1(min(left, CHUNK_BYTES), decode_content=True)):
         keep(chunk)
         left -= len(chunk)
+        if raw.length_remaining == 0 and raw._decoder is None:
+            break  # asking once more for nothing takes as long as what was read
     return left <= 0
 
 
-def _decoded_whole(raw: urllib3.HTTPResponse) -> bool:
+def _decoded_whole(raw: Response) -> bool:
     """Whether the compressed stream came to its end: urllib3 takes a cut gzip, deflate or br for whole.
 
     Looks into urllib3's decoders, since they have no word for it; a test holds each.
@@ -276,14 +279,14 @@ def _failed(broken: Broken, exchange: Exchange) -> Reply:
     )
 
 
-def _replied(raw: urllib3.HTTPResponse, body: _Body, exchange: Exchange) -> Reply:
+def _replied(raw: Response, body: _Body, exchange: Exchange) -> Reply:
     ended_s = time.monotonic()
     detail = body.detail or ("sent again: the kept-alive connection had been closed" if exchange.retried else "")
     return Reply(
         status=raw.status,
         failure=body.failure,
         detail=_one_line(detail),
-        headers=_headers(raw.headers),
+        headers=raw.fields,
         body=body.content,
         body_read=body.read,
         truncated=body.truncated,
@@ -299,17 +302,9 @@ def _replied(raw: urllib3.HTTPResponse, body: _Body, exchange: Exchange) -> Repl
     )
 
 
-def _headers(fields: urllib3.HTTPHeaderDict) -> dict[str, str]:
-    """As `Reply.headers` has them."""
-    headers = {name.lower(): value for name, value in fields.itermerged()}
-    if Header.X_ROBOTS_TAG in headers:
-        headers[Header.X_ROBOTS_TAG.value] = "\n".join(fields.getlist(Header.X_ROBOTS_TAG))
-    return headers
-
-
 def _one_line(detail: str) -> str:
     """Fit for a person and for the database, though a site may have written half of it."""
-    return "".join(each if each.isprintable() else " " for each in detail[:DETAIL_MAX])
+    return detail and "".join(each if each.isprintable() else " " for each in detail[:DETAIL_MAX])
 
 
 def _innermost(error: BaseException) -> str:

@@ -64,18 +64,20 @@ class _Connection(urllib3.connection.HTTPConnection):
         self.exchange.check_not_late()
         self.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
         # What putheader would do one by one, with a search of each name and value, in three times the time.
-        fields = [f"{name}: {value}".encode("latin-1") for name, value in headers.items()]
-        if any(b"\n" in field or b"\r" in field for field in fields):
+        fields = "\r\n".join([f"{name}: {value}" for name, value in headers.items()])
+        if not fields.count("\n") == fields.count("\r") == len(headers) - 1:
             raise ValueError("a header field with a line break")
-        self._buffer += fields
+        self._buffer.append(fields.encode("latin-1"))
         self.endheaders()
         self.exchange.sent = True
 
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
+    def getresponse(self) -> Response:  # type: ignore[override]
         head = http.client.HTTPConnection.getresponse(self)
+        assert isinstance(head, Head)
         return Response(
+            head.fields,
             body=head,
-            headers=head.headers,  # type: ignore[arg-type]
+            headers=head.headers,
             status=head.status,
             version=head.version,
             reason=head.reason,
@@ -85,8 +87,36 @@ class _Connection(urllib3.connection.HTTPConnection):
         )
 
 
+class _Idle:
+    """An origin's idle connection, where urllib3 has a queue: nobody ever waits for it, so it needs no condition."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self.queue: list[_Connection | None] = []
+
+    def get(self, block: bool = False, timeout: float | None = None) -> "_Connection | None":
+        """Raises queue.Empty."""
+        try:
+            return self.queue.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def put(self, conn: "_Connection | None", block: bool = False) -> None:
+        """Raises queue.Full."""
+        with self._lock:
+            if len(self.queue) >= self._most:
+                raise queue.Full
+            self.queue.append(conn)
+
+    def qsize(self) -> int:
+        return len(self.queue)
+
+
 class _Pool(urllib3.HTTPConnectionPool):
     """The connections of one origin: any number in use, at most one idle."""
+
+    QueueCls = _Idle  # type: ignore[assignment]  # all that it asks of one
 
     def __init__(self, origin: Origin, dialler: Dialler, tls: ssl.SSLContext | None, idle_s: float) -> None:
         scheme, host, port = origin
@@ -113,7 +143,7 @@ class _Pool(urllib3.HTTPConnectionPool):
             conn.idle_since_s = time.monotonic()
         super()._put_conn(conn)
 
-    def ask(self, request: "WireRequest", exchange: Exchange) -> urllib3.HTTPResponse:
+    def ask(self, request: "WireRequest", exchange: Exchange) -> Response:
         """Send the request over the idle connection, or a new one, and read the head. The response gives the connection back.
 
         In place of urlopen, a quarter of whose time goes into what is left out here: proxies, retries, redirects, bodies, and
@@ -128,7 +158,7 @@ class _Pool(urllib3.HTTPConnectionPool):
             # A server may answer and close before it has read everything: the answer counts, as in urllib3.
             with suppress(BrokenPipeError, ConnectionResetError):
                 conn.request("GET", exchange.target, headers=request.headers)
-            response: urllib3.HTTPResponse = conn.getresponse()
+            response: Response = conn.getresponse()
         except BaseException as error:
             if conn.sock is not None:
                 conn.sock.abandon()
@@ -239,12 +269,20 @@ class Wire(HTTPAdapter):
         return self.build_response(request, self.pool(request.origin).ask(request, timeout))
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
-        response = requests.Response()
-        response.status_code = resp.status
-        response.headers = resp.headers
-        response.raw = resp
-        response.request = req
-        return response
+        return _Streamed(req, resp)
+
+
+class _Streamed(requests.Response):
+    """A response whose body nobody has read, made by hand: the cookie jar and the rest of it, which we have no use for, take
+    as long as reading the head."""
+
+    def __init__(self, request: requests.PreparedRequest, raw: Any) -> None:
+        self._content = False  # type: ignore[assignment]  # requests' own way to say "not read yet"
+        self._content_consumed = False
+        self.status_code = raw.status
+        self.headers = raw.headers
+        self.raw = raw
+        self.request = request
 
 
 class WireRequest(requests.PreparedRequest):
@@ -256,7 +294,6 @@ class WireRequest(requests.PreparedRequest):
     origin: Origin
 
     def __init__(self, url: str, origin: Origin, headers: dict[str, str]) -> None:
-        super().__init__()
         self.method = "GET"
         self.url = url
         self.headers = headers  # type: ignore[assignment]

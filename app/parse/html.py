@@ -25,7 +25,7 @@ _ANCHOR_LOOK_CHARS = 4000  # of an anchor's text, white space included, as far a
 # https://infra.spec.whatwg.org/#ascii-whitespace
 _WHITESPACE = "\t\n\f\r "
 _NO_PAGE = re.compile(r"#|(?:javascript|mailto|tel|data|about|blob):", re.IGNORECASE)
-_NO_PAGE_STARTS = frozenset("#jJmMtTdDaAbB")  # its first letters: spares most hrefs the search
+_NO_PAGE_STARTS = frozenset("#jJmMtTdDaAbB")  # its first letters: spares most anchors the search
 # https://html.spec.whatwg.org/#linkTypes and the older ones of HTML 4 (6.12) that lead to pages.
 _PAGE_RELS = frozenset(
     """alternate amphtml appendix archives author bookmark chapter contents copyright first glossary help home
@@ -113,19 +113,21 @@ class _Survey:
         self.tdm: dict[str, str] = {}
 
     def walk(self, root: Element) -> None:
+        links, most = self.links, self._max_links
         for element in root.iter(*_STEPS):
             tag = element.tag
             _STEPS[tag](self, element, tag)
-            if len(self.links) >= self._max_links:
+            if len(links) >= most:
                 break
 
     def _anchor(self, element: Element, kind: str) -> None:
         href = element.get("href")
-        if not href or not (href := href.strip(_WHITESPACE)) or _is_no_page(href):
+        if not href or not (href := href.strip(_WHITESPACE)) or (href[0] in _NO_PAGE_STARTS and _is_no_page(href)):
             return
         words = _anchor_text(element) if self._want_text else ""
-        hidden = element in self._hidden or _is_unseen(element)
-        self.links.append(Link(href, words, _tokens(element.get("rel")), hidden, kind))
+        rel = element.get("rel")
+        hidden = element in self._hidden or (element.get("aria-hidden") == "true" and _is_empty(element))
+        self.links.append(Link(href, words, _tokens(rel) if rel else (), hidden, kind))
 
     def _frame(self, element: Element, kind: str) -> None:
         src = (element.get("src") or "").strip(_WHITESPACE)
@@ -191,7 +193,7 @@ _STEPS: dict[str, Callable[[_Survey, Element, str], None]] = {
 
 
 def _is_no_page(href: str) -> bool:
-    return href[0] in _NO_PAGE_STARTS and _NO_PAGE.match(href) is not None
+    return _NO_PAGE.match(href) is not None
 
 
 def _tokens(rel: str | None) -> tuple[str, ...]:
@@ -239,9 +241,9 @@ def _within(tops: Iterable[Element]) -> set[Element]:
     return elements
 
 
-def _is_unseen(element: Element) -> bool:
-    """An empty anchor that is withheld from screen readers too. One around a picture is for those who see."""
-    return element.get("aria-hidden") == "true" and not len(element) and not fold(element.text)
+def _is_empty(element: Element) -> bool:
+    """Shows nothing: withheld from screen readers too, it is there for nobody. One around a picture is for those who see."""
+    return not len(element) and not fold(element.text)
 
 
 def _directives(content: str) -> Iterator[str]:

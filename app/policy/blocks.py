@@ -74,7 +74,7 @@ def find(reply: Reply) -> Evidence | None:
     An ordinary page takes 5 µs from 32 KiB or 10 links on, as it is no wall then; else up to 0.2 ms. An error of 64 KiB:
     1.3 ms.
     """
-    if reply.status is None:
+    if reply.status is None or (reply.status < 400 and _HEADERS.isdisjoint(reply.headers) and _is_page(reply.body)):
         return None
     seen = _Seen(reply)
     return next((row for row in _rows_for(reply, seen) if _holds(row, reply, seen)), None)
@@ -103,6 +103,11 @@ def _holds(row: Evidence, reply: Reply, seen: "_Seen") -> bool:
     return row.body is None or (row.body.search(seen.markup) is not None and seen.may_be_wall)
 
 
+def _is_page(body: bytes) -> bool:
+    """Too long for a wall, or it leads on: below 400 it is none, whatever it says."""
+    return len(body) > _WALL_MARKUP or _has(body, b"<a ", _WALL_LINKS)
+
+
 class _Seen:
     """What there is to look at in a reply; each part is made when a row first asks for it."""
 
@@ -116,7 +121,7 @@ class _Seen:
     @cached_property
     def _leads_on(self) -> bool:
         """A page with so many links is no wall, whatever it says: most pages are told by that alone."""
-        return _has(self._body, b"<a ", _WALL_LINKS) or _has(self._lower, b"<a ", _WALL_LINKS)
+        return _has(self._lower, b"<a ", _WALL_LINKS)
 
     @cached_property
     def markup(self) -> bytes:

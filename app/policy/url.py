@@ -89,6 +89,17 @@ class Canon:
             scalar = _scalar_values(text)
             return Refusal.INVALID if scalar == text else self.canonicalise(scalar)
 
+    def again(self, text: str, key: bytes) -> Url | Refusal:
+        """The canonical form of a URL in the frontier: as it stands where `key` tells that it came from here. Never raises."""
+        slash = text.find("/", 8)
+        if slash < 0 or not text.startswith(("http://", "https://")) or _key(text) != key:
+            return self.canonicalise(text)
+        try:
+            origin = _origin(text[:slash])
+        except ValueError:
+            return self.canonicalise(text)
+        return origin if isinstance(origin, Refusal) else Url(text, origin, text[slash:], key)
+
     def join(self, base: str, href: str) -> Url | Refusal:
         """The canonical form of `href` in a document whose base URL is `base` (absolute). Never raises."""
         try:
@@ -118,7 +129,7 @@ class Canon:
         text = site + target
         if len(text) > MAX_LENGTH:
             return Refusal.LENGTH
-        return Url(text, origin, target, sha256(text.encode()).digest())
+        return Url(text, origin, target, _key(text))
 
     def _query(self, query: str) -> str:
         """The query with its "?", or "" when nothing is left of it. `a` and `a=` stay as they are written."""
@@ -157,6 +168,10 @@ def is_skipped_extension(target: str) -> bool:
     segment = target.partition("?")[0].rpartition("/")[2]
     _, dot, extension = segment.rpartition(".")
     return bool(dot) and extension.lower() in SKIPPED_EXTENSIONS
+
+
+def _key(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "replace")).digest()
 
 
 @lru_cache(maxsize=16_384)  # a page's links share a few origins

@@ -2,8 +2,46 @@
 
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from app.net.dial import Exchange, _PlainSocket
+
+
+@contextmanager
+def connected(*, deadline_s: float) -> Iterator[_PlainSocket]:
+    """To a peer that neither reads nor says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, _PlainSocket() as sock:
+        sock.connect(listener.getsockname())
+        sock.serve(
+            Exchange(
+                origin=("http", "127.0.0.1", 80),
+                target="/",
+                started_s=time.monotonic(),
+                deadline_s=deadline_s,
+                bytes_max=100_000,
+            )
+        )
+        yield sock
+
+
+def test_a_receive_ends_by_the_deadline() -> None:
+    with connected(deadline_s=0.2) as sock, pytest.raises(TimeoutError):
+        sock.recv_into(bytearray(10))
+
+
+def test_so_does_the_next_receive_when_there_is_no_time_left() -> None:
+    with connected(deadline_s=0.001) as sock:
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                sock.recv_into(bytearray(10))
+
+
+def test_a_send_ends_by_the_deadline() -> None:
+    with connected(deadline_s=0.2) as sock, pytest.raises(TimeoutError):
+        sock.sendall(bytes(64 * 1024 * 1024))
 
 
 def test_what_has_come_of_a_page_is_taken_in_one_receive() -> None:

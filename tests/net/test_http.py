@@ -106,6 +106,16 @@ def test_validators_that_cannot_be_sent_are_left_out(site: HostileServer, sender
     assert {"If-None-Match", "If-Modified-Since", "X-Injected"}.isdisjoint(fields(site.heads[0]))
 
 
+@pytest.mark.parametrize("value", ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\r", "a\r\n", "\n\r"])
+def test_a_field_with_a_line_break_is_not_sent(site: HostileServer, value: str) -> None:
+    sender = Sender(
+        headers={"User-Agent": value}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False
+    )
+    with pytest.raises(ValueError, match="line break"):
+        sender.send(Request(url=site.url("/")))
+    assert site.heads == []
+
+
 @pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy"])
 def test_environment_is_not_heeded(
     site: HostileServer, sender: Sender, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
