@@ -357,7 +357,9 @@ class Settings(BaseSettings):
         description="Address space of such a process. A page of max_body_bytes can take some 90 times that.",
     )
     tracking_parameters: Words = Field(
-        (), description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard."
+        (),
+        description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard. "
+        "URLs that are in the frontier stay as they are.",
     )
 
     # Recrawl

@@ -46,7 +46,7 @@ def fetch(stay: Stay, due: Due) -> str | None:
 
 def _gate(stay: Stay, due: Due) -> Url | str | None:
     """The URL if it may be fetched now; None if it is dealt with; else why the visit is to leave."""
-    url = stay.kit.canon.again(due.url, due.key)
+    url = stay.kit.canon.of_row(due.url, due.key)
     scope = stay.scopes.get(due.crawl_id)
     if isinstance(url, Refusal) or scope is None:
         conclude(

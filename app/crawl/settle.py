@@ -382,7 +382,7 @@ def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> l
     """
     book = stay.kit.robots
     judged = [
-        (row, url) for row in rows if not isinstance(url := stay.kit.canon.again(row["url"], row["key"]), Refusal)
+        (row, url) for row in rows if not isinstance(url := stay.kit.canon.of_row(row["url"], row["key"]), Refusal)
     ]
     foreign = {url.origin for _, url in judged if url.origin not in stay.robots}
     _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
@@ -455,7 +455,7 @@ def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
     after = (0, b"")
     while rows := urls.refused_of_host(tx, host_id=stay.host_id, after=after, n=REOPEN_PAGE):
         after = rows[-1][:2]
-        parsed = [(crawl_id, key, stay.kit.canon.again(text, key)) for crawl_id, key, text in rows]
+        parsed = [(crawl_id, key, stay.kit.canon.of_row(text, key)) for crawl_id, key, text in rows]
         stay.unfetched += urls.reopen(
             tx,
             host_id=stay.host_id,

@@ -9,12 +9,17 @@ from typing import Any
 import urllib3
 from urllib3.response import ContentDecoder, DeflateDecoder, GzipDecoder, GzipDecoderState, MultiDecoder
 
+_OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
+
 
 class Response(urllib3.HTTPResponse):
-    """fields: the header as `Reply.headers` has it."""
+    """fields: the header as `Reply.headers` has it; urllib3 gets what it reads the body by."""
 
     def __init__(self, fields: dict[str, str], **given: Any) -> None:
-        super().__init__(**given)
+        headers = urllib3.HTTPHeaderDict()
+        for name in _OF_THE_BODY & fields.keys():
+            headers.add(name, fields[name])
+        super().__init__(headers=headers, **given)
         self.fields = fields
 
     def _init_decoder(self) -> None:

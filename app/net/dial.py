@@ -32,7 +32,6 @@ ADDRESSES_TRIED_MAX = 4
 READ_BYTES = 64 * 1024
 TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 NO_LINGER = struct.pack("ii", 1, 0)
-TIMEVAL = struct.Struct("@ll")
 NO_CONTACT = "is public and no contact is set: set TIPTOE_CONTACT to the mail address or page of who answers for us"
 
 
@@ -120,9 +119,6 @@ class _PlainSocket(socket.socket):
 
     TCP sends again what is not acknowledged, for a quarter of an hour, and goes on when the socket is closed or its process
     killed: a request that we gave up would reach the site while another of us visits it.
-
-    It blocks, and the kernel ends what takes too long (socket(7)): Python's own timeouts poll before each call and cost four
-    turns at the interpreter's lock a page.
     """
 
     exchange: Exchange
@@ -131,13 +127,9 @@ class _PlainSocket(socket.socket):
         """From now on this one. Linux gives up at its deadline what was not acknowledged until then (tcp(7))."""
         self.exchange = exchange
         left_s = exchange.left_s()
-        self._end_after(left_s, socket.SO_SNDTIMEO)
+        self.settimeout(left_s)
         if TCP_USER_TIMEOUT is not None:
             self.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, max(int(left_s * 1000), 1))
-
-    def _end_after(self, seconds: float, of: int) -> None:
-        """Of the next call that receives (SO_RCVTIMEO) or sends. A struct timeval of zero would be for ever."""
-        self.setsockopt(socket.SOL_SOCKET, of, TIMEVAL.pack(int(seconds), max(int(seconds % 1 * 1e6), 1)))
 
     def abandon(self) -> None:
         """Before it is closed: what has not been sent is not to be, and what was is not sent again (socket(7))."""
@@ -148,26 +140,14 @@ class _PlainSocket(socket.socket):
         return super().makefile("rb", READ_BYTES)
 
     def recv_into(self, *args: Any) -> int:
-        self._end_after(self.exchange.left_s(), socket.SO_RCVTIMEO)
-        try:
-            count = super().recv_into(*args)
-        except BlockingIOError as error:
-            raise TimeoutError("deadline passed") from error
+        self.settimeout(self.exchange.left_s())
+        count = super().recv_into(*args)
         self.exchange.received(count)
         return count
 
-    def sendall(self, *args: Any) -> None:
-        try:
-            super().sendall(*args)
-        except BlockingIOError as error:
-            raise TimeoutError("deadline passed") from error
-
 
 class _TlsSocket(_PlainSocket, ssl.SSLSocket):
-    """The same over TLS, by Python's timeouts: it would ask a blocking socket again for ever."""
-
-    def _end_after(self, seconds: float, of: int) -> None:
-        self.settimeout(seconds)
+    """The same over TLS."""
 
 
 class Dialler:
@@ -243,7 +223,6 @@ def _connect(address: str, port: int, timeout_s: float, exchange: Exchange) -> _
         sock.settimeout(timeout_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.connect((address, port))
-        sock.settimeout(None)
     except BaseException:
         sock.close()
         raise

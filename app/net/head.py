@@ -10,8 +10,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import urllib3
-
 from app.model.fetch import Failure, Header
 from app.net.dial import Broken
 
@@ -20,17 +18,13 @@ HEADER_BYTES_MAX = 64 * 1024
 USUAL_NAME_BYTES = 64
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
-_OF_THE_BODY = {
-    *("content-length", "transfer-encoding", "content-encoding"),
-    *("connection", "keep-alive", "proxy-connection"),
-}
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 
 
 class Head(http.client.HTTPResponse):
     """http.client's response with a reader of heads of ours.
 
-    fields   the header as `Reply.headers` has it;   headers: what http.client and urllib3 want of it, to read the body
+    fields   the header as `Reply.headers` has it
     """
 
     fields: dict[str, str]
@@ -50,9 +44,7 @@ class Head(http.client.HTTPResponse):
         self.version = 10 if version == "HTTP/1.0" else 11
         self.fields = _merged(fields)
         self.chunked, self.length = _framing(self.fields, status)
-        self.headers = self.msg = urllib3.HTTPHeaderDict()
-        for name in _OF_THE_BODY & self.fields.keys():
-            self.headers.add(name, self.fields[name])
+        self.headers = self.msg = self.fields
         self.chunk_left = None
         self.will_close = self._check_close() or status == 101
         if not self.chunked and self.length is None:

@@ -235,7 +235,7 @@ def _read_into(keep: Callable[[bytes], object], raw: Response, limit: int) -> bo
         keep(chunk)
         left -= len(chunk)
         if raw.length_remaining == 0 and raw._decoder is None:
-            break  # asking once more for nothing takes as long as what was read
+            break  # urllib3 has given the connection back; to hear of the end once more costs as much as reading a small page
     return left <= 0
 
 

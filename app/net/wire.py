@@ -77,7 +77,6 @@ class _Connection(urllib3.connection.HTTPConnection):
         return Response(
             head.fields,
             body=head,
-            headers=head.headers,
             status=head.status,
             version=head.version,
             reason=head.reason,
@@ -279,10 +278,11 @@ class _Streamed(requests.Response):
     def __init__(self, request: requests.PreparedRequest, raw: Any) -> None:
         self._content = False  # type: ignore[assignment]  # requests' own way to say "not read yet"
         self._content_consumed = False
-        self.status_code = raw.status
-        self.headers = raw.headers
+        self.status_code, self.reason = raw.status, raw.reason
+        self.headers = raw.fields
+        self.encoding = None
         self.raw = raw
-        self.request = request
+        self.request, self.url, self.history = request, request.url or "", []
 
 
 class WireRequest(requests.PreparedRequest):

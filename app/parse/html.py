@@ -126,6 +126,7 @@ class _Survey:
             return
         words = _anchor_text(element) if self._want_text else ""
         rel = element.get("rel")
+        # Empty, and withheld from screen readers too: it is there for nobody.
         hidden = element in self._hidden or (element.get("aria-hidden") == "true" and _is_empty(element))
         self.links.append(Link(href, words, _tokens(rel) if rel else (), hidden, kind))
 
@@ -242,7 +243,7 @@ def _within(tops: Iterable[Element]) -> set[Element]:
 
 
 def _is_empty(element: Element) -> bool:
-    """Shows nothing: withheld from screen readers too, it is there for nobody. One around a picture is for those who see."""
+    """It shows nothing; a picture is something to those who see."""
     return not len(element) and not fold(element.text)
 
 

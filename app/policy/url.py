@@ -89,8 +89,12 @@ class Canon:
             scalar = _scalar_values(text)
             return Refusal.INVALID if scalar == text else self.canonicalise(scalar)
 
-    def again(self, text: str, key: bytes) -> Url | Refusal:
-        """The canonical form of a URL in the frontier: as it stands where `key` tells that it came from here. Never raises."""
+    def of_row(self, text: str, key: bytes) -> Url | Refusal:
+        """The URL of a row of the frontier, as it was admitted: `key` tells that nobody has changed it since. Never raises.
+
+        So a new list of tracking parameters holds for what is admitted from then on.   Not for other tables: suppressions have
+        the keys of texts that have no canonical form.
+        """
         slash = text.find("/", 8)
         if slash < 0 or not text.startswith(("http://", "https://")) or _key(text) != key:
             return self.canonicalise(text)

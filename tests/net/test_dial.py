@@ -1,6 +1,7 @@
 """What the sockets of the dialler do that a whole exchange does not show."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,20 +11,22 @@ import pytest
 from app.net.dial import Exchange, _PlainSocket
 
 
+def exchange_of(deadline_s: float) -> Exchange:
+    return Exchange(
+        origin=("http", "a.test", 80),
+        target="/",
+        started_s=time.monotonic(),
+        deadline_s=deadline_s,
+        bytes_max=100_000,
+    )
+
+
 @contextmanager
 def connected(*, deadline_s: float) -> Iterator[_PlainSocket]:
     """To a peer that neither reads nor says anything."""
     with socket.create_server(("127.0.0.1", 0)) as listener, _PlainSocket() as sock:
         sock.connect(listener.getsockname())
-        sock.serve(
-            Exchange(
-                origin=("http", "127.0.0.1", 80),
-                target="/",
-                started_s=time.monotonic(),
-                deadline_s=deadline_s,
-                bytes_max=100_000,
-            )
-        )
+        sock.serve(exchange_of(deadline_s))
         yield sock
 
 
@@ -44,12 +47,32 @@ def test_a_send_ends_by_the_deadline() -> None:
         sock.sendall(bytes(64 * 1024 * 1024))
 
 
+def test_so_does_one_to_a_peer_that_takes_a_little_again_and_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, _PlainSocket() as sock:
+        sock.connect(listener.getsockname())
+        theirs, _ = listener.accept()
+        over = threading.Event()
+
+        def sip() -> None:
+            while not over.wait(0.02) and theirs.recv(8 * 1024):
+                pass
+
+        sipping = threading.Thread(target=sip)
+        sipping.start()
+        try:
+            sock.serve(exchange_of(0.5))
+            with pytest.raises(TimeoutError):
+                sock.sendall(bytes(64 * 1024 * 1024))
+        finally:
+            over.set()
+            sipping.join()
+            theirs.close()
+
+
 def test_what_has_come_of_a_page_is_taken_in_one_receive() -> None:
     ours, theirs = socket.socketpair()
     with theirs, _PlainSocket(fileno=ours.detach()) as sock:
-        sock.exchange = exchange = Exchange(
-            origin=("http", "a.test", 80), target="/", started_s=time.monotonic(), deadline_s=30.0, bytes_max=100_000
-        )
+        sock.exchange = exchange = exchange_of(30.0)
         theirs.sendall(b"HTTP/1.1 200 OK\r\n".ljust(40_000, b"."))
         with sock.makefile("rb") as stream:
             assert stream.readline() == b"HTTP/1.1 200 OK\r\n"

@@ -64,23 +64,23 @@ def test_whatwg_form(text: str, canonical: str) -> None:
         "http://h/a;b?c/d",
     ],
 )
-def test_again(text: str) -> None:
+def test_of_row(text: str) -> None:
     url = CANON.canonicalise(text)
     assert isinstance(url, Url)
-    assert CANON.again(url.text, url.key) == url
+    assert CANON.of_row(url.text, url.key) == url
 
 
-def test_again_trusts_the_key_alone() -> None:
+def test_of_row_trusts_the_key_alone() -> None:
     asked = "HTTP://H/a?utm_source=x"
-    assert CANON.again(asked, sha256(b"http://h/a").digest()) == CANON.canonicalise("http://h/a")
+    assert CANON.of_row(asked, sha256(b"http://h/a").digest()) == CANON.canonicalise("http://h/a")
     kept = Canon([]).canonicalise("http://h/a?utm_source=x")
     assert isinstance(kept, Url)
-    assert CANON.again(kept.text, kept.key) == kept
+    assert CANON.of_row(kept.text, kept.key) == kept
 
 
 @pytest.mark.parametrize("text", ["", "http://h", "nothing", "mailto:a@h/b/c", "http://u:p@h/", "http://h:a/"])
-def test_again_of_what_never_came_from_here(text: str) -> None:
-    assert CANON.again(text, sha256(text.encode()).digest()) == CANON.canonicalise(text)
+def test_of_row_of_what_never_came_from_here(text: str) -> None:
+    assert CANON.of_row(text, sha256(text.encode()).digest()) == CANON.canonicalise(text)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_ours_canonical_form_is_stable(tail: str) -> None:
         found = CANON.canonicalise(text)
         if isinstance(found, Url):
             assert CANON.canonicalise(found.text) == found
-            assert CANON.again(found.text, found.key) == found
+            assert CANON.of_row(found.text, found.key) == found
             assert CANON.join(found.text, "") == found
             assert found.text.isascii()
             assert found.text == f"{found.origin}{found.target}"
@@ -332,7 +332,7 @@ def test_ours_canonical_form_is_stable(tail: str) -> None:
 def test_ours_never_raises(base: str, href: str) -> None:
     assert isinstance(CANON.canonicalise(href), Url | Refusal)
     for text in (href, f"http://{href}/", f"http://h:{href}/"):
-        assert isinstance(CANON.again(text, sha256(text.encode("utf-8", "replace")).digest()), Url | Refusal)
+        assert isinstance(CANON.of_row(text, sha256(text.encode("utf-8", "replace")).digest()), Url | Refusal)
     assert isinstance(CANON.join(base, href), Url | Refusal)
     assert isinstance(CANON.join("http://h/a", href), Url | Refusal)
 
