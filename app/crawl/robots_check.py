@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl import robots, settle
+from app.crawl.frontier import host_rows
 from app.crawl.kit import Kit
 from app.crawl.ruling import Ruling, canonical, ruling
-from app.crawl.settle import host_rows
 from app.crawl.stay import Stay
 from app.crawl.visit import take_up
 from app.crawl.waits import Row, host_waits_for, when

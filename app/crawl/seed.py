@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.finish import finish as finish_ended
+from app.crawl.frontier import host_rows
 from app.crawl.kit import make_resolver
-from app.crawl.settle import host_rows
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.net.address import Guard, is_public, make_guard

@@ -13,7 +13,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO
 
-from app.crawl import admit, isolation, settle
+from app.crawl import admit, frontier, isolation
 from app.crawl.attempt import Attempt, conclude
 from app.crawl.reader import Listing
 from app.crawl.stay import Stay
@@ -131,14 +131,14 @@ def _write(stay: Stay, due: Due, known: Known, rows: list[Admission], claims: Se
     with db.transaction(stay.kit.engine) as tx:
         if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
             raise LeaseLost(stay.taken.name)
-        admitted = settle.admit_rows(tx, [(stay, rows)])
+        admitted = frontier.admit(tx, [(stay, rows)])
         suppressions.note(tx, list(stay.batch.suppressions.values()))
         believed = lastmod.is_believed(known.claims, known.true_claims)
         sitemaps.claim(
             tx, host_id=stay.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
         )
     stay.lease_ends = sent + stay.kit.settings.lease_s
-    settle.committed([stay], admitted, [stay.batch])
+    frontier.committed([stay], admitted, [stay.batch])
     stay.batch.suppressions.clear()
 
 

@@ -1,0 +1,146 @@
+"""How rows enter the frontier, in the transaction of whoever found them, and what a process remembers of it after the commit.
+
+robots.txt of other origins, if anybody has it ▶ caps of crawls ▶ hosts made where they are new ▶ caps of hosts ▶ rows
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from app.crawl import caps
+from app.crawl.admit import refusal_key
+from app.crawl.stay import Batch, Stay
+from app.model import Origin, Refusal, Url
+from app.policy.host import queue_for, registrable_domain
+from app.policy.lifecycle import UrlEvent, url_after
+from app.policy.robots import ALLOW_ALL, Availability
+from app.store import db, hosts, robots, urls
+from app.store.urls import Admission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """Rows that are in the frontier now, by whomever, how many new queued ones each host got; hosts that were not known."""
+
+    rows: list[Admission]
+    queued: Counter[int]
+    hosts: Mapping[str, int]
+
+
+def admit(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Entered:
+    """Rows for the frontier that visits have found, judged by their origins' robots.txt and the caps, their hosts made where they
+    are new."""
+    judged = []
+    for stay, rows in found:
+        rows = _with_foreign_robots(stay, tx, rows)
+        judged.append((stay, caps.of_crawls(stay, tx, rows) if stay.floors else rows))
+    made = _with_hosts(tx, [stay for stay, _ in found], [row for _, rows in judged for row in rows])
+    entering: list[Admission] = []
+    giving_way = []
+    for stay, rows in judged:
+        if caps.is_tight(stay, rows):
+            rows, weaker = caps.of_hosts(stay, tx, rows)
+            if weaker:
+                giving_way.append((stay, weaker))
+        entering += rows
+    gone = {where for _, weaker in giving_way for where in weaker}
+    if gone:  # another's link to one of them, too
+        entering = [row for row in entering if (row["host_id"], row["crawl_id"], row["key"]) not in gone]
+    queued = urls.admit(tx, entering).queued
+    for stay, _ in found:
+        stay.unfetched += queued[stay.host_id]
+    for stay, weaker in giving_way:
+        caps.give_way(stay, tx, weaker)
+    return Entered(rows=entering, queued=queued, hosts=made)
+
+
+def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch]) -> None:
+    """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
+    kit = stays[0].kit
+    for name, host_id in entered.hosts.items():
+        kit.host_ids.put(name, host_id)
+    for row in entered.rows:
+        kit.known.add(row["crawl_id"], row["key"])
+    for batch in batches:
+        for crawl_id, key, _ in batch.suppressions:
+            kit.known.add(crawl_id, refusal_key(key))
+    visited = {stay.host_id for stay in stays}
+    others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
+    if others:
+        with db.transaction(kit.engine) as tx:
+            hosts.wake(tx, sorted(others))
+    caps.tell(kit, others)
+
+
+def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:
+    """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6).
+
+    A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
+    """
+    book = stay.kit.robots
+    judged = [
+        (row, url) for row in rows if not isinstance(url := stay.kit.canon.of_row(row["url"], row["key"]), Refusal)
+    ]
+    foreign = {url.origin for _, url in judged if url.origin not in stay.robots}
+    _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
+    refused = _refused(stay, judged, foreign)
+    if refused:
+        _look_up(stay, tx, {url.origin for _, url in refused})
+    for row, _ in _refused(stay, refused, foreign):
+        row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, "robots.txt"
+    return rows
+
+
+def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
+    """Remember what the database has of these origins' robots.txt."""
+    book = stay.kit.robots
+    stored = robots.of_origins(tx, sorted(origins)) if origins else {}
+    for origin in origins:
+        availability, body = stored.get(origin, (Availability.UNAVAILABLE, None))
+        has_rules = availability == Availability.AVAILABLE and body is not None
+        book.remember(origin, book.parsed(body) if has_rules and body is not None else ALLOW_ALL, stay.now())
+
+
+def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origin]) -> list[tuple[Admission, Url]]:
+    found = []
+    for row, url in judged:
+        rules = stay.kit.robots.foreign(url.origin, stay.now()) if url.origin in foreign else None
+        if rules is not None and not rules.allowed(url.target):
+            found.append((row, url))
+    return found
+
+
+def _with_hosts(tx: Connection, stays: Sequence[Stay], rows: list[Admission]) -> dict[str, int]:
+    """host_id filled in; hosts made where they are new. Returns those that the process did not know: no sooner than committed."""
+    kit = stays[0].kit
+    names = {row["url"]: row["url"].split("/", 3)[2] for row in rows}
+    ids: dict[str, int] = {stay.taken.name: stay.host_id for stay in stays}
+    hostnames = {url: _hostname(authority) for url, authority in names.items()}
+    wanted = set(hostnames.values()) - ids.keys()
+    for name in wanted:
+        known = kit.host_ids.get(name)
+        if known is not None:
+            ids[name] = known
+    made = hosts.ensure(
+        tx,
+        rows=host_rows(sorted(wanted - ids.keys()), kit.settings.queues),
+        delay_s=kit.settings.default_delay_s,
+    )
+    ids |= made
+    for row in rows:
+        row["host_id"] = ids[hostnames[row["url"]]]
+    return made
+
+
+def host_rows(names: Iterable[str], queues: int) -> list[Mapping[str, str | None]]:
+    """Rows for hosts.ensure."""
+    return [{"name": name, "domain": registrable_domain(name), "queue": queue_for(name, queues)} for name in names]
+
+
+def _hostname(authority: str) -> str:
+    """Host of a canonical authority: a port is cut off, an IPv6 literal keeps its brackets."""
+    if authority.endswith("]") or ":" not in authority:
+        return authority
+    return authority[: authority.rindex(":")]
