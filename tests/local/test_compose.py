@@ -1,7 +1,8 @@
-"""docker-compose.yml, Dockerfile and .env.example say what the code knows: there is no engine here to ask."""
+"""docker-compose.yml, Dockerfile and .env.example say what the code knows; there is no engine here to ask for the rest."""
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 import yaml
 
 from app.config import Settings
+from app.local.home import open_home
+from app.local.place import Place, settle_down
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -88,3 +91,25 @@ def test_shell_commands_parse() -> None:
         for words in (service.get("command", []), service.get("healthcheck", {}).get("test", [])):
             for word in words[-1:]:
                 shlex.split(word)
+
+
+def run_as(place: Place, *argv: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        argv, user=place.user, group=place.group, cwd="/", capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_postgres_can_be_made_of_its_arguments_and_takes_its_options(reachable_tmp: Path) -> None:
+    """By the embedded one's programs, in an environment that names no locale but in these arguments."""
+    place = settle_down(open_home(reachable_tmp / "compose"), None, print)
+    data = place.data.with_name("compose-data")
+    data.mkdir(mode=0o700)
+    place.give(data)
+    given = shlex.split(SERVICES["postgres"]["environment"]["POSTGRES_INITDB_ARGS"])
+    made = run_as(place, place.programs.folder / "initdb", f"--pgdata={data}", "--no-sync", *given)
+    assert made.returncode == 0, made.stderr
+    for option in SERVICES["postgres"]["command"]:
+        name, is_set, value = option.partition("=")
+        if is_set and value != "lz4":  # which the embedded one was built without
+            told = run_as(place, place.programs.folder / "postgres", "-D", data, "-c", option, "-C", name)
+            assert (told.returncode, told.stdout.strip()) == (0, value), told.stderr
