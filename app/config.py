@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.errors import InputError, SettingError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_DOTENV = ".env"
 
 
 def _split(value: object) -> object:
@@ -91,7 +92,7 @@ class Settings(BaseSettings):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TIPTOE_", env_file=".env", extra="ignore", frozen=True, allow_inf_nan=False
+        env_prefix="TIPTOE_", env_file=_DOTENV, extra="ignore", frozen=True, allow_inf_nan=False
     )
 
     # Where things are
@@ -300,9 +301,7 @@ class Settings(BaseSettings):
     pinned_queues: Words = Field(
         (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
     )
-    concurrency: int = Field(
-        64, ge=1, le=1000, description="Threads of a worker process started by `tiptoe crawl` or `tiptoe up`."
-    )
+    concurrency: int = Field(64, ge=1, le=1000, description="Threads of a worker process.")
     processes: int = Field(
         0,
         ge=0,
@@ -473,9 +472,12 @@ def current() -> Settings:
 
 
 def unknown_variables(settings: type[Settings] = Settings) -> list[str]:
-    """TIPTOE_ variables in the environment that no setting has: most likely misspelt. `tiptoe doctor` names them."""
+    """TIPTOE_ variables, of the environment and of `.env`, that no setting has: most likely misspelt. `tiptoe doctor` names them."""
+    from dotenv import dotenv_values
+
     known = {"TIPTOE_" + name.upper() for name in settings.model_fields}
-    return sorted(name for name in os.environ if name.startswith("TIPTOE_") and name not in known)
+    given = {*os.environ, *dotenv_values(_DOTENV)}
+    return sorted(name for name in given if name.startswith("TIPTOE_") and name not in known)
 
 
 def table() -> str:

@@ -31,7 +31,7 @@ class _Wish:
 
     seeds: list[str]
     name: str | None
-    scope: str
+    scope: str | None
     include: list[str]
     exclude: list[str]
     budgets: "Budgets"
@@ -50,7 +50,9 @@ def crawl(
     contact: Annotated[
         str | None, typer.Option(help="Mail address or URL of who answers for the crawl; needed for public sites.")
     ] = None,
-    scope: Annotated[str, typer.Option(help="host, domain, prefix or any: how far to go from the seeds.")] = "host",
+    scope: Annotated[
+        str | None, typer.Option(help="host, domain, prefix or any: how far to go from the seeds. [default: host]")
+    ] = None,
     include: Annotated[
         list[str] | None, typer.Option(help="Regular expression a URL must match (may be repeated).")
     ] = None,
@@ -178,7 +180,7 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
         known = seed.create(
             engine,
             name,
-            scope_kind=wish.scope,
+            scope_kind=wish.scope or "host",
             include=wish.include,
             exclude=wish.exclude,
             budgets=wish.budgets,
@@ -199,6 +201,9 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
         keep_fresh=wish.keep_fresh,
         again=wish.again,
         say=_say,
+        scope_kind=wish.scope,
+        include=wish.include,
+        exclude=wish.exclude,
         sitemaps=wish.sitemaps,
         honour_opt_outs=wish.honour_opt_outs,
     )

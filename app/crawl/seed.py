@@ -95,6 +95,23 @@ def create(
         return crawls.by_id(tx, made)
 
 
+def check_reach(
+    crawl: Crawl, *, scope_kind: str | None, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> None:
+    """Raises InputError for a scope or patterns that are not those the crawl was made with; none given: nothing is asked."""
+    for what, given, kept in (
+        ("scope", [scope_kind] if scope_kind else [], [crawl.scope]),
+        ("include", list(include), crawl.include),
+        ("exclude", list(exclude), crawl.exclude),
+    ):
+        if given and given != kept:
+            has = " ".join(kept) or "none"
+            raise InputError(
+                f"{what} {' '.join(given)}",
+                f"crawl {crawl.name} has the {what} {has} already; leave it out, or name a new crawl",
+            )
+
+
 def check_sitemaps(which: str) -> str:
     """Raises InputError for what is none of SITEMAPS."""
     if which not in SITEMAPS:
@@ -174,6 +191,9 @@ def take_up_again(
     keep_fresh: bool,
     again: bool,
     say: Callable[[str], None],
+    scope_kind: str | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     sitemaps: str | None = None,
     honour_opt_outs: bool | None = None,
 ) -> tuple[Crawl, bool]:
@@ -181,8 +201,9 @@ def take_up_again(
 
     sitemaps, honour_opt_outs: None: as it did; what owners were promised does not end by an option left out.
 
-    Returns the crawl and whether there is anything to run for.
+    Returns the crawl and whether there is anything to run for. Raises InputError: it has another scope, or other patterns.
     """
+    check_reach(crawl, scope_kind=scope_kind, include=include, exclude=exclude)
     set_budgets(engine, crawl, budgets, keep_fresh=keep_fresh)
     set_manners(engine, crawl, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
     add(engine, settings, crawl, lines)

@@ -32,10 +32,7 @@ def open_crawl(
             sitemaps=sitemaps or "all",
             honour_opt_outs=bool(honour_opt_outs),
         )
-    if scope is not None and scope != known.scope:
-        raise InputError(
-            f"scope {scope}", f"crawl {name} has the scope {known.scope} already; leave it out, or name a new crawl"
-        )
+    seed.check_reach(known, scope_kind=scope)
     seed.set_manners(engine, known, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
     return known
 

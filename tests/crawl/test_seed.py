@@ -10,7 +10,7 @@ from app.crawl.kit import Kit
 from app.crawl.seed import Added
 from app.errors import InputError
 from app.store import crawls, db, urls
-from app.store.crawls import Budgets
+from app.store.crawls import Budgets, Crawl
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 from tests.store.rows import Aside, admission, await_blocked, backend, host, make_crawl, make_host, one, sql
@@ -280,6 +280,29 @@ def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
     assert one(kit.engine, "SELECT state FROM urls") == "queued"
     assert one(kit.engine, "SELECT next_fetch_at IS NOT NULL FROM hosts") is True
     assert one(kit.engine, "SELECT round FROM crawls") == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"scope_kind": "host"}, "scope host: crawl c has the scope domain already"),
+        ({"include": ["/b"]}, "include /b: crawl c has the include /a already"),
+        ({"exclude": ["/x", "/y"]}, "exclude /x /y: crawl c has the exclude none already"),
+    ],
+)
+def test_reach_is_what_the_crawl_was_made_with(kit: Kit, given: dict[str, Any], why: str) -> None:
+    crawl = start(kit, "http://a.test/", scope_kind="domain", include=["/a"], budgets=Budgets(max_pages=5))
+    with pytest.raises(InputError, match=why):
+        again_with(kit, crawl, **given)
+    assert seed.find(kit.engine, "c").max_pages == 5, "nothing of such a command counts"
+    again_with(kit, crawl, scope_kind="domain", include=["/a"])
+    assert seed.find(kit.engine, "c").max_pages is None
+
+
+def again_with(kit: Kit, crawl: Crawl, **given: Any) -> None:
+    seed.take_up_again(
+        kit.engine, kit.settings, crawl, (), budgets=Budgets(), keep_fresh=False, again=False, say=print, **given
+    )
 
 
 def test_manners_change_where_they_are_given_and_stay_where_not(kit: Kit) -> None:

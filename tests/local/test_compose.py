@@ -46,6 +46,11 @@ def test_example_has_every_variable_and_only_real_ones() -> None:
     assert set(re.findall(r"\b(TIPTOE_[A-Z_]+)=", (ROOT / "Dockerfile").read_text())) <= SETTINGS
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_settings_in_the_file_that_is_filled_in_reach_every_role(name: str) -> None:
+    assert OURS[name]["env_file"] == ".env"
+
+
 def test_no_secret_has_a_default() -> None:
     for service in SERVICES.values():
         for key, value in service.get("environment", {}).items():
