@@ -10,7 +10,6 @@ import structlog
 from kombu.exceptions import OperationalError
 
 from app.celery import app
-from app.config import current
 from app.crawl.kit import Kit
 from app.crawl.stay import Stay
 from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, settle_alone, settle_together
@@ -18,11 +17,9 @@ from app.crawl.visit import visit as visit_host
 from app.errors import ServiceError
 from app.store import db
 from workers import process, watchdog
-from workers.dispatch import dispatch
+from workers.bell import ring
 
 _log = structlog.get_logger()
-_ring = threading.Lock()
-_rung_at = 0.0
 _asking = threading.Lock()
 AGAIN_S = 0.5
 
@@ -101,14 +98,3 @@ def wait_for_postgres(kit: Kit) -> None:
             except ServiceError:
                 watchdog.progress.moved = time.monotonic()
                 kit.stopping.wait(AGAIN_S)
-
-
-def ring() -> None:
-    """A finished visit rings the dispatcher, at most once a tick: hosts do not wait for beat, nor stop without it."""
-    global _rung_at
-    with _ring:
-        now = time.monotonic()
-        if now - _rung_at < current().dispatch_tick_s:
-            return
-        _rung_at = now
-    dispatch.run()
