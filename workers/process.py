@@ -19,6 +19,7 @@ from app.crawl.stay import Stay
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is given back
 _making = threading.RLock()
+_is_told = False
 
 
 def engine() -> Engine:
@@ -64,8 +65,14 @@ def _resume(parked: Stay | Gathering[Stay]) -> None:
 
 @signals.worker_shutting_down.connect
 def _stop(**_: object) -> None:
-    """Visits settle what they have and leave: a warm shutdown takes one request, not a whole visit."""
-    kit().stop()
+    """Visits settle what they have and leave: a warm shutdown takes one request, not a whole visit.
+
+    Sent by the handler of a signal. Another signal may interrupt that, and would wait for ever for a lock that it holds.
+    """
+    global _is_told
+    if not _is_told:
+        _is_told = True
+        kit().stop()
 
 
 @signals.worker_shutdown.connect

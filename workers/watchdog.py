@@ -48,6 +48,7 @@ class Progress:
 
 
 progress = Progress()
+_is_ending = False
 
 
 @contextmanager
@@ -152,7 +153,11 @@ def _watch_worker(sender: Any, **_: object) -> None:
 
 @signals.worker_shutting_down.connect
 def _end_in_time(**_: object) -> None:
-    threading.Thread(target=_end_when_left, name="ending", daemon=True).start()
+    """Once, as in `workers.process`."""
+    global _is_ending
+    if not _is_ending:
+        _is_ending = True
+        threading.Thread(target=_end_when_left, name="ending", daemon=True).start()
 
 
 def _end_when_left() -> None:

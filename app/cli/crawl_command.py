@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.25
 BURY_EVERY_S = 1.0
 SHOW_QUEUED_UP_TO = 10_000
+MOST_CAUSES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,15 +252,18 @@ def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
     """What came of it, where it is, and how to go on."""
-    from app.store import crawls, db
+    from app.store import crawls, db, urls
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
+        causes = [] if totals.pages else urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES)
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     _say(
         f"{totals.name} ({ended}): {totals.pages:,} pages, {totals.fetches:,} fetches, {totals.failed:,} failed, "
         f"{totals.suppressed:,} links refused, {totals.bytes:,} bytes in {seconds:,.1f} s"
     )
+    for each in causes:  # nothing was brought: why?
+        _say(f"{each['state']}, {each['urls']:,} URLs: {each['cause']}")
     _say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
         _say("interrupted: the same command goes on")

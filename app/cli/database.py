@@ -19,9 +19,11 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
     """
     from app.config import load
     from app.local.services import start_postgres
+    from app.log import configure
     from app.store import db
 
     settings = load()
+    configure(settings.log_format, "WARNING")
     with ExitStack() as shares:
         url = settings.database_url or shares.enter_context(start_postgres(settings.home, say)).url
         engine = db.connect(url, pool_size=2)

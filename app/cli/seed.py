@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
 
 SHOWN_BAD_LINES = 20
+GONE = ", and so no crawl {} was made"
 TELL_EVERY_LINES = 100_000
 
 Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
@@ -52,6 +53,8 @@ def add(
         into = steer.open_crawl(engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
         added = _add(engine, settings, into, urls, sitemap)
         _warn(settings, urls, added)
+        if added.is_empty and steer.drop_empty(engine, into):
+            say(f"tiptoe: no seed{GONE.format(crawl)}")
     _tell(crawl, added, as_json=as_json)
 
 
@@ -74,6 +77,11 @@ def import_(
     with _lines(file) as lines, open_database() as (settings, engine):
         into = steer.open_crawl(engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
         added = _add(engine, settings, into, _counted(lines), sitemap)
+        is_gone = added.is_empty and steer.drop_empty(engine, into)
+    if added.is_empty:
+        say(
+            f"tiptoe: {file}: no line is a seed{GONE.format(crawl) if is_gone else ''}; write a URL a line, as https://example.org/"
+        )
     _tell(crawl, added, as_json=as_json)
 
 
@@ -132,7 +140,7 @@ def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
         show_json({"crawl": crawl, "added": added.added, "known": added.known, "bad": added.bad_count})
     else:
         print(f"{crawl}: {added.added:,} seeds added, {added.known:,} known already, {added.bad_count:,} bad lines")
-    if not added.added and not added.known:
+    if added.is_empty:
         raise typer.Exit(2)
 
 

@@ -22,6 +22,7 @@ from app.store import budgets, db, domains, fetches, hosts, robots, visits
 from app.store.robots import Stored
 
 LONGEST_DELAY_S = 86_400.0
+WAITS = ("delay", "due", "resting", "paused", "being visited", "offered", "nothing queued")  # as in v_host_status
 Row = Mapping[str, Any]
 
 
@@ -64,7 +65,9 @@ def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> 
 
 
 def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> list[Row]:
-    """waits_for: start of what they wait for, as in v_host_status: "resting", "delay", "paused" …"""
+    """waits_for: start of what they wait for, as in v_host_status: "resting", "delay", "paused" … Raises InputError."""
+    if waits_for is not None and not any(waits_for.startswith(each) or each.startswith(waits_for) for each in WAITS):
+        raise InputError(f"waits for {waits_for!r}", f"use the beginning of one of: {', '.join(WAITS)}")
     with db.transaction(engine) as tx:
         return hosts.listed(tx, waits_for=waits_for, n=most)
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from app.config import Settings
+from app.crawl.seed import WHY_NO_SEED
 from app.crawl.waits import when
 from app.errors import InputError
 from app.model import Refusal, Url
@@ -113,9 +114,7 @@ def canonical(settings: Settings, text: str) -> Url:
     """Raises InputError for what is no URL of ours."""
     url = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters)).canonicalise(text)
     if isinstance(url, Refusal):
-        raise InputError(
-            f"URL {text!r}", f"no URL that can be crawled ({url}); write it in full, as https://example.org/"
-        )
+        raise InputError(f"URL {text!r}", WHY_NO_SEED.get(url, url.value))
     return url
 
 

@@ -28,7 +28,13 @@ TOLD_FROM = 100  # URLs of a host in a batch
 RESOLVE_S = 5.0
 SITEMAPS = ("none", "declared", "all")
 
-_WHY = {
+_BUDGETS = {
+    "max_pages": (1, 10**15),
+    "max_bytes": (1, 10**18),
+    "max_depth": (0, 10**9),
+    "max_seconds": (0.001, 10**9),
+}
+WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
     Refusal.CREDENTIALS: "take the user name and password out of the URL",
@@ -56,6 +62,10 @@ class Added:
     known: int = 0
     bad_count: int = 0
     bad: list[BadSeed] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.added and not self.known
 
 
 def create(
@@ -99,6 +109,7 @@ def check_reach(
     crawl: Crawl, *, scope_kind: str | None, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> None:
     """Raises InputError for a scope or patterns that are not those the crawl was made with; none given: nothing is asked."""
+    scope.scope_of([], kind=_kind(scope_kind or crawl.scope), include=include, exclude=exclude, max_depth=None)
     for what, given, kept in (
         ("scope", [scope_kind] if scope_kind else [], [crawl.scope]),
         ("include", list(include), crawl.include),
@@ -172,7 +183,7 @@ def check_seeds(settings: Settings, seeds: Sequence[str]) -> list[str]:
         problem = (
             _contactable(url, settings, resolver, guard)
             if isinstance(url, Url)
-            else InputError(f"seed {text!r}", _WHY.get(url, url.value))
+            else InputError(f"seed {text!r}", WHY_NO_SEED.get(url, url.value))
         )
         if problem is not None:
             problems.append(problem)
@@ -318,7 +329,7 @@ def _seeds(canon: Canon, lines: Iterable[str], result: Added) -> Iterator[Url]:
             continue
         result.bad_count += 1
         if len(result.bad) < MOST_BAD_LINES:
-            result.bad.append(BadSeed(line=number, text=text, why=_WHY.get(url, url.value)))
+            result.bad.append(BadSeed(line=number, text=text, why=WHY_NO_SEED.get(url, url.value)))
 
 
 def _first_column(text: str) -> str:
@@ -394,7 +405,9 @@ def _kind(text: str) -> ScopeKind:
 def _check(name: str, budgets: Budgets) -> None:
     if not name or len(name) > 100 or not name.isprintable():
         raise InputError(f"crawl name {name!r}", "use 1 to 100 printable characters")
-    for what in ("max_pages", "max_bytes", "max_seconds"):
+    for what, (least, most) in _BUDGETS.items():
         value = getattr(budgets, what)
-        if value is not None and value <= 0:
-            raise InputError(f"{what} {value}", "use a number above 0, or leave it out for no limit")
+        if value is not None and not least <= value <= most:  # not a number, too
+            raise InputError(
+                f"{what} {value}", f"use a number from {least:g} to {most:,}, or leave it out for no limit"
+            )

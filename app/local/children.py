@@ -57,6 +57,11 @@ def stop(process: subprocess.Popen[bytes], *, signal: int, timeout_s: float) -> 
     """Ask the child to end, wait, and kill its whole group if it does not. Returns when it is gone."""
     if process.poll() is None:
         process.send_signal(signal)
+    await_end(process, timeout_s=timeout_s)
+
+
+def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
+    """The same of one that was asked already: a second signal could meet it in the handler of the first."""
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:

@@ -15,7 +15,7 @@ from types import TracebackType
 
 from app.config import Settings
 from app.errors import ServiceError
-from app.local.children import spawn, stop
+from app.local.children import await_end, spawn, stop
 from app.local.services import Services
 
 RESTART_AFTER_S = 1.0
@@ -73,7 +73,7 @@ class Stack:
                 child.process.send_signal(signal.SIGTERM)
         until = time.monotonic() + self._stop_s
         for child in workers:
-            stop(child.process, signal=signal.SIGTERM, timeout_s=max(until - time.monotonic(), 0.1))
+            await_end(child.process, timeout_s=max(until - time.monotonic(), 0.1))
 
     def tend(self) -> None:
         """Start another for each that has ended. Raises ServiceError for one that cannot stay up."""

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from typing import Any, cast
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine
 
 from app.errors import InputError, ServiceError
@@ -28,10 +29,17 @@ def answer(engine: Engine, query: str) -> Iterator[tuple[list[str], Iterator[tup
         cursor = driver.cursor()
         stream = cast(Generator[tuple[Any, ...], None, None], cursor.stream(query))
         with closing(stream) as rows:  # left open, it would hold the connection's lock against the commit
-            with _refused(engine):
-                first = next(rows, None)
-                if first is None:  # streaming nothing names no columns
-                    cursor.execute(query, prepare=True)
+            try:
+                with _refused(engine):
+                    first = next(rows, None)
+                    if first is None:  # streaming nothing names no columns
+                        cursor.execute(query, prepare=True)
+            except InputError:
+                if (
+                    driver.info.transaction_status == TransactionStatus.ACTIVE
+                ):  # within a COPY, say: it takes no rollback
+                    connection.invalidate()
+                raise
             names = [column.name for column in cursor.description or ()]
             yield names, _rest(engine, first, rows)
 
@@ -56,6 +64,8 @@ def _refused(engine: Engine) -> Iterator[None]:
 
 
 def _remedy(error: psycopg.Error) -> str:
+    if isinstance(error, psycopg.DataError) and error.sqlstate is None:
+        return "Python has no such value; cast it, as with ::text"
     if error.sqlstate is None:
         return "this brings no rows; write a query, such as SELECT"
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):

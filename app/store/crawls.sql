@@ -83,7 +83,7 @@ WITH spent AS MATERIALIZED (
     SELECT c.id,
            CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
                 WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
-                WHEN clock_timestamp() >= c.active_since + make_interval(secs => c.max_seconds) THEN 'max_seconds'
+                WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)) THEN 'max_seconds'
            END AS because
     FROM crawls AS c
     CROSS JOIN LATERAL (
@@ -147,3 +147,11 @@ FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
 WHERE ch.crawl_id = :crawl_id
 ORDER BY ch.pages DESC, h.name
 LIMIT :n
+
+-- drop_empty: a crawl that never had a URL
+DELETE FROM crawls AS c
+WHERE c.id = :crawl_id
+  AND NOT EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id)
+  AND NOT EXISTS (SELECT FROM suppressions AS s WHERE s.crawl_id = c.id)
+  AND NOT EXISTS (SELECT FROM crawl_hosts AS h WHERE h.crawl_id = c.id)
+RETURNING c.id

@@ -83,6 +83,9 @@ def test_host_show_and_list(tiptoe: Tiptoe, site: Site) -> None:
     assert site.host in tiptoe("host", "list").out
     assert [row["host"] for row in tiptoe("host", "list", "--json").json] == [site.host]
     assert tiptoe("host", "list", "--waits-for", "paused", "--json").json == []
+    refused = tiptoe("host", "list", "--waits-for", "bogus")
+    assert refused.code == 2
+    assert "use the beginning of one of: delay, due" in refused.err
 
 
 # path → exit code, a word of the answer

@@ -55,6 +55,18 @@ def test_bad_lines_are_told_by_number_the_first_twenty(tiptoe: Tiptoe, engine: E
     assert len(urls(engine)) == 30
 
 
+def test_no_line_that_is_a_seed_makes_no_crawl(tiptoe: Tiptoe, tmp_path: Path, engine: Engine) -> None:
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    ran = tiptoe("seed", "import", "new", "empty.txt")
+    assert ran.code == 2
+    assert "empty.txt: no line is a seed, and so no crawl new was made; write a URL a line" in ran.err
+    assert tiptoe("seed", "add", "other", "nonsense").code == 2
+    assert sql(engine, "SELECT name FROM crawls") == []
+    assert tiptoe("seed", "import", "new", "-", "--scope", "prefix", stdin="http://a.test/\n").code == 0
+    assert "no crawl" not in tiptoe("seed", "import", "new", "empty.txt").err, "what has URLs stays"
+    assert len(sql(engine, "SELECT name FROM crawls")) == 1
+
+
 def test_nothing_good_exits_2(tiptoe: Tiptoe) -> None:
     ran = tiptoe("seed", "import", "docs", "-", "--json", stdin="bad\n")
     assert ran.code == 2

@@ -85,6 +85,8 @@ def test_a_table_says_that_there_is_more(tiptoe: Tiptoe) -> None:
         ("CREATE TABLE x ()", "read-only transaction", "tiptoe sql only reads"),
         ("COMMIT", "didn't produce", "write a query, such as SELECT"),
         ("SET TRANSACTION READ WRITE", "must be set before any query", "correct the query"),
+        ("COPY (SELECT 1) TO STDOUT", "COPY cannot be used", "write a query, such as SELECT"),
+        ("SELECT 'infinity'::timestamptz", "infinity", "cast it, as with ::text"),
         (" ; ", "an empty query", "SELECT url, title FROM pages LIMIT 10"),
     ],
 )

@@ -1,10 +1,11 @@
 """Seeds come in whatever their neighbours look like; a crawl that exists is taken up as it stands."""
 
+import math
 from typing import Any
 
 import pytest
 
-from app.crawl import seed
+from app.crawl import seed, steer
 from app.crawl.finish import finish
 from app.crawl.kit import Kit
 from app.crawl.seed import Added
@@ -178,6 +179,11 @@ def test_a_worker_that_knows_the_scope_learns_that_it_widened(kit: Kit, web: Web
         ({"budgets": Budgets(max_pages=0)}, "max_pages"),
         ({"budgets": Budgets(max_bytes=-1)}, "max_bytes"),
         ({"budgets": Budgets(max_seconds=0)}, "max_seconds"),
+        ({"budgets": Budgets(max_pages=10**20)}, "max_pages"),
+        ({"budgets": Budgets(max_bytes=10**20)}, "max_bytes"),
+        ({"budgets": Budgets(max_depth=2**31)}, "max_depth"),
+        ({"budgets": Budgets(max_seconds=1e308)}, "max_seconds"),
+        ({"budgets": Budgets(max_seconds=math.nan)}, "max_seconds"),
     ],
 )
 def test_a_crawl_that_cannot_work_is_not_made(kit: Kit, columns: dict[str, Any], names: str) -> None:
@@ -288,6 +294,7 @@ def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
         ({"scope_kind": "host"}, "scope host: crawl c has the scope domain already"),
         ({"include": ["/b"]}, "include /b: crawl c has the include /a already"),
         ({"exclude": ["/x", "/y"]}, "exclude /x /y: crawl c has the exclude none already"),
+        ({"scope_kind": "galaxy"}, "scope 'galaxy': use one of"),
     ],
 )
 def test_reach_is_what_the_crawl_was_made_with(kit: Kit, given: dict[str, Any], why: str) -> None:
@@ -364,3 +371,9 @@ def test_seeds_are_checked_one_by_one(kit: Kit, seeds: list[str], problems: list
 def test_when_no_seed_is_any_good_it_is_an_error(kit: Kit, only: str) -> None:
     with pytest.raises(InputError):
         seed.check_seeds(kit.settings, [only])
+
+
+def test_a_crawl_that_never_had_a_url_can_be_dropped_others_not(kit: Kit) -> None:
+    assert steer.drop_empty(kit.engine, steer.open_crawl(kit.engine, "empty", scope="domain"))
+    assert steer.open_crawl(kit.engine, "empty", scope="prefix").scope == "prefix"
+    assert not steer.drop_empty(kit.engine, start(kit, "http://a.test/"))

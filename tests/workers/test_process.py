@@ -80,3 +80,19 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
         kit.gatherer.add(SimpleNamespace(name=name, taken=SimpleNamespace(name=name), kit=kit, host_id=number), 1)
     process._stopped()
     assert seen_to == ["first", "second"]
+
+
+def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would, for a lock that the first one's frame holds, and that frame goes on only when the second is done."""
+    lock, stops = threading.Lock(), list[str]()
+
+    def stop() -> None:
+        stops.append("stop")
+        with lock:
+            assert not stops[1:]
+            process._stop()  # as a second SIGTERM, just here
+
+    monkeypatch.setattr(process, "_is_told", False)
+    monkeypatch.setattr(process, "kit", lambda: SimpleNamespace(stop=stop))
+    process._stop()
+    assert stops == ["stop"]
