@@ -105,7 +105,8 @@ def page(stay: Stay, attempt: Attempt) -> Page | Unread:
         want_text=settings.keep_text,
     )
     if attempt.isolated:
-        found = stay.kit.readers.page(reply.body, options, within_s=_within_s(stay))
+        within_s = _within_s(stay)
+        found = "busy" if within_s is None else stay.kit.readers.page(reply.body, options, within_s=within_s)
         if found != "none":
             return found
     with stay.kit.room.reading(reply.body, patience_s=stay.lease_ends - stay.now() - LEASE_MARGIN_S):
@@ -115,7 +116,8 @@ def page(stay: Stay, attempt: Attempt) -> Page | Unread:
 def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing | Unread:
     """The same of a sitemap."""
     if attempt.isolated:
-        found = stay.kit.readers.sitemap(body, within_s=_within_s(stay))
+        within_s = _within_s(stay)
+        found = "busy" if within_s is None else stay.kit.readers.sitemap(body, within_s=within_s)
         if found != "none":
             return found
         body.seek(0)
@@ -146,8 +148,15 @@ def unread(stay: Stay, attempt: Attempt, why: Unread) -> str | None:
     return None
 
 
-def _within_s(stay: Stay) -> float:
-    """Seconds that a reader may take, so that the visit can still write what came of it."""
+def _within_s(stay: Stay) -> float | None:
+    """Seconds that a reader may take, so that the visit can still write what came of it. Raises LeaseLost.
+
+    None: Postgres is away. The answer is counted already, and has to come to an end that takes it back: it is unread.
+    """
     if stay.lease_ends - stay.now() < stay.kit.readers.patience_s + LEASE_MARGIN_S:
-        turn.extend(stay)
+        try:
+            turn.extend(stay)
+        except ServiceError as error:
+            _log.warning("page.unread", host=stay.taken.name, error=str(error))
+            return None
     return stay.lease_ends - stay.now() - LEASE_MARGIN_S

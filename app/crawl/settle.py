@@ -275,7 +275,7 @@ def give_back(stay: Stay) -> bool:
     if stay.in_doubt is not None and not _is_out_of_doubt(stay, stay.in_doubt):
         return False
     if not stay.has_left:
-        leave(stay, "Postgres was away")
+        leave(stay, stay.leaving or "Postgres was away")
     return True
 
 

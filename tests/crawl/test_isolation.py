@@ -229,6 +229,36 @@ def test_the_lease_begins_anew_before_it_reads(make: Make, web: Web) -> None:
     assert 12.0 - 5.0 - 2.0 < readers.within_s <= 12.0 - 5.0
 
 
+def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
+    poisoned: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was brought, and is brought again. The lease is too short to read in isolation, and cannot be extended; nor is anything
+    settled, at first."""
+    kit, site = poisoned(request_deadline_s=5.0, lease_s=12.0), web.site()
+    site.pages["/"] = html()
+    start(kit, site.url())
+    sql(kit.engine, "UPDATE urls SET attempts = 1, parse_failures = 1")
+    (offer,) = offers(kit)
+
+    def away(*_: object, **__: object) -> bool:
+        raise ServiceError("Postgres", "is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "extend", away)
+        patch.setattr(hosts, "leave", away)
+        with pytest.raises(CutOff) as raised:
+            visit(kit, offer.host_id, offer.token)
+    assert give_back(raised.value.stay).ending == "readers busy"
+    isolation.pay(kit)
+    assert sql(kit.engine, "SELECT state, attempts, parse_failures FROM urls") == [
+        {"state": "queued", "attempts": 1, "parse_failures": 1}
+    ]
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 0
+    run(kit)
+    assert site.pages_asked == ["/", "/"]
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 1
+
+
 # --- sitemaps ---------------------------------------------------------------------------------------------------
 
 
