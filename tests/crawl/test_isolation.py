@@ -234,7 +234,7 @@ def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
 ) -> None:
     """It was brought, and is brought again. The lease is too short to read in isolation, and cannot be extended; nor is anything
     settled, at first."""
-    kit, site = poisoned(request_deadline_s=5.0, lease_s=12.0), web.site()
+    kit, site = poisoned(readers={"deadline_s": 10.0}, request_deadline_s=5.0, lease_s=12.0), web.site()
     site.pages["/"] = html()
     start(kit, site.url())
     sql(kit.engine, "UPDATE urls SET attempts = 1, parse_failures = 1")
