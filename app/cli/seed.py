@@ -1,8 +1,9 @@
 """`tiptoe seed`: where a crawl starts. Adding the first seeds makes the crawl."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
 
 SHOWN_BAD_LINES = 20
-GONE = ", and so no crawl {} was made"
 TELL_EVERY_LINES = 100_000
 
 Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
@@ -50,11 +50,9 @@ def add(
     from app.crawl import steer
 
     with open_database() as (settings, engine):
-        into = steer.open_crawl(engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
+        into = partial(steer.open_crawl, engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
         added = _add(engine, settings, into, urls, sitemap)
         _warn(settings, urls, added)
-        if added.is_empty and steer.drop_empty(engine, into):
-            say(f"tiptoe: no seed{GONE.format(crawl)}")
     _tell(crawl, added, as_json=as_json)
 
 
@@ -75,13 +73,10 @@ def import_(
     from app.crawl import steer
 
     with _lines(file) as lines, open_database() as (settings, engine):
-        into = steer.open_crawl(engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
+        into = partial(steer.open_crawl, engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
         added = _add(engine, settings, into, _counted(lines), sitemap)
-        is_gone = added.is_empty and steer.drop_empty(engine, into)
     if added.is_empty:
-        say(
-            f"tiptoe: {file}: no line is a seed{GONE.format(crawl) if is_gone else ''}; write a URL a line, as https://example.org/"
-        )
+        say(f"tiptoe: {file}: no line is a seed; write a URL a line, as https://example.org/")
     _tell(crawl, added, as_json=as_json)
 
 
@@ -106,7 +101,11 @@ def list_(
 
 
 def _add(
-    engine: "Engine", settings: "Settings", crawl: "crawls.Crawl", lines: Iterable[str], are_sitemaps: bool
+    engine: "Engine",
+    settings: "Settings",
+    crawl: "Callable[[], crawls.Crawl]",
+    lines: Iterable[str],
+    are_sitemaps: bool,
 ) -> "Added":
     from app.crawl import seed
     from app.model import RequestKind

@@ -143,7 +143,7 @@ def find(engine: Engine, name: str) -> Crawl:
 def add(
     engine: Engine,
     settings: Settings,
-    crawl: Crawl,
+    crawl: Crawl | Callable[[], Crawl],
     lines: Iterable[str],
     *,
     kind: RequestKind = RequestKind.PAGE,
@@ -151,12 +151,14 @@ def add(
     """Seeds from lines of text: one URL each, first column of a CSV or TSV line; empty lines and # comments are skipped.
 
     Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
-    kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
+    crawl: or what opens it, called when there is a good line.   kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
     """
     canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
     result = Added()
     numbered = _seeds(canon, lines, result)
     while batch := list(islice(numbered, IMPORT_BATCH)):
+        if not isinstance(crawl, Crawl):
+            crawl = crawl()
         seeds = list({url.key: url for url in batch}.values())
         with db.transaction(engine) as tx:
             admitted = _admit(tx, settings, crawl, seeds, kind)

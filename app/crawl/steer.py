@@ -74,9 +74,3 @@ def pause(engine: Engine, name: str) -> None:
 def finish(engine: Engine, name: str) -> None:
     """Ends now; nothing is deleted. Raises InputError when it has ended."""
     seed.finish(engine, seed.find(engine, name))
-
-
-def drop_empty(engine: Engine, crawl: Crawl) -> bool:
-    """Whether it was dropped: it never had a URL, so that its name and scope are free again."""
-    with db.transaction(engine) as tx:
-        return crawls.drop_empty(tx, crawl.id)

@@ -35,9 +35,8 @@ def answer(engine: Engine, query: str) -> Iterator[tuple[list[str], Iterator[tup
                     if first is None:  # streaming nothing names no columns
                         cursor.execute(query, prepare=True)
             except InputError:
-                if (
-                    driver.info.transaction_status == TransactionStatus.ACTIVE
-                ):  # within a COPY, say: it takes no rollback
+                # Within a COPY, say: it takes no rollback.
+                if driver.info.transaction_status == TransactionStatus.ACTIVE:
                     connection.invalidate()
                 raise
             names = [column.name for column in cursor.description or ()]

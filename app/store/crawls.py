@@ -187,7 +187,3 @@ def _budgets(budgets: Budgets) -> dict[str, Any]:
         "max_depth": budgets.max_depth,
         "max_seconds": budgets.max_seconds,
     }
-
-
-def drop_empty(tx: Connection, crawl_id: int) -> bool:
-    return tx.execute(_sql["drop_empty"], {"crawl_id": crawl_id}).one_or_none() is not None

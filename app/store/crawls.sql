@@ -147,11 +147,3 @@ FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
 WHERE ch.crawl_id = :crawl_id
 ORDER BY ch.pages DESC, h.name
 LIMIT :n
-
--- drop_empty: a crawl that never had a URL
-DELETE FROM crawls AS c
-WHERE c.id = :crawl_id
-  AND NOT EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id)
-  AND NOT EXISTS (SELECT FROM suppressions AS s WHERE s.crawl_id = c.id)
-  AND NOT EXISTS (SELECT FROM crawl_hosts AS h WHERE h.crawl_id = c.id)
-RETURNING c.id

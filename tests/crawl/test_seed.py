@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.crawl import seed, steer
+from app.crawl import seed
 from app.crawl.finish import finish
 from app.crawl.kit import Kit
 from app.crawl.seed import Added
@@ -371,9 +371,3 @@ def test_seeds_are_checked_one_by_one(kit: Kit, seeds: list[str], problems: list
 def test_when_no_seed_is_any_good_it_is_an_error(kit: Kit, only: str) -> None:
     with pytest.raises(InputError):
         seed.check_seeds(kit.settings, [only])
-
-
-def test_a_crawl_that_never_had_a_url_can_be_dropped_others_not(kit: Kit) -> None:
-    assert steer.drop_empty(kit.engine, steer.open_crawl(kit.engine, "empty", scope="domain"))
-    assert steer.open_crawl(kit.engine, "empty", scope="prefix").scope == "prefix"
-    assert not steer.drop_empty(kit.engine, start(kit, "http://a.test/"))

@@ -1,4 +1,4 @@
-"""docker-compose.yml, Dockerfile and .env.example say what the code knows; there is no engine here to ask for the rest."""
+"""docker-compose.yml, Dockerfile and .env.example say what the code knows: there is no engine here to ask."""
 
 import re
 import shlex
