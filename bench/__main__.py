@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, slow
+from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, shared_address, slow
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -16,6 +16,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "polite": polite.main,
     "fleet": fleet.main,
     "slow": slow.main,
+    "shared": shared_address.main,
     "memory": memory.main,
     "scale": scale.main,
     "growth": growth.main,
@@ -69,6 +70,7 @@ def _arguments() -> argparse.Namespace:
     )
     run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
     run.add_argument("--seconds", type=int, default=60, help="polite, layers, fleet, slow: length of the run; D: 60")
+    run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",
