@@ -574,6 +574,31 @@ def test_tls_with_a_good_certificate(authority: Authority, trusting: Sender) -> 
     assert names == ["good.test"]
 
 
+class Waiting:
+    """A gate at which the server's session tickets arrive, unread: TLS 1.3 sends them after the handshake."""
+
+    def __init__(self, tickets: threading.Event) -> None:
+        self._tickets = tickets
+        self.asked = 0
+
+    def open(self) -> bool:
+        self.asked += 1
+        assert self._tickets.wait(10)
+        return True
+
+    def sent(self, at_s: float) -> None:
+        pass
+
+
+def test_unread_session_tickets_are_no_end_of_a_connection(authority: Authority, trusting: Sender) -> None:
+    context = authority.context("good.test")
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    with secured(context) as server:
+        gate = Waiting(server.shaken)
+        reply = trusting.send(Request(url=server.url("/", "good.test"), gate=gate))
+        assert (reply.status, server.connections, gate.asked) == (200, 1, 1), reply.detail
+
+
 def test_tls_to_an_address(authority: Authority, trusting: Sender) -> None:
     with secured(authority.context(TLS_ADDRESS)) as server:
         assert trusting.send(Request(url=server.url("/"))).status == 200
