@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from app.store.crawls import Budgets
 from app.store.hosts import Offer
 from tests.crawl.clock import work
 from tests.crawl.loop import start
+from tests.crawl.set_clock import LONG_S, SetClock
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import admission, make_host, one, sql
 
@@ -143,28 +143,32 @@ def states(engine: Engine, site: Site) -> list[str]:
 
 
 def test_who_comes_soon_after_the_first_is_settled_with_it() -> None:
-    given: list[list[str]] = []
-    settled = threading.Event()
+    given: list[tuple[float, list[str]]] = []
+    settled, clock = threading.Event(), SetClock()
 
     def settle_it(parked: str | Gathering[str]) -> None:
         assert isinstance(parked, Gathering)
-        given.append(parked.close())
+        given.append((clock.now(), parked.close()))
         settled.set()
 
-    parking: Parking[str | Gathering[str]] = Parking(settle_it, most=10, threads=1)
+    parking: Parking[str | Gathering[str]] = Parking(settle_it, most=10, threads=1, clock=clock)
     gatherer = Gatherer(parking)
-    began = time.monotonic()
-    assert [gatherer.add(name, 1) for name in ("first", "second")] == [True, True]
-    assert settled.wait(30)
-    assert time.monotonic() - began >= GATHER_S
+    assert gatherer.add("first", 1)
+    clock.move(GATHER_S / 2)
+    assert gatherer.add("second", 1)
+    clock.move(GATHER_S / 2)
+    assert settled.wait(LONG_S)
     settled.clear()
     assert gatherer.add("third", 1)
-    assert settled.wait(30)
-    assert given == [["first", "second"], ["third"]]
+    clock.move(GATHER_S)
+    assert settled.wait(LONG_S)
+    both = [(GATHER_S, ["first", "second"]), (2 * GATHER_S, ["third"])]
+    assert given == both
     parking.close()
     assert not gatherer.add("after the end", 1)
+    clock.run()
     parking.join()
-    assert given == [["first", "second"], ["third"]]
+    assert given == both
 
 
 @pytest.mark.parametrize(("n", "links"), [(MOST, 1), (10, SETTLE_LINKS // 10)])
@@ -179,17 +183,19 @@ def test_a_full_gathering_is_followed_by_another(n: int, links: int) -> None:
 
 def test_those_who_are_gathered_take_the_room_that_they_would_take_alone() -> None:
     went_on = threading.Event()
-    parking: Parking[int | Gathering[int]] = Parking(lambda _: went_on.wait(30), most=5, threads=1)
+    clock = SetClock()
+    parking: Parking[int | Gathering[int]] = Parking(lambda _: went_on.wait(LONG_S), most=5, threads=1, clock=clock)
     gatherer = Gatherer(parking)
     assert [gatherer.add(number, 1) for number in range(6)] == [True] * 5 + [False]
-    assert not parking.park(7, time.monotonic())
+    assert not parking.park(7, clock.now())
     with parking._lock:
         gathering = parking._heap[0][2]
     assert isinstance(gathering, Gathering)
     assert gathering.close() == list(range(5))
-    assert parking.park(8, time.monotonic())
+    assert parking.park(8, clock.now())
     went_on.set()
     parking.close()
+    clock.run()
     parking.join()
 
 
