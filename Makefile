@@ -41,7 +41,7 @@ bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: A
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms: ARGS="-k ft12"
-	@exec $(BIN)/python -m pytest -q -m faults tests/faults $(ARGS)
+	@exec $(BIN)/python -m pytest -q -m faults tests/faults tests/acceptance $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
