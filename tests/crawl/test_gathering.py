@@ -25,6 +25,7 @@ from app.model import Refusal, Url
 from app.store import budgets, hosts, suppressions, urls
 from app.store.crawls import Budgets
 from app.store.hosts import Offer
+from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.loop import start
 from tests.crawl.set_clock import LONG_S, SetClock
@@ -86,9 +87,9 @@ def basket(gather_s: None) -> Basket:
 
 
 def gathering(make: Make, basket: Basket, **settings: Any) -> Kit:
-    """Each page is settled; what was fetched with robots.txt alone, all that comes after together."""
+    """Each page is settled; what was fetched with robots.txt alone, all that comes after together. No wait takes time."""
     kit = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
-    return replace(kit, parking=basket.shelf, gatherer=basket)
+    return ahead(replace(kit, parking=basket.shelf, gatherer=basket))
 
 
 def site_of(web: Web, pages: int, *links: str) -> Site:
@@ -407,7 +408,7 @@ def test_visits_that_end_are_given_back_together_with_their_budgets(make: Make, 
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     for offer in offers:
         visit(kit, offer.host_id, offer.token)
-    while len(basket.gathered) < 2:
+    while any(stay.leaving is None for stay in (*basket.shelf.held, *basket.gathered)):
         while basket.shelf.held:
             basket.shelf.go_on()
         if len(basket.gathered) < 2 or any(stay.leaving is None for stay in basket.gathered):
