@@ -22,7 +22,8 @@ crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@exampl
 		$(if $(CONTACT),--contact $(call quoted,$(CONTACT))) $(ARGS)
 
 # `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
-TESTS = $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not faults'
+TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
+TESTS = $(TWO) -m 'not faults'
 
 test: $(VENV)/dev.stamp ## run the tests, all but the faults: ARGS="tests/policy -k robots"
 	@exec $(TESTS) $(ARGS)
@@ -41,7 +42,7 @@ bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: A
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms: ARGS="-k ft12"
-	@exec $(BIN)/python -m pytest -q -m faults tests/faults tests/acceptance $(ARGS)
+	@exec $(TWO) -m faults tests/faults tests/acceptance $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
