@@ -25,6 +25,7 @@ from app.model.fetch import Failure, Reply, Request
 from app.net.address import make_guard
 from app.net.dns import Resolver
 from app.net.http import Sender
+from tests.examples import examples
 from tests.net.hostile import LOOPBACK, Behaviour, HostileServer, Peer, once, page, raw
 
 if sys.version_info >= (3, 14):
@@ -108,7 +109,7 @@ def test_broken_heads(site: HostileServer, sender: Sender, answer: bytes | Behav
 
 
 @given(octets=st.binary(max_size=200), prefix=st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 "]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_answer_makes_the_sender_raise(site: HostileServer, sender: Sender, octets: bytes, prefix: bytes) -> None:
     reply = answered(site, sender, once(prefix + octets))
     assert (reply.status is None) <= (reply.failure is not None)
@@ -128,7 +129,7 @@ PROMISES = [
 
 
 @given(octets=st.binary(max_size=200), promise=st.sampled_from(PROMISES))
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_body_makes_the_sender_raise(site: HostileServer, sender: Sender, octets: bytes, promise: bytes) -> None:
     reply = answered(site, sender, once(raw(b"HTTP/1.1 200 OK\n" + promise, octets)))
     assert reply.status == 200
