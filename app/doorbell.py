@@ -1,4 +1,5 @@
-"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon.
+"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon, drop
+what nobody read.
 
 **No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
 acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
@@ -10,18 +11,32 @@ wakes it.
 
 **Coming back.** A broker that is away is tried again after 2, 4, 6 … 30 s: one that was away for some minutes is found up to
 half a minute after it is back, and the crawl stands still for so long. Here 5 s are the most.
+
+**Dropping.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each of them.
+Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No clock is
+needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale. `unread` counts
+the messages before each claim, a full queue gets none, and what is beyond twice the bound is cut off by Redis itself;
+`DropStale` does so before a worker reads its first one. A broker that speaks AMQP lets them expire, by its own clock alone.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import structlog
 from celery import bootsteps
 from celery.app import amqp
 from celery.concurrency import thread
 from kombu import connection
+from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis
+
+from app.config import current
+from app.errors import ServiceError
+from app.policy.offers import most as most_offers
+
+_log = structlog.get_logger()
 
 
 class QoS(redis.QoS):
@@ -59,6 +74,47 @@ class Connection(connection.Connection):
 
 class AMQP(amqp.AMQP):  # type: ignore[misc]  # celery is untyped
     Connection = Connection
+
+
+def unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
+    """Messages that wait in each queue, nothing where the broker is not Redis. Raises ServiceError.
+
+    connection  kombu's, which may have gone stale: asked a second time, it is a new one
+    most        messages that a queue may hold; of more than twice as many the oldest are dropped
+    """
+    broken = (*connection.connection_errors, *connection.channel_errors)
+    try:
+        try:
+            return _unread(connection, queues, most)
+        except connection.connection_errors:
+            return _unread(connection, queues, most)
+    except (*broken, OperationalError) as error:
+        raise ServiceError("the broker", str(error) or type(error).__name__) from error
+
+
+def _unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
+    connection.ensure_connection(max_retries=1, interval_start=0)  # by itself it would try for ever
+    channel = connection.default_channel
+    if not isinstance(channel, redis.Channel):
+        return {}
+    with channel.conn_or_acquire() as client:
+        sizes = _each(client, [("LLEN", queue) for queue in queues])
+        found = dict(zip(queues, sizes, strict=True))
+        over = [queue for queue, size in found.items() if size > 2 * most]
+        _each(client, [("LTRIM", queue, 0, 2 * most - 1) for queue in over])  # new ones come in on the left
+    if over:
+        _log.info("doorbells.dropped", queues=len(over), messages=sum(found[queue] - 2 * most for queue in over))
+    return found | dict.fromkeys(over, 2 * most)
+
+
+def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The answers to all of them, in one round trip."""
+    if not commands:
+        return []
+    with client.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        return list(pipe.execute())
 
 
 def install() -> None:
@@ -106,6 +162,19 @@ class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is unt
     def stop(self, parent: Any) -> None:
         if isinstance(parent.pool, TaskPool):
             parent.pool.on_free = _nothing
+
+
+class DropStale(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
+    """Cuts off what nobody read before the event loop reads a first message: at the start, and after each loss of the broker."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, parent: Any) -> None:
+        queues = [queue.name for queue in parent.task_consumer.queues]
+        try:
+            unread(parent.connection, queues, most_offers(current().offers_max))
+        except ServiceError as error:  # the consumer will find out by itself
+            _log.warning("doorbells.kept", error=str(error))
 
 
 def _nothing() -> None:
