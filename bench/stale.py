@@ -1,7 +1,7 @@
 """(j) Stale doorbells: how long a new worker is held up by 100,000 messages whose offers are over. Bar: 5 s.
 
 Real messages, spread over the host queues, of offers that nobody holds; one worker, started without beat, so that it alone
-clears them. Counted from the moment that it is ready until its queues are empty; once with the messages, once without.
+clears them. Counted from its start until it answers and its queues are empty; once without the messages, once with them.
 """
 
 import argparse
@@ -21,18 +21,18 @@ from bench.report import BenchError, Cell, save, table
 
 MESSAGES = 100_000
 BAR_S = 5.0
-PATIENCE_S = 300.0
+PATIENCE_S = 60.0
 POLL_S = 0.01
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Start a worker with and without stale messages; print and save the seconds. Raises BenchError."""
-    rows = [_held_up(messages) for messages in (0, MESSAGES)]
-    table(f"stale: a new worker's first seconds (bar {BAR_S:g} s)", rows)
+    rows = [_start(messages) for messages in (0, MESSAGES)]
+    table(f"stale: the start of a new worker (bar: {BAR_S:g} s more)", rows)
     save("stale", {"rows": rows})
 
 
-def _held_up(messages: int) -> dict[str, Cell]:
+def _start(messages: int) -> dict[str, Cell]:
     with tiptoe.fresh_home() as home, ExitStack() as fleet:
         services = fleet.enter_context(LocalServices(home, database_url=None, broker_url=None, log=lambda line: None))
         db.upgrade(services.database_url)
@@ -40,14 +40,18 @@ def _held_up(messages: int) -> dict[str, Cell]:
         settings = load(database_url=services.database_url, broker_url=services.broker_url)
         _fill(client, settings, messages)
         env = plain.environment(home, database_url=services.database_url, broker_url=services.broker_url, settings={})
-        fleet.enter_context(plain.process(env, home, "worker", "worker"))
-        log = home / "worker.log"
-        _await(lambda: " ready." in log.read_text(errors="replace"), "the worker is ready")
+        log, control = home / "worker.log", make_app(settings).control
         began = time.monotonic()
+        fleet.enter_context(plain.process(env, home, "worker", "worker"))
+        _await(lambda: bool(control.ping(timeout=0.1)), "the worker answers")
         _await(lambda: not any(client.llen(queue) for queue in settings.queue_names), "the queues are empty")
         seconds = time.monotonic() - began
         dropped = "doorbells.dropped" in log.read_text(errors="replace")
-    return {"messages": messages, "most dropped at once": "yes" if dropped else "no", "held up, s": round(seconds, 2)}
+    return {
+        "messages": messages,
+        "most dropped at once": "yes" if dropped else "no",
+        "at work after, s": round(seconds, 2),
+    }
 
 
 def _fill(client: "redis.Redis", settings: Settings, messages: int) -> None:
