@@ -98,13 +98,12 @@ def make_app(settings: Settings) -> Celery:
         "tiptoe",
         broker=settings.broker_url or "memory://",
         amqp="app.doorbell:AMQP",
-        include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog"],
+        include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog", "workers.stale"],
     )
     doorbell.install()
     is_redis = _is_redis(settings.broker_url)
     if is_redis:
         app.steps["consumer"].add(doorbell.LookAgain)
-        app.steps["consumer"].add(doorbell.DropStale)
     app.conf.update(
         worker_pool="app.doorbell:TaskPool",
         worker_concurrency=settings.concurrency,

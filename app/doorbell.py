@@ -15,8 +15,9 @@ half a minute after it is back, and the crawl stands still for so long. Here 5 s
 **Dropping.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each of them.
 Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No clock is
 needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale. `unread` counts
-the messages before each claim, a full queue gets none, and what is beyond twice the bound is cut off by Redis itself;
-`DropStale` does so before a worker reads its first one. A broker that speaks AMQP lets them expire, by its own clock alone.
+the messages before each claim, a full queue gets none, and what is beyond twice the bound is cut off by Redis itself. Before
+a worker reads its first one (`workers.stale`) all but the newest are cut off, as many as offers stand in Postgres. A broker
+that speaks AMQP lets messages expire, by its own clock alone.
 """
 
 import threading
@@ -32,9 +33,7 @@ from kombu import connection
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis
 
-from app.config import current
 from app.errors import ServiceError
-from app.policy.offers import most as most_offers
 
 _log = structlog.get_logger()
 
@@ -79,32 +78,41 @@ class AMQP(amqp.AMQP):  # type: ignore[misc]  # celery is untyped
 def unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
     """Messages that wait in each queue, nothing where the broker is not Redis. Raises ServiceError.
 
+    most  messages that a queue may hold; of more than twice as many the oldest are dropped
+    """
+    return keep(connection, dict.fromkeys(queues, 2 * most))
+
+
+def keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
+    """The messages that wait in each queue when all but so many of the newest are dropped, as `unread`.
+
     connection  kombu's, which may have gone stale: asked a second time, it is a new one
-    most        messages that a queue may hold; of more than twice as many the oldest are dropped
     """
     broken = (*connection.connection_errors, *connection.channel_errors)
     try:
         try:
-            return _unread(connection, queues, most)
+            return _keep(connection, newest)
         except connection.connection_errors:
-            return _unread(connection, queues, most)
+            return _keep(connection, newest)
     except (*broken, OperationalError) as error:
         raise ServiceError("the broker", str(error) or type(error).__name__) from error
 
 
-def _unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
+def _keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
     connection.ensure_connection(max_retries=1, interval_start=0)  # by itself it would try for ever
     channel = connection.default_channel
     if not isinstance(channel, redis.Channel):
         return {}
     with channel.conn_or_acquire() as client:
-        sizes = _each(client, [("LLEN", queue) for queue in queues])
-        found = dict(zip(queues, sizes, strict=True))
-        over = [queue for queue, size in found.items() if size > 2 * most]
-        _each(client, [("LTRIM", queue, 0, 2 * most - 1) for queue in over])  # new ones come in on the left
+        sizes = _each(client, [("LLEN", queue) for queue in newest])
+        found = dict(zip(newest, sizes, strict=True))
+        over = {queue: size - newest[queue] for queue, size in found.items() if size > newest[queue]}
+        _each(
+            client, [("LTRIM", queue, 0, -1 - stale) for queue, stale in over.items()]
+        )  # new ones come in on the left
     if over:
-        _log.info("doorbells.dropped", queues=len(over), messages=sum(found[queue] - 2 * most for queue in over))
-    return found | dict.fromkeys(over, 2 * most)
+        _log.info("doorbells.dropped", queues=len(over), messages=sum(over.values()))
+    return {queue: min(size, newest[queue]) for queue, size in found.items()}
 
 
 def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -162,19 +170,6 @@ class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is unt
     def stop(self, parent: Any) -> None:
         if isinstance(parent.pool, TaskPool):
             parent.pool.on_free = _nothing
-
-
-class DropStale(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
-    """Cuts off what nobody read before the event loop reads a first message: at the start, and after each loss of the broker."""
-
-    requires = ("celery.worker.consumer.tasks:Tasks",)
-
-    def start(self, parent: Any) -> None:
-        queues = [queue.name for queue in parent.task_consumer.queues]
-        try:
-            unread(parent.connection, queues, most_offers(current().offers_max))
-        except ServiceError as error:  # the consumer will find out by itself
-            _log.warning("doorbells.kept", error=str(error))
 
 
 def _nothing() -> None:
