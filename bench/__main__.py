@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, slow, stale
+from bench import claim, crawl, dns, fleet, growth, layers, memory, polite, scale, slow, stale
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -16,6 +16,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "polite": polite.main,
     "fleet": fleet.main,
     "slow": slow.main,
+    "dns": dns.main,
     "stale": stale.main,
     "memory": memory.main,
     "scale": scale.main,
