@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, shared_address, slow
+from bench import claim, crawl, dns, fleet, growth, layers, memory, polite, scale, shared_address, slow, stale
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -17,6 +17,8 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "fleet": fleet.main,
     "slow": slow.main,
     "shared": shared_address.main,
+    "dns": dns.main,
+    "stale": stale.main,
     "memory": memory.main,
     "scale": scale.main,
     "growth": growth.main,

@@ -95,7 +95,7 @@ def reserve(
     """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
 
     has_ticket  it comes when it was told to
-    starts      draw so many at once, a gap apart, for hosts that were promised theirs; 0: ask, and be promised a time where shared
+    starts      draw so many at once, a gap apart, for hosts that were promised theirs; 0: ask, and be promised one where shared
     hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
 
     The last statement of a transaction: it holds the budgets until the commit.
