@@ -2,7 +2,8 @@
 
 The origin makes handshakes and answers take their time (`bench.road_plan` draws the web, `bench.road_origin` plays it); names
 are asked of a name server. Two worker processes, everything else at its defaults, one run for each of `--threads`. Judged by
-the origin's log alone, in the steady window: from when 95 % of the hosts that live were contacted to the end.
+the origin's log alone, in the steady window: from when 95 % of the hosts that live were contacted, but from the run's half at
+the latest, to its end.
 
     budgets   Σ 1 / (delay in force × (1 + jitter / 2) + exchange), an address at most 2/s (`bench.road_plan.allowed`)
     cores     (cores - the origin's share of them in that run) / (CPU time of a page of `bench polite`, run just before)
@@ -154,19 +155,26 @@ def crawl(plan: Plan, tree: Tree, *, seconds: int, env: dict[str, str]) -> Run:
         return Run(row=row, pages_s=_pages_s(log, begin, end), allowed_s=allowed_s, origin_cores=origin_cores)
 
 
+class _Enough(Exception):
+    """Scrapy has had its time. It would first send what stands in its slots, for a minute."""
+
+
 def scrapy(plan: Plan, tree: Tree, *, seconds: int) -> Run:
     """One crawl with two Scrapy processes, as long and with the same delays. Raises BenchError."""
+    sizes, logs = Sizes(words=(b"scrapy_spider.py",)), []
     with _laid(plan, tree) as (web, names), cpu.Watch() as watch:
-        sizes = Sizes(words=(b"scrapy_spider.py",))
-        scrapy_run.run(
-            web.seeds,
-            seconds + 120.0,
-            links="xpath",
-            overrides={**SCRAPY, "CLOSESPIDER_TIMEOUT": seconds},
-            env=_named(web, names),
-            tick=sizes,
-        )
-        log = web.log()
+
+        def tick() -> None:
+            sizes()
+            began = web.has_heard()
+            if began is not None and web.now() > began + seconds:
+                logs.append(web.log())
+                raise _Enough
+
+        with suppress(_Enough):
+            env = _named(web, names)
+            scrapy_run.run(web.seeds, seconds + 120.0, links="xpath", overrides=SCRAPY, env=env, tick=tick)
+        log = logs[0] if logs else web.log()
     begin, end = _steady(plan, log)
     pages = sum(each.is_page for each in log.requests if begin <= each.arrived <= end)
     used_s = watch.used(begin + _offset(), end + _offset())
@@ -199,12 +207,14 @@ def _named(web: Road, names: NameServer) -> dict[str, str]:
 
 def _steady(plan: Plan, log: Log) -> tuple[float, float]:
     """Monotonic seconds. Raises BenchError."""
+    if not log.requests:
+        raise BenchError("the crawler sent no request")
     first = {request.host: request.arrived for request in reversed(log.requests)}
     met = sorted(first[host] for host in plan.live if host in first)
     nearly = math.ceil(counts.NEARLY * len(plan.live))
-    if len(met) < nearly:
-        raise BenchError(f"only {len(met)} of {len(plan.live)} living hosts were contacted; more --seconds")
-    begin, end = met[nearly - 1], log.requests[-1].arrived
+    started, end = log.requests[0].arrived, log.requests[-1].arrived
+    half = started + (end - started) / 2
+    begin = min(met[nearly - 1], half) if len(met) >= nearly else half
     if end - begin < STEADY_S:
         raise BenchError(f"a steady window of {end - begin:.1f} s is too short; more --seconds")
     return begin, end
@@ -229,7 +239,7 @@ def _row(plan: Plan, log: Log, begin: float, end: float, sizes: Sizes) -> dict[s
     return {
         "pages/s": round(_pages_s(log, begin, end), 1),
         "requests/s": round(len(steady) / (end - begin), 1),
-        "hosts": len({each.host for each in steady}),
+        "hosts": f"{len({each.host for each in log.requests} & plan.live):,} of {len(plan.live):,}",
         "violations": sum(each.is_short for each in pauses),
         "of them below 1 s": sum(each.gap_s < DELAY_S - road_judge.TOLERANCE_S for each in pauses),
         "least gap": round(min((each.gap_s for each in pauses), default=0.0), 3),
