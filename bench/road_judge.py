@@ -6,7 +6,7 @@ the delay (`app.policy.pace`). The crawler measures at least as much, so its own
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.policy import pace
@@ -14,7 +14,8 @@ from bench.road_web import Log, Request
 
 TOLERANCE_S = 0.005
 RULES = pace.Rules()
-DELAY_MOST_S = 3600.0  # TIPTOE_BACKOFF_MAX_S, which ends what adapts
+FLOOR_ALONE = pace.Rules(level_max=0)
+DELAY_MOST_S = 86_400.0  # TIPTOE_CRAWL_DELAY_MAX_S, which ends what adapts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,6 @@ class Pause:
     host: str
     gap_s: float
     delay_s: float
-    arrived: float
 
     @property
     def is_short(self) -> bool:
@@ -39,35 +39,30 @@ def by_host(requests: Iterable[Request]) -> dict[str, list[Request]]:
     return found
 
 
-def pauses(requests: Iterable[Request], *, delay_s: float) -> list[Pause]:
-    """All hosts'. delay_s: before anything adapts."""
-    found = []
+def delays(requests: Iterable[Request], *, delay_s: float, rules: pace.Rules = RULES) -> dict[str, list[float]]:
+    """By host, for each of its requests: the delay in force after it. delay_s: before anything adapts."""
+    found: dict[str, list[float]] = {}
     for host, own in by_host(requests).items():
-        history, ended = pace.History(), 0.0
-        for at, request in enumerate(own):
-            if at:
-                found.append(
-                    Pause(
-                        host=host,
-                        gap_s=request.arrived - ended,
-                        delay_s=_in_force_s(history, delay_s),
-                        arrived=request.arrived,
-                    )
-                )
-            ended = max(ended, request.end)
-            history = learned(history, request)
+        history, found[host] = pace.History(), []
+        for request in own:
+            if request.status is not None:
+                history = pace.after(history, rules, status=request.status, ms=int(1000 * request.imposed_s))
+            found[host].append(pace.delay_in_force_s(delay_s, history, rules, floor_s=None, most_s=DELAY_MOST_S))
     return found
 
 
-def learned(history: pace.History, request: Request) -> pace.History:
-    """robots.txt says nothing about the pace of pages."""
-    if request.path == "/robots.txt" or request.status is None:
-        return history
-    return pace.after(history, RULES, status=request.status, ms=int(1000 * request.imposed_s))
-
-
-def _in_force_s(history: pace.History, delay_s: float) -> float:
-    return pace.delay_in_force_s(delay_s, history, RULES, floor_s=None, most_s=DELAY_MOST_S)
+def pauses(requests: Sequence[Request], *, delay_s: float) -> list[Pause]:
+    """All hosts'. The delay is the latency's floor at least: a level cannot be told from outside, as the crawler's clock may
+    have raised it a request earlier."""
+    in_force = delays(requests, delay_s=delay_s, rules=FLOOR_ALONE)
+    found = []
+    for host, own in by_host(requests).items():
+        ends = itertools.accumulate((each.end for each in own), max)
+        found += [
+            Pause(host=host, gap_s=later.arrived - ended, delay_s=delay)
+            for later, ended, delay in zip(own[1:], ends, in_force[host], strict=False)
+        ]
+    return found
 
 
 def start_gaps(requests: Iterable[Request], *, together: bool = False) -> dict[str, list[float]]:
@@ -103,11 +98,3 @@ def opened(log: Log) -> Counter[str]:
 def late_ms(lates: Sequence[tuple[float, float]], begin: float, end: float) -> float:
     """The most that the origin itself was late."""
     return round(1000 * max((late for at, late in lates if begin <= at <= end), default=0.0), 1)
-
-
-def exchange_s(own: Sequence[Request], handshakes: Mapping[int, float], *, closes: bool) -> float:
-    """The mean time that the origin made a request of one host take; where it closes, with a handshake for each."""
-    if not own:
-        return 0.0
-    made = [request.imposed_s + (handshakes.get(request.connection, 0.0) if closes else 0.0) for request in own]
-    return sum(made) / len(made)

@@ -12,7 +12,6 @@ shares its cores, in real time where that is allowed, so that its clock can be t
 import asyncio
 import itertools
 import json
-import math
 import os
 import random
 import resource
@@ -25,6 +24,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bench.delays import taken_s
 
 HANDSHAKE_RECORD = 0x16  # a record's first byte, RFC 8446 section 5.1
 HEAD_BYTES_MOST = 64 * 1024
@@ -39,7 +40,7 @@ HOST = b"@@HOST@@"  # in a page: its host's name goes here, so that no two hosts
 class Site:
     """A host as the origin plays it. Seconds.
 
-    handshake_s, answer_s   what each takes, times a lognormal factor of `spread` (sigma)
+    handshake_s, answer_s   what each usually takes;   spread: as in bench.delays
     closes   "": it keeps connections; "told": it says so and closes after each answer; "untold": it closes without a word
     silent   it accepts and never answers
     """
@@ -97,9 +98,8 @@ class Origin:
         self._file.write(json.dumps(line) + "\n")
 
     def takes_s(self, usual_s: float, spread: float) -> float:
-        """One exchange's share of chance."""
-        factor = math.exp(self.rng.gauss(0.0, spread)) if spread else 1.0
-        return min(usual_s * factor, self.most_s)
+        """One exchange's."""
+        return taken_s(usual_s, spread, self.most_s, self.rng)
 
     def pulse(self, due: float) -> None:
         """Measure how late the loop is."""

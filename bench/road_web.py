@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.delays import Delays
 from bench.report import ROOT, BenchError
 from bench.road_origin import HOST, Site
 from tests.faults.tls import Authority
@@ -28,7 +29,6 @@ from tests.faults.tls import Authority
 NAMES = "*.road.test"  # of all sites that speak TLS: one certificate
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 KEEP_S = 60.0
-MOST_S = 5.0
 LINKS = 8
 
 
@@ -204,7 +204,7 @@ def road(
             "sites": [asdict(site) for site in sites],
             "certificate": str(authority.issue(NAMES)),
             "robots": ROBOTS,
-            "most_s": MOST_S,
+            "most_s": Delays().most_s,
             "keep_s": keep_s,
             "seed": seed,
         }
