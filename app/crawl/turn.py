@@ -30,6 +30,7 @@ LATE_SHARE = 0.5
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection
 LATE = "late for its start"
+DRAW_AHEAD_S = 0.3  # a start is drawn no sooner: one that is missed is lost, and the next that is not drawn comes the sooner
 CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
 AT_GATE_S = (
     GATE_S + CONNECT_AHEAD_S
@@ -113,7 +114,7 @@ class LineGate:
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
 
-    def _draw(self, standing: int, left_s: float) -> Lot | Answer:
+    def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
         kit = self.kit
         starts = min(standing, *(each.lot_most for each in self.wanted))
         sent = kit.monotonic()
@@ -123,9 +124,11 @@ class LineGate:
                 self.wanted,
                 host_id=self.host_id,
                 ready_in_s=0.0,
-                horizon_s=left_s,
+                horizon_s=min(left_s, DRAW_AHEAD_S),
+                near_s=left_s,
                 has_ticket=False,
                 starts=starts,
+                lost=lost,
             )
         received = kit.monotonic()
         if not answer.granted:

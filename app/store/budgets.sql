@@ -1,6 +1,8 @@
 -- reserve: a start on every one of these budgets at once, or the time to come again
 -- One host alone is granted its start here. Where several share, a host is promised a time (`is_near`: it comes within :horizon_s), and starts are
--- drawn in lots by those who wait for them (:draws). Without a ticket nobody passes the queue: a host that was promised a time has one.
+-- drawn in lots by those who wait for them (:draws), no further ahead than :horizon_s: who is told that one comes within :near_s asks again.
+-- A start that was drawn and :lost to lateness was nobody's who was promised one: promises from now on are so much later.
+-- Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
 WITH wanted AS MATERIALIZED (
@@ -35,7 +37,8 @@ WITH wanted AS MATERIALIZED (
 ), verdict AS MATERIALIZED (
     SELECT *,
            start_at <= horizon_at AND (:draws OR (coalesce(NOT shared, true) AND (NOT queues OR queue_at <= start_at))) AS granted,
-           NOT :draws AND shared AND promised_at <= horizon_at AS is_near
+           CASE WHEN :draws THEN start_at > horizon_at AND start_at <= now + make_interval(secs => :near_s)
+                ELSE shared AND promised_at <= horizon_at END AS is_near
     FROM promised
 ), kept AS (
     UPDATE budgets AS b
@@ -43,7 +46,8 @@ WITH wanted AS MATERIALIZED (
                        WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.lot + h.gap
                        ELSE greatest(v.start_at, v.now + v.hold) + h.lot + h.gap END,
         queue_at = CASE WHEN v.granted AND h.kind = 'all' THEN greatest(h.queue_at, h.next_at + h.gap, v.now + h.gap)
-                        WHEN v.granted THEN greatest(h.queue_at, v.start_at + h.lot + h.gap)
+                        WHEN v.granted THEN greatest(h.queue_at + h.gap * :lost, v.start_at + h.lot + h.gap)
+                        WHEN :draws AND v.is_near THEN h.queue_at
                         WHEN v.queues AND (v.is_near AND h.kind <> 'all' OR greatest(h.next_at, h.queue_at, h.blocked_until) >= v.promised_at)
                         THEN v.promised_at + h.promise
                         ELSE h.queue_at END,
