@@ -189,7 +189,7 @@ class Kit:
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: Parking[Any] | None = None
     gatherer: Gatherer[Any] | None = None
-    lines: Lines = field(default_factory=Lines)
+    lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))

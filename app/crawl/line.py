@@ -130,15 +130,18 @@ class Line:
 class Lines:
     """The lines of a process, one for each set of budgets. Dropping one costs a lot at most: each draws its own."""
 
-    def __init__(self) -> None:
+    line = Line
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
         self._lock = threading.Lock()
         self._lines: OrderedDict[Hashable, Line] = OrderedDict()
 
-    def of(self, budgets: Hashable, gap_s: float, monotonic: Callable[[], float]) -> Line:
+    def of(self, budgets: Hashable, gap_s: float) -> Line:
         with self._lock:
             line = self._lines.get(budgets)
             if line is None:
-                line = self._lines[budgets] = Line(gap_s, monotonic)
+                line = self._lines[budgets] = self.line(gap_s, self._monotonic)
                 if len(self._lines) > LINES_KEPT:
                     self._lines.popitem(last=False)
             else:

@@ -30,7 +30,9 @@ LATE_SHARE = 0.5
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection
 LATE = "late for its start"
-DRAW_AHEAD_S = 0.3  # a start is drawn no sooner: one that is missed is lost, and the next that is not drawn comes the sooner
+DRAW_AHEAD_S = (
+    0.3  # a start is drawn no sooner: one that is missed is lost, and the next that is not drawn comes the sooner
+)
 CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
 AT_GATE_S = (
     GATE_S + CONNECT_AHEAD_S
@@ -342,7 +344,7 @@ def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
 
 def _line(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
     gap_s = max(each.gap_s for each in wanted if each.kind is not BudgetKind.ALL)
-    return kit.lines.of(wanted, gap_s, kit.monotonic)
+    return kit.lines.of(wanted, gap_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

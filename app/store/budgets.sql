@@ -1,6 +1,6 @@
 -- reserve: a start on every one of these budgets at once, or the time to come again
 -- One host alone is granted its start here. Where several share, a host is promised a time (`is_near`: it comes within :horizon_s), and starts are
--- drawn in lots by those who wait for them (:draws), no further ahead than :horizon_s: who is told that one comes within :near_s asks again.
+-- drawn in lots by those who wait for them (:draws), no further ahead than :horizon_s; told that one comes within :near_s, they ask again.
 -- A start that was drawn and :lost to lateness was nobody's who was promised one: promises from now on are so much later.
 -- Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of

@@ -185,7 +185,7 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
 
 
 def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
-    lines = Lines()
-    first = lines.of(("a", 0.5), 0.5, time.monotonic)
-    assert lines.of(("a", 0.5), 0.5, time.monotonic) is first
-    assert lines.of(("b", 0.5), 0.5, time.monotonic) is not first
+    lines = Lines(time.monotonic)
+    first = lines.of(("a", 0.5), 0.5)
+    assert lines.of(("a", 0.5), 0.5) is first
+    assert lines.of(("b", 0.5), 0.5) is not first
