@@ -1,4 +1,7 @@
-"""A crawl ends by itself: when no URL of it is in an open state, or at a budget."""
+"""A crawl ends by itself: when no URL of it is in an open state, or at a budget.
+
+Each crawl is judged in a transaction of its own that locks its row and nothing else.
+"""
 
 import structlog
 from sqlalchemy import Engine
@@ -9,9 +12,36 @@ _log = structlog.get_logger()
 
 
 def finish(engine: Engine) -> list[str]:
-    """Names of the crawls that have just ended."""
+    """Names of the crawls that have just ended. Grants of pages that visits lost are counted free again before."""
     with db.transaction(engine) as tx:
-        ended = crawls.finish_done(tx) + crawls.finish_spent(tx)
-    for name in ended:
+        done = crawls.finish_candidates(tx)
+    ended = [_finish_done(engine, crawl_id) for crawl_id in done]
+    with db.transaction(engine) as tx:
+        crawls.fence_lapsed(tx)
+    with db.transaction(engine) as tx:
+        spent = crawls.spent_candidates(tx)
+    ended += [_finish_spent(engine, crawl_id) for crawl_id in spent]
+    names = [name for name in ended if name is not None]
+    for name in names:
         _log.info("crawl.finished", crawl=name)
-    return ended
+    return names
+
+
+def recount(engine: Engine, crawl_id: int) -> None:
+    """Count lost grants of pages free again, if the budget seems spent and nobody can hold one."""
+    with db.transaction(engine) as tx:
+        crawls.lock(tx, crawl_id)
+        crawls.recount_reserved(tx, crawl_id)
+
+
+def _finish_done(engine: Engine, crawl_id: int) -> str | None:
+    with db.transaction(engine) as tx:
+        crawls.lock(tx, crawl_id)
+        return crawls.finish_done(tx, crawl_id)
+
+
+def _finish_spent(engine: Engine, crawl_id: int) -> str | None:
+    recount(engine, crawl_id)
+    with db.transaction(engine) as tx:
+        crawls.lock(tx, crawl_id)
+        return crawls.finish_spent(tx, crawl_id)

@@ -1,7 +1,7 @@
 """The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
-not somewhere behind it. What is not used is given back; what a crash loses, `finish_spent` counts free again.
+not somewhere behind it. What is not used is given back; what a crash loses, `finish` counts free again.
 """
 
 from collections import defaultdict, deque

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.finish import finish as finish_ended
+from app.crawl.finish import recount
 from app.crawl.frontier import host_rows
 from app.crawl.kit import make_resolver
 from app.errors import InputError
@@ -306,6 +307,7 @@ def set_budgets(engine: Engine, crawl: Crawl, budgets: Budgets, *, keep_fresh: b
     _check(crawl.name, budgets)
     with db.transaction(engine) as tx:
         crawls.set_budgets(tx, crawl_id=crawl.id, budgets=budgets, keep_fresh=keep_fresh)
+    recount(engine, crawl.id)
 
 
 def set_manners(

@@ -43,6 +43,7 @@ class Crawl:
     round: int
     revision: int
     pages_reserved: int
+    pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
     ended_because: str | None
@@ -145,20 +146,45 @@ def finish(tx: Connection, crawl_id: int) -> bool:
 
 
 def next_round(tx: Connection, crawl_id: int) -> None:
-    tx.execute(_sql["next_round"], {"crawl_id": crawl_id})
-    tx.execute(_sql["forget_counts"], {"crawl_id": crawl_id})
+    pages = tx.execute(_sql["forget_counts"], {"crawl_id": crawl_id}).scalar_one()
+    tx.execute(_sql["next_round"], {"crawl_id": crawl_id, "pages": pages})
 
 
-def finish_done(tx: Connection) -> list[str]:
-    """Names of crawls that have just ended, having nothing left in an open state."""
-    ids = list(tx.execute(_sql["finish_candidates"]).scalars())
-    return [row.name for row in tx.execute(_sql["finish_done"], {"ids": ids})] if ids else []
+def lock(tx: Connection, crawl_id: int) -> None:
+    """What a later statement of the transaction reads of the crawl holds until its end."""
+    tx.execute(_sql["lock"], {"crawl_id": crawl_id})
 
 
-def finish_spent(tx: Connection) -> list[str]:
-    """Names of crawls that have just ended at a budget. Grants that visits lost are counted free again before."""
-    tx.execute(_sql["recount_reserved"])
-    return [row.name for row in tx.execute(_sql["finish_spent"])]
+def finish_candidates(tx: Connection) -> list[int]:
+    """Active crawls that have nothing left in an open state."""
+    return list(tx.execute(_sql["finish_candidates"]).scalars())
+
+
+def finish_done(tx: Connection, crawl_id: int) -> str | None:
+    """Name of a candidate that has just ended; None: it has open URLs again. The crawl is locked."""
+    row = tx.execute(_sql["finish_done"], {"crawl_id": crawl_id}).one_or_none()
+    return row.name if row else None
+
+
+def spent_candidates(tx: Connection) -> list[int]:
+    """Active crawls at a budget, or with a budget of pages that is all fetched or granted."""
+    return list(tx.execute(_sql["spent_candidates"]).scalars())
+
+
+def finish_spent(tx: Connection, crawl_id: int) -> str | None:
+    """Name of a candidate that has just ended at a budget; None: it is at none. The crawl is locked."""
+    row = tx.execute(_sql["finish_spent"], {"crawl_id": crawl_id}).one_or_none()
+    return row.name if row else None
+
+
+def fence_lapsed(tx: Connection) -> int:
+    """Fence visits whose lease ran out and that may hold grants of a spent budget. Returns how many."""
+    return tx.execute(_sql["fence_lapsed"]).rowcount
+
+
+def recount_reserved(tx: Connection, crawl_id: int) -> None:
+    """Count lost grants of pages free again, once nobody can hold one. The crawl is locked."""
+    tx.execute(_sql["recount_reserved"], {"crawl_id": crawl_id})
 
 
 def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
