@@ -3,6 +3,8 @@
 Each crawl is judged in a transaction of its own that locks its row and nothing else.
 """
 
+from functools import partial
+
 import structlog
 from sqlalchemy import Engine
 
@@ -15,12 +17,14 @@ def finish(engine: Engine) -> list[str]:
     """Names of the crawls that have just ended. Grants of pages that visits lost are counted free again before."""
     with db.transaction(engine) as tx:
         done = crawls.finish_candidates(tx)
-    ended = [_finish_done(engine, crawl_id) for crawl_id in done]
+    ended = [db.repeat(partial(_finish_done, engine, crawl_id)) for crawl_id in done]
     with db.transaction(engine) as tx:
         crawls.fence_lapsed(tx)
     with db.transaction(engine) as tx:
         spent = crawls.spent_candidates(tx)
-    ended += [_finish_spent(engine, crawl_id) for crawl_id in spent]
+    for crawl_id in spent:
+        db.repeat(partial(recount, engine, crawl_id))
+        ended.append(db.repeat(partial(_finish_spent, engine, crawl_id)))
     names = [name for name in ended if name is not None]
     for name in names:
         _log.info("crawl.finished", crawl=name)
@@ -41,7 +45,6 @@ def _finish_done(engine: Engine, crawl_id: int) -> str | None:
 
 
 def _finish_spent(engine: Engine, crawl_id: int) -> str | None:
-    recount(engine, crawl_id)
     with db.transaction(engine) as tx:
         crawls.lock(tx, crawl_id)
         return crawls.finish_spent(tx, crawl_id)

@@ -6,6 +6,7 @@ not somewhere behind it. What is not used is given back; what a crash loses, `fi
 
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from operator import itemgetter
 
 from sqlalchemy import Connection
 
@@ -28,11 +29,16 @@ def pick(stays: Sequence[Stay], tx: Connection) -> None:
         found[due.host_id].append(due)
     chosen = [(stay, _chosen(stay, found[stay.host_id], sizes[stay.host_id])) for stay in stays]
     granted: dict[int, list[Due]] = {stay.host_id: [] for stay in stays}
-    for crawl_id, stay, wanted in sorted(
-        ((crawl_id, stay, wanted) for stay, of_crawls in chosen for crawl_id, wanted in of_crawls.items()),
-        key=lambda each: each[0],
-    ):
-        granted[stay.host_id] += _granted(stay, tx, crawl_id, wanted)
+    asked = [
+        (crawl_id, stay, of_crawls.get(crawl_id, []))
+        for stay, of_crawls in chosen
+        for crawl_id in of_crawls.keys() | stay.granted.keys()
+    ]
+    for crawl_id, each, wanted in sorted(asked, key=itemgetter(0)):
+        if wanted:
+            granted[each.host_id] += _granted(each, tx, crawl_id, wanted)
+        else:
+            _reserve(each, tx, crawl_id, 0)  # given back in the order of crawls: nothing of it is due here
     for stay, of_crawls in chosen:
         own = granted[stay.host_id]
         stay.budget_spent = bool(of_crawls) and not own

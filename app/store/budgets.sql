@@ -2,6 +2,7 @@
 -- Without a ticket nobody passes the queue: who was told to come then has one. A budget that made us wait puts us into its own queue only.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
+-- Where one is not known yet, none is locked: it is made first, and making it waits for those who make the same.
 WITH wanted AS MATERIALIZED (
     SELECT r.kind, r.name, r.gap_s
     FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
@@ -10,6 +11,7 @@ WITH wanted AS MATERIALIZED (
            CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind <> 'all'
                 THEN b.next_at + make_interval(secs => :lone_s) ELSE b.next_at END AS next_at, b.blocked_until, b.resting_because, make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap
     FROM budgets AS b JOIN wanted AS w USING (kind, name)
+    WHERE (SELECT count(*) FROM budgets JOIN wanted USING (kind, name)) = (SELECT count(*) FROM wanted)
     ORDER BY b.kind, b.name
     FOR NO KEY UPDATE OF b
 ), times AS MATERIALIZED (
@@ -54,6 +56,11 @@ SELECT r.kind, r.name
 FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
+
+-- lock: before several of them change, each by a statement of its own; in key order
+SELECT b.kind FROM budgets AS b JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
+ORDER BY b.kind, b.name
+FOR NO KEY UPDATE OF b
 
 -- let_go: hosts that held budgets leave: others may start a gap after the end of their last request
 UPDATE budgets AS b

@@ -92,8 +92,8 @@ def test_a_crawl_ends_at_a_budget(
     assert one(engine, "SELECT ended_because FROM crawls") == because
 
 
-LEASE = """UPDATE hosts SET state = 'taken', lease_token = v.token, taken_at = v.taken_at, lease_until = now() + CAST(:lease AS interval),
-                           next_fetch_at = now() + CAST(:lease AS interval)
+LEASE = """UPDATE hosts SET state = 'taken', lease_token = v.token, taken_at = v.taken_at,
+                           lease_until = now() + CAST(:lease AS interval), next_fetch_at = now() + CAST(:lease AS interval)
            FROM visits AS v WHERE v.host_id = hosts.id AND v.host_id = :host"""
 VISIT = """INSERT INTO visits (host_id, token, queue, worker, taken_at)
            SELECT :host, gen_random_uuid(), 'host-00', 'w', pages_held_until + CAST(:taken AS interval) FROM crawls"""
@@ -125,9 +125,7 @@ def visited(engine: Engine, host_id: int, *, taken: str, lease: str) -> None:
         ("-1 s", "-1 s", 3),
     ],
 )
-def test_grants_that_a_crash_lost_are_free_again(
-    engine: Engine, taken: str | None, lease: str, reserved: int
-) -> None:
+def test_grants_that_a_crash_lost_are_free_again(engine: Engine, taken: str | None, lease: str, reserved: int) -> None:
     """As soon as no visit can hold them: none that was taken up before the last grant and may still write."""
     _, host_id = spent(engine)
     if taken is not None:
@@ -146,7 +144,11 @@ def test_another_crawl_s_visits_do_not_keep_lost_grants(engine: Engine) -> None:
         finish(engine)
         assert one(engine, "SELECT pages_reserved FROM crawls") == 5
         sql(engine, "UPDATE visits SET ended_at = now(), ending = 'x' WHERE host_id = :h", h=each)
-        sql(engine, "UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, taken_at = NULL WHERE id = :h", h=each)
+        sql(
+            engine,
+            "UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, taken_at = NULL WHERE id = :h",
+            h=each,
+        )
         visited(engine, each, taken="1 ms", lease="1 minute")
     finish(engine)
     assert one(engine, "SELECT pages_reserved FROM crawls") == 3
