@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, slow
+from bench import claim, crawl, fleet, growth, hot_rows, layers, memory, polite, scale, slow
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -19,6 +19,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "memory": memory.main,
     "scale": scale.main,
     "growth": growth.main,
+    "hot_rows": hot_rows.main,
 }
 DEFAULT = ("crawl", "layers", "claim", "polite")
 
@@ -68,7 +69,9 @@ def _arguments() -> argparse.Namespace:
         help="a further setting for Tiptoe, repeatable",
     )
     run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
-    run.add_argument("--seconds", type=int, default=60, help="polite, layers, fleet, slow: length of the run; D: 60")
+    run.add_argument(
+        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, hot_rows: length of the run; D: 60"
+    )
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",

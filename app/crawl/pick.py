@@ -1,7 +1,8 @@
 """The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
-not somewhere behind it. What is not used is given back; what a crash loses, `finish` counts free again.
+not somewhere behind it: from what the process has drawn (`app.crawl.grants`), else from the crawl's row. What is not used is
+given back; what a crash loses, `finish` counts free again.
 """
 
 from collections import defaultdict, deque
@@ -61,10 +62,18 @@ def _granted(stay: Stay, tx: Connection, crawl_id: int, wanted: list[Due]) -> li
 
 
 def give_back(stay: Stay, tx: Connection) -> None:
-    """Reservations that the visit did not use."""
+    """Reservations that the visit did not use: to the crawl, or after the commit to the process (`given_back`)."""
     for crawl_id, left in sorted(stay.granted.items()):
-        if left:
+        if left and not stay.kit.grants.is_open(crawl_id, stay.now()):
             crawls.reserve(tx, crawl_id=crawl_id, n=-left)
+            stay.granted[crawl_id] = 0
+
+
+def given_back(stay: Stay) -> None:
+    """After the commit that gave the host back: what the visit had left may be another's of this process."""
+    for crawl_id, left in stay.granted.items():
+        if left > 0:
+            stay.kit.grants.put(crawl_id, left, stay.now())
     stay.granted.clear()
 
 
@@ -129,8 +138,10 @@ def _chosen(stay: Stay, found: list[Due], size: int) -> dict[int, list[Due]]:
 
 def _reserve(stay: Stay, tx: Connection, crawl_id: int, wanted: int) -> int:
     """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
-    held = stay.granted.get(crawl_id, 0)
-    if wanted != held:
+    held, grants = stay.granted.get(crawl_id, 0), stay.kit.grants
+    if wanted > held:
+        held += grants.take(crawl_id, wanted - held, stay.now())
+    if wanted > held or (wanted < held and not grants.is_open(crawl_id, stay.now())):
         held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held)
     stay.granted[crawl_id] = held
     return max(held, 0)

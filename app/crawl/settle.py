@@ -56,6 +56,8 @@ def may_join(stay: Stay, *, leaves: bool = False) -> bool:
 
 def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     """Settle batches as `_together` does, again after a deadlock."""
+    kit = stays[0].kit
+    kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
     return db.repeat(partial(_together, stays))
 
 
@@ -126,7 +128,9 @@ def _renew(stay: Stay, sent: float) -> None:
     stay.in_doubt = None
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
     stay.has_left = stay.leaving is not None
-    if not stay.has_left:
+    if stay.has_left:
+        pick.given_back(stay)
+    else:
         stay.lease_ends = sent + stay.kit.settings.lease_s
     _log.debug(
         "visit.settled",

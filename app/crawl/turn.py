@@ -22,6 +22,7 @@ from app.store.budgets import Answer, Budget, BudgetKind
 LEAD_S = 0.01  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
 LATE_SHARE = 0.4
+CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
 TICKET_PATIENCE_S = 0.5  # who was told to come and finds the one before late waits, rather than come a third time
 
 
@@ -35,6 +36,8 @@ def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | No
     if _is_quiet(stay):
         return None
     if stay.ready_at - stay.now() > longest_s:
+        return None
+    if not _below_ceiling(stay, longest_s):
         return None
     slot = _slot(stay, url, longest_s)
     if slot is None:
@@ -51,6 +54,10 @@ def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | No
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
     """A slot for one request to another host, whose lease was borrowed; waited for if it comes within longest_s, else None."""
+    if kit.ceiling is not None:
+        start_s = kit.ceiling.take(kit.engine, horizon_s=longest_s)
+        if start_s > longest_s or kit.stopping.wait(start_s):
+            return None
     if not kit.shared.any:
         return Slot()
     found = _where(kit, url, None)
@@ -68,7 +75,12 @@ def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None
 def reserve_ahead(stay: Stay, tx: Connection) -> None:
     """At take-up, in its transaction and as its last statement: a start on the budgets of the address that the host had."""
     taken, kit = stay.taken, stay.kit
-    if not stay.due or taken.address is None or stay.ready_at - stay.now() > stay.patience_s():
+    if (
+        not stay.due
+        or taken.address is None
+        or kit.ceiling is not None
+        or stay.ready_at - stay.now() > stay.patience_s()
+    ):
         return
     wanted = kit.shared.of(taken.address, taken.domain)
     if not wanted:
@@ -101,6 +113,22 @@ def others_from(stay: Stay) -> float:
     drawn = stay.held.drawn if stay.held is not None else ()
     last = stay.now() if stay.batch.last_end is None else stay.batch.last_end
     return last + max((each.gap_s + slack_s(each) for each in drawn), default=0.0)
+
+
+def _below_ceiling(stay: Stay, longest_s: float) -> bool:
+    """Take a start of the fleet's: the host is ready no sooner than that. False: none comes soon, the visit is to leave.
+
+    Before the other budgets are asked: what they promise is good for some milliseconds, a start of the ceiling for longer.
+    """
+    ceiling = stay.kit.ceiling
+    if ceiling is None:
+        return True
+    start_s = ceiling.take(stay.kit.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
+    if start_s > max(longest_s, CEILING_PATIENCE_S):
+        stay.rest(start_s, "all budget")
+        return False
+    stay.ready_at = max(stay.ready_at, stay.now() + start_s)
+    return True
 
 
 def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:

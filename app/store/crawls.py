@@ -55,6 +55,14 @@ class Crawl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """Pages granted to a process for visits to come. held_until: it may use them until then."""
+
+    pages: int
+    held_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """What a crawl has brought in this round. bytes: body bytes on the wire; failed: requests that brought no page."""
 
@@ -190,6 +198,18 @@ def recount_reserved(tx: Connection, crawl_id: int) -> None:
 def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
     """Pages granted of n asked for; a negative n gives back."""
     return int(db.run(tx, _sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
+
+
+def draw_lot(tx: Connection, *, crawl_id: int, share: int, least: int, most: int, held_s: float) -> Lot:
+    """A share of what the budget has left: at most `most` pages, and none where it would be fewer than `least`."""
+    where = {"crawl_id": crawl_id, "share": share, "least": least, "most": most, "held_s": held_s}
+    row = db.run(tx, _sql["draw_lot"], where).one_or_none()
+    return Lot(pages=row.pages, held_until=row.held_until) if row else Lot(pages=0, held_until=None)
+
+
+def return_lot(tx: Connection, *, crawl_id: int, n: int, held_until: datetime) -> None:
+    """n pages of a lot that nobody took; nothing changes when it has ended."""
+    db.run(tx, _sql["return_lot"], {"crawl_id": crawl_id, "n": n, "held_until": held_until})
 
 
 def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:

@@ -31,7 +31,7 @@ SET max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_
     keep_fresh = :keep_fresh, revision = revision + 1,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
-    pages_held_until = CASE WHEN max_pages IS NULL THEN clock_timestamp() ELSE pages_held_until END
+    pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
 WHERE id = :crawl_id
 
 -- set_manners: how it goes about things from here on; NULL: as it does
@@ -156,6 +156,26 @@ FROM (
 ) AS granted
 WHERE c.id = granted.id
 RETURNING granted.n
+
+-- draw_lot: pages for visits to come of a process that holds them for so long; none where the budget has little left
+UPDATE crawls AS c
+SET pages_reserved = c.pages_reserved + lot.n,
+    pages_held_until = greatest(c.pages_held_until, clock_timestamp() + make_interval(secs => :held_s))
+FROM (
+    SELECT id, CASE WHEN (max_pages - pages_reserved) / :share < :least THEN 0
+                    ELSE least((max_pages - pages_reserved) / :share, :most) END AS n
+    FROM crawls WHERE id = :crawl_id AND state = 'active' AND max_pages IS NOT NULL FOR NO KEY UPDATE
+) AS lot
+WHERE c.id = lot.id AND lot.n > 0
+RETURNING lot.n AS pages, c.pages_held_until AS held_until
+
+-- return_lot: what is left of a lot, unless it may have been counted free meanwhile
+WITH held AS MATERIALIZED (
+    SELECT id FROM crawls WHERE id = :crawl_id AND max_pages IS NOT NULL FOR NO KEY UPDATE
+)
+UPDATE crawls AS c SET pages_reserved = c.pages_reserved - :n
+FROM held
+WHERE c.id = held.id AND clock_timestamp() < CAST(:held_until AS timestamptz)
 
 -- count: add what a settle brought; in key order, so that it and forget_counts cannot deadlock
 INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
