@@ -13,6 +13,7 @@ import argparse
 import multiprocessing
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -51,7 +52,6 @@ Act = Callable[[Engine, int], None]
 def main(arguments: argparse.Namespace) -> None:
     """Measure each; print and save transactions a second and the ratio."""
     seconds = min(arguments.seconds / (len(FORMS) * 2 * ROUNDS), 5.0)
-    counts: dict[tuple[str, str], int] = {}
     with tiptoe.fresh_home() as home:
         running = start_postgres(home, lambda line: print(f"  {line}"))
         try:
@@ -59,12 +59,8 @@ def main(arguments: argparse.Namespace) -> None:
             with engine.begin() as tx:
                 tx.execute(text(_CRAWL))
                 tx.execute(text(_HOSTS))
-            url = engine.url.render_as_string(hide_password=False)
+            counts = _run(engine.url.render_as_string(hide_password=False), seconds)
             engine.dispose()
-            for _ in range(ROUNDS):
-                for what in FORMS:
-                    for form in ("before", "after"):
-                        counts[what, form] = counts.get((what, form), 0) + _run(url, what, form, seconds)
         finally:
             running.release()
     rows = [_row(what, counts, seconds * ROUNDS) for what in FORMS]
@@ -72,40 +68,53 @@ def main(arguments: argparse.Namespace) -> None:
     save("hot_rows", {"rows": rows, "seconds": seconds * ROUNDS})
 
 
-def _row(what: str, counts: dict[tuple[str, str], int], seconds: float) -> dict[str, Cell]:
+def _row(what: str, counts: Counter[tuple[str, str]], seconds: float) -> dict[str, Cell]:
     before, after = counts[what, "before"] / seconds, counts[what, "after"] / seconds
     return {"row": what, "before/s": round(before), "after/s": round(after), "ratio": round(after / before, 1)}
 
 
-def _run(url: str, what: str, form: str, seconds: float) -> int:
-    """How many acts all processes did."""
+def _run(url: str, seconds: float) -> Counter[tuple[str, str]]:
+    """How many acts all processes did of each form; all are at the same one at a time."""
     context = multiprocessing.get_context("spawn")
     results: Any = context.Queue()
+    meeting = context.Barrier(PROCESSES)
     processes = [
-        context.Process(target=_work, args=(url, what, form, seconds, number, results)) for number in range(PROCESSES)
+        context.Process(target=_work, args=(url, seconds, number, meeting, results)) for number in range(PROCESSES)
     ]
     for each in processes:
         each.start()
-    done = sum(results.get(timeout=60 + seconds) for _ in processes)
+    done: Counter[tuple[str, str]] = Counter()
+    for _ in processes:
+        done.update(results.get(timeout=120 + 10 * seconds * len(FORMS) * ROUNDS))
     for each in processes:
         each.join()
-    return int(done)
+    return done
 
 
-def _work(url: str, what: str, form: str, seconds: float, number: int, results: Any) -> None:
+def _work(url: str, seconds: float, number: int, meeting: Any, results: Any) -> None:
     engine = db.connect(url, pool_size=THREADS)
-    act = FORMS[what][form]()
+    done: Counter[tuple[str, str]] = Counter()
+    for _ in range(ROUNDS):
+        for what, forms in FORMS.items():
+            for form, make in forms.items():
+                meeting.wait()
+                done[what, form] += _repeat(engine, make(), seconds, 1 + number * THREADS)
+    engine.dispose()
+    results.put(done)
+
+
+def _repeat(engine: Engine, act: Act, seconds: float, first_host: int) -> int:
+    """In THREADS threads, each with a host of its own."""
     counts = [0] * THREADS
     ready, until = threading.Barrier(THREADS), [0.0]
 
     def repeat(thread: int) -> None:
-        host_id = 1 + number * THREADS + thread
-        act(engine, host_id)
+        act(engine, first_host + thread)
         if ready.wait() == 0:
             until[0] = time.monotonic() + seconds
         ready.wait()
         while time.monotonic() < until[0]:
-            act(engine, host_id)
+            act(engine, first_host + thread)
             counts[thread] += 1
 
     threads = [threading.Thread(target=repeat, args=(thread,)) for thread in range(THREADS)]
@@ -113,8 +122,7 @@ def _work(url: str, what: str, form: str, seconds: float, number: int, results: 
         each.start()
     for each in threads:
         each.join()
-    engine.dispose()
-    results.put(sum(counts))
+    return sum(counts)
 
 
 def _pages_by_row() -> Act:
