@@ -5,7 +5,7 @@ THREADS threads in each of some processes do what a settle or a start does with 
 seconds a form; the forms take turns. before: the row itself, in the transaction; after: as the product does it. Bar: 3 × before.
 
     max_pages    a settle that picks 2 pages of a crawl with a large budget: a statement before, one after, commit
-    ceiling      a start under the fleet's ceiling, drawn by itself or in lots; the ceiling is out of reach
+    ceiling      a start under the fleet's ceiling of 20,000/s, drawn by itself or in lots, and waited for
     suppression  a settle that has met a template's broken link
 """
 
@@ -34,7 +34,7 @@ from bench.report import Cell, save, table
 PROCESSES, THREADS, ROUNDS = 2, 12, 3
 BAR = 3.0
 LEASE_S = 60.0
-PER_S = 100_000.0  # a ceiling that is never reached: what is measured is its row
+PER_S = 20_000.0  # a ceiling that its row alone is never near; in lots it is what limits
 LINK: suppressions.Suppression = {
     "crawl_id": 1,
     "key": sha256(b"http://[broken").digest(),
@@ -164,7 +164,7 @@ def _start_by_lots() -> Act:
     kept = Ceiling(PER_S)
 
     def start(engine: Engine, host_id: int) -> None:
-        kept.take(engine, horizon_s=1.0)
+        time.sleep(kept.take(engine, horizon_s=1.0))
 
     return start
 
