@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     from app.config import Settings
     from app.local.services import Services
-    from app.store.crawls import Budgets, Crawl, Totals
+    from app.store.crawls import Budgets, Crawl
 
 LOOK_EVERY_S = 0.25
 BURY_EVERY_S = 1.0
-SHOW_QUEUED_UP_TO = 10_000
 MOST_CAUSES = 3
 
 
@@ -213,39 +212,27 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
 def _run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
     """Beat and workers until the crawl has ended. True: interrupted."""
     from app.crawl import sweep
+    from app.crawl.live import Live
     from app.local.progress import Progress
     from app.local.stack import Stack
 
-    progress = Progress(name=crawl.name)
+    progress, live = Progress(name=crawl.name), Live(engine, crawl.id)
     bury_at = 0.0
     try:
         with Stack(settings, services) as stack:
-            while _look(engine, crawl, progress).state == "active":
+            while progress.show(live.look()).state == "active":
                 stack.tend()
                 if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
                     sweep.end_leases_of_the_dead(engine)
                     bury_at = time.monotonic() + BURY_EVERY_S
                 time.sleep(LOOK_EVERY_S)
             progress.end()
-            _look(engine, crawl, progress)
+            progress.show(live.look())
     except KeyboardInterrupt:
         progress.end()
         return True
     progress.end()
     return False
-
-
-def _look(engine: "Engine", crawl: "Crawl", progress: "object") -> "Totals":
-    from app.local.progress import Progress
-    from app.store import crawls, db, hosts, urls
-
-    assert isinstance(progress, Progress)
-    with db.transaction(engine) as tx:
-        totals = crawls.totals(tx, crawl.id)
-        queued = urls.queued_some(tx, crawl_id=crawl.id, most=SHOW_QUEUED_UP_TO)
-        waiting = [(str(row["because"]), int(row["hosts"])) for row in hosts.waiting(tx)]
-    progress.show(totals, f"{queued:,}" if queued < SHOW_QUEUED_UP_TO else f"over {queued:,}", waiting)
-    return totals
 
 
 def _tell(

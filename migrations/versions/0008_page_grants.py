@@ -6,8 +6,8 @@ Until when grants of pages may be held, so that those that a crash lost are foun
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 
