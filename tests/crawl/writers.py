@@ -42,8 +42,8 @@ ASLEEP = """SELECT count(*) FROM hosts AS h
                           WHERE c.state = 'active' AND u.host_id = h.id AND u.state = 'queued')"""
 SETTINGS: dict[str, Any] = {
     "default_delay_s": DELAY_S,
-    "address_gap_s": 0.005,
-    "domain_gap_s": 0.001,
+    "address_gap_s": 0.01,
+    "domain_gap_s": 0.01,
     "requests_per_s_max": 2_000.0,
     "frontier_max_per_crawl": 150,
     "frontier_max_per_host": 40,
@@ -74,7 +74,11 @@ class Webmaster:
         return Whereabouts(addresses=(self._address(urlsplit(url).hostname or ""),), dns_ms=0.0)
 
     def send(self, request: Request) -> Reply | None:
+        if request.gate is not None and not request.gate.open():
+            return None
         started = time.monotonic()
+        if request.gate is not None:
+            request.gate.sent(started)
         name = urlsplit(request.url).hostname or ""
         status, kind, body = self._page(name, urlsplit(request.url).path)
         ended = time.monotonic()
