@@ -26,7 +26,7 @@ from app.crawl.stay import Stay
 from app.crawl.trim import trim
 from app.crawl.visit import CutOff, Report, give_back, go_on, settle_together, visit
 from app.errors import InputError
-from app.model import Reply, Request, Whereabouts
+from app.model import Reply, Request, Unsent, Whereabouts
 from app.store import db
 from app.store.crawls import Budgets
 from app.store.hosts import Offer
@@ -73,9 +73,10 @@ class Webmaster:
     def where(self, url: str, prefer: str | None) -> Whereabouts:
         return Whereabouts(addresses=(self._address(urlsplit(url).hostname or ""),), dns_ms=0.0)
 
-    def send(self, request: Request) -> Reply | None:
+    def send(self, request: Request) -> Reply | Unsent:
+        begun = time.monotonic()
         if request.gate is not None and not request.gate.open():
-            return None
+            return Unsent(begun_s=begun, ended_s=time.monotonic())
         started = time.monotonic()
         if request.gate is not None:
             request.gate.sent(started)
