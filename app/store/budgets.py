@@ -147,6 +147,11 @@ def reserve(
     )
 
 
+def lock(tx: Connection, those: Sequence[Budget]) -> None:
+    """Before several of them change, each by a statement of its own."""
+    db.run(tx, _sql["lock"], {"rows": db.rows_param([{"kind": each.kind, "name": each.name} for each in those])})
+
+
 def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
     """held: host id, its budgets, seconds until the gap after its last start is over."""
     rows = [

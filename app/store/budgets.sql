@@ -5,6 +5,7 @@
 -- Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
+-- Where one is not known yet, none is locked: it is made first, and making it waits for those who make the same.
 WITH wanted AS MATERIALIZED (
     SELECT r.kind, r.name, r.gap_s, r.lot_s, r.promise_s
     FROM json_to_recordset(CAST(:rows AS json)) AS r (
@@ -17,6 +18,7 @@ WITH wanted AS MATERIALIZED (
            make_interval(secs => CASE WHEN b.failures > 0 THEN 0 ELSE w.lot_s END) AS lot,
            make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.promise_s END) AS promise
     FROM budgets AS b JOIN wanted AS w USING (kind, name)
+    WHERE (SELECT count(*) FROM budgets JOIN wanted USING (kind, name)) = (SELECT count(*) FROM wanted)
     ORDER BY b.kind, b.name
     FOR NO KEY UPDATE OF b
 ), times AS MATERIALIZED (
@@ -70,6 +72,11 @@ SELECT r.kind, r.name
 FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
+
+-- lock: before several of them change, each by a statement of its own; in key order
+SELECT b.kind FROM budgets AS b JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
+ORDER BY b.kind, b.name
+FOR NO KEY UPDATE OF b
 
 -- let_go: hosts that held budgets leave: others may start a gap after the end of their last request
 UPDATE budgets AS b
