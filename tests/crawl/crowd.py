@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.crawl.kit import Kit
 from app.crawl.line import Draw, Line, Lines, Lot
-from app.store.budgets import Answer
+from app.store import budgets
 from tests.crawl.web import Answer, Hit, Site, Web, html
 
 GAP_S = 0.15
@@ -63,8 +63,8 @@ class Shared:
 
 
 class _PatientLine(Line):
-    def wait(self, draw: Draw, until: float) -> Lot | Answer | None:
-        def drawn(standing: int, left_s: float, lost: int) -> Lot | Answer:
+    def wait(self, draw: Draw, until: float) -> Lot | budgets.Answer | None:
+        def drawn(standing: int, left_s: float, lost: int) -> Lot | budgets.Answer:
             found = draw(standing, left_s, lost)
             return replace(found, last_at=found.last_at + LATE_S) if isinstance(found, Lot) else found
 
