@@ -89,13 +89,9 @@ def _arguments() -> argparse.Namespace:
         metavar="TIPTOE_X=Y",
         help="a further setting for Tiptoe, repeatable",
     )
-    run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
-    run.add_argument(
-        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, hot_rows: length of the run; D: 60"
-    )
     run.add_argument("--lean", action="store_true", help="memory, polite, road: with TIPTOE_KEEP_TEXT=0")
     run.add_argument(
-        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, road: length of the run; D: 60"
+        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, road, hot_rows: length of the run; D: 60"
     )
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")

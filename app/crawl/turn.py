@@ -31,13 +31,12 @@ LATE_SHARE = 0.5
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection
 LATE = "late for its start"
-DRAW_AHEAD_S = (
-    0.3  # a start is drawn no sooner: one that is missed is lost, and the next that is not drawn comes the sooner
-)
+AT_CEILING = "all budget"
+# A start is drawn no sooner: one that is missed is lost, and the next, where nobody has drawn it yet, comes the sooner.
+DRAW_AHEAD_S = 0.3
 CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
-AT_GATE_S = (
-    GATE_S + CONNECT_AHEAD_S
-)  # the longest wait between connecting and sending; no part of the request's deadline
+# The longest wait between connecting and sending: no part of the request's deadline.
+AT_GATE_S = GATE_S + CONNECT_AHEAD_S
 
 
 def take(stay: Stay, url: Url, deadline_s: float) -> Slot | None:
@@ -94,10 +93,13 @@ class LineGate:
     lot: Lot | None = None
     answer: Answer | None = None
     opened: int = 0
+    is_at_ceiling: bool = False
 
     @property
     def why(self) -> str:
         """Why the request was not sent, in words."""
+        if self.is_at_ceiling:
+            return AT_CEILING
         if self.answer is not None:
             return self.answer.because
         return "the server closed the connection while its start was waited for" if self.opened else LATE
@@ -125,7 +127,8 @@ class LineGate:
             return True
         left_s = max(self.until - kit.monotonic(), 0.0)
         start_s = kit.ceiling.take(kit.engine, horizon_s=left_s)
-        return start_s <= left_s and not kit.stopping.wait(start_s)
+        self.is_at_ceiling = start_s > left_s
+        return not self.is_at_ceiling and not kit.stopping.wait(start_s)
 
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
@@ -257,7 +260,7 @@ def _below_ceiling(stay: Stay, longest_s: float) -> bool:
         return True
     start_s = ceiling.take(stay.kit.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
     if start_s > max(longest_s, CEILING_PATIENCE_S):
-        stay.rest(start_s, "all budget")
+        stay.rest(start_s, AT_CEILING)
         return False
     stay.ready_at = max(stay.ready_at, stay.now() + start_s)
     return True
