@@ -462,7 +462,8 @@ def load(**overrides: Any) -> Settings:
         first = error.errors()[0]
         name = "TIPTOE_" + "_".join(str(part) for part in first["loc"][:1]).upper()
         value = "…" if first["loc"][:1] in _SECRETS else repr(first.get("input"))
-        raise SettingError(f"{name}={value}", first["msg"].removeprefix("Value error, ")) from error
+        what = f"{name} is not set" if first.get("input") is None else f"{name}={value}"
+        raise SettingError(what, first["msg"].removeprefix("Value error, ")) from error
 
 
 @lru_cache(maxsize=1)

@@ -99,7 +99,7 @@ def _serve(settings: "Settings", keys: "list[Ed25519PrivateKey]", host: str, por
     agent = settings.signature_agent
     if agent is None:
         raise InputError(
-            "TIPTOE_SIGNATURE_AGENT=None", "set it to the origin that readers ask: the answers are signed for it"
+            "TIPTOE_SIGNATURE_AGENT is not set", "set it to the origin that readers ask: the answers are signed for it"
         )
     with KeyDirectory(keys, agent, host=host, port=port) as server:
         where = f"[{host}]" if ":" in host else host

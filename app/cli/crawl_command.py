@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.out import HonourOptOuts, Sitemaps
+from app.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -259,11 +260,12 @@ def _tell(
         causes = [] if totals.pages else urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES)
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     _say(
-        f"{totals.name} ({ended}): {totals.pages:,} pages, {totals.fetches:,} fetches, {totals.failed:,} failed, "
-        f"{totals.suppressed:,} links refused, {totals.bytes:,} bytes in {seconds:,.1f} s"
+        f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {counted(totals.fetches, 'request')}, "
+        f"{totals.failed:,} failed, {counted(totals.suppressed, 'link')} refused, "
+        f"{counted(totals.bytes, 'byte')} in {seconds:,.1f} s"
     )
     for each in causes:  # nothing was brought: why?
-        _say(f"{each['state']}, {each['urls']:,} URLs: {each['cause']}")
+        _say(f"{each['state']}, {counted(each['urls'], 'URL')}: {each['cause']}")
     _say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
         _say("interrupted: the same command goes on")

@@ -91,7 +91,7 @@ def _show_report(found: "Report") -> None:
     heading("URLs by state")
     facts(found.urls.items())
     heading("requests by ending (all rounds)")
-    rows_table(("outcome", "status", "fetches", "last_at"), found.outcomes)
+    rows_table(("kind", "outcome", "status", "fetches", "last_at"), found.outcomes)
     if found.causes:
         heading("why URLs ended, or their pages were not kept")
         rows_table(("state", "urls", "cause"), found.causes)

@@ -6,6 +6,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.out import AsJson, facts, heading, rows_table, show_json
+from app.words import counted
 
 app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: look, pause, slow down, pin, release.")
 
@@ -208,7 +209,7 @@ def forget(name: Name) -> None:
 
     with open_database() as (_, engine):
         origins = hosts.forget(engine, name)
-    print(f"{hosts.hostname(name)}: robots.txt of {origins} origins is fetched anew at the next visit")
+    print(f"{hosts.hostname(name)}: robots.txt of {counted(origins, 'origin')} is fetched anew at the next visit")
 
 
 def _told(key: str, value: object) -> object:

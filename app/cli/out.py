@@ -15,6 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
+from app.words import rounded
+
 CELL_CHARACTERS = 80
 
 Sitemaps = Annotated[
@@ -75,7 +77,7 @@ def shown(value: object) -> str:
         case bool():
             text = "true" if value else "false"
         case float():
-            text = f"{value:.10g}"
+            text = rounded(value)
         case datetime():
             text = value.isoformat(" ", "seconds")
         case list() | tuple() | dict():

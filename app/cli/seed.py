@@ -11,6 +11,7 @@ import typer
 
 from app.cli.database import open_database, say
 from app.cli.out import AsJson, HonourOptOuts, Sitemaps, rows_table, show_json
+from app.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -131,14 +132,15 @@ def _warn(settings: "Settings", urls: list[str], added: "Added") -> None:
 
 def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
     """Bad lines on standard error. Exit 2 when not one seed was good."""
-    for bad in added.bad[:SHOWN_BAD_LINES]:
-        say(f"tiptoe: {bad}")
+    for each in added.bad[:SHOWN_BAD_LINES]:
+        say(f"tiptoe: {each}")
     if added.bad_count > SHOWN_BAD_LINES:
-        say(f"tiptoe: … and {added.bad_count - SHOWN_BAD_LINES:,} further bad lines")
+        say(f"tiptoe: … and {counted(added.bad_count - SHOWN_BAD_LINES, 'further bad line')}")
     if as_json:
         show_json({"crawl": crawl, "added": added.added, "known": added.known, "bad": added.bad_count})
     else:
-        print(f"{crawl}: {added.added:,} seeds added, {added.known:,} known already, {added.bad_count:,} bad lines")
+        bad = counted(added.bad_count, "bad line")
+        print(f"{crawl}: {counted(added.added, 'seed')} added, {added.known:,} known already, {bad}")
     if added.is_empty:
         raise typer.Exit(2)
 

@@ -53,7 +53,7 @@ def status(engine: Engine) -> Status:
     with db.transaction(engine) as tx:
         return Status(
             crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
-            waiting=hosts.waiting(tx),
+            waiting=hosts.waits(tx),
             offers=hosts.offers_outstanding(tx),
             visits=visits.latest(tx, LATEST_VISITS),
         )

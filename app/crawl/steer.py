@@ -5,6 +5,7 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.crawl import seed
 from app.crawl.finish import finish as finish_ended
+from app.crawl.waits import how_to_start
 from app.errors import InputError
 from app.store import crawls, db
 from app.store.crawls import Crawl
@@ -51,7 +52,7 @@ def start(engine: Engine, name: str, *, again: bool = False, settings: Settings 
     now = seed.find(engine, name)
     if now.state == "finished":
         done = now.ended_because == "done"
-        how = f"nothing is queued; add seeds, or: tiptoe crawl start {name} --again" if done else "raise that budget"
+        how = f"nothing is queued; add seeds, or: tiptoe crawl start {name} --again" if done else how_to_start(now)
         raise InputError(f"crawl {name}", f"is finished ({now.ended_because}); {how}")
     return now
 

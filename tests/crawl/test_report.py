@@ -49,7 +49,7 @@ def test_status_says_what_goes_on(crawled: Kit) -> None:
     start(crawled, "http://waiting.test/", name="later")
     found = report.status(crawled.engine)
     assert [(row.name, row.state) for row in found.crawls] == [("c", "finished"), ("later", "active")]
-    assert [(row["because"], row["hosts"]) for row in found.waiting] == [("turn", 1)]
+    assert [(row["because"], row["hosts"]) for row in found.waiting] == [("due", 1)]
     assert found.offers == {}
     assert len(found.visits) == min(report.LATEST_VISITS, len(found.visits))
     assert report.totals(crawled.engine) == found.crawls
@@ -80,7 +80,7 @@ def test_a_crawl_at_its_budget_does_not_start(kit: Kit, web: Web) -> None:
     site.pages |= {"/": html("/a", "/b"), "/a": html(), "/b": html()}
     start(kit, site.url(), budgets=Budgets(max_pages=1))
     run(kit)
-    with pytest.raises(InputError, match=r"is finished \(max_pages\); raise that budget"):
+    with pytest.raises(InputError, match=r"is finished \(max_pages\); tiptoe crawl edit c --max-pages N, then"):
         steer.start(kit.engine, "c")
 
 
