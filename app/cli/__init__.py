@@ -63,7 +63,9 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"tiptoe {version('tiptoe')}")
+        from app.cli.out import answer
+
+        answer(f"tiptoe {version('tiptoe')}")
         raise typer.Exit
 
 

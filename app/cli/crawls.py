@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
-from app.cli.out import AsJson, facts, heading, rows_table, show_json, table
+from app.cli.out import AsJson, answer, facts, heading, rows_table, show_json, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def start(
 
     with open_database() as (settings, engine):
         crawl = steer.start(engine, name, again=again, settings=settings)
-    print(f"{crawl.name}: active, round {crawl.round}")
+    answer(f"{crawl.name}: active, round {crawl.round}")
 
 
 def pause(name: Name) -> None:
@@ -37,7 +37,7 @@ def pause(name: Name) -> None:
 
     with open_database() as (_, engine):
         steer.pause(engine, name)
-    print(f"{name}: paused; `tiptoe crawl resume {name}` goes on")
+    answer(f"{name}: paused; `tiptoe crawl resume {name}` goes on")
 
 
 def resume(name: Name) -> None:
@@ -46,7 +46,7 @@ def resume(name: Name) -> None:
 
     with open_database() as (_, engine):
         steer.resume(engine, name)
-    print(f"{name}: active")
+    answer(f"{name}: active")
 
 
 def finish(name: Name) -> None:
@@ -55,7 +55,7 @@ def finish(name: Name) -> None:
 
     with open_database() as (_, engine):
         steer.finish(engine, name)
-    print(f"{name}: finished")
+    answer(f"{name}: finished")
 
 
 def list_(as_json: AsJson = False) -> None:
@@ -78,7 +78,7 @@ def report(name: Name, as_json: AsJson = False) -> None:
 
 def show_totals(found: "Sequence[Totals]") -> None:
     if not found:
-        print("no crawl yet: tiptoe crawl https://example.org/")
+        answer("no crawl yet: tiptoe crawl https://example.org/")
         return
     table(_TOTALS, [[getattr(row, name) for name in _TOTALS] for row in found])
 

@@ -1,9 +1,10 @@
 """Where the database is: the configured one, else the home's own, joined if it runs and started if not."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+
+from app.cli.out import say
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -31,11 +32,6 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
         if migrate:
             _bring_to_head(engine, url)
         yield settings.model_copy(update={"database_url": url}), engine
-
-
-def say(line: str) -> None:
-    """To standard error: standard output is for answers."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _bring_to_head(engine: "Engine", url: str) -> None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.cli.database import open_database, say
-from app.cli.out import AsJson, show_json, table
+from app.cli.database import open_database
+from app.cli.out import AsJson, say, show_json, table
 
 if TYPE_CHECKING:
     from app.config import Settings

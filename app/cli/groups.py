@@ -1,12 +1,15 @@
 """Two command groups that do more than typer's: the root, which tells errors, and `crawl`, which is verbs and URLs."""
 
-import sys
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from app.cli.out import say
+
 RUN = "run"
+# Typer brings click's own class or a copy of it.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _ORDER = (
     "crawl",
     "up",
@@ -38,9 +41,13 @@ class Root(TyperGroup):
         try:
             return super().invoke(ctx)
         except TiptoeError as error:
-            line = " ".join(str(error).split())
-            print(f"tiptoe: {line}", file=sys.stderr, flush=True)
+            say(f"tiptoe: {' '.join(str(error).split())}")
             raise typer.Exit(2 if isinstance(error, InputError) else 1) from error
+        except UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                raise
+            say(f"tiptoe: {_complaint(error)}")
+            raise typer.Exit(2) from error
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 
@@ -59,3 +66,9 @@ class CrawlGroup(TyperGroup):
         with type(ctx)(run, info_name=ctx.info_name, parent=ctx.parent) as run_ctx:
             run.format_help(run_ctx, formatter)
         super().format_help(ctx, formatter)
+
+
+def _complaint(error: Any) -> str:
+    """`Missing argument 'NAME'; see tiptoe crawl pause --help`."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    return f"{said}; see {error.ctx.command_path if error.ctx else 'tiptoe'} --help"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database, say
-from app.cli.out import AsJson, HonourOptOuts, Sitemaps, rows_table, show_json
+from app.cli.database import open_database
+from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, rows_table, say, show_json
 from app.words import counted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TELL_EVERY_LINES = 100_000
 Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
 Scope = Annotated[
     str | None,
-    typer.Option(help="How far a new crawl goes from its seeds: host, domain, prefix or any. [default: host]"),
+    typer.Option(help="How far a new crawl goes from its seeds: host, domain, prefix or any.", show_default="host"),
 ]
 
 AsSitemaps = Annotated[
@@ -140,7 +140,7 @@ def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
         show_json({"crawl": crawl, "added": added.added, "known": added.known, "bad": added.bad_count})
     else:
         bad = counted(added.bad_count, "bad line")
-        print(f"{crawl}: {counted(added.added, 'seed')} added, {added.known:,} known already, {bad}")
+        answer(f"{crawl}: {counted(added.added, 'seed')} added, {added.known:,} known already, {bad}")
     if added.is_empty:
         raise typer.Exit(2)
 

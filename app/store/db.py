@@ -25,6 +25,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import InputError, ServiceError
+from app.words import without_password
 
 OLDEST_POSTGRES = 15
 
@@ -184,7 +185,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
         ) from error
     if parsed.get_backend_name() not in {"postgresql", "postgres"}:
         raise InputError(
-            f"TIPTOE_DATABASE_URL={parsed.render_as_string(hide_password=True)}",
+            f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
             f"the frontier lives in Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
     try:
@@ -316,7 +317,7 @@ def _views() -> list[str]:
 
 def place(engine: Engine) -> str:
     """Where Postgres is, without the password, for messages."""
-    return engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
+    return without_password(engine.url.set(drivername="postgresql").render_as_string(hide_password=False))
 
 
 def _first_line(error: BaseException | None) -> str:

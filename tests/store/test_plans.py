@@ -23,6 +23,7 @@ LINKS = [admission(host, 1, key=sha256(f"http://h{host}.test/7".encode()).digest
 RESULTS = [result(link, "resting", due_s=60) for link in LINKS]
 LEASES = {"ids": db.array_param(SOME), "tokens": db.array_param([UUID(int=host) for host in SOME])}
 CONTACTS = json.dumps([{"host_id": host, "token": str(UUID(int=host))} for host in SOME])
+LIVE = {"crawl_id": 1, "queues": ["host-00", "host-01"], "most": 60, "each": 3}
 FILL = [
     """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
        SELECT 'h' || n || '.test', 'host-00', 1, now() + interval '1 hour' FROM generate_series(1, 2000) AS n""",
@@ -69,6 +70,11 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),
+    ("progress", "hosts", LIVE, "hosts", 6),  # three by the queue, and their rows
+    ("progress", "hosts", LIVE, "urls", 6),
+    ("progress", "hosts", LIVE, "visits", 0),
+    ("progress", "failures", {"crawl_id": 1, "n": 30}, "fetches", 30 + 30),  # thirty, and those of a partition beside
+    ("progress", "counts", {"crawl_id": 1}, "urls", 0),
 ]
 
 
