@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli import options
+from app.cli.database import bring_to_head
 from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, as_json_text, say
 from app.cli.run import patiently, run
 from app.words import counted
@@ -130,16 +131,15 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     from app.cli.broker import check_broker
     from app.crawl.kit import make_engine
     from app.local.services import LocalServices
-    from app.store import db
 
     local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
     with _interruptible(), local as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
         check_broker(services.broker_url)
-        db.upgrade(services.database_url)
         found = settings.model_copy(update=where)
         engine = make_engine(found)
         try:
+            bring_to_head(engine, services.database_url)
             yield found, services, engine
         finally:
             engine.dispose()
