@@ -174,7 +174,7 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
     from app.policy.url import Canon
     from app.store import crawls, db
 
-    first = next(url for url in map(Canon().canonicalise, wish.seeds) if isinstance(url, Url))
+    first = next(url for url in map(Canon().canonicalise, map(seed.in_full, wish.seeds)) if isinstance(url, Url))
     name = wish.name or first.host
     with db.transaction(engine) as tx:
         known = crawls.by_name(tx, name)

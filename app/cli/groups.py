@@ -1,5 +1,6 @@
 """Two command groups that do more than typer's: the root, which tells errors, and `crawl`, which is verbs and URLs."""
 
+import re
 from typing import Any
 
 import typer
@@ -57,6 +58,7 @@ class CrawlGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            _check_is_seed(args[0], sorted(self.commands))
             args = [RUN, *args]
         return super().parse_args(ctx, args)
 
@@ -66,6 +68,19 @@ class CrawlGroup(TyperGroup):
         with type(ctx)(run, info_name=ctx.info_name, parent=ctx.parent) as run_ctx:
             run.format_help(run_ctx, formatter)
         super().format_help(ctx, formatter)
+
+
+def _check_is_seed(word: str, verbs: list[str]) -> None:
+    """A single word is no URL and no host, most likely a verb that is misspelt. Raises InputError."""
+    from difflib import get_close_matches
+
+    from app.errors import InputError
+
+    if not word or not re.fullmatch(r"\w[\w-]*", word) or word == "localhost":
+        return
+    near = get_close_matches(word, verbs, n=1)
+    meant = f"did you mean `tiptoe crawl {near[0]}`? " if near else f"the verbs are {', '.join(verbs)}; "
+    raise InputError(f"tiptoe crawl {word}", f"neither a verb nor a URL; {meant}a seed is written https://example.org/")
 
 
 def _complaint(error: Any) -> str:

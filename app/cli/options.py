@@ -1,5 +1,6 @@
 """Options that several commands share, and the settings that some of them stand for."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +33,9 @@ Home = Annotated[
 Scope = Annotated[
     str | None,
     typer.Option(
-        metavar="host|domain|prefix|any", help="How far a new crawl goes from its seeds.", show_default="host"
+        metavar="KIND",
+        help="host, domain, prefix or any: how far a new crawl goes from its seeds.",
+        show_default="host",
     ),
 ]
 Include = Annotated[
@@ -87,3 +90,41 @@ def settings_with(
     if not allow_network:
         return settings
     return load(**given, allow_networks=(*settings.allow_networks, *allow_network))
+
+
+def budgets(
+    max_pages: int | None, max_bytes: int | None, max_depth: int | None, max_seconds: float | None
+) -> dict[str, float | None]:
+    """Those that are given."""
+    given = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def limits(**given: str | None) -> dict[str, float | None]:
+    """Budgets as `crawl edit` takes them: a number, or none for no limit. Raises InputError."""
+    from app.errors import InputError
+
+    found: dict[str, float | None] = {}
+    for name, text in given.items():
+        if text is None:
+            continue
+        try:
+            found[name] = None if text == "none" else float(text) if name == "max_seconds" else int(text)
+        except ValueError:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option} {text!r}", "use a number, or none for no limit") from None
+    return found
+
+
+def use_home(ctx: typer.Context, home: Path) -> None:
+    """TIPTOE_HOME for one command, and for its children."""
+    before = os.environ.get("TIPTOE_HOME")
+    os.environ["TIPTOE_HOME"] = str(home)
+
+    def restore() -> None:
+        if before is None:
+            os.environ.pop("TIPTOE_HOME", None)
+        else:
+            os.environ["TIPTOE_HOME"] = before
+
+    ctx.call_on_close(restore)

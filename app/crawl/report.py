@@ -59,6 +59,13 @@ def status(engine: Engine) -> Status:
         )
 
 
+def of(engine: Engine, name: str) -> Totals:
+    """Of one crawl. Raises InputError."""
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        return crawls.totals(tx, crawl.id)
+
+
 def totals(engine: Engine) -> list[Totals]:
     """Of every crawl, the oldest first."""
     with db.transaction(engine) as tx:

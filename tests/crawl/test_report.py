@@ -3,6 +3,7 @@
 import pytest
 
 from app.crawl import report, steer
+from app.crawl.edit import Change
 from app.crawl.kit import Kit
 from app.errors import InputError
 from app.store.crawls import Budgets
@@ -108,10 +109,10 @@ def test_only_what_is_paused_resumes_and_what_is_active_pauses(kit: Kit) -> None
 
 
 def test_a_crawl_has_one_scope(kit: Kit) -> None:
-    made = steer.open_crawl(kit.engine, "new", scope="domain")
+    made = steer.open_crawl(kit.engine, "new", Change(scope="domain"))
     assert made.scope == "domain"
-    assert steer.open_crawl(kit.engine, "new", scope=None).id == made.id
-    assert steer.open_crawl(kit.engine, "new", scope="domain").id == made.id
+    assert steer.open_crawl(kit.engine, "new", Change(scope=None)).id == made.id
+    assert steer.open_crawl(kit.engine, "new", Change(scope="domain")).id == made.id
     with pytest.raises(InputError, match="has the scope domain already"):
-        steer.open_crawl(kit.engine, "new", scope="host")
-    assert steer.open_crawl(kit.engine, "other", scope=None).scope == "host"
+        steer.open_crawl(kit.engine, "new", Change(scope="host"))
+    assert steer.open_crawl(kit.engine, "other", Change(scope=None)).scope == "host"
