@@ -147,12 +147,13 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
 
 def _settings(settings: "Settings") -> "Settings":
     """The same, if a crawl can be run with them. Raises InputError."""
-    from app.crawl.kit import make_signer
+    from app.crawl.kit import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
 
     identity.check(settings.product_token, settings.contact)
     make_signer(settings)  # here a bad key file is one line; later, every worker of the crawl would end by it
+    make_credentials(settings)
     configure(settings.log_format, "WARNING")
     return settings
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
-from app.crawl.kit import make_signer
+from app.crawl.kit import make_credentials, make_signer
 from app.crawl.waits import when
 from app.errors import InputError, TiptoeError
 from app.policy import identity
@@ -63,6 +63,7 @@ def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
         ),
         _contact(settings),
         *_signing(settings),
+        *_credentials(settings),
         _home(settings.home),
     ]
 
@@ -113,6 +114,14 @@ def _signing(settings: Settings) -> list[Check]:
     if signer is None:
         return []
     return [Check(name="signing", grade=Grade.OK, finding=f"key {signer.keyid} of {settings.signature_agent}")]
+
+
+def _credentials(settings: Settings) -> list[Check]:
+    try:
+        origins = len(make_credentials(settings))
+    except InputError as error:
+        return [broken("credentials", error)]
+    return [Check(name="credentials", grade=Grade.OK, finding=f"for {counted(origins, 'site')}")] if origins else []
 
 
 def _home(home: Path) -> Check:
