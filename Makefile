@@ -9,32 +9,42 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test check bench faults soak fuzz venv clean
+.PHONY: help crawl test gate check faults-quick faults bench soak fuzz venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
 
 crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@example.org ARGS="--max-pages 100 --json"
 	@exec $(BIN)/tiptoe crawl $(foreach seed,$(SEEDS),$(call quoted,$(seed))) \
 		$(if $(CONTACT),--contact $(call quoted,$(CONTACT))) $(ARGS)
 
-test: $(VENV)/dev.stamp ## run the tests: ARGS="tests/policy -k robots"
-	@exec $(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
+# `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
+TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
+TESTS = $(TWO) -m 'not faults'
 
-check: $(VENV)/dev.stamp ## the one gate: format, lint, types, layers, tests
+test: $(VENV)/dev.stamp ## run the tests, all but the faults: ARGS="tests/policy -k robots"
+	@exec $(TESTS) $(ARGS)
+
+gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, lint, types, layers, docs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	@exec $(BIN)/python -m pytest -q tests/test_docs.py
+
+check: gate ## before a commit: the gate, then the tests
+	@exec $(TESTS) --ignore=tests/test_docs.py
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
 
-faults: $(VENV)/dev.stamp ## kill, stop and cut off everything, for 2.5 hours: ARGS="-k ft12"
+faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms: ARGS="-k ft12"
+	@exec $(TWO) -m faults tests/faults tests/acceptance $(ARGS)
+
+faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)
 
 soak: $(VENV)/dev.stamp ## one random fault after another, for minutes: ARGS="--minutes 10 --seed N"

@@ -1,8 +1,8 @@
 """The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
 
 Messages are doorbells: acknowledged early (on Redis not at all: `app.doorbell`), never redelivered, no result, JSON only.
-Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no ETA, no countdown, no expiry; points in
-time are Postgres'. Every message may be lost, doubled or late.
+Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no ETA, no countdown, no `expires`; points in
+time are Postgres'. Every message may be lost, doubled or late. Those that nobody reads do not pile up: `app.doorbell`.
 
 Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue behind visits would be no claim. Its other
 entries are messages on the queue `maintenance`, which a plain worker serves too.
@@ -98,7 +98,7 @@ def make_app(settings: Settings) -> Celery:
         "tiptoe",
         broker=settings.broker_url or "memory://",
         amqp="app.doorbell:AMQP",
-        include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog"],
+        include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog", "workers.stale"],
     )
     doorbell.install()
     is_redis = _is_redis(settings.broker_url)
@@ -132,14 +132,19 @@ def make_app(settings: Settings) -> Celery:
 
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
-    trim = {"trim": {"task": "tiptoe.trim", "schedule": 1.0}} if settings.caps_crawls else {}
-    return trim | {
-        "dispatch": {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}},
-        "promote": {"task": "tiptoe.promote", "schedule": 1.0},
-        "finish": {"task": "tiptoe.finish", "schedule": 1.0},
-        "sweep": {"task": "tiptoe.sweep", "schedule": 10.0},
-        "retain": {"task": "tiptoe.retain", "schedule": 60.0},
+    every_s = {"promote": 1.0, "finish": 1.0, "sweep": 10.0, "retain": 60.0}
+    if settings.caps_crawls:
+        every_s["trim"] = 1.0
+    in_place = {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}}
+    return {"dispatch": in_place} | {
+        name: {"task": f"tiptoe.{name}", "schedule": seconds, "options": expiring(settings.broker_url, 10 * seconds)}
+        for name, seconds in every_s.items()
     }
+
+
+def expiring(broker_url: str | None, seconds: float) -> dict[str, float]:
+    """Options of a message that its broker drops after so long, by the broker's clock alone. Redis cannot (`app.doorbell`)."""
+    return {} if _is_redis(broker_url) else {"expiration": seconds}
 
 
 def _is_redis(broker_url: str | None) -> bool:

@@ -18,6 +18,7 @@ from app.errors import InputError, SettingError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DOTENV = ".env"
+GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
 
 
 def _split(value: object) -> object:
@@ -46,12 +47,26 @@ def _resolve(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def _gap(seconds: float) -> float:
+    """Between two starts of a fleet: what the clocks of its machines can hold."""
+    if 0 < seconds < GAP_LEAST_S:
+        raise ValueError(
+            f"{seconds:g} s is less than clocks can hold; write at least {GAP_LEAST_S:g}, or 0 for no budget"
+        )
+    return seconds
+
+
 def _fronts(values: tuple[str, ...]) -> tuple[str, ...]:
+    gaps: dict[Network, str] = {}
     for value in values:
-        network, equals, seconds = value.partition("=")
-        _networks((network,))
+        cidr, equals, seconds = value.partition("=")
+        _networks((cidr,))
         if not equals or not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", seconds):
             raise ValueError(f"{value!r} has no seconds; write 203.0.113.0/24=0.02")
+        _gap(float(seconds))
+        network = ipaddress.ip_network(cidr, strict=False)
+        if gaps.setdefault(network, seconds) != seconds:
+            raise ValueError(f"{network} has two gaps, {gaps[network]} and {seconds} s; give it one")
     return values
 
 
@@ -215,7 +230,7 @@ class Settings(BaseSettings):
     )
 
     # Shared budgets, over the whole fleet
-    address_gap_s: float = Field(
+    address_gap_s: Annotated[float, AfterValidator(_gap)] = Field(
         0.5,
         ge=0,
         le=86_400,
@@ -225,7 +240,7 @@ class Settings(BaseSettings):
         (),
         description="Known shared fronts (CDNs): CIDR=seconds between two starts for the whole network, e.g. 203.0.113.0/24=0.02.",
     )
-    domain_gap_s: float = Field(
+    domain_gap_s: Annotated[float, AfterValidator(_gap)] = Field(
         0.0,
         ge=0,
         le=86_400,

@@ -1,4 +1,5 @@
-"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon.
+"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon, drop
+what nobody read.
 
 **No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
 acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
@@ -10,18 +11,31 @@ wakes it.
 
 **Coming back.** A broker that is away is tried again after 2, 4, 6 … 30 s: one that was away for some minutes is found up to
 half a minute after it is back, and the crawl stands still for so long. Here 5 s are the most.
+
+**Dropping.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each of them.
+Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No clock is
+needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale. `unread` counts
+the messages before each claim, a full queue gets none, and what is beyond twice the bound is cut off by Redis itself. Before
+a worker reads its first one (`workers.stale`) all but the newest are cut off, as many as offers stand in Postgres. A broker
+that speaks AMQP lets messages expire, by its own clock alone.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import structlog
 from celery import bootsteps
 from celery.app import amqp
 from celery.concurrency import thread
 from kombu import connection
+from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis
+
+from app.errors import ServiceError
+
+_log = structlog.get_logger()
 
 
 class QoS(redis.QoS):
@@ -59,6 +73,56 @@ class Connection(connection.Connection):
 
 class AMQP(amqp.AMQP):  # type: ignore[misc]  # celery is untyped
     Connection = Connection
+
+
+def unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
+    """Messages that wait in each queue, nothing where the broker is not Redis. Raises ServiceError.
+
+    most  messages that a queue may hold; of more than twice as many the oldest are dropped
+    """
+    return keep(connection, dict.fromkeys(queues, 2 * most))
+
+
+def keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
+    """The messages that wait in each queue when all but so many of the newest are dropped, as `unread`.
+
+    connection  kombu's, which may have gone stale: asked a second time, it is a new one
+    """
+    broken = (*connection.connection_errors, *connection.channel_errors)
+    try:
+        try:
+            return _keep(connection, newest)
+        except connection.connection_errors:
+            return _keep(connection, newest)
+    except (*broken, OperationalError) as error:
+        raise ServiceError("the broker", str(error) or type(error).__name__) from error
+
+
+def _keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
+    connection.ensure_connection(max_retries=1, interval_start=0)  # by itself it would try for ever
+    channel = connection.default_channel
+    if not isinstance(channel, redis.Channel):
+        return {}
+    with channel.conn_or_acquire() as client:
+        sizes = _each(client, [("LLEN", queue) for queue in newest])
+        found = dict(zip(newest, sizes, strict=True))
+        over = {queue: size - newest[queue] for queue, size in found.items() if size > newest[queue]}
+        _each(
+            client, [("LTRIM", queue, 0, -1 - stale) for queue, stale in over.items()]
+        )  # new ones come in on the left
+    if over:
+        _log.info("doorbells.dropped", queues=len(over), messages=sum(over.values()))
+    return {queue: min(size, newest[queue]) for queue, size in found.items()}
+
+
+def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The answers to all of them, in one round trip."""
+    if not commands:
+        return []
+    with client.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        return list(pipe.execute())
 
 
 def install() -> None:

@@ -6,7 +6,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import claim, crawl, fleet, growth, layers, memory, polite, scale, slow
+from bench import (
+    claim,
+    crawl,
+    dns,
+    fleet,
+    growth,
+    layers,
+    memory,
+    polite,
+    road,
+    scale,
+    shared_address,
+    slow,
+    stale,
+)
 from bench.report import BenchError
 
 BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -16,6 +30,10 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "polite": polite.main,
     "fleet": fleet.main,
     "slow": slow.main,
+    "road": road.main,
+    "shared": shared_address.main,
+    "dns": dns.main,
+    "stale": stale.main,
     "memory": memory.main,
     "scale": scale.main,
     "growth": growth.main,
@@ -39,7 +57,9 @@ def _arguments() -> argparse.Namespace:
         help="folder of html files with an index.html; D: Debian's PostgreSQL manual, else generated",
     )
     web.add_argument(
-        "--hosts", type=_numbers, help="D: crawl 100, memory 92, polite, layers and fleet 200; scale 2000,20000"
+        "--hosts",
+        type=_numbers,
+        help="D: crawl 100, memory 92, polite, layers and fleet 200, road 2000; scale 2000,20000",
     )
     web.add_argument("--pages", type=int, help="pages per host, 0: the whole tree; D: crawl 160, memory and polite 0")
     web.add_argument("--port", type=int, default=8099)
@@ -67,8 +87,13 @@ def _arguments() -> argparse.Namespace:
         metavar="TIPTOE_X=Y",
         help="a further setting for Tiptoe, repeatable",
     )
-    run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
-    run.add_argument("--seconds", type=int, default=60, help="polite, layers, fleet, slow: length of the run; D: 60")
+    run.add_argument("--lean", action="store_true", help="memory, polite, road: with TIPTOE_KEEP_TEXT=0")
+    run.add_argument(
+        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, road: length of the run; D: 60"
+    )
+    run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
+    run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
+    run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")
     run.add_argument("--processes", type=int, default=3, help="fleet: worker processes; D: 3")
     run.add_argument(
         "--sizes",

@@ -24,7 +24,7 @@ from app.local.services import data_dir, start_postgres, start_valkey
 from app.store import db
 from bench import cpu
 from bench.report import BenchError, Cell
-from bench.web import Line, Web
+from bench.web import Line
 
 _CONF = "shared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.save = off\n"
 _VALUE = re.compile(r"--[^\n]*|'[^']*'|\$\d+(?:::(?:DOUBLE PRECISION|\w+)(?:\[\])?)?|(?<!:):\w+|\b\d+(?:\.\d+)?\b")
@@ -189,12 +189,12 @@ def _extend(home: Path, url: str) -> None:
             raise BenchError(f"this Postgres cannot count statements: {error}") from error
 
 
-def steady(web: Web, lines: list[Line]) -> tuple[float, float]:
+def steady(hosts: int, lines: list[Line]) -> tuple[float, float]:
     """A polite run's window: from when nearly every host has been contacted to the last request. Raises BenchError."""
     first = sorted({line["host"]: line["t"] for line in reversed(lines)}.values())
-    nearly = math.ceil(NEARLY * len(web.hosts))
+    nearly = math.ceil(NEARLY * hosts)
     if len(first) < nearly:
-        raise BenchError(f"only {len(first)} of {len(web.hosts)} hosts were contacted; more --seconds")
+        raise BenchError(f"only {len(first)} of {hosts} hosts were contacted; more --seconds")
     return first[nearly - 1], lines[-1]["t"]
 
 

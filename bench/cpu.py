@@ -27,6 +27,7 @@ ROLES = (
     (("celery", "beat"), "beat"),
     (("tiptoe", "crawl"), "command"),
     (("nginx",), ORIGIN),
+    (("bench.road_origin",), ORIGIN),
     (("valkey-server",), "broker"),
     (("redis-server",), "broker"),
     (("postgres",), "postgres"),

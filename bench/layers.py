@@ -102,7 +102,7 @@ def _run(kind: Kind, arguments: argparse.Namespace) -> tuple[Cost, Spent]:
         _watch(web, mark, meter, None if kind.name == "fast" else arguments.seconds)
         lines = web.lines(mark)
         # Fast hosts come one after the other, polite ones all at once.
-        begin, end = (lines[0]["t"], lines[-1]["t"]) if kind.name == "fast" else counts.steady(web, lines)
+        begin, end = (lines[0]["t"], lines[-1]["t"]) if kind.name == "fast" else counts.steady(len(web.hosts), lines)
         cost = meter.cost(lines, begin, end)
         return cost, spent_in(sorted(home.glob("clock.*.jsonl")), cost)
 

@@ -11,10 +11,11 @@ broker, their keepers and the command; messages, visits, transactions and statem
 
 import argparse
 import statistics
+from collections.abc import Mapping
 
 from bench import counts, tiptoe
 from bench.report import BenchError, Cell, save, table
-from bench.tree import load
+from bench.tree import Tree, load
 from bench.web import Line, gaps, serve
 
 DELAY_S, JITTER = 1.0, 0.1
@@ -26,30 +27,40 @@ CPU_BAR_MS = 4.0
 def main(arguments: argparse.Namespace) -> None:
     """Crawl for a minute; print and save efficiency and violations. Raises BenchError."""
     tree = load(arguments.tree, 4 * arguments.seconds if arguments.pages is None else arguments.pages)
-    with (
-        serve(tree, hosts=arguments.hosts or 200, port=arguments.port, net=21) as web,
-        tiptoe.fresh_home() as home,
-        counts.metered(home) as meter,
-    ):
-        env = {
-            "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
-            "TIPTOE_JITTER": f"{JITTER:g}",
-            "TIPTOE_KEEP_TEXT": "0" if arguments.lean else "1",
-        }
-        env |= dict(setting.split("=", 1) for setting in arguments.env)
-        limit = ("--max-seconds", str(arguments.seconds))
-        mark = web.mark()
-        tiptoe.crawl(web, home, env=env, arguments=limit, timeout_s=arguments.seconds + 120.0, tick=meter)
-        lines = web.lines(mark)
-        hosts = len(web.hosts)
-        cost = meter.cost(lines, *counts.steady(web, lines))
-    row = _judge(lines, hosts)
+    hosts = arguments.hosts or 200
+    env = dict(setting.split("=", 1) for setting in arguments.env)
+    row, cost = measure(
+        tree, hosts=hosts, seconds=arguments.seconds, port=arguments.port, is_lean=arguments.lean, env=env
+    )
     table(f"polite: {hosts} hosts at {DELAY_S:g} s (bar: efficiency at least {BAR}, no violation)", [row])
     table(f"per page, everything counted (bar: {CPU_BAR_MS:g} ms of CPU)", [cost.per_page()])
     table("CPU by process", cost.cpu_rows())
     table("SQL statements", cost.statement_rows())
     costs = {"per_page": cost.per_page(), "processes": cost.cpu_rows(), "statements": cost.statement_rows()}
     save("polite", {**row, **costs, "seconds": arguments.seconds, "lean": arguments.lean, "env": arguments.env})
+
+
+def measure(
+    tree: Tree, *, hosts: int, seconds: int, port: int, is_lean: bool, env: Mapping[str, str]
+) -> tuple[dict[str, Cell], counts.Cost]:
+    """One crawl: efficiency and violations, and what a page costs. Raises BenchError."""
+    settings = {
+        "TIPTOE_DEFAULT_DELAY_S": f"{DELAY_S:g}",
+        "TIPTOE_JITTER": f"{JITTER:g}",
+        "TIPTOE_KEEP_TEXT": "0" if is_lean else "1",
+        **env,
+    }
+    with (
+        serve(tree, hosts=hosts, port=port, net=21) as web,
+        tiptoe.fresh_home() as home,
+        counts.metered(home) as meter,
+    ):
+        limit = ("--max-seconds", str(seconds))
+        mark = web.mark()
+        tiptoe.crawl(web, home, env=settings, arguments=limit, timeout_s=seconds + 120.0, tick=meter)
+        lines = web.lines(mark)
+        cost = meter.cost(lines, *counts.steady(len(web.hosts), lines))
+    return _judge(lines, hosts), cost
 
 
 def _judge(lines: list[Line], hosts: int) -> dict[str, Cell]:

@@ -5,9 +5,11 @@ dependency of ours.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -59,19 +61,28 @@ def version() -> str:
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def run(seeds: list[str], timeout_s: float, *, links: str, overrides: dict[str, object]) -> None:
-    """Two processes to their end; links: how the spider finds them, xpath or extractor. Raises BenchError."""
+def run(
+    seeds: list[str],
+    timeout_s: float,
+    *,
+    links: str,
+    overrides: dict[str, object],
+    env: Mapping[str, str] | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Two processes to their end; links: how the spider finds them, xpath or extractor; env: beside ours. Raises BenchError."""
+    whole = {**os.environ, **env} if env else None
     python = install()
     settings = json.dumps({**SETTINGS, **overrides})
     with tempfile.TemporaryDirectory(prefix="tiptoe-bench-") as folder, ExitStack() as stack:
         logs = [Path(folder) / f"scrapy-{n}.log" for n in range(2)]
         children = [
             stack.enter_context(
-                group([str(python), str(SPIDER), settings, links, *seeds[n::2]], log=log, cwd=Path(folder))
+                group([str(python), str(SPIDER), settings, links, *seeds[n::2]], log=log, cwd=Path(folder), env=whole)
             )
             for n, log in enumerate(logs)
         ]
-        wait(children, timeout_s)
+        wait(children, timeout_s, tick)
         for child, log in zip(children, logs, strict=True):
             if child.returncode:
                 raise BenchError(f"scrapy failed: {tail(log)}")

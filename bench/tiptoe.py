@@ -15,17 +15,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.children import group, tail, wait
 from bench.report import ROOT, BenchError
-from bench.web import Web
 
 COMMAND = Path(sys.executable).with_name("tiptoe")
 
 
 # Nothing waits here: with delay 0 on loopback more threads only pass the interpreter's lock around (32: a quarter slower).
 THREADS = "3"
+
+
+class Seeded(Protocol):
+    """A web: what to begin with."""
+
+    @property
+    def seeds(self) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +57,7 @@ def fresh_home() -> Iterator[Path]:
 
 
 def crawl(
-    web: Web,
+    web: Seeded,
     home: Path,
     *,
     env: dict[str, str],

@@ -14,14 +14,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import hypothesis
 import psycopg
 import pytest
 import redis
 from psycopg import sql
 
+from app.local.home import Home, open_home
 from app.local.services import LocalServices, Services
+from tests.examples import IS_FULL, examples
 
 REDIS_DATABASES = 64  # app.local.valkey
+
+hypothesis.settings.register_profile("tests", max_examples=examples(100), deadline=None, derandomize=IS_FULL)
+hypothesis.settings.load_profile("tests")
 
 for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
     del os.environ[_name]
@@ -39,6 +45,7 @@ def reachable_tmp() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def services(reachable_tmp: Path) -> Iterator[Services]:
     with LocalServices(reachable_tmp / "home", database_url=None, broker_url=None, log=print) as running:
+        _be_quick(open_home(reachable_tmp / "home"))
         yield running
 
 
@@ -70,6 +77,16 @@ def broker_url(services: Services, _redis_numbers: Iterator[int]) -> str:
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     return url
+
+
+def _be_quick(home: Home) -> None:
+    """Postgres need not keep a test's rows through a power cut."""
+    known = home.recall("postgres")
+    admin = {"user": "postgres", "password": known["admin_password"], "dbname": "postgres"}
+    with psycopg.connect(host="127.0.0.1", port=known["port"], autocommit=True, **admin) as connection:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
 
 
 def _create_database(server: str, name: str, template: str | None) -> str:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from app.words import harmless
-
 FULL = Path("/dev/full")  # every write is refused with ENOSPC
 CODE = """
 import logging
@@ -41,6 +39,7 @@ EVIL = """
 import logging
 import structlog
 from app.log import configure
+from tests.steering import steering
 configure("console", "INFO")
 structlog.get_logger().info("fetched", location="/\\x1b[2J\\x9b\\u202e")
 logging.getLogger("library").warning("/\\x1b]0;x\\x07 %s", "\\x9b")
@@ -51,4 +50,4 @@ def test_what_a_site_wrote_steers_no_terminal() -> None:
     done = subprocess.run([sys.executable, "-c", EVIL], capture_output=True, text=True, check=True)
     assert "fetched" in done.stderr
     assert "]0;x" in done.stderr
-    assert harmless(done.stderr) == done.stderr
+    assert steering(done.stderr) == []

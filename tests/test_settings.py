@@ -1,5 +1,6 @@
 """Settings that cannot be, or that nobody has."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,30 @@ def test_unknown_variables_are_found_in_both_places(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("TIPTOE_CONTCAT", "x")
     (tmp_path / ".env").write_text("TIPTOE_DEFAULT_DELAY=5\nTIPTOE_CONTACT=you@example.org\nPOSTGRES_PASSWORD=x\n")
     assert unknown_variables() == ["TIPTOE_CONTCAT", "TIPTOE_DEFAULT_DELAY"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "remedy"),
+    [
+        ("address_gap_s", "0.001", "write at least 0.01, or 0 for no budget"),
+        ("domain_gap_s", "0.009", "write at least 0.01, or 0 for no budget"),
+        ("front_gaps_s", "203.0.113.0/24=0.001", "write at least 0.01, or 0 for no budget"),
+        (
+            "front_gaps_s",
+            "203.0.113.0/24=0.1 203.0.113.9/24=0.2",
+            "203.0.113.0/24 has two gaps, 0.1 and 0.2 s; give it one",
+        ),
+        ("front_gaps_s", "203.0.113.0/24", "has no seconds; write 203.0.113.0/24=0.02"),
+    ],
+)
+def test_a_gap_that_no_clock_holds_and_a_front_given_twice_are_refused(
+    monkeypatch: pytest.MonkeyPatch, setting: str, value: str, remedy: str
+) -> None:
+    monkeypatch.setenv(f"TIPTOE_{setting.upper()}", value)
+    with pytest.raises(InputError, match=re.escape(remedy)):
+        load()
+
+
+def test_fronts_may_hold_one_another_and_the_narrowest_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIPTOE_FRONT_GAPS_S", "203.0.0.0/8=0.5 203.0.113.0/24=0.02")
+    assert [gap_s for _, gap_s in load().fronts] == [0.02, 0.5]

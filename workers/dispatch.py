@@ -1,11 +1,12 @@
 """`tiptoe.dispatch`: claim due hosts, one `tiptoe.visit` message for each on its own queue."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kombu import Producer  # type: ignore[attr-defined]
 
-from app.celery import app
+from app import doorbell
+from app.celery import MAINTENANCE, app, expiring
 from app.config import current
 from app.crawl import claim
 from app.errors import ServiceError
@@ -20,9 +21,15 @@ _marks = claim.Marks()
 def dispatch() -> int:
     """Returns how many hosts were offered."""
     try:
-        return claim.dispatch(process.engine(), current(), offer, _rng, _marks)
+        return claim.dispatch(process.engine(), current(), offer, _rng, _marks, unread)
     except OSError as error:  # kombu's: no file descriptor is left
         raise ServiceError("the broker", error.strerror or str(error)) from error
+
+
+def unread(queues: Sequence[str], most: int) -> Mapping[str, int]:
+    """Messages that wait in each queue. The janitors' queue is kept as short as the others."""
+    with app.producer_pool.acquire(block=True) as producer:
+        return doorbell.unread(producer.connection, [*queues, MAINTENANCE], most)
 
 
 def offer(offers: Sequence[Offer]) -> None:
@@ -37,6 +44,8 @@ def offer(offers: Sequence[Offer]) -> None:
 
 def _ring(producer: Producer, offers: Sequence[Offer]) -> None:
     """What Flower shows as arguments is for a person."""
+    settings = current()
+    options = expiring(settings.broker_url, settings.offer_s)
     for offered in offers:
         app.send_task(
             "tiptoe.visit",
@@ -45,4 +54,5 @@ def _ring(producer: Producer, offers: Sequence[Offer]) -> None:
             argsrepr=f"({offered.name})",
             kwargsrepr="{}",
             producer=producer,
+            **options,
         )

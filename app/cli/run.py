@@ -10,14 +10,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.config import Settings
-    from app.local.progress import Look
     from app.local.services import Services
     from app.store.crawls import Crawl
 
 LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took: what is looked at may be slow
 BURY_EVERY_S = 1.0
-SHOW_QUEUED_UP_TO = 10_000
 T = TypeVar("T")
 
 
@@ -28,43 +26,30 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
     Raises ServiceError for a child that cannot stay up.
     """
     from app.crawl import sweep
+    from app.crawl.live import Live
     from app.local.progress import Progress
     from app.local.stack import Stack
 
+    live = Live(engine, crawl.id, settings.queue_names)
     bury_at = 0.0
     with Progress() as progress:
         try:
             with Stack(settings, services) as stack:
                 while True:
                     began = time.monotonic()
-                    seen = patiently(lambda: look(engine, settings, crawl), meanwhile=stack.tend)
+                    seen = patiently(live.look, meanwhile=stack.tend)
                     progress.show(seen)
-                    if seen.counts.state != "active":
+                    if seen.state != "active":
                         break
                     stack.tend()
                     if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
                         patiently(lambda: sweep.end_leases_of_the_dead(engine), meanwhile=stack.tend)
                         bury_at = time.monotonic() + BURY_EVERY_S
                     time.sleep(max(LOOK_EVERY_S, LOOK_SHARE * (time.monotonic() - began)))
-            progress.show(patiently(lambda: look(engine, settings, crawl)))
+            progress.show(patiently(live.look))
         except KeyboardInterrupt:
             return True
     return False
-
-
-def look(engine: "Engine", settings: "Settings", crawl: "Crawl") -> "Look":
-    """Raises ServiceError."""
-    from app.local.progress import Look
-    from app.store import db, progress, urls
-
-    with db.transaction(engine) as tx:
-        queued = urls.queued_some(tx, crawl_id=crawl.id, most=SHOW_QUEUED_UP_TO)
-        return Look(
-            counts=progress.counts(tx, crawl.id),
-            queued=f"{queued:,}" if queued < SHOW_QUEUED_UP_TO else f"over {queued:,}",
-            failures=progress.failures(tx, crawl.id),
-            hosts=progress.hosts(tx, crawl_id=crawl.id, queues=settings.queue_names),
-        )
 
 
 def patiently(ask: Callable[[], T], *, meanwhile: Callable[[], None] = lambda: None) -> T:

@@ -84,6 +84,7 @@ def _show(found: "Explanation") -> None:
         facts(
             [
                 ("waits for", found.host_waits_for),
+                ("not sent", found.host_unsent),
                 ("delay", f"{found.host['delay_s']:g} s"),
                 ("queue", found.host["queue"]),
             ]

@@ -42,6 +42,7 @@ class HostAudit:
     before_robots        requests before robots.txt of their origin had been asked for
     disallowed           requests that the copy in force then refused;   unjudged: of that time no copy is kept
     during_block         requests during a rest that an earlier answer set, and that no operator ended
+    unused_connections   made ahead of a start that did not come
     fenced               requests of visits that had lost their lease: logged, and counted like all others
     disorder             lines that cannot be, and visits that overlap
     """
@@ -60,6 +61,7 @@ class HostAudit:
     unjudged: int
     fenced: int
     disorder: int
+    unused_connections: int
 
     @property
     def violations(self) -> int:

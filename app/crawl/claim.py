@@ -1,7 +1,8 @@
 """Dispatch: claim the hosts that are due or will be within the next tick, and offer each to its queue.
 
 Idempotent: run twice, or rung a hundred times, it changes nothing but a few index probes. The claim commits before a
-message is sent; a message that is lost costs the length of an offer. Back-pressure is per queue: offers not taken up.
+message is sent; a message that is lost costs the length of an offer. Back-pressure is per queue: offers not taken up
+(`app.policy.offers`), and messages not read, where the broker tells. A broker that is away fails before the claim.
 
 After a failover or a restore the rows may be older than what was done last (`app.store.lineage`). Whoever dispatches first sees
 it: all visits are fenced, and every host waits until no lease that was given out before can run, and its delay.
@@ -18,7 +19,8 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
-from app.store import db, hosts, lineage
+from app.policy.offers import Plan, most, plan
+from app.store import db, hosts, lineage, offers
 from app.store.hosts import Offer
 
 _log = structlog.get_logger()
@@ -60,42 +62,64 @@ class Marks:
                 self.since[each.queue] = max(since, self.since.get(each.queue, since))
 
 
+def _untold(queues: Sequence[str], most: int) -> Mapping[str, int]:
+    """A broker that does not tell how many messages wait."""
+    return {}
+
+
 def dispatch(
     engine: Engine,
     settings: Settings,
     offer: Callable[[Sequence[Offer]], None],
     rng: random.Random,
     marks: Marks | None = None,
+    unread: Callable[[Sequence[str], int], Mapping[str, int]] = _untold,
 ) -> int:
     """Claim, commit, then `offer` the hosts: a message for each on its queue. Returns how many. Raises ServiceError.
 
-    marks: of a process that does so again and again.
+    marks   of a process that does so again and again
+    unread  messages that wait in each of the queues, the oldest of which it may drop where they are too many
     """
     marks, looked_at = marks or Marks(), time.monotonic()
+    waiting = unread(settings.queue_names, most(settings.offers_max))
     with db.transaction(engine) as tx:
         if lineage.has_changed(tx):
             _hold(tx, settings)
             return 0
-        outstanding = hosts.offers_outstanding(tx)
-        n = settings.offers_max - sum(outstanding.values())
-        if n <= 0:
-            return 0
+        wanted = _plan(tx, settings, waiting, rng)
         began, since = marks.begin()
-        offers = hosts.claim_due(
-            tx,
-            since=since,
-            rooms=_rooms(settings, outstanding, rng),
-            n=n,
-            ahead_s=settings.dispatch_tick_s,
-            offer_s=settings.offer_s,
-            isolate=settings.settle_urls,
-        )
-    marks.end(began, offers)
+        found = _claim(tx, settings, wanted, since)
+    if wanted.rooms:
+        marks.end(began, found)
     claimed_s = time.monotonic() - looked_at
-    if offers:
-        offer(offers)
-        _log.debug("dispatch.offered", hosts=len(offers), claimed_s=round(claimed_s, 4))
-    return len(offers)
+    if found:
+        offer(found)
+        _log.debug("dispatch.offered", hosts=len(found), claimed_s=round(claimed_s, 4))
+    return len(found)
+
+
+def _plan(tx: Connection, settings: Settings, unread: Mapping[str, int], rng: random.Random) -> Plan:
+    """In an order of the queues that is drawn anew each time."""
+    lines = offers.lines(tx, offer_s=settings.offer_s, ahead_s=settings.dispatch_tick_s)
+    names = list(settings.queue_names)
+    rng.shuffle(names)
+    return plan(names, lines, unread, offers_max=settings.offers_max, offer=timedelta(seconds=settings.offer_s))
+
+
+def _claim(tx: Connection, settings: Settings, wanted: Plan, since: Mapping[str, datetime]) -> list[Offer]:
+    ahead_s, offer_s = settings.dispatch_tick_s, settings.offer_s
+    probes = offers.probe(tx, wanted.probes, ahead_s=ahead_s, offer_s=offer_s)
+    if not wanted.rooms:
+        return probes
+    return probes + hosts.claim_due(
+        tx,
+        since=since,
+        rooms=wanted.rooms,
+        n=wanted.n,
+        ahead_s=ahead_s,
+        offer_s=offer_s,
+        isolate=settings.settle_urls,
+    )
 
 
 def _hold(tx: Connection, settings: Settings) -> None:
@@ -103,14 +127,3 @@ def _hold(tx: Connection, settings: Settings) -> None:
         gap_s = max(settings.address_gap_s, settings.domain_gap_s, *(gap_s for _, gap_s in settings.fronts), 0.0)
         held = lineage.hold(tx, lease_s=settings.lease_s, gap_s=gap_s)
         _log.warning("lineage.changed", hosts=held, held_s=settings.lease_s)
-
-
-def _rooms(settings: Settings, outstanding: dict[str, int], rng: random.Random) -> dict[str, int]:
-    """How many hosts each queue has room for, in an order drawn anew each time.
-
-    No queue gets more than a quarter of all offers: one that nobody serves must not hold up the rest.
-    """
-    most = max(settings.offers_max // 4, 1)
-    names = list(settings.queue_names)
-    rng.shuffle(names)
-    return {name: most - outstanding.get(name, 0) for name in names if outstanding.get(name, 0) < most}

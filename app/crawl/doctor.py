@@ -72,10 +72,15 @@ def database(engine: Engine) -> list[Check]:
     """Reachable, new enough, schema at head."""
     try:
         version = db.check(engine)
-        found = db.revision(engine)
+        found, lacking = db.revision(engine), db.lacks(engine)
     except TiptoeError as error:
         return [broken("database", error)]
-    return [Check(name="database", grade=Grade.OK, finding=f"Postgres {version} at {db.place(engine)}"), _schema(found)]
+    where = f"Postgres {version} at {db.place(engine)}"
+    session = Check(name="database", grade=Grade.OK, finding=where)
+    if lacking:
+        finding = f"{where}: its sessions lack settings, which a pooler does not pass on"
+        session = Check(name="database", grade=Grade.WARN, finding=finding, remedy="; ".join(lacking))
+    return [session, _schema(found)]
 
 
 def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]]) -> list[Check]:

@@ -11,7 +11,7 @@ from app.config import Settings
 from app.crawl.pick import make_scope
 from app.crawl.respelt import respelt
 from app.crawl.ruling import Ruling, canonical, ruling
-from app.crawl.waits import Row, host_waits_for, url_waits_for
+from app.crawl.waits import Row, host_waits_for, unsent_lately, url_waits_for
 from app.crawl.wishes import effects
 from app.errors import InputError
 from app.model import Refusal, Url
@@ -21,6 +21,7 @@ from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, u
 from app.store.crawls import Crawl
 
 LATEST = 10
+LATEST_OF_HOST = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +55,17 @@ class WouldBe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """asked: as given.   url: canonical, None where there is none.   changed: what that changed."""
+    """asked: as given.   url: canonical, None where there is none.   changed: what that changed.
+
+    host_unsent: what has kept visits from sending since the host's last request
+    """
 
     asked: str
     url: str | None
     changed: list[str]
     host: Row | None
     host_waits_for: str | None
+    host_unsent: str | None
     robots: Ruling | None
     crawls: list[InCrawl]
     elsewhere: list[WouldBe]
@@ -86,6 +91,9 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
             changed=respelt(text, url),
             host=host,
             host_waits_for=None if host is None else host_waits_for(host),
+            host_unsent=None
+            if host is None
+            else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=LATEST_OF_HOST), host["now"]),
             robots=ruling(stored, url, settings),
             crawls=known,
             elsewhere=[
@@ -139,6 +147,7 @@ def _no_url(engine: Engine, settings: Settings, text: str) -> Explanation:
         changed=[],
         host=None,
         host_waits_for=None,
+        host_unsent=None,
         robots=None,
         crawls=[],
         elsewhere=[],

@@ -170,6 +170,8 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
         case Outcome.BLOCKED_ADDRESS:
             stay.batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=attempt.reply.detail))
             return "blocked address"
+        case Outcome.UNSENT:
+            raise AssertionError("a request that was not sent has no reply to judge")
         case _:
             assert_never(outcome)
     return None

@@ -5,7 +5,6 @@ fifty. What waits here waits for its host's turn anyway: it stands in the parkin
 """
 
 import threading
-import time
 from typing import Generic, TypeVar
 
 from app.crawl.parking import Parking
@@ -59,7 +58,7 @@ class Gatherer(Generic[T]):
             if self._last is not None and self._last.add(visit, links):
                 return True
             gathering = Gathering(self._parking, visit, links)
-            if not self._parking.park(gathering, time.monotonic() + GATHER_S):
+            if not self._parking.park(gathering, self._parking.clock.now() + GATHER_S):
                 return False
             self._last = gathering
             return True

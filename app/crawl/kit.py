@@ -22,12 +22,13 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.crawl.full_hosts import FullHosts
 from app.crawl.gathering import Gatherer
+from app.crawl.line import Lines
 from app.crawl.parking import Parking
 from app.crawl.readers import Readers
 from app.crawl.room import Room
 from app.crawl.shared import SharedBudgets
 from app.errors import ServiceError
-from app.model import Origin, Reply, Request, Whereabouts
+from app.model import Origin, Reply, Request, Unsent, Whereabouts
 from app.net.address import make_guard
 from app.net.dns import Resolver
 from app.net.http import Sender
@@ -164,11 +165,12 @@ class Kit:
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    who settles their batches together. None: each is settled alone
+    lines       where requests of hosts that share budgets wait for their starts
     """
 
     settings: Settings
     engine: Engine
-    send: Callable[[Request], Reply | None]
+    send: Callable[[Request], Reply | Unsent]
     worker: str
     canon: Canon
     robots: RobotsBook
@@ -187,6 +189,7 @@ class Kit:
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: Parking[Any] | None = None
     gatherer: Gatherer[Any] | None = None
+    lines: Lines = field(default_factory=Lines)
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
@@ -271,7 +274,7 @@ def make_kit(
     settings: Settings,
     *,
     engine: Engine,
-    send: Callable[[Request], Reply | None],
+    send: Callable[[Request], Reply | Unsent],
     where: Callable[[str, str | None], Whereabouts] | None,
     worker: str,
     parking: Parking[Any] | None = None,

@@ -8,8 +8,8 @@ import structlog
 from app.crawl import turn
 from app.crawl.stay import Slot, Stay
 from app.errors import NotSent
-from app.model import Failure, Header, Outcome, Reply, Request, RequestKind, Url
-from app.policy import backoff, blocks
+from app.model import Failure, Header, Outcome, Reply, Request, RequestKind, Unsent, Url
+from app.policy import backoff, blocks, pace
 from app.policy.outcome import classify
 from app.policy.pace import NO_ANSWER
 from app.store.budgets import Budget
@@ -34,26 +34,38 @@ def send(
 ) -> tuple[Reply, Outcome, bytes | None] | None:
     """The reply, its outcome, and the SHA-256 of its body. Its row is in the batch, and the stay has learnt from it.
 
-    None: it was not sent, its slots had passed before there was a connection, or we lack what it takes; the visit is to leave.
+    None: it was not sent. Its starts had passed, none was to be had soon, or we lack what it takes: the visit is to leave, or to
+    wait. Each start that was not used is a row of the log, too.
     """
     for _ in range(TRIES):
+        gate = turn.gate(stay.kit, slot, host_id=stay.host_id, ready_at=stay.ready_at)
         try:
-            reply = _sent(stay, slot, request)
+            reply = _sent(stay, slot, request, gate)
         except NotSent as error:
             _not_sent(stay, error)
             return None
-        if reply is not None:
+        if isinstance(reply, Reply):
             break
-        again = turn.take(stay, url, request.deadline_s)
-        if again is None:
+        why = gate.why if gate is not None else turn.LATE
+        stay.batch.fetches.append(_unsent_row(stay, slot, reply, request, url=url, crawl_id=crawl_id, why=why))
+        if gate is not None and gate.answer is not None:
+            turn.told(stay, gate.answer)
             return None
-        slot = again
+        if gate is None:
+            again = turn.take(stay, url, request.deadline_s)
+            if again is None:
+                return None
+            slot = again
     else:
-        stay.rest(stay.delay_s, "late for its turn")
+        stay.rest(stay.delay_s, why)
         return None
+    stay.promised = None
+    if gate is not None:
+        slot = turn.passed(slot, gate)
+        stay.connect_s = min((reply.connect_ms or 0.0) / 1000, turn.CONNECT_AHEAD_S)
     digest = sha256(reply.body).digest() if reply.body else None
     stay.address = reply.address or stay.address
-    stay.contacted(reply.ended_s, turn.spaced_at(slot, reply.started_s))
+    stay.contacted(reply.ended_s, turn.spaced_at(slot, reply.sent_s or reply.started_s))
     outcome = log(
         stay,
         reply,
@@ -74,13 +86,18 @@ def send_elsewhere(
     stay: Stay, slot: Slot, request: Request, loan: Loan, *, url: Url
 ) -> tuple[Reply, tuple[float, str] | None] | None:
     """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
+    gate = turn.gate(stay.kit, slot, host_id=loan.host_id, ready_at=stay.now())
     try:
-        reply = _sent(stay, slot, request)
+        reply = _sent(stay, slot, request, gate)
     except NotSent as error:
         _not_sent(stay, error)
         return None
-    if reply is None:
+    if isinstance(reply, Unsent):
+        why = gate.why if gate is not None else turn.LATE
+        stay.batch.fetches.append(_unsent_row(stay, slot, reply, request, url=url, why=why, loan=loan))
         return None
+    if gate is not None:
+        slot = turn.passed(slot, gate)
     outcome = log(stay, reply, slot=slot, url=url, reason="robots", request=request, loan=loan)
     if outcome not in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.REDIRECT}:
         return reply, None
@@ -101,10 +118,10 @@ def trouble(stay: Stay, reply: Reply, because: str) -> float | None:
     return asked_s
 
 
-def _sent(stay: Stay, slot: Slot, request: Request) -> Reply | None:
-    request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after)
+def _sent(stay: Stay, slot: Slot, request: Request, gate: turn.LineGate | None) -> Reply | Unsent:
+    request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after, gate=gate)
     reply = stay.kit.send(request)
-    if reply is None or not slot.dns_ms or reply.connect_ms is None:
+    if isinstance(reply, Unsent) or not slot.dns_ms or reply.connect_ms is None:
         return reply
     return reply._replace(dns_ms=slot.dns_ms)
 
@@ -115,20 +132,24 @@ def _not_sent(stay: Stay, error: NotSent) -> None:
 
 
 def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:
-    """The host's delay adapts; an address that refuses or resets connections rests as a whole (P3, P7)."""
+    """The host's delay adapts. A name whose connection is reset rests; an address that refuses connections rests as a whole, and
+    so does one that resets those of two names."""
     if outcome is Outcome.BLOCKED_ADDRESS or _is_stale_connection(reply):
         return
     whole = reply.failure is None or reply.status in _SLOW_DOWN
     stay.learn(reply.status if reply.status and whole else NO_ANSWER, _latency_ms(reply), closes=closes)
+    failure = reply.failure
+    resets = failure is Failure.RESET and reply.status is None
+    refuses = failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}
+    if resets and closes:
+        settings, times = stay.kit.settings, max(pace.silent_in_a_row(stay.history), 1)
+        stay.block(backoff.host_rest_s(times, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s), "reset")
     budget = slot.address_budget
     if budget is None:
         return
-    refuses = reply.failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT} or (
-        reply.failure is Failure.RESET and reply.status is None
-    )
-    if refuses:
-        stay.batch.refused = (budget, str(reply.failure))
-        stay.is_blocked = True
+    if failure is not None and (resets or refuses):
+        stay.batch.refused = (budget, failure)
+        stay.is_blocked = stay.is_blocked or refuses
     elif slot.probes:
         stay.batch.answered = budget
 
@@ -194,6 +215,49 @@ def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Out
     return Outcome.CHALLENGED if evidence.kind is blocks.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
+def _unsent_row(
+    stay: Stay,
+    slot: Slot,
+    unsent: Unsent,
+    request: Request,
+    *,
+    url: Url,
+    why: str,
+    crawl_id: int | None = None,
+    loan: Loan | None = None,
+) -> Fetch:
+    """A request that was not sent as a row of the log: when it waited, why it was not, and the connection that it made."""
+    stands_for = Reply(
+        status=None,
+        started_s=unsent.begun_s,
+        ended_s=unsent.ended_s,
+        detail=why,
+        address=unsent.address,
+        connect_ms=unsent.connect_ms,
+        total_ms=(unsent.ended_s - unsent.begun_s) * 1000,
+        contacted_s=unsent.contacted_s,
+    )
+    _log.info("request.unsent", host=loan.host_id if loan else stay.taken.name, why=why)
+    return fetch_row(
+        stands_for,
+        Outcome.UNSENT,
+        None,
+        url=url.text,
+        key=url.key,
+        kind=request.kind,
+        reason="unsent",
+        conditional=False,
+        host_id=loan.host_id if loan else stay.host_id,
+        crawl_id=crawl_id,
+        visit_id=stay.taken.visit_id,
+        taken_at=stay.taken.now,
+        anchor=stay.anchor,
+        delay_s=loan.delay_s if loan else stay.delay_s,
+        budget=slot.address_budget,
+        attempt=0,
+    )
+
+
 def _shift_s(stay: Stay, slot: Slot) -> float:
     """Take-up and grant each tie a moment of ours to the database's, no later than it was: the later of the two is nearer."""
     if slot.granted_at is None:
@@ -240,6 +304,7 @@ def fetch_row(
         "reason": reason,
         "start_s": start_s,
         "end_s": max(reply.ended_s - anchor + shift_s, start_s),
+        "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - anchor, 0.0),
         "delay_s": delay_s,
         "address_budget": budget.name if budget else None,
         "address_gap_s": budget.gap_s if budget else None,

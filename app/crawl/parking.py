@@ -23,6 +23,16 @@ LATE_S = 0.02
 _log = structlog.get_logger()
 
 
+class Clock:
+    """Monotonic seconds, and a wait for one of them. Tests put in its place a clock that they set."""
+
+    now = staticmethod(time.monotonic)
+
+    def wait(self, condition: threading.Condition, until: float | None) -> None:
+        """Wait, with the condition's lock, for its `notify` or for this second; None: for `notify` alone."""
+        condition.wait(None if until is None else max(until - self.now(), 0.0))
+
+
 class Parking(Generic[T]):
     """`resume` is called with each visit when its turn comes, in one of `threads` threads at most.
 
@@ -30,8 +40,9 @@ class Parking(Generic[T]):
     resume  must not raise: there is nobody to tell
     """
 
-    def __init__(self, resume: Callable[[T], object], *, most: int, threads: int) -> None:
+    def __init__(self, resume: Callable[[T], object], *, most: int, threads: int, clock: Clock | None = None) -> None:
         self._resume, self._most, self._threads_most = resume, most, threads
+        self.clock = clock or Clock()
         self._heap: list[tuple[float, int, T]] = []
         self._joined = 0
         self._numbers = itertools.count()
@@ -116,7 +127,7 @@ class Parking(Generic[T]):
                         self._idle.pop().notify()
                     elif len(self._threads) < self._threads_most:
                         self._add()
-                self._parked.wait(LATE_S if self._heap else None)
+                self.clock.wait(self._parked, self.clock.now() + LATE_S if self._heap else None)
 
     def _work(self) -> None:
         called = threading.Condition(self._lock)
@@ -132,13 +143,13 @@ class Parking(Generic[T]):
     def _wait(self, called: threading.Condition) -> None:
         if self._first is None and self._heap:
             self._first = called
-            called.wait(max(self._heap[0][0] - time.monotonic(), 0.0))
+            self.clock.wait(called, self._heap[0][0])
             self._first = None
             return
         self._idle.append(called)
-        called.wait()
+        self.clock.wait(called, None)
         if called in self._idle:  # woken by the end, not called
             self._idle.remove(called)
 
     def _is_due(self) -> bool:
-        return bool(self._heap) and (not self._is_open or self._heap[0][0] <= time.monotonic())
+        return bool(self._heap) and (not self._is_open or self._heap[0][0] <= self.clock.now())

@@ -164,17 +164,20 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
         "domain": registrable_domain(url.host),
         "queue": queue_for(url.host, kit.settings.queues),
     }
+    lease_s = LONGEST_SLOT_WAIT_S + request.deadline_s + LEASE_MARGIN_S
     with db.transaction(kit.engine) as tx:
         hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
+        lent = kit.monotonic()
         loan = hosts.borrow(
             tx,
             name=url.host,
-            lease_s=LONGEST_SLOT_WAIT_S + request.deadline_s + LEASE_MARGIN_S,
+            lease_s=lease_s,
             isolate=kit.settings.settle_urls,
         )
     if loan is None:
         return None
-    sent = None if stay.is_quiet_at(loan.quiet_hours) else _send_in_a_slot(stay, url, request, loan)
+    within_lease = lent + lease_s - request.deadline_s
+    sent = None if stay.is_quiet_at(loan.quiet_hours) else _send_in_a_slot(stay, url, request, loan, within_lease)
     rest_s, because = (sent[1] if sent else None) or (None, None)
     with db.transaction(kit.engine) as tx:
         hosts.give_back(
@@ -189,12 +192,18 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
 
 
 def _send_in_a_slot(
-    stay: Stay, url: Url, request: Request, loan: hosts.Loan
+    stay: Stay, url: Url, request: Request, loan: hosts.Loan, within_lease: float
 ) -> tuple[Reply, tuple[float, str] | None] | None:
-    """Another slot is asked for where one passed before there was a connection, as long as the loan holds."""
+    """Another slot is asked for where one passed before there was a connection, as long as the loan holds.
+
+    within_lease: monotonic second after which the request would outlast the loan: it is not sent any more
+    """
     until = stay.now() + LONGEST_SLOT_WAIT_S
     for _ in range(pacing.TRIES):
         slot = turn.elsewhere(stay.kit, url, loan.host_id, until - stay.now())
+        if slot is not None:
+            latest = within_lease - (turn.AT_GATE_S if slot.line is not None else 0.0)
+            slot = slot._replace(not_after=min(slot.not_after or latest, latest))
         sent = pacing.send_elsewhere(stay, slot, request, loan, url=url) if slot is not None else None
         if slot is None or sent is not None or stay.rest_until is not None:
             return sent

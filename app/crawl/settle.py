@@ -19,7 +19,7 @@ from app.crawl import duplicates, frontier, pick, turn
 from app.crawl.frontier import Entered
 from app.crawl.stay import Batch, Doubt, Stay
 from app.errors import LeaseLost
-from app.model import Origin, Refusal
+from app.model import Failure, Origin, Refusal
 from app.store import budgets, crawls, db, fetches, hosts, lineage, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.pages import Where
 from app.store.urls import Admission
@@ -258,11 +258,15 @@ def _ending(stay: Stay, ending: str) -> visits.Ending:
 
 
 def _tell_budgets(stay: Stay, tx: Connection) -> None:
-    """An address that refused or reset a connection rests as a whole; one that answers again does not."""
+    """An address that refused a connection, or reset those of two names, rests as a whole; one that answers again does not."""
     settings, batch = stay.kit.settings, stay.batch
     if batch.refused is not None:
         budget, because = batch.refused
-        budgets.refused(tx, budget, because=because, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        base_s, max_s = settings.backoff_base_s, settings.backoff_max_s
+        if because == Failure.RESET:
+            budgets.reset(tx, budget, host_id=stay.host_id, because=because, base_s=base_s, max_s=max_s)
+        else:
+            budgets.refused(tx, budget, because=because, base_s=base_s, max_s=max_s)
     elif batch.answered is not None:
         budgets.answered(tx, batch.answered)
 

@@ -13,7 +13,8 @@ from uuid import UUID
 
 from app.config import Settings
 from app.crawl.kit import Kit
-from app.model import Header, Origin, Refusal, Reply, Url
+from app.crawl.line import Line
+from app.model import Failure, Header, Origin, Refusal, Reply, Url
 from app.policy import breaker, pace, retry_after
 from app.policy.hours import Hours
 from app.policy.lifecycle import UrlState
@@ -133,7 +134,7 @@ class Batch:
     last_end: float | None = None
     give_up: list[GivingUp] = field(default_factory=list)
     counted: Due | None = None
-    refused: tuple[Budget, str] | None = None
+    refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None
     left: int = 0  # results of URLs that nobody had fetched before, and that are not queued any more
 
@@ -161,6 +162,7 @@ class Slot(NamedTuple):
     granted_at  database time and monotonic second of the grant: the log tells the start by it
     probes    its address had refused the last connection
     dns_ms    that finding the address took
+    line      where the request is to wait for its start, with a connection: several hosts share what was drawn on
     """
 
     address: str | None = None
@@ -171,6 +173,7 @@ class Slot(NamedTuple):
     probes: bool = False
     dns_ms: float | None = None
     held_until: float | None = None
+    line: Line | None = None
 
     @property
     def address_budget(self) -> Budget | None:
@@ -189,6 +192,8 @@ class Stay:
     floors     by crawl that is full: the score that a link must exceed
     held       the budgets that it has to itself for the time of the visit
     is_crowded  other hosts draw on the budgets of its last start
+    promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
+    connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
     leaving    why the next settle gives the host back
     in_doubt   a commit was sent and not answered
     """
@@ -222,6 +227,8 @@ class Stay:
     slot: Slot | None = None
     held: Slot | None = None
     is_crowded: bool = False
+    promised: str | None = None
+    connect_s: float = 0.0
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)
@@ -326,7 +333,9 @@ class Stay:
     def has_ticket(self) -> bool:
         """A shared budget told the host to come now: by its gap, or by the end of its rest."""
         because = self.taken.resting_because or ""
-        return self.requests == 0 and (because.endswith(" budget") or " rests: " in because)
+        return self.promised is not None or (
+            self.requests == 0 and (because.endswith(" budget") or " rests: " in because)
+        )
 
     def asked_s(self, reply: Reply) -> float | None:
         """Seconds from the reply's end that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
@@ -379,7 +388,7 @@ class Stay:
     def patience_s(self) -> float:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
         settings = self.kit.settings
-        return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else 0.0)
+        return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else self.connect_s)
 
     def is_early(self) -> bool:
         """The host's turn is further away than the visit waits for it in its thread."""

@@ -3,8 +3,12 @@
     quiet hours ▶ the host's own delay ▶ a start on every shared budget ▶ wait for the later of the two ▶ lease long enough ▶ send
 
 Budgets are rows that the whole fleet shares (`app.store.budgets`): what they allow holds over every worker and through crashes. A
-start that was granted and not used is lost, never used twice. The visit that comes too early for a budget leaves, and its host is
-due again when the budget told it to come.
+start that was granted and not used is lost, never used twice.
+
+A host that has its budgets to itself is granted its starts ahead, and may use them late. Where several hosts share one, a start
+is drawn only when it can be used at once: the host is promised a time, connects when that is near, and stands in line with its
+connection (`app.crawl.line`); the start is confirmed right before the request is sent. A visit whose time is further away is
+parked or leaves, and its host is due again when it was told to come.
 """
 
 from dataclasses import dataclass
@@ -12,6 +16,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from app.crawl.kit import Kit
+from app.crawl.line import MOST, Line, Lot
 from app.crawl.stay import LEASE_MARGIN_S, Slot, Stay
 from app.errors import LeaseLost
 from app.model import Url
@@ -21,8 +26,14 @@ from app.store.budgets import Answer, Budget, BudgetKind
 
 LEAD_S = 0.01  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
-LATE_SHARE = 0.4
-TICKET_PATIENCE_S = 0.5  # who was told to come and finds the one before late waits, rather than come a third time
+LATE_SHARE = 0.5
+TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
+GATE_S = 2.0  # the longest wait in line, with a connection
+LATE = "late for its start"
+CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
+AT_GATE_S = (
+    GATE_S + CONNECT_AHEAD_S
+)  # the longest wait between connecting and sending; no part of the request's deadline
 
 
 def take(stay: Stay, url: Url, deadline_s: float) -> Slot | None:
@@ -39,14 +50,125 @@ def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | No
     slot = _slot(stay, url, longest_s)
     if slot is None:
         return None
+    if slot.line is not None:
+        ahead_s = stay.ready_at - stay.now() - CONNECT_AHEAD_S
+        if ahead_s > 0 and stay.kit.stopping.wait(ahead_s):
+            return None
+        _outlast(stay, AT_GATE_S + deadline_s)
+        return slot._replace(not_after=stay.lease_ends - deadline_s - AT_GATE_S)
     wait_s = max(stay.ready_at, slot.ready_at) - stay.now()
-    if stay.lease_ends - stay.now() < max(wait_s, 0) + deadline_s + LEASE_MARGIN_S:
-        extend(stay)
+    _outlast(stay, max(wait_s, 0) + deadline_s)
     if wait_s > 0 and stay.kit.stopping.wait(wait_s):
         return None
     # A process that was stopped meanwhile wakes when another visits the host: the sender looks at the clock once more.
     within_lease = stay.lease_ends - deadline_s
     return slot._replace(not_after=within_lease if slot.not_after is None else min(slot.not_after, within_lease))
+
+
+def _outlast(stay: Stay, seconds: float) -> None:
+    """The lease outlasts them, with its margin. Raises LeaseLost."""
+    if stay.lease_ends - stay.now() < seconds + LEASE_MARGIN_S:
+        extend(stay)
+
+
+@dataclass(slots=True, kw_only=True)
+class LineGate:
+    """Opens when its host is ready and its start has come, in line with the others of this process. One for each request.
+
+    until    monotonic second after which it does not wait any more
+    lot      of the start that it opened for;   answer: why it did not, where a budget said so
+    """
+
+    kit: Kit
+    line: Line
+    wanted: tuple[Budget, ...]
+    host_id: int
+    ready_at: float
+    until: float
+    lot: Lot | None = None
+    answer: Answer | None = None
+    opened: int = 0
+
+    @property
+    def why(self) -> str:
+        """Why the request was not sent, in words."""
+        if self.answer is not None:
+            return self.answer.because
+        return "the server closed the connection while its start was waited for" if self.opened else LATE
+
+    def open(self) -> bool:
+        self.lot = None
+        wait_s = self.ready_at - self.kit.monotonic()
+        if wait_s > 0 and self.kit.stopping.wait(wait_s):
+            return False
+        found = self.line.wait(self._draw, self.until)
+        if self.kit.stopping.is_set():
+            return False
+        if isinstance(found, Lot):
+            self.lot, self.opened = found, self.opened + 1
+            return True
+        self.answer = found
+        return False
+
+    def sent(self, at_s: float) -> None:
+        self.line.sent(at_s)
+
+    def _draw(self, standing: int, left_s: float) -> Lot | Answer:
+        kit = self.kit
+        starts = min(standing, *(each.lot_most for each in self.wanted))
+        sent = kit.monotonic()
+        with db.transaction(kit.engine) as tx:
+            answer = budgets.reserve(
+                tx,
+                self.wanted,
+                host_id=self.host_id,
+                ready_in_s=0.0,
+                horizon_s=left_s,
+                has_ticket=False,
+                starts=starts,
+            )
+        received = kit.monotonic()
+        if not answer.granted:
+            return answer
+        lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
+        slack_s = min((each.slack_s for each in self.wanted if each.kind is not BudgetKind.ALL), default=0.0)
+        return Lot(
+            starts_at=received + answer.wait_s,
+            last_at=sent + answer.took_s + answer.wait_s + lot_s + slack_s * LATE_SHARE,
+            is_single=answer.failures > 0,
+            granted_at=(answer.now, received),
+        )
+
+
+def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
+    """What the request waits at, no sooner than its host is ready; None: it has its start."""
+    if slot.line is None:
+        return None
+    return LineGate(
+        kit=kit,
+        line=slot.line,
+        wanted=slot.drawn,
+        host_id=host_id,
+        ready_at=ready_at,
+        until=max(kit.monotonic(), ready_at) + GATE_S,
+    )
+
+
+def passed(slot: Slot, gate: LineGate) -> Slot:
+    """The slot with the start that the gate opened for."""
+    if gate.lot is None:
+        return slot
+    return slot._replace(granted_at=gate.lot.granted_at, probes=gate.lot.is_single)
+
+
+def told(stay: Stay, answer: Answer) -> None:
+    """A shared budget told the host to come later: the visit waits for it where it may, else it leaves."""
+    settings = stay.kit.settings
+    if stay.kit.parking is not None and not answer.blocked and answer.wait_s <= settings.settle_s:
+        stay.ready_at = max(stay.ready_at, stay.now() + answer.wait_s)
+        stay.promised = answer.because
+    else:
+        stay.rest(answer.wait_s, answer.because)
 
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
@@ -59,6 +181,8 @@ def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None
             return Slot(address=address, dns_ms=found.dns_ms)
         with db.transaction(kit.engine) as tx:
             asked = _ask(kit, tx, wanted, host_id=host_id, ready_in_s=0.0, horizon_s=longest_s, has_ticket=False)
+        if asked.answer.is_near:
+            return Slot(address=address, drawn=wanted, line=_line(kit, wanted), dns_ms=found.dns_ms)
         if asked.answer.granted:
             slot = _slot_of(address, wanted, asked, found.dns_ms)
             return None if kit.stopping.wait(max(slot.ready_at - kit.monotonic(), 0.0)) else slot
@@ -74,25 +198,22 @@ def reserve_ahead(stay: Stay, tx: Connection) -> None:
     if not wanted:
         return
     asked = _ask_for(stay, tx, wanted, stay.patience_s())
-    if asked.answer.granted:
+    if asked.answer.granted or asked.answer.is_near:
         stay.slot = _granted(stay, taken.address, wanted, asked, None)
     else:
         stay.denied = (taken.address, asked.answer)
 
 
-def slack_s(budget: Budget) -> float:
-    """Starts are granted a little further apart than the budget asks: LATE_SHARE of it is how late a request may be sent,
-    the rest is for the road."""
-    return min(0.05, max(budget.gap_s / 10, 0.005)) if budget.kind is not BudgetKind.ALL else 0.0
-
-
 def spaced_at(slot: Slot, started: float) -> float:
     """The moment that the host's next start has to wait for, since this one came later than its slot. Only a host that has its
-    budgets to itself may be so late; they count from the slot. One that holds them keeps their gaps itself."""
+    budgets to itself may be so late; they count from the slot. One that holds them keeps their gaps itself, and where several
+    share them the line does."""
+    if slot.line is not None:
+        return started
     if slot.held_until is not None:
-        return started + max(each.gap_s + slack_s(each) for each in slot.drawn)
+        return started + max(each.gap_s + each.slack_s for each in slot.drawn)
     late_s = started - slot.ready_at
-    return started + max((each.gap_s for each in slot.drawn if late_s > slack_s(each) * LATE_SHARE), default=0.0)
+    return started + max((each.gap_s for each in slot.drawn if late_s > each.slack_s * LATE_SHARE), default=0.0)
 
 
 def others_from(stay: Stay) -> float:
@@ -100,7 +221,7 @@ def others_from(stay: Stay) -> float:
     so the gaps count from the end."""
     drawn = stay.held.drawn if stay.held is not None else ()
     last = stay.now() if stay.batch.last_end is None else stay.batch.last_end
-    return last + max((each.gap_s + slack_s(each) for each in drawn), default=0.0)
+    return last + max((each.gap_s + each.slack_s for each in drawn), default=0.0)
 
 
 def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
@@ -127,12 +248,12 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
         with db.transaction(kit.engine) as tx:
             asked = _ask_for(stay, tx, wanted, longest_s)
         last = asked.answer
-        if last.granted:
+        if last.granted or last.is_near:
             return _granted(stay, address, wanted, asked, found.dns_ms)
         if not last.blocked:
             break
     assert last is not None
-    stay.rest(last.wait_s, last.because)
+    told(stay, last)
     return None
 
 
@@ -170,11 +291,10 @@ def _ask(
     has_ticket: bool,
     hold_s: float = 0.0,
 ) -> _Asked:
-    spaced = [each._replace(gap_s=each.gap_s + slack_s(each)) for each in wanted]
     sent = kit.monotonic()
     answer = budgets.reserve(
         tx,
-        spaced,
+        wanted,
         host_id=host_id,
         ready_in_s=max(ready_in_s, LEAD_S),
         horizon_s=max(horizon_s, 2 * LEAD_S),
@@ -184,9 +304,16 @@ def _ask(
     return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=hold_s)
 
 
-def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
+def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot | None:
+    """A start, or a place in line for one; None: the line is too long."""
+    stay.is_crowded, stay.promised = asked.answer.shared, None
+    if asked.answer.is_near:
+        line = _line(stay.kit, wanted)
+        if len(line) >= MOST:
+            told(stay, asked.answer)
+            return None
+        return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
     slot = _slot_of(address, wanted, asked, dns_ms)
-    stay.is_crowded = asked.answer.shared
     if slot.held_until is not None:
         stay.held = slot
     return slot
@@ -196,9 +323,7 @@ def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
     """Not before the start by the later bound of the database's moment, not after it by the earlier one."""
     answer = asked.answer
     late_s = budgets.LONE_S - LONE_MARGIN_S
-    slacks = [
-        slack_s(each) * LATE_SHARE if answer.shared else late_s for each in wanted if each.kind is not BudgetKind.ALL
-    ]
+    slacks = [late_s for each in wanted if each.kind is not BudgetKind.ALL]
     last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
     return Slot(
         address=address,
@@ -210,6 +335,11 @@ def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
         dns_ms=dns_ms,
         held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,
     )
+
+
+def _line(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
+    gap_s = max(each.gap_s for each in wanted if each.kind is not BudgetKind.ALL)
+    return kit.lines.of(wanted, gap_s, kit.monotonic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

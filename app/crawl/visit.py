@@ -92,6 +92,7 @@ def _until_its_end(stay: Stay, act: Callable[[], str]) -> Report:
             if ending == PARKED:  # and another thread's
                 return Report(host=stay.taken.name, ending=PARKED)
             if not stay.has_left:
+                _keep_promise(stay)
                 stay.leaving = ending
                 if _gather(stay):
                     return Report(host=stay.taken.name, ending=PARKED)
@@ -102,6 +103,12 @@ def _until_its_end(stay: Stay, act: Callable[[], str]) -> Report:
             isolation.owe(stay)
             raise CutOff(stay, error) from error
         return _left(stay, ending)
+
+
+def _keep_promise(stay: Stay) -> None:
+    """The visit leaves before the time that a shared budget promised: its host comes again then, with its ticket."""
+    if stay.promised is not None and stay.rest_until is None and stay.ready_at > stay.now():
+        stay.rest(stay.ready_at - stay.now(), stay.promised)
 
 
 def give_back(stay: Stay) -> Report:
@@ -226,7 +233,7 @@ def _park(stay: Stay) -> str:
     parking = stay.kit.parking
     if len(stay.joined) > PARKED_JOINS:
         stay.joined.clear()
-    return PARKED if parking is not None and parking.park(stay, stay.ready_at) else fetch.DELAY
+    return PARKED if parking is not None and parking.park(stay, stay.ready_at - stay.connect_s) else fetch.DELAY
 
 
 def _gather(stay: Stay) -> bool:
@@ -240,11 +247,10 @@ def _gather(stay: Stay) -> bool:
 
 
 def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; at a crowded
-    address the next start is another's; and no longer than until the next settle, so that a pause is heard of, and what was
-    picked is still wanted."""
+    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; and no longer than
+    until the next settle, so that a pause is heard of, and what was picked is still wanted."""
     parking = stay.kit.parking
-    if parking is None or not parking.has_room or stay.isolate > 0 or stay.is_crowded or stay.rest_until is not None:
+    if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
         return False
     return stay.ready_at - stay.now() <= stay.kit.settings.settle_s
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
+from app.store.fetches import NotSent
 from app.store.urls import MOST_AHEAD
 from app.words import counted
 
@@ -16,6 +17,14 @@ def when(at: datetime, now: datetime) -> str:
     """`2026-01-31 12:00:00+00:00 (in 0:00:30)`."""
     away = timedelta(seconds=round(abs((at - now).total_seconds())))
     return f"{at.isoformat(' ', 'seconds')} ({f'in {away}' if at > now else f'{away} ago'})"
+
+
+def unsent_lately(unsent: NotSent, now: datetime) -> str | None:
+    """What has kept visits from sending since the host's last request; None: nothing has."""
+    if not unsent.times or unsent.last_at is None:
+        return None
+    times = "once" if unsent.times == 1 else f"{unsent.times} times"
+    return f"{times} since its last request, the last {when(unsent.last_at, now)}: {unsent.because}"
 
 
 def host_waits_for(host: Row) -> str:

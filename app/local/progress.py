@@ -1,6 +1,6 @@
 """What a person sees of a running crawl: at most a screen that is drawn anew; a line now and then where no terminal is.
 
-It asks nothing of the database: `Look` is what a look at it found.
+It asks nothing of the database: `app.crawl.live` looks at it.
 """
 
 import sys
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TextIO
 
-from app.store.progress import Counts, HostRow
+from app.crawl.live import MOST_QUEUED, Look
+from app.store.live import HostRow
 from app.words import counted, harmless, rounded
 
 if TYPE_CHECKING:
@@ -23,16 +24,6 @@ RATE_OVER_S = 30.0
 MOST_CLASSES = 4
 MOST_REASONS = 3
 LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor's
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """queued: as it is to be read ("over 10,000").   failures: (class, requests) of the last minute."""
-
-    counts: Counts
-    queued: str
-    failures: Sequence[tuple[str, int]]
-    hosts: Sequence[HostRow]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,8 +52,8 @@ class Progress:
 
     def show(self, look: Look) -> None:
         now = time.monotonic()
-        pages = look.counts.pages
-        self._seen = [(at, seen) for at, seen in self._seen if now - at <= RATE_OVER_S] + [(now, pages)]
+        if look.is_whole:
+            self._seen = [(at, seen) for at, seen in self._seen if now - at <= RATE_OVER_S] + [(now, look.pages)]
         if self._live is not None:
             self._live.update(screen(look, self._rate(), self._live.console), refresh=True)
         elif self._shown_at is None or now - self._shown_at >= PLAIN_EVERY_S:
@@ -70,18 +61,23 @@ class Progress:
             self._shown_at = now
 
     def _rate(self) -> float:
+        if not self._seen:
+            return 0.0
         (first_at, first), (last_at, last) = self._seen[0], self._seen[-1]
         return max(last - first, 0) / (last_at - first_at) if last_at > first_at else 0.0
 
 
 def line(look: Look, rate: float) -> str:
-    """`docs: 12 pages (1.0/s), 34 queued, 0 failed, 0.1 MB; end in 0:00:48 (max_pages); hosts: 1 being visited`."""
-    counts = look.counts
+    """`docs: 12 pages (1.0/s), 34 queued, 0 failed, 0.1 MB; end in 0:00:48 (max_pages); hosts: 1 being visited`.
+
+    Numbers that are not whole yet are too low, and are said to be.
+    """
+    over = "" if look.is_whole else "over "
     parts = [
-        f"{counts.name}: {counted(counts.pages, 'page')} ({rate:.1f}/s), {look.queued} queued, {counts.failed:,} failed, "
-        f"{_size(counts.bytes)}"
+        f"{look.crawl.name}: {over}{counted(look.pages, 'page')} ({rate:.1f}/s), {_queued(look)} queued, "
+        f"{look.failed:,} failed, {_size(look.bytes)}"
     ]
-    if end := until_budget(counts, rate):
+    if end := until_budget(look, rate):
         parts.append(end)
     reasons = Counter(host.waits_for for host in look.hosts).most_common(MOST_REASONS)
     if reasons:
@@ -89,16 +85,16 @@ def line(look: Look, rate: float) -> str:
     return harmless("; ".join(parts))
 
 
-def until_budget(counts: Counts, rate: float) -> str | None:
+def until_budget(look: Look, rate: float) -> str | None:
     """`end in 0:00:48 (max_pages)`: by the budget that is reached first at this rate; None where there is none to reckon by."""
-    ends: list[tuple[float, str]] = []
-    if counts.max_pages is not None and rate > 0:
-        ends.append(((counts.max_pages - counts.pages) / rate, "max_pages"))
-    if counts.max_bytes is not None and rate > 0 and counts.pages and counts.bytes:
-        ends.append(((counts.max_bytes - counts.bytes) / (rate * counts.bytes / counts.pages), "max_bytes"))
-    if counts.max_seconds is not None:
-        ends.append((counts.max_seconds - counts.active_s, "max_seconds"))
-    if not ends or counts.state != "active":
+    crawl, ends = look.crawl, list[tuple[float, str]]()
+    if crawl.max_pages is not None and rate > 0:
+        ends.append(((crawl.max_pages - look.pages) / rate, "max_pages"))
+    if crawl.max_bytes is not None and rate > 0 and look.pages and look.bytes:
+        ends.append(((crawl.max_bytes - look.bytes) / (rate * look.bytes / look.pages), "max_bytes"))
+    if crawl.max_seconds is not None:
+        ends.append((crawl.max_seconds - crawl.active_s, "max_seconds"))
+    if not ends or crawl.state != "active" or not look.is_whole:
         return None
     seconds, budget = min(ends)
     return f"end in {_duration(seconds)} ({budget})"
@@ -110,17 +106,17 @@ def screen(look: Look, rate: float, console: "Console") -> "Group":
     from rich.table import Table
     from rich.text import Text
 
-    counts = look.counts
+    crawl = look.crawl
     facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_column(no_wrap=True)
     facts.add_column(overflow="ellipsis", no_wrap=True)
-    of = f" of {counts.max_pages:,}" if counts.max_pages is not None else ""
-    end = until_budget(counts, rate)
-    brought = [f"{counts.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]
-    facts.add_row("pages", ", ".join(brought))
-    facts.add_row("so far", f"{_size(counts.bytes)}, {look.queued} queued, {counted(counts.hosts, 'host')} asked")
+    over = "" if look.is_whole else "over "
+    of = f" of {crawl.max_pages:,}" if crawl.max_pages is not None else ""
+    end = until_budget(look, rate)
+    facts.add_row("pages", ", ".join([f"{over}{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
+    facts.add_row("so far", f"{_size(look.bytes)}, {_queued(look)} queued")
     facts.add_row("failed", _failures(look))
-    title = Text(harmless(f"{counts.name}  {counts.state}  {_duration(counts.active_s)}"), style="bold", no_wrap=True)
+    title = Text(harmless(f"{crawl.name}  {crawl.state}  {_duration(crawl.active_s)}"), style="bold", no_wrap=True)
     parts: list[RenderableType] = [title, facts]
     room = console.height - LINES_BESIDE_HOSTS
     if look.hosts and room > 0:
@@ -162,7 +158,11 @@ def _next(host: HostRow) -> str:
 
 def _failures(look: Look) -> str:
     classes = [f"{name} {n:,}" for name, n in look.failures[:MOST_CLASSES]]
-    return harmless(f"{look.counts.failed:,}" + (f"; in the last minute: {', '.join(classes)}" if classes else ""))
+    return harmless(f"{look.failed:,}" + (f"; in the last minute: {', '.join(classes)}" if classes else ""))
+
+
+def _queued(look: Look) -> str:
+    return f"over {look.queued:,}" if look.queued >= MOST_QUEUED else f"{look.queued:,}"
 
 
 def _duration(seconds: float) -> str:

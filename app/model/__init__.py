@@ -1,11 +1,12 @@
 """Frozen values that flow between the rooms. No behaviour beyond what a value knows of itself; no I/O."""
 
-from app.model.fetch import Failure, Header, Outcome, Reply, Request, RequestKind, Whereabouts
+from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
     "Failure",
+    "Gate",
     "Header",
     "Link",
     "Origin",
@@ -15,6 +16,7 @@ __all__ = [
     "Reply",
     "Request",
     "RequestKind",
+    "Unsent",
     "Url",
     "Whereabouts",
 ]

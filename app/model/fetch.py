@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -34,6 +34,16 @@ class Header(StrEnum):
     TDM_POLICY = "tdm-policy"
 
 
+class Gate(Protocol):
+    """What a request waits at once it has a connection: its start is confirmed when it can be used, not before."""
+
+    def open(self) -> bool:
+        """Blocks until the request may start. False: it may not, and is not sent."""
+
+    def sent(self, at_s: float) -> None:
+        """The request went out at this monotonic second."""
+
+
 class Request(NamedTuple):
     """What to ask of a site. The sender (`app.net.http`) adds identity, Host and Accept headers.
 
@@ -48,7 +58,8 @@ class Request(NamedTuple):
     sink            the decoded body of a 2xx is written there, and not kept in Reply.body
     address         connect to this one of the host's addresses and to no other; None: whichever answers
     fresh           over a new connection, not one that was kept alive
-    not_after       monotonic seconds: do not send it later than this; None: whenever
+    not_after       monotonic seconds: do not send it later than this, nor come to the gate; None: whenever
+    gate            waited at between connecting and sending, beyond the deadline; None: it is sent at once
     """
 
     url: str
@@ -62,6 +73,26 @@ class Request(NamedTuple):
     address: str | None = None
     fresh: bool = False
     not_after: float | None = None
+    gate: Gate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsent:
+    """A request that was not sent: its start had passed, or none was to be had. Points in time are monotonic seconds.
+
+    begun_s, ended_s   of the attempt, the wait included
+    contacted_s        when its connection was begun; None: there was none, or it has been reported before
+    connect_ms         milliseconds that connecting took, as in Reply
+    address            connected to, None when there was no connection
+    detail             one line for a person
+    """
+
+    begun_s: float
+    ended_s: float
+    contacted_s: float | None = None
+    connect_ms: float | None = None
+    address: str | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +140,9 @@ class Reply(NamedTuple):
     sunk_bytes   decoded body bytes that went to Request.sink
     wire_bytes   body bytes received before decoding
     address      IP address really connected to, None when there was no connection
-    started_s    monotonic seconds when the request began (before DNS)
+    started_s    monotonic seconds when the request began: before DNS, or when its gate opened
+    contacted_s  monotonic seconds when its connection was begun, where that was before started_s
+    sent_s       monotonic seconds when the request had been handed to the system; None: it was not
     ended_s      monotonic seconds when the last byte was read or the connection given up
     dns_ms, connect_ms, first_byte_ms, total_ms   milliseconds; dns/connect None when the connection was reused,
                  first_byte None without a status
@@ -131,6 +164,8 @@ class Reply(NamedTuple):
     connect_ms: float | None = None
     first_byte_ms: float | None = None
     total_ms: float = 0.0
+    contacted_s: float | None = None
+    sent_s: float | None = None
 
     def header(self, name: str) -> str | None:
         return self.headers.get(name)
@@ -155,6 +190,7 @@ class Outcome(StrEnum):
     BLOCKED_ADDRESS = "blocked_address"  # the name points to an address that we do not talk to
     CHALLENGED = "challenged"  # a challenge or CAPTCHA page: never solved, the host rests
     SOFT_BLOCKED = "soft_blocked"  # 2xx whose content says that we are blocked
+    UNSENT = "unsent"  # the request was not sent: its start had passed, or none was to be had
     BROKEN = "broken"  # contact was made, the answer was not complete: timeout, reset, cut, not HTTP
 
     @property

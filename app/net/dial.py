@@ -21,7 +21,7 @@ import certifi
 import urllib3
 
 from app.errors import NotSent
-from app.model.fetch import Failure
+from app.model.fetch import Failure, Gate
 from app.net.address import Guard, is_public
 from app.net.dns import DnsFailed, Resolver
 from app.net.exhausted import exhausted, is_ours
@@ -48,7 +48,7 @@ class Broken(Exception):
 
 
 class TooLate(Exception):
-    """The request was not sent: its `not_after` had passed before the connection, or once there was one."""
+    """The request was not sent: its `not_after` had passed, or its gate did not open. The connection is kept."""
 
 
 class Exchange:
@@ -59,10 +59,13 @@ class Exchange:
     pinned        the only address to connect to; None: any of the host's
     fresh         not over a connection that was kept alive
     not_after     monotonic second after which it is not sent any more
+    gate          waited at between connecting and sending
     bytes_left    bytes that may still be received, head and framing included
     reused        the connection was kept alive from an earlier request
     retried       sent a second time on a fresh connection
     sent          the request has been handed to the system in full: the site may have it
+    sent_s        monotonic second when it was
+    contacted_s   monotonic second when the connection was begun that no request had been sent over before
     first_byte_s  monotonic second of the first byte of the response
     """
 
@@ -77,10 +80,12 @@ class Exchange:
         pinned: str | None = None,
         fresh: bool = False,
         not_after: float | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.pinned = pinned
         self.fresh = fresh
         self.not_after = not_after
+        self.gate = gate
         self.origin = origin
         self.target = target
         self.started_s = started_s
@@ -89,6 +94,8 @@ class Exchange:
         self.reused = False
         self.retried = False
         self.sent = False
+        self.sent_s: float | None = None
+        self.contacted_s: float | None = None
         self.address: str | None = None
         self.dns_ms: float | None = None
         self.connect_ms: float | None = None
@@ -148,6 +155,17 @@ class _PlainSocket(socket.socket):
 
 class _TlsSocket(_PlainSocket, ssl.SSLSocket):
     """The same over TLS."""
+
+    def has_ended(self) -> bool:
+        """Whether the peer has closed it, or said something that nobody asked for. Session tickets are taken in and are neither.
+        To be called without a timeout."""
+        try:
+            self.read(1)
+        except ssl.SSLWantReadError:
+            return False
+        except OSError:
+            return True
+        return True
 
 
 class Dialler:

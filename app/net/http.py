@@ -19,7 +19,7 @@ import urllib3
 from urllib3.util.request import ACCEPT_ENCODING
 
 from app.errors import NotSent
-from app.model.fetch import Failure, Header, Reply, Request, RequestKind, Whereabouts
+from app.model.fetch import Failure, Header, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.net.address import Guard
 from app.net.decode import Response
 from app.net.dial import Broken, Dialler, Exchange, TooLate
@@ -99,8 +99,11 @@ class Sender:
             for kind, accept in _ACCEPT.items()
         }
 
-    def send(self, request: Request) -> Reply | None:
-        """None: it was not sent, `request.not_after` had passed. Raises NotSent: we lack a socket or a name server."""
+    def send(self, request: Request) -> Reply | Unsent:
+        """Unsent: `request.not_after` had passed, or its gate did not open.
+
+        Raises NotSent: we lack a socket or a name server; and what the gate raises.
+        """
         self._wire.sweep_if_due()
         started_s = time.monotonic()
         _, origin, target = _split(request.url)
@@ -114,13 +117,14 @@ class Sender:
             pinned=request.address,
             fresh=request.fresh,
             not_after=request.not_after,
+            gate=request.gate,
         )
         try:
             raw = self._send_once_or_again(prepared, exchange)
         except Broken as broken:
             return _failed(broken, exchange)
         except TooLate:
-            return None
+            return _unsent(started_s, exchange)
         except NotSent:
             self._wire.close_idle(0.0)  # they may hold what we lack
             raise
@@ -267,6 +271,21 @@ def _wanted(content_type: str | None, wanted_types: tuple[str, ...] | None) -> b
     return media_type in wanted_types or media_type.partition("/")[0] + "/*" in wanted_types
 
 
+def _unsent(begun_s: float, exchange: Exchange) -> Unsent:
+    return Unsent(
+        begun_s=begun_s,
+        ended_s=time.monotonic(),
+        contacted_s=exchange.contacted_s,
+        connect_ms=exchange.connect_ms,
+        address=exchange.address,
+    )
+
+
+def _contacted_s(exchange: Exchange) -> float | None:
+    contacted_s = exchange.contacted_s
+    return contacted_s if contacted_s is not None and contacted_s < exchange.started_s else None
+
+
 def _failed(broken: Broken, exchange: Exchange) -> Reply:
     ended_s = time.monotonic()
     return Reply(
@@ -279,6 +298,8 @@ def _failed(broken: Broken, exchange: Exchange) -> Reply:
         dns_ms=exchange.dns_ms,
         connect_ms=exchange.connect_ms,
         total_ms=(ended_s - exchange.started_s) * 1000,
+        contacted_s=_contacted_s(exchange),
+        sent_s=exchange.sent_s,
     )
 
 
@@ -302,6 +323,8 @@ def _replied(raw: Response, body: _Body, exchange: Exchange) -> Reply:
         connect_ms=exchange.connect_ms,
         first_byte_ms=((exchange.first_byte_s or ended_s) - exchange.started_s) * 1000,
         total_ms=(ended_s - exchange.started_s) * 1000,
+        contacted_s=_contacted_s(exchange),
+        sent_s=exchange.sent_s,
     )
 
 

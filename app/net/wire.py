@@ -25,12 +25,13 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-from app.model.fetch import Failure
+from app.model.fetch import Failure, Gate
 from app.net.decode import Response
-from app.net.dial import Broken, Dialler, Exchange, handshake, tls_context
+from app.net.dial import Broken, Dialler, Exchange, TooLate, handshake, tls_context
 from app.net.head import Head
 
 Origin = tuple[str, str, int]
+CONNECTIONS_TRIED = 2  # while a start is waited for
 
 
 class _Connection(urllib3.connection.HTTPConnection):
@@ -44,24 +45,50 @@ class _Connection(urllib3.connection.HTTPConnection):
     sock: Any  # _PlainSocket or _TlsSocket of app.net.dial, None when closed
     connected_to: str | None = None
     idle_since_s = 0.0
+    begun_s: float | None = None  # when connecting began, until a request is sent over it
+    connect_ms: float | None = None  # what it took, as long
 
     def connect(self) -> None:
+        begun_s = time.monotonic()
         sock = self.dialler.dial(self._dns_host, self.port, self.exchange)
         self.sock = sock if self.tls is None else handshake(self.tls, sock, self.host, self.exchange)
         self.sock.serve(self.exchange)
         self.connected_to = self.exchange.address
+        self.begun_s, self.connect_ms = begun_s, self.exchange.connect_ms
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server has kept it open and silent. urllib3 takes any byte for its end; over TLS 1.3 the first ones are
+        session tickets, unread until something is read."""
+        if self.sock is None:
+            return False
+        if not urllib3.util.wait_for_read(self.sock, timeout=0.0):
+            return True
+        if self.tls is None:
+            return False
+        try:
+            self.sock.settimeout(0.0)
+            return not self.sock.has_ended()
+        finally:
+            self.sock.settimeout(None)
 
     def request(  # type: ignore[override]
         self, method: str, url: str, *_: Any, headers: Mapping[str, str], **__: Any
     ) -> None:
         """http.client's, without urllib3's search for headers to add: `app.net.http` gave them all."""
+        exchange = self.exchange
         if self.sock is not None:
-            self.exchange.address = self.connected_to
-            self.sock.serve(self.exchange)
-        elif self.exchange.not_after is not None:
-            self.exchange.check_not_late()
+            exchange.address = self.connected_to
+            self.sock.serve(exchange)
+        else:
+            exchange.check_not_late()
             self.connect()
-        self.exchange.check_not_late()
+        exchange.check_not_late()
+        if exchange.gate is not None:
+            self._pass(exchange.gate)
+        if self.begun_s is not None:
+            exchange.contacted_s, exchange.connect_ms = self.begun_s, self.connect_ms
+            self.begun_s = self.connect_ms = None
         self.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
         # What putheader would do one by one, with a search of each name and value, in three times the time.
         fields = "\r\n".join([f"{name}: {value}" for name, value in headers.items()])
@@ -69,7 +96,28 @@ class _Connection(urllib3.connection.HTTPConnection):
             raise ValueError("a header field with a line break")
         self._buffer.append(fields.encode("latin-1"))
         self.endheaders()
-        self.exchange.sent = True
+        exchange.sent, exchange.sent_s = True, time.monotonic()
+        if exchange.gate is not None:
+            exchange.gate.sent(exchange.sent_s)
+
+    def _pass(self, gate: Gate) -> None:
+        """Wait at the gate. Where the server closes meanwhile, that start is lost: connect, and wait for another.
+
+        Raises TooLate.
+        """
+        for _ in range(CONNECTIONS_TRIED):
+            waits_from_s = time.monotonic()
+            if not gate.open():
+                raise TooLate
+            self.exchange.until_s += time.monotonic() - waits_from_s
+            if self.is_connected:
+                self.exchange.started_s = time.monotonic()
+                self.sock.serve(self.exchange)
+                return
+            self.close()
+            self.exchange.reused = False
+            self.connect()
+        raise TooLate
 
     def getresponse(self) -> Response:  # type: ignore[override]
         head = http.client.HTTPConnection.getresponse(self)
@@ -158,6 +206,9 @@ class _Pool(urllib3.HTTPConnectionPool):
             with suppress(BrokenPipeError, ConnectionResetError):
                 conn.request("GET", exchange.target, headers=request.headers)
             response: Response = conn.getresponse()
+        except TooLate:
+            self._keep(conn, exchange)
+            raise
         except BaseException as error:
             if conn.sock is not None:
                 conn.sock.abandon()
@@ -169,6 +220,15 @@ class _Pool(urllib3.HTTPConnectionPool):
         response._connection = conn
         response._pool = self
         return response
+
+    def _keep(self, conn: _Connection, exchange: Exchange) -> None:
+        """Of a request that was not sent. A connection that no request went over is kept for the next start only where that comes
+        at once: at a gate that did not open it would stand unused, one of many."""
+        exchange.contacted_s, exchange.connect_ms = conn.begun_s, conn.connect_ms
+        conn.begun_s = conn.connect_ms = None
+        if exchange.contacted_s is not None and exchange.gate is not None:
+            conn.close()
+        self._put_conn(None if conn.is_closed else conn)
 
     def kept_to(self) -> str | None:
         """The address of the idle connection, if there is one that is not too old."""

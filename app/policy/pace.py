@@ -107,6 +107,13 @@ def slowest(delays_s: Iterable[float | None]) -> float | None:
     return max((delay for delay in delays_s if delay is not None), default=None)
 
 
+def silent_in_a_row(history: History) -> int:
+    """Results up to now that brought no answer."""
+    return next(
+        (n for n, status in enumerate(reversed(history.statuses)) if status != NO_ANSWER), len(history.statuses)
+    )
+
+
 def is_error(status: int) -> bool:
     """SPEC P4: status 400 and up but 404 and 410, and no answer at all."""
     return status == NO_ANSWER or (status >= 400 and status not in _NO_ERRORS)

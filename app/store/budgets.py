@@ -19,6 +19,8 @@ _sql = db.queries("budgets")
 # After a refused connection one host at a time tries the address: longer than connecting may take (app.net.dial).
 PROBE_S = 15.0
 LONE_S = 1.0
+RESET_S = 600.0  # so long one name's reset connection is remembered against its address
+LOT_S = 0.5  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):
@@ -37,11 +39,29 @@ class Budget(NamedTuple):
     name: str
     gap_s: float
 
+    @property
+    def slack_s(self) -> float:
+        """Starts are granted this much further apart than the budget asks: what a start may come late, and what the road may
+        take more of one than of the next."""
+        return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.01))
+
+    @property
+    def lot_most(self) -> int:
+        """How many starts may be drawn at once."""
+        return max(int(LOT_S / self.gap_s), 1)
+
+    @property
+    def promise_s(self) -> float:
+        """Hosts are told to come so far apart: as fast as their starts can be drawn in the largest lots, and 2 % slower."""
+        most = self.lot_most
+        return self.gap_s + self.slack_s if most == 1 else (self.gap_s + self.slack_s / most) * 1.02
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """granted: the request may start in wait_s; else come again in wait_s, `because` says which budget.
 
+    is_near    several hosts share it, and its promised time is within the horizon: stand in line for it
     failures   refused or reset connections in a row of what rests as a whole
     blocked    one of them rests
     shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
@@ -50,6 +70,7 @@ class Answer:
     """
 
     granted: bool
+    is_near: bool
     wait_s: float
     because: str
     failures: int
@@ -69,15 +90,28 @@ def reserve(
     horizon_s: float,
     has_ticket: bool,
     hold_s: float = 0.0,
+    starts: int = 0,
 ) -> Answer:
     """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
 
     has_ticket  it comes when it was told to
+    starts      draw so many at once, a gap apart, for hosts that were promised theirs; 0: ask, and be promised one where shared
     hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
 
     The last statement of a transaction: it holds the budgets until the commit.
     """
-    rows = db.rows_param([{"kind": each.kind.value, "name": each.name, "gap_s": each.gap_s} for each in wanted])
+    rows = db.rows_param(
+        [
+            {
+                "kind": each.kind.value,
+                "name": each.name,
+                "gap_s": each.gap_s + each.slack_s,
+                "lot_s": max(starts - 1, 0) * each.gap_s,
+                "promise_s": each.promise_s,
+            }
+            for each in wanted
+        ]
+    )
     where = {
         "rows": rows,
         "host_id": host_id,
@@ -87,6 +121,7 @@ def reserve(
         "probe_s": PROBE_S,
         "lone_s": LONE_S,
         "hold_s": hold_s,
+        "draws": starts > 0,
     }
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
@@ -94,6 +129,7 @@ def reserve(
         row = db.run(tx, _sql["reserve"], where).one()
     return Answer(
         granted=row.granted,
+        is_near=row.is_near,
         wait_s=row.wait_s,
         because=row.because,
         failures=row.failures,
@@ -124,6 +160,21 @@ def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_
         {"kind": budget.kind, "name": budget.name, "because": because, "base_s": base_s, "max_s": max_s},
     ).one_or_none()
     return row.rest_s if row else None
+
+
+def reset(tx: Connection, budget: Budget, *, host_id: int, because: str, base_s: float, max_s: float) -> float | None:
+    """The same where a connection was reset, which may be the doing of one name: the address rests when two names fail.
+
+    Returns None where it does not.
+    """
+    row = db.run(
+        tx,
+        _sql["note_reset"],
+        {"kind": budget.kind, "name": budget.name, "host_id": host_id, "memory_s": RESET_S},
+    ).one_or_none()
+    if row is None or not row.rests:
+        return None
+    return refused(tx, budget, because=because, base_s=base_s, max_s=max_s)
 
 
 def answered(tx: Connection, budget: Budget) -> None:

@@ -1,14 +1,19 @@
 -- reserve: a start on every one of these budgets at once, or the time to come again
--- Without a ticket nobody passes the queue: who was told to come then has one. A budget that made us wait puts us into its own queue only.
+-- One host alone is granted its start here. Where several share, a host is promised a time (`is_near`: it comes within :horizon_s), and starts are
+-- drawn in lots by those who wait for them (:draws). Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
 WITH wanted AS MATERIALIZED (
-    SELECT r.kind, r.name, r.gap_s
-    FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
+    SELECT r.kind, r.name, r.gap_s, r.lot_s, r.promise_s
+    FROM json_to_recordset(CAST(:rows AS json)) AS r (
+        kind text, name text, gap_s double precision, lot_s double precision, promise_s double precision)
 ), held AS MATERIALIZED (
     SELECT b.kind, b.name, b.queue_at, b.failures, b.host_id, b.shared_until,
            CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind <> 'all'
-                THEN b.next_at + make_interval(secs => :lone_s) ELSE b.next_at END AS next_at, b.blocked_until, b.resting_because, make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap
+                THEN b.next_at + make_interval(secs => :lone_s) ELSE b.next_at END AS next_at, b.blocked_until, b.resting_because,
+           make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap,
+           make_interval(secs => CASE WHEN b.failures > 0 THEN 0 ELSE w.lot_s END) AS lot,
+           make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.promise_s END) AS promise
     FROM budgets AS b JOIN wanted AS w USING (kind, name)
     ORDER BY b.kind, b.name
     FOR NO KEY UPDATE OF b
@@ -23,27 +28,34 @@ WITH wanted AS MATERIALIZED (
                                                     AND coalesce(shared_until < clock_timestamp(), true))
                                       THEN CAST(:hold_s AS double precision) ELSE 0 END) AS hold
     FROM held
-), verdict AS MATERIALIZED (
-    SELECT *, (NOT queues OR queue_at <= start_at) AND start_at <= now + make_interval(secs => :horizon_s) AS granted,
-           CASE WHEN queues THEN greatest(start_at, queue_at) ELSE start_at END AS told_at
+), promised AS MATERIALIZED (
+    SELECT *, CASE WHEN queues THEN greatest(start_at, queue_at) ELSE start_at END AS promised_at,
+           now + make_interval(secs => :horizon_s) AS horizon_at
     FROM times
+), verdict AS MATERIALIZED (
+    SELECT *,
+           start_at <= horizon_at AND (:draws OR (coalesce(NOT shared, true) AND (NOT queues OR queue_at <= start_at))) AS granted,
+           NOT :draws AND shared AND promised_at <= horizon_at AS is_near
+    FROM promised
 ), kept AS (
     UPDATE budgets AS b
     SET next_at = CASE WHEN NOT v.granted THEN h.next_at
-                       WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.gap
-                       ELSE greatest(v.start_at, v.now + v.hold) + h.gap END,
+                       WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.lot + h.gap
+                       ELSE greatest(v.start_at, v.now + v.hold) + h.lot + h.gap END,
         queue_at = CASE WHEN v.granted AND h.kind = 'all' THEN greatest(h.queue_at, h.next_at + h.gap, v.now + h.gap)
-                        WHEN v.granted THEN greatest(h.queue_at, v.start_at + h.gap)
-                        WHEN v.queues AND greatest(h.next_at, h.queue_at, h.blocked_until) >= v.told_at THEN v.told_at + h.gap
+                        WHEN v.granted THEN greatest(h.queue_at, v.start_at + h.lot + h.gap)
+                        WHEN v.queues AND (v.is_near AND h.kind <> 'all' OR greatest(h.next_at, h.queue_at, h.blocked_until) >= v.promised_at)
+                        THEN v.promised_at + h.promise
                         ELSE h.queue_at END,
         host_id = CASE WHEN v.granted THEN CAST(:host_id AS bigint) ELSE h.host_id END,
         shared_until = CASE WHEN h.host_id <> :host_id THEN v.now + interval '1 hour' ELSE h.shared_until END
     FROM held AS h, verdict AS v
     WHERE b.kind = h.kind AND b.name = h.name AND v.budgets = (SELECT count(*) FROM wanted)
 )
-SELECT v.budgets, v.granted, v.failures, v.blocked, coalesce(v.shared, false) AS shared, v.hold > interval '0' AS held, v.now,
+SELECT v.budgets, v.granted, coalesce(v.is_near, false) AS is_near, v.failures, v.blocked, coalesce(v.shared, false) AS shared,
+       v.hold > interval '0' AS held, v.now,
        CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
-       CAST(extract(epoch FROM CASE WHEN v.granted THEN v.start_at ELSE v.told_at END - v.now) AS double precision) AS wait_s,
+       CAST(extract(epoch FROM CASE WHEN v.granted THEN v.start_at ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
        (SELECT CASE WHEN h.blocked_until > v.now THEN h.kind || ' rests: ' || h.resting_because ELSE h.kind || ' budget' END
         FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS because
 FROM verdict AS v
@@ -67,7 +79,16 @@ FROM (
 ) AS held
 WHERE b.kind = held.kind AND b.name = held.name AND b.host_id = held.host_id
 
--- refused: a connection that was refused or reset: the address rests as a whole, longer each time
+-- note_reset: a connection of a name was reset; whether the address is to rest: another name's was lately, or it is being probed
+UPDATE budgets AS b
+SET reset_host_id = CAST(:host_id AS bigint), reset_at = clock_timestamp()
+FROM (SELECT kind, name, reset_host_id, reset_at, failures FROM budgets
+      WHERE kind = :kind AND name = :name FOR NO KEY UPDATE) AS before
+WHERE b.kind = before.kind AND b.name = before.name
+RETURNING before.failures > 0
+          OR coalesce(before.reset_host_id <> :host_id AND before.reset_at > clock_timestamp() - make_interval(secs => :memory_s), false) AS rests
+
+-- refused: a connection was refused, or those of two names reset: the address rests as a whole, longer each time
 -- `failures` counts no higher than what the doubling needs.
 UPDATE budgets
 SET failures = least(failures, 30) + 1,

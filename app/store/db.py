@@ -19,7 +19,7 @@ from uuid import UUID
 
 import orjson
 import psycopg
-from sqlalchemy import Connection, Engine, TextClause, create_engine, text
+from sqlalchemy import Connection, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -50,6 +50,19 @@ _SESSION = {
     "tcp_user_timeout": "10s",
 }
 LOCK_TIMEOUT = "10s"  # of an upgrade: what it waits for, every reader waits for behind it
+# A pooler that hands connections on after each transaction (PgBouncer in transaction mode) takes no `options`, and a prepared
+# statement would stay behind on a server connection that is another client's next. `?pooler=transaction` in the URL says so.
+POOLER = "pooler"
+POOLED = "transaction"
+_MARK = "tiptoe.session"  # a setting of our own, in `options`: where it does not arrive, neither does the rest
+_NO_OPTIONS = "startup parameter"  # unsupported startup parameter: options (PgBouncer)
+_POOLER_REMEDY = (
+    "write ?pooler=transaction at the end of TIPTOE_DATABASE_URL (&pooler=transaction after other parameters)"
+)
+_ROLES = {
+    "jit": "on",
+    "idle_in_transaction_session_timeout": "0",
+}  # what must be of _SESSION, and how Postgres has it by default
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
@@ -190,27 +203,53 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
             f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
             f"the frontier lives in Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
+    session = _session(parsed)
     try:
-        return create_engine(
-            parsed.set(drivername="postgresql+psycopg"),
+        engine = create_engine(
+            parsed.set(drivername="postgresql+psycopg").difference_update_query([POOLER]),
             pool_size=pool_size,
             max_overflow=4,
             pool_timeout=30,
             pool_use_lifo=True,  # the connection used last has its plans and its backend's caches warm
-            connect_args={"application_name": "tiptoe", "options": _options(parsed), **_unless_given(parsed)},
+            connect_args={"application_name": "tiptoe", **session, **_unless_given(parsed)},
         )
     except ArgumentError as error:  # ?plugin=x
         raise InputError("TIPTOE_DATABASE_URL", f"has a parameter that is not known: {error}") from error
+    if "options" in session:
+        event.listen(engine, "connect", _refuse_lost_session)
+    return engine
+
+
+def _refuse_lost_session(connection: Any, _: object) -> None:
+    """For each new connection: were our `options` dropped on the way? Then prepared statements would fail at random, later."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting(%s, true)", (_MARK,))
+        (mark,) = cursor.fetchone()
+    connection.rollback()
+    if not mark:
+        connection.close()
+        raise ServiceError("a pooler before Postgres", f"drops the settings of our sessions; {_POOLER_REMEDY}")
 
 
 def _unless_given(url: URL) -> dict[str, int]:
     return {name: value for name, value in _NOTICES_A_DEAD_PEER.items() if name not in url.query}
 
 
+def _session(url: URL) -> dict[str, str | None]:
+    """How a session begins. Behind a pooler its settings are the role's (docs/operating.md), and nothing is prepared."""
+    pooler = url.query.get(POOLER)
+    if pooler is None:
+        return {"options": _options(url)}
+    if pooler != POOLED:
+        remedy = f"is not known; write pooler={POOLED}, or leave it out where sessions are pooled, or nothing"
+        raise InputError(f"TIPTOE_DATABASE_URL: pooler={pooler}", remedy)
+    return {"prepare_threshold": None}
+
+
 def _options(url: URL) -> str:
     """libpq's `options`: ours, then those of the URL, which win."""
     own = url.query.get("options", "")
-    ours = (f"-c {name}={value}" for name, value in _SESSION.items())
+    ours = (f"-c {name}={value}" for name, value in (_SESSION | {_MARK: "1"}).items())
     return " ".join([*ours, own if isinstance(own, str) else " ".join(own)]).strip()
 
 
@@ -231,7 +270,10 @@ def transaction(engine: Engine) -> Iterator[Connection]:
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
-            raise ServiceError(f"Postgres at {place(engine)}", _first_line(cause)) from error
+            remedy = _first_line(cause)
+            raise ServiceError(
+                f"Postgres at {place(engine)}", f"{remedy}; {_POOLER_REMEDY}" if _NO_OPTIONS in remedy else remedy
+            ) from error
         raise
 
 
@@ -253,6 +295,20 @@ def check(engine: Engine) -> int:
             f"Postgres at {place(engine)}", f"is version {version}; {OLDEST_POSTGRES} or newer is needed"
         )
     return version
+
+
+def lacks(engine: Engine) -> list[str]:
+    """Settings of a session that a pooler cannot pass on, and that the role has not: SQL to run once, none where all is well."""
+    with transaction(engine) as connection:
+        found = connection.execute(
+            text("SELECT name, setting, current_user AS role FROM pg_settings WHERE name = ANY(:names)"),
+            {"names": list(_ROLES)},
+        ).all()
+    return [
+        f"ALTER ROLE {row.role} SET {row.name} = '{_SESSION[row.name]}'"
+        for row in found
+        if row.setting == _ROLES[row.name]
+    ]
 
 
 def upgrade(url: str) -> None:

@@ -12,7 +12,7 @@ _sql = db.queries("fetches")
 
 
 class Fetch(TypedDict):
-    """A row of the log. start_s, end_s: monotonic seconds since the anchor, the database time of the visit's take-up."""
+    """A row of the log. start_s, end_s, contact_s: monotonic seconds since the anchor, the database time of the take-up."""
 
     host_id: int
     crawl_id: int | None
@@ -24,6 +24,7 @@ class Fetch(TypedDict):
     reason: str
     start_s: float
     end_s: float
+    contact_s: float | None
     delay_s: float
     address_budget: str | None
     address_gap_s: float | None
@@ -61,6 +62,19 @@ def of_url(tx: Connection, *, host_id: int, key: bytes, n: int) -> list[Mapping[
 
 def of_host(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["of_host"], {"host_id": host_id, "n": n}).mappings()]
+
+
+class NotSent(NamedTuple):
+    """Requests to a host that were not sent since the last one that was."""
+
+    times: int
+    last_at: datetime | None
+    because: str | None
+
+
+def unsent(tx: Connection, *, host_id: int, n: int) -> NotSent:
+    """As far as the latest n rows of its log say."""
+    return NotSent._make(tx.execute(_sql["unsent"], {"host_id": host_id, "n": n}).one())
 
 
 def hosts_of_crawl(tx: Connection, crawl_id: int) -> list[int]:

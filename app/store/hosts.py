@@ -323,10 +323,5 @@ def waits(tx: Connection) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["waits"]).mappings()]
 
 
-def waiting(tx: Connection) -> list[Mapping[str, Any]]:
-    """because, hosts, earliest: how many hosts wait for what."""
-    return [dict(row) for row in tx.execute(_sql["waiting"]).mappings()]
-
-
 def _contacts(contacts: Sequence[Contact]) -> str:
     return db.rows_param([{name: getattr(contact, name) for name in _CONTACT} for contact in contacts])

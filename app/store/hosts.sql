@@ -339,19 +339,6 @@ SELECT h.*, clock_timestamp() AS now,
 FROM hosts AS h
 WHERE h.name = :name
 
--- waiting: how many hosts wait for what, for the progress line
-SELECT CASE
-         WHEN state IN ('taken', 'offered') AND lease_until > clock_timestamp() THEN 'visited'
-         WHEN state = 'paused' THEN 'paused'
-         WHEN blocked_until > clock_timestamp() THEN resting_because
-         WHEN next_fetch_at > clock_timestamp() THEN 'delay'
-         ELSE 'turn' END AS because,
-       count(*) AS hosts, min(next_fetch_at) AS earliest
-FROM hosts
-WHERE next_fetch_at IS NOT NULL OR state = 'paused'
-GROUP BY 1
-ORDER BY 2 DESC
-
 -- waits: how many hosts wait for what, in the words of v_host_status; those with nothing queued are left out
 SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because, count(*) AS hosts, min(next_fetch_at) AS earliest
 FROM v_host_status

@@ -70,7 +70,7 @@ FROM fetches AS f
 JOIN hosts AS h ON h.id = f.host_id
 LEFT JOIN crawls AS c ON c.id = f.crawl_id
 WHERE f.started_at > statement_timestamp() - interval '1 day'
-  AND f.outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted')
+  AND f.outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
 ORDER BY f.started_at DESC, f.id DESC;
 
 COMMENT ON VIEW v_recent_errors IS 'Requests of the last day that brought no page, newest first.';
@@ -92,15 +92,22 @@ WITH asked_before AS (
            split_part(f.url, '/', 1) || split_part(f.url, '/', 3) COLLATE "C" AS origin,
            f.kind = 'robots' AS is_robots,
            CASE WHEN f.kind = 'robots' AND f.url ~ '^[^/]+//[^/]+/robots\.txt$' THEN f.ended_at END AS robots_at,
-           f.ended_at < f.started_at OR f.started_at < v.taken_at AS out_of_order
+           f.ended_at < f.started_at OR f.started_at < v.taken_at AS out_of_order, false AS is_unused
     FROM fetches AS f
     LEFT JOIN visits AS v ON v.id = f.visit_id
+    WHERE f.outcome <> 'unsent'
     UNION ALL
-    SELECT host_id, 'rest', ended_at, id, visit_id, NULL, NULL, NULL, ended_at + make_interval(secs => rest_s), NULL, NULL, NULL, NULL
+    SELECT f.host_id, 'connection', f.contacted_at, f.id, f.visit_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+           f.contacted_at < v.taken_at, f.outcome = 'unsent'
+    FROM fetches AS f
+    LEFT JOIN visits AS v ON v.id = f.visit_id
+    WHERE f.contacted_at IS NOT NULL
+    UNION ALL
+    SELECT host_id, 'rest', ended_at, id, visit_id, NULL, NULL, NULL, ended_at + make_interval(secs => rest_s), NULL, NULL, NULL, NULL, NULL
     FROM fetches
     WHERE rest_s > 0
     UNION ALL
-    SELECT host_id, 'release', at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    SELECT host_id, 'release', at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM host_events
     WHERE event = 'released'
 ), ordered AS (
@@ -115,17 +122,21 @@ WITH asked_before AS (
            min(robots_at) OVER (PARTITION BY host_id, origin) AS asked_at
     FROM ordered
 ), counted AS (
-    SELECT host_id, count(*) AS fetches, min(gap_s) AS smallest_gap_s, min(delay_s) AS smallest_delay_s, min(gap_s - delay_s) AS smallest_margin_s,
+    SELECT host_id, count(*) FILTER (WHERE moment = 'request') AS fetches,
+           min(gap_s) FILTER (WHERE moment = 'request') AS smallest_gap_s, min(delay_s) AS smallest_delay_s,
+           min(gap_s - delay_s) AS smallest_margin_s,
            count(*) FILTER (WHERE gap_s >= -0.001 AND gap_s < delay_s - 0.001) AS gap_violations,
-           count(*) FILTER (WHERE gap_s < -0.001) AS concurrent,
+           count(*) FILTER (WHERE moment = 'request' AND gap_s < -0.001) AS concurrent,
            count(*) FILTER (WHERE NOT is_robots AND coalesce(at < least(asked_at, since), true)) AS before_robots,
            count(*) FILTER (WHERE in_rest) AS during_block,
            count(*) FILTER (WHERE fenced) AS fenced,
-           count(*) FILTER (WHERE out_of_order OR overtaken) AS disorder
+           count(*) FILTER (WHERE out_of_order OR overtaken) AS disorder,
+           count(*) FILTER (WHERE is_unused) AS unused_connections
     FROM requests
     LEFT JOIN asked_before USING (host_id, origin)
-    WHERE moment = 'request'
+    WHERE moment IN ('request', 'connection')
     GROUP BY host_id
+    HAVING count(*) FILTER (WHERE moment = 'request') > 0
 )
 SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_s, c.smallest_margin_s, c.gap_violations, c.concurrent,
        CASE WHEN c.concurrent = 0 THEN 1 ELSE (
@@ -137,14 +148,14 @@ SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_
                    (1, 1, f.started_at),
                    (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END, greatest(f.started_at, f.ended_at - interval '1 ms'))
                ) AS e (step, rank, at)
-               WHERE f.host_id = c.host_id
+               WHERE f.host_id = c.host_id AND f.outcome <> 'unsent'
            ) AS swept
        ) END AS largest_concurrency,
-       c.before_robots, c.during_block, c.fenced, c.disorder
+       c.before_robots, c.during_block, c.fenced, c.disorder, c.unused_connections
 FROM counted AS c
 JOIN hosts AS h ON h.id = c.host_id;
 
-COMMENT ON VIEW v_politeness_audit IS 'Per host, from the fetch log alone: gaps (end of a request to start of the next) against the delay in force, requests at once, requests before robots.txt of their origin, contacts during a rest. All of these are zero. fenced: of visits that had lost their lease; disorder: lines that cannot be. Reads the whole log, or by host_id.';
+COMMENT ON VIEW v_politeness_audit IS 'Per host, from the fetch log alone: gaps (end of a request to start of the next) against the delay in force, requests at once, requests before robots.txt of their origin, contacts during a rest, connections included. All of these are zero. unused_connections: made ahead of a start that did not come. fenced: of visits that had lost their lease; disorder: lines that cannot be. Reads the whole log, or by host_id.';
 
 CREATE VIEW v_address_audit AS
 WITH moments AS (
@@ -154,7 +165,7 @@ WITH moments AS (
         (1, 1, f.started_at),
         (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END, greatest(f.started_at, f.ended_at - interval '1 ms'))
     ) AS e (step, rank, at)
-    WHERE f.address_budget IS NOT NULL
+    WHERE f.address_budget IS NOT NULL AND f.outcome <> 'unsent'
 ), ordered AS (
     SELECT budget, host_id, step, address_gap_s,
            CAST(extract(epoch FROM at - max(at) FILTER (WHERE step = 1) OVER earlier) AS double precision) AS gap_s,

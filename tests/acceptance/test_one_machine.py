@@ -61,6 +61,7 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: We
     assert "Disallow: /private/" in why.out
 
 
+@pytest.mark.faults
 def test_killed_three_times_it_misses_nothing_and_hurries_nobody(tiptoe: Tiptoe, web: Web) -> None:
     """The whole process group by SIGKILL; repeats are at most one batch of the one visit, and gaps hold across restarts."""
     site = web.site()
@@ -87,6 +88,7 @@ def test_killed_three_times_it_misses_nothing_and_hurries_nobody(tiptoe: Tiptoe,
     assert {row["state"] for row in states} <= {"resting", "refused"}
 
 
+@pytest.mark.faults
 def test_ctrl_c_is_clean_and_the_same_command_goes_on(tiptoe: Tiptoe, web: Web) -> None:
     site = web.site()
     paths = manual(site, 40)

@@ -13,7 +13,7 @@ from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
 from workers.watchdog import EXIT_CODE
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.faults]
 QUEUES = range(99)
 
 

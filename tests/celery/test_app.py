@@ -37,6 +37,24 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
     assert set(schedule) == {"dispatch", "promote", "finish", "sweep", "retain"}
 
 
+# broker URL, message of, seconds after which the broker drops it
+EXPIRING = [
+    ("redis://127.0.0.1:1/0", "promote", None),
+    ("amqp://127.0.0.1:1//", "promote", 10),
+    ("amqp://127.0.0.1:1//", "retain", 600),
+]
+
+
+@pytest.mark.parametrize(("url", "name", "seconds"), EXPIRING)
+def test_messages_that_nobody_reads_expire_by_the_clock_of_the_broker(
+    url: str, name: str, seconds: float | None
+) -> None:
+    """Not by `expires`, which compares the sender's clock with the reader's."""
+    entry = make_app(load(broker_url=url)).conf.beat_schedule[name]
+    assert entry["options"].get("expiration") == seconds
+    assert "expires" not in entry["options"]
+
+
 @pytest.mark.parametrize("cap", ["frontier_max_per_crawl", "frontier_max"])
 def test_crawls_are_looked_at_where_they_have_a_cap(cap: str) -> None:
     app = make_app(load(broker_url="redis://127.0.0.1:1/0", **{cap: 1_000}))

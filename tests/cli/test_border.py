@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import out
-from app.words import harmless
 from tests.cli.conftest import Tiptoe, run
 from tests.crawl.web import Site
+from tests.steering import steering
 from tests.store.rows import clean, sql
 
 APP = Path(__file__).parents[2] / "app"
@@ -45,7 +45,7 @@ def test_nothing_that_steers_passes_it(
     speak(EVIL)  # type: ignore[operator]
     said = "".join(capsys.readouterr()).replace("\x1b[1m", "").replace("\x1b[0m", "")  # our own bold
     assert said.strip()
-    assert harmless(said) == said
+    assert steering(said) == []
 
 
 def test_a_line_to_standard_error_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ QUERY = "SELECT CAST(E'a\\x1b[31m\\u009b\\u202e' AS text) AS evil, 'x' AS other"
 def test_sql_in_every_form(tiptoe: Tiptoe, form: list[str]) -> None:
     said = tiptoe("sql", QUERY, *form).out
     assert "a" in said
-    assert harmless(said) == said
+    assert steering(said) == []
     if form == ["--json"]:
         assert json.loads(said) == [{"evil": "a\x1b[31m\x9b\u202e", "other": "x"}]
 
@@ -69,7 +69,7 @@ def test_what_a_site_wrote_into_its_title(tiptoe: Tiptoe, site: Site) -> None:
     for args in (["url", "why", site.url("/a")], ["url", "why", site.url("/a"), "--json"]):
         said = tiptoe(*args).out
         assert "[31mA" in said
-        assert harmless(said) == said
+        assert steering(said) == []
     assert tiptoe("url", "why", site.url("/a"), "--json").json["crawls"][0]["page"]["title"] == "Page \x1b[31mA"
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from app.cli.run import look, patiently
+from app.cli.run import patiently
+from app.crawl.live import Live, Look
 from app.errors import ServiceError
 from app.store import crawls, db
 from app.store.crawls import Crawl
-from tests.crawl.loop import make_settings
 from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, sql
 
 
@@ -25,22 +25,26 @@ def crawl(engine: Engine, name: str = "c", **columns: object) -> Crawl:
         return crawls.by_id(tx, crawl_id)
 
 
-def test_only_hosts_of_this_crawl(engine: Engine, database_url: str) -> None:
+def look(engine: Engine, crawl: Crawl) -> Look:
+    return Live(engine, crawl.id, ["host-00", "host-01"]).look()
+
+
+def test_only_hosts_of_this_crawl(engine: Engine) -> None:
     ours, other = crawl(engine), crawl(engine, "other")
     mine, theirs, none = (make_due_host(engine, name=f"{name}.test") for name in ("mine", "theirs", "none"))
     late = make_host(engine, name="late.test")
     sql(engine, "UPDATE hosts SET next_fetch_at = now() + interval '1 hour' WHERE id = :id", id=late)
     admit(engine, admission(mine, ours.id), admission(late, ours.id), admission(theirs, other.id))
-    found = look(engine, make_settings(database_url), ours)
+    found = look(engine, ours)
     assert [(host.host, host.waits_for) for host in found.hosts] == [
         ("mine.test", "a worker"),
         ("late.test", "its delay"),
     ]
-    assert found.queued == "2"
+    assert found.queued == 2
     assert none
 
 
-def test_hosts_that_are_visited_come_first(engine: Engine, database_url: str) -> None:
+def test_hosts_that_are_visited_come_first(engine: Engine) -> None:
     ours = crawl(engine)
     due, taken = make_due_host(engine, name="due.test"), make_host(engine, name="taken.test")
     sql(
@@ -54,14 +58,14 @@ def test_hosts_that_are_visited_come_first(engine: Engine, database_url: str) ->
         id=taken,
     )
     admit(engine, admission(due, ours.id), admission(taken, ours.id))
-    hosts = look(engine, make_settings(database_url), ours).hosts
+    hosts = look(engine, ours).hosts
     assert [(host.host, host.waits_for, host.next_s is None) for host in hosts] == [
         ("taken.test", "being visited", True),
         ("due.test", "a worker", False),
     ]
 
 
-def test_failures_by_class_of_the_last_minute(engine: Engine, database_url: str) -> None:
+def test_failures_by_class_of_the_last_minute(engine: Engine) -> None:
     ours, other, host = crawl(engine), crawl(engine, "other"), make_host(engine)
     rows = [
         (ours.id, "page", "network", "timeout", None, "1 second"),
@@ -88,22 +92,19 @@ def test_failures_by_class_of_the_last_minute(engine: Engine, database_url: str)
             status=status,
             ago=ago,
         )
-    assert look(engine, make_settings(database_url), ours).failures == [("timeout", 2), ("HTTP 500", 1)]
+    assert look(engine, ours).failures == [("timeout", 2), ("HTTP 500", 1)]
 
 
 def test_a_lost_connection_is_waited_for(engine: Engine, database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     ours = crawl(engine)
     own = db.connect(database_url, pool_size=1)
-    settings = make_settings(database_url)
-    look(own, settings, ours)
+    look(own, ours)
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
     sql(engine, cut)
     calls: list[str] = []
-    found = patiently(
-        lambda: (calls.append("asked"), look(own, settings, ours))[1], meanwhile=lambda: calls.append("tended")
-    )
+    found = patiently(lambda: (calls.append("asked"), look(own, ours))[1], meanwhile=lambda: calls.append("tended"))
     own.dispose()
-    assert found.counts.name == "c"
+    assert found.crawl.name == "c"
     assert calls == ["asked", "tended", "asked"]
     (line,) = capsys.readouterr().err.splitlines()
     assert "waiting for it (Ctrl-C ends this)" in line

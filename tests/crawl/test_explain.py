@@ -206,6 +206,22 @@ def test_what_a_queued_url_waits_for(kit: Kit, site: Site, act: Callable[[Kit, s
     assert any(line.startswith(waits_for) for line in alone(kit, site.url()).waits_for)
 
 
+def test_what_keeps_visits_from_sending_is_said(kit: Kit, site: Site) -> None:
+    """Since the host's last request; what was sent after it ends the count."""
+    start(kit, site.url())
+    run(kit)
+    assert why(kit, site.url()).host_unsent is None
+    insert = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+                                     outcome, detail, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+                SELECT host_id, visit_id, url_key, url, kind, 'unsent', clock_timestamp(), clock_timestamp(), delay_s,
+                       :outcome, 'late', 0, 0, false, 0, false, 0 FROM fetches ORDER BY id LIMIT 1"""
+    for outcome in ("unsent", "page", "unsent", "unsent"):
+        sql(kit.engine, insert, outcome=outcome)
+    said = why(kit, site.url()).host_unsent
+    assert said is not None
+    assert (said.startswith("2 times since its last request, "), said.endswith(": late")) == (True, True), said
+
+
 def test_a_queued_url_knows_its_place(kit: Kit, site: Site) -> None:
     start(kit, *(site.url(f"/{number}") for number in range(5)))
     places = [alone(kit, site.url(f"/{number}")).url["ahead"] for number in range(5)]

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,8 +25,10 @@ from app.model import Refusal, Url
 from app.store import budgets, hosts, suppressions, urls
 from app.store.crawls import Budgets
 from app.store.hosts import Offer
+from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.loop import start
+from tests.crawl.set_clock import LONG_S, SetClock
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import admission, make_host, one, sql
 
@@ -86,9 +87,9 @@ def basket(gather_s: None) -> Basket:
 
 
 def gathering(make: Make, basket: Basket, **settings: Any) -> Kit:
-    """Each page is settled; what was fetched with robots.txt alone, all that comes after together."""
+    """Each page is settled; what was fetched with robots.txt alone, all that comes after together. No wait takes time."""
     kit = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
-    return replace(kit, parking=basket.shelf, gatherer=basket)
+    return ahead(replace(kit, parking=basket.shelf, gatherer=basket))
 
 
 def site_of(web: Web, pages: int, *links: str) -> Site:
@@ -143,28 +144,32 @@ def states(engine: Engine, site: Site) -> list[str]:
 
 
 def test_who_comes_soon_after_the_first_is_settled_with_it() -> None:
-    given: list[list[str]] = []
-    settled = threading.Event()
+    given: list[tuple[float, list[str]]] = []
+    settled, clock = threading.Event(), SetClock()
 
     def settle_it(parked: str | Gathering[str]) -> None:
         assert isinstance(parked, Gathering)
-        given.append(parked.close())
+        given.append((clock.now(), parked.close()))
         settled.set()
 
-    parking: Parking[str | Gathering[str]] = Parking(settle_it, most=10, threads=1)
+    parking: Parking[str | Gathering[str]] = Parking(settle_it, most=10, threads=1, clock=clock)
     gatherer = Gatherer(parking)
-    began = time.monotonic()
-    assert [gatherer.add(name, 1) for name in ("first", "second")] == [True, True]
-    assert settled.wait(30)
-    assert time.monotonic() - began >= GATHER_S
+    assert gatherer.add("first", 1)
+    clock.move(GATHER_S / 2)
+    assert gatherer.add("second", 1)
+    clock.move(GATHER_S / 2)
+    assert settled.wait(LONG_S)
     settled.clear()
     assert gatherer.add("third", 1)
-    assert settled.wait(30)
-    assert given == [["first", "second"], ["third"]]
+    clock.move(GATHER_S)
+    assert settled.wait(LONG_S)
+    both = [(GATHER_S, ["first", "second"]), (2 * GATHER_S, ["third"])]
+    assert given == both
     parking.close()
     assert not gatherer.add("after the end", 1)
+    clock.run()
     parking.join()
-    assert given == [["first", "second"], ["third"]]
+    assert given == both
 
 
 @pytest.mark.parametrize(("n", "links"), [(MOST, 1), (10, SETTLE_LINKS // 10)])
@@ -179,17 +184,19 @@ def test_a_full_gathering_is_followed_by_another(n: int, links: int) -> None:
 
 def test_those_who_are_gathered_take_the_room_that_they_would_take_alone() -> None:
     went_on = threading.Event()
-    parking: Parking[int | Gathering[int]] = Parking(lambda _: went_on.wait(30), most=5, threads=1)
+    clock = SetClock()
+    parking: Parking[int | Gathering[int]] = Parking(lambda _: went_on.wait(LONG_S), most=5, threads=1, clock=clock)
     gatherer = Gatherer(parking)
     assert [gatherer.add(number, 1) for number in range(6)] == [True] * 5 + [False]
-    assert not parking.park(7, time.monotonic())
+    assert not parking.park(7, clock.now())
     with parking._lock:
         gathering = parking._heap[0][2]
     assert isinstance(gathering, Gathering)
     assert gathering.close() == list(range(5))
-    assert parking.park(8, time.monotonic())
+    assert parking.park(8, clock.now())
     went_on.set()
     parking.close()
+    clock.run()
     parking.join()
 
 
@@ -401,7 +408,7 @@ def test_visits_that_end_are_given_back_together_with_their_budgets(make: Make, 
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     for offer in offers:
         visit(kit, offer.host_id, offer.token)
-    while len(basket.gathered) < 2:
+    while any(stay.leaving is None for stay in (*basket.shelf.held, *basket.gathered)):
         while basket.shelf.held:
             basket.shelf.go_on()
         if len(basket.gathered) < 2 or any(stay.leaving is None for stay in basket.gathered):

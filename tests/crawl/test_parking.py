@@ -7,25 +7,34 @@ from typing import Any
 
 import pytest
 
-from app.crawl.parking import LATE_S, Parking
+from app.crawl.parking import LATE_S, Clock, Parking
+from tests.crawl.set_clock import LONG_S, SetClock
 
-SOON_S = 0.02
-LONG_S = 30.0  # nothing here takes so long, nor waits so long
+SOON_S = LATE_S / 100
+HOUR_S = 3_600.0
 
 
 class Lot:
-    """A Parking of callables, and who ran them."""
+    """A Parking of callables, and who ran them. Its clock stands still until a test moves it."""
 
     def __init__(self, **options: Any) -> None:
         self.ran_by: list[int] = []
-        self.parking: Parking[Callable[[], None]] = Parking(self._run, **{"most": 100, "threads": 8, **options})
+        self.clock = SetClock()
+        self.parking: Parking[Callable[[], None]] = Parking(
+            self._run, **{"most": 100, "threads": 8, "clock": self.clock, **options}
+        )
 
     def _run(self, visit: Callable[[], None]) -> None:
         self.ran_by.append(threading.get_ident())
         visit()
 
     def park(self, visit: Callable[[], None], in_s: float = 0.0) -> bool:
-        return self.parking.park(visit, time.monotonic() + in_s)
+        return self.parking.park(visit, self.clock.now() + in_s)
+
+    def end(self) -> None:
+        self.parking.close()
+        self.clock.run()
+        self.parking.join()
 
 
 @pytest.fixture
@@ -38,8 +47,7 @@ def make() -> Iterator[Callable[..., Lot]]:
 
     yield lot
     for each in made:
-        each.parking.close()
-        each.parking.join()
+        each.end()
 
 
 Make = Callable[..., Lot]
@@ -50,34 +58,59 @@ def done(event: threading.Event) -> bool:
 
 
 def test_a_visit_goes_on_when_its_turn_comes_and_not_before(make: Make) -> None:
-    lot, went_on, at = make(), threading.Event(), []
+    lot, went_on, other, at = make(threads=1), threading.Event(), threading.Event(), []
 
     def visit() -> None:
-        at.append(time.monotonic())
+        at.append(lot.clock.now())
         went_on.set()
 
-    until = time.monotonic() + 0.1
-    assert lot.parking.park(visit, until)
+    assert lot.park(visit, 1.0)
     assert len(lot.parking) == 1
+    lot.clock.move(0.75)
+    lot.park(other.set)
+    assert done(other), "and the only thread has passed the visit by"
+    assert at == []
+    lot.clock.move(0.25)
+    assert done(went_on)
+    assert at == [1.0]
+    assert len(lot.parking) == 0
+
+
+def test_the_machines_own_clock_serves_as_well() -> None:
+    went_on, at = threading.Event(), []
+    parking: Parking[None] = Parking(lambda _: (at.append(time.monotonic()), went_on.set()), most=1, threads=1)
+    until = time.monotonic() + SOON_S
+    assert parking.park(None, until)
     assert done(went_on)
     assert at[0] >= until
-    assert len(lot.parking) == 0
+    parking.close()
+    parking.join()
+
+
+def test_by_the_machines_own_clock_a_moment_that_is_over_is_not_waited_for() -> None:
+    clock, condition = Clock(), threading.Condition()
+    with condition:
+        clock.wait(condition, clock.now() - HOUR_S)
 
 
 def test_the_earliest_comes_first_whenever_it_was_parked(make: Make) -> None:
     lot, order, over = make(threads=1), [], threading.Event()
     for in_s in (0.3, 0.1, 0.2, 0.4):
         lot.park(lambda in_s=in_s: (order.append(in_s), in_s == 0.4 and over.set())[1], in_s)  # type: ignore[misc]
+    lot.clock.move(0.4)
     assert done(over)
     assert order == [0.1, 0.2, 0.3, 0.4]
 
 
 def test_an_earlier_one_is_not_kept_waiting_by_a_later_one(make: Make) -> None:
-    lot, first, second = make(), threading.Event(), threading.Event()
-    lot.park(first.set, SOON_S)
-    assert done(first), "and its thread waits for the next one, an hour away"
-    lot.park(pytest.fail, 3_600.0)
+    lot, first, second = make(threads=1), threading.Event(), threading.Event()
+    lot.park(pytest.fail, HOUR_S)
+    lot.park(first.set)
+    assert done(first)
+    lot.clock.until_waits(LATE_S, HOUR_S)  # the overseer, and the only thread for the hour to pass
     lot.park(second.set, SOON_S)
+    lot.clock.until_waits(SOON_S, LATE_S)
+    lot.clock.move(SOON_S)
     assert done(second)
     lot.parking._heap.clear()
 
@@ -88,12 +121,30 @@ def test_short_visits_take_turns_in_one_thread(make: Make) -> None:
     def visit(left: int) -> None:
         if left:
             lot.park(lambda: visit(left - 1), SOON_S)
+            lot.clock.until_waits(lot.clock.now() + LATE_S)  # the overseer has seen that nothing is due
+            lot.clock.move(SOON_S)
         else:
             over.set()
 
-    lot.park(lambda: visit(10))
+    lot.park(lambda: visit(10), SOON_S)
+    lot.clock.until_waits(SOON_S, LATE_S)
+    lot.clock.move(SOON_S)
     assert done(over)
-    assert len(set(lot.ran_by)) <= 2, "a busy machine may have called another"
+    assert (len(lot.ran_by), len(set(lot.ran_by))) == (11, 1)
+
+
+def test_a_visit_that_is_due_and_not_fetched_gets_another_thread(make: Make) -> None:
+    lot, begun, other = make(threads=2), threading.Event(), threading.Event()
+    lot.park(lambda: (begun.set(), done(other)), SOON_S)
+    lot.clock.until_waits(SOON_S, LATE_S)
+    lot.clock.move(SOON_S)
+    assert done(begun)
+    lot.park(other.set, SOON_S)
+    lot.clock.until_waits(SOON_S + LATE_S)
+    lot.clock.move(LATE_S)
+    assert done(other), "the overseer came by"
+    lot.end()
+    assert len(set(lot.ran_by)) == 2
 
 
 def test_one_that_takes_long_does_not_hold_up_the_others(make: Make) -> None:
@@ -102,23 +153,26 @@ def test_one_that_takes_long_does_not_hold_up_the_others(make: Make) -> None:
     lot.park(lambda: held.append(all(done(each) for each in others)))
     for each in others:
         lot.park(each.set, SOON_S)
-    lot.parking.close()
-    lot.parking.join()
+    lot.end()
     assert held == [True]
 
 
 def test_one_that_takes_long_does_not_strand_the_others_where_none_stood_just_before(make: Make) -> None:
-    lot, gone, other, over = make(), threading.Event(), threading.Event(), threading.Event()
-    lot.park(pytest.fail, 3_600.0)
+    lot, gone, begun, other, over = make(), *(threading.Event() for _ in range(4))
+    lot.park(pytest.fail, HOUR_S)
+    lot.clock.until_waits(LATE_S, HOUR_S)
     lot.park(gone.set)
     assert done(gone)
-    while lot.parking._first is None:
-        time.sleep(SOON_S)  # until its thread waits for the other
+    lot.clock.until_waits(LATE_S, HOUR_S)  # the overseer, and the thread for the other
     with lot.parking._lock:
         lot.parking._heap.clear()  # another thread came for it
-    time.sleep(5 * LATE_S)  # and the overseer sleeps, too
-    lot.park(lambda: over.set() if done(other) else None)
-    lot.park(other.set, 2 * SOON_S)
+    lot.clock.move(LATE_S)
+    lot.clock.until_waits(HOUR_S, None)  # and the overseer waits for the next to be parked, too
+    lot.park(lambda: (begun.set(), done(other) and over.set()))
+    assert done(begun)
+    lot.park(other.set, SOON_S)
+    lot.clock.until_waits(2 * LATE_S)
+    lot.clock.move(LATE_S)
     assert done(over)
 
 
@@ -136,31 +190,28 @@ def test_there_are_no_more_threads_than_allowed(make: Make) -> None:
 
     for _ in range(6):
         lot.park(visit)
-    lot.parking.close()
-    lot.parking.join()
+    lot.end()
     assert (most[0], len(set(lot.ran_by))) == (2, 2)
 
 
 def test_a_full_one_takes_no_more(make: Make) -> None:
     lot = make(most=2)
-    assert [lot.park(lambda: None, 3_600.0) for _ in range(3)] == [True, True, False]
+    assert [lot.park(lambda: None, HOUR_S) for _ in range(3)] == [True, True, False]
     assert not lot.parking.has_room
 
 
 def test_at_the_end_all_go_on_at_once_and_are_waited_for(make: Make) -> None:
     lot, ended = make(), []
     for number in range(5):
-        lot.park(lambda number=number: ended.append(number), 3_600.0)  # type: ignore[misc]
-    lot.parking.close()
-    lot.parking.join()
+        lot.park(lambda number=number: ended.append(number), HOUR_S)  # type: ignore[misc]
+    lot.end()
     assert sorted(ended) == [0, 1, 2, 3, 4]
     assert not lot.park(lambda: None), "and nothing parks any more"
 
 
 def test_one_that_was_never_used_ends_at_once(make: Make) -> None:
     lot = make()
-    lot.parking.close()
-    lot.parking.join()
+    lot.end()
 
 
 def test_where_no_thread_can_be_started_nothing_parks(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from app.crawl import claim
 from app.crawl.audit import audit
 from app.crawl.kit import Kit
 from app.crawl.visit import take_up
-from app.model import Reply, Request
+from app.model import Reply, Request, Unsent
 from app.store.hosts import Offer
 from tests.crawl.clock import HOUR, STEP, later, step, work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
-from tests.crawl.loop import go, run, start
-from tests.crawl.web import Answer, Web, html, redirect
+from tests.crawl.loop import run, start
+from tests.crawl.web import Answer, Hit, Web, html, redirect
 from tests.store.rows import one, sql
 
 Make = Callable[..., Kit]
@@ -67,7 +67,7 @@ def test_a_host_alone_at_its_address_keeps_the_gap_from_a_start_that_was_late(
     kit = make(address_gap_s=2 * GAP_S, default_delay_s=0.01, resolve=shared.resolve, **manner)
     sent = itertools.count()
 
-    def late(request: Request) -> Reply | None:
+    def late(request: Request) -> Reply | Unsent:
         """Every other request goes out late, as on a busy machine."""
         if next(sent) % 2:
             kit.stopping.wait(GAP_S)
@@ -229,14 +229,34 @@ def test_the_probe_of_an_address_comes_when_its_rest_is_over_however_many_wait(
     assert len(shared.site.log) >= 1
 
 
-def test_connections_that_are_reset_rest_the_address_too(make: Make, web: Web) -> None:
+def resetting(*hosts: str) -> Callable[[Hit], Answer]:
+    """robots.txt of these names: the connection is dropped. Of the others: allow all."""
+    return lambda hit: Answer(drop=True) if hit.headers["Host"].startswith(hosts) else Answer(status=404)
+
+
+def test_connections_of_one_name_that_are_reset_rest_that_name_alone(make: Make, web: Web) -> None:
     shared = Shared(web, names(3), pages=1)
-    shared.site.robots = Answer(drop=True)
-    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=10.0, backoff_max_s=10.0, resolve=shared.resolve, **STEP))
+    shared.site.robots = resetting("host0.")
+    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
     start(kit, *shared.urls)
-    for _ in range(4):
+    for _ in range(12):
         step(kit, after_s=2)
-    assert len(shared.site.log) == 1
+    assert shared.asked == {
+        ("host0.test", "/robots.txt"): 1,
+        **{(name, path): 1 for name in ("host1.test", "host2.test") for path in ("/robots.txt", "/")},
+    }
+    assert one(kit.engine, "SELECT resting_because FROM budgets") is None
+    assert one(kit.engine, "SELECT count(*) FROM hosts WHERE blocked_until > clock_timestamp()") == 1
+
+
+def test_connections_of_two_names_that_are_reset_rest_the_address(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    shared.site.robots = resetting("host")
+    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(12):
+        step(kit, after_s=2)
+    assert len(shared.site.log) == 2, "two tried, the third knows"
     assert one(kit.engine, "SELECT resting_because FROM budgets") == "reset"
 
 
@@ -325,16 +345,16 @@ def test_a_robots_txt_elsewhere_draws_on_the_budget_there(make: Make, web: Web) 
     kit = make(address_gap_s=GAP_S, resolve=shared.resolve)
     late: list[str] = []
 
-    def send(request: Request) -> Reply | None:
-        """The first one to the other host comes too late for its slot."""
+    def send(request: Request) -> Reply | Unsent:
+        """The first one to the other host comes too late for its start."""
         if second in request.url and not late:
             late.append(request.url)
-            return None
+            return Unsent(begun_s=kit.monotonic(), ended_s=kit.monotonic())
         return kit.send(request)
 
     start(kit, shared.url(first))
-    (report,) = go(replace(kit, send=send))
-    assert (report.requests, late) == (2, [shared.url(second, "/robots.txt")])
+    fleet([replace(kit, send=send)], threads=1)
+    assert late == [shared.url(second, "/robots.txt")]
     assert [("host1.test", "/robots.txt") in shared.asked, shared.asked["host0.test", "/"]] == [True, 1]
     assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
 

@@ -20,6 +20,7 @@ from app.errors import ServiceError
 from app.store import budgets, db, hosts
 from app.store.crawls import Budgets
 from app.store.hosts import Offer
+from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
 from tests.crawl.loop import start
@@ -28,6 +29,7 @@ from tests.store.rows import one, sql
 
 Make = Callable[..., Kit]
 DELAY_S = 0.15
+HOUR = 3_600.0
 
 
 class Shelf(Parking[Stay]):
@@ -42,7 +44,7 @@ class Shelf(Parking[Stay]):
         return len(self.held) < self._most
 
     def park(self, visit: Stay, until: float) -> bool:
-        assert until == visit.ready_at
+        assert until == visit.ready_at - visit.connect_s
         self.held.append(visit)
         return True
 
@@ -53,9 +55,10 @@ class Shelf(Parking[Stay]):
 
 
 def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Kit, Shelf]:
+    """The kit's waits take no time, but for those of a budget, which Postgres counts."""
     shelf = Shelf(most)
-    kit = make(default_delay_s=DELAY_S, linger_s=0.05, **settings)
-    return replace(kit, parking=shelf), shelf
+    kit = replace(make(default_delay_s=DELAY_S, linger_s=0.05, **settings), parking=shelf)
+    return kit if kit.shared.any else ahead(kit), shelf
 
 
 def site_of(web: Web, pages: int) -> Site:
@@ -435,13 +438,32 @@ def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: M
     assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
 
 
-def test_at_a_crowded_address_the_visit_leaves(make: Make, web: Web) -> None:
-    """The next start there is another's: it would be told to come again."""
-    kit, shelf = shelved(make, address_gap_s=0.01)
+def shared_now(kit: Kit, *, promised_s: float) -> None:
+    """Others draw on its budget from now on, and starts are promised so far ahead."""
+    sql(
+        kit.engine,
+        """UPDATE budgets SET shared_until = clock_timestamp() + interval '1 hour', next_at = clock_timestamp(),
+                              queue_at = clock_timestamp() + make_interval(secs => :promised_s)""",
+        promised_s=promised_s,
+    )
+
+
+@pytest.mark.parametrize(("promised_s", "stays"), [(0.8, True), (9.0, False)])
+def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
+    make: Make, web: Web, promised_s: float, stays: bool
+) -> None:
+    """It keeps its lease and its connection for up to settle_s, and leaves for longer, to come when it was told to."""
+    kit, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR)
     kit = unhurried(kit)
     start(kit, site_of(web, 9).url())
     begin(kit)
-    sql(kit.engine, "UPDATE budgets SET shared_until = clock_timestamp() + interval '1 hour'")
-    assert (shelf.next().ending, shelf.held) == ("delay", [])
-    (budget,) = sql(kit.engine, "SELECT next_at <= clock_timestamp() + interval '0.1 s' AS is_free FROM budgets")
-    assert budget == {"is_free": True}, "nobody holds it"
+    (stay,) = shelf.held
+    stay.held = None  # it had its budgets to itself until now
+    shared_now(kit, promised_s=promised_s)
+    report = shelf.next()
+    if stays:
+        assert (report.ending, len(shelf.held)) == ("parked", 1)
+        assert shelf.next().ending in {"parked", "nothing due"}, "with its ticket it passes the queue"
+    else:
+        assert (report.ending, shelf.held) == ("address budget", [])
+        assert one(kit.engine, "SELECT resting_because FROM hosts") == "address budget"

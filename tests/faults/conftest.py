@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from bench.delays import Delays
 from tests.faults.far import BlackHole, Far, Frozen, Refused
 from tests.faults.fleet import NOTHING
 from tests.faults.kit import IS_LONG, MakeRig, Rig
 from tests.faults.lan import Lan, NotAllowed
 from tests.faults.record import PROPERTY, rows, table, write
 from tests.faults.servers import OwnPostgres, OwnValkey
+from tests.faults.web import ROAD
 
 _began = time.time_ns()
 
@@ -96,7 +98,7 @@ def make_rig(
     figures: dict[str, Any],
 ) -> Iterator[MakeRig]:
     """make_rig(hosts, pages, delay_s, workers, beats, slots, **settings): a rig whose fleet runs.
-    addresses, names: of the web's hosts; env: of all of the fleet."""
+    addresses, names: of the web's hosts; env: of all of the fleet; road: how far away the web is."""
     rigs: list[Rig] = []
 
     def make(
@@ -110,6 +112,7 @@ def make_rig(
         addresses: Sequence[str] = (),
         names: Sequence[str] = (),
         env: Mapping[str, str] = NOTHING,
+        road: Delays | None = None if IS_LONG else ROAD,
         **settings: Any,
     ) -> Rig:
         own_postgres.start()
@@ -127,6 +130,7 @@ def make_rig(
             addresses=addresses,
             names=names,
             env=env,
+            road=road,
         )
         rig.figures = figures
         rigs.append(rig)

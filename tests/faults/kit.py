@@ -18,7 +18,8 @@ measured: it goes into the row).
 Settings are the product's, but for those that would make a test long. Shortened: requests end after 1.5 s, so that a lease
 may be 7 s and an offer 3 s. Turned off, where a test is not about them: jitter, the budget of an address (each host here
 has its own) and the delay's floor by latency (pages are held open on purpose). The delay D is 0.3 s: more than a visit lingers,
-so that it is parked between two requests; with delay_s=0.2 it stays in its thread. FAULTS=long runs the long forms.
+so that it is parked between two requests; with delay_s=0.2 it stays in its thread. FAULTS=long runs the long forms, on
+loopback as it is; the quick ones are crawled at the end of a road (tests.faults.web), unless a test says road=None.
 """
 
 import os
@@ -35,12 +36,13 @@ import psycopg
 from psycopg.rows import dict_row
 
 from app.config import load
+from bench.delays import Delays
 from tests.faults.fleet import NOTHING, Child, Fleet
 from tests.faults.judge import Cost, Finding, judge, unleased
 from tests.faults.log_judge import Fault, see, short_pairs, told
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.waiting import PATIENCE_S, T, last, until
-from tests.faults.web import NETWORK, Line, Web
+from tests.faults.web import NETWORK, ROAD, Line, Web
 
 IS_LONG = os.environ.get("FAULTS") == "long"
 CRAWL = "faults"
@@ -105,6 +107,7 @@ class Rig:
         addresses: Sequence[str] = (),
         names: Sequence[str] = (),
         env: Mapping[str, str] = NOTHING,
+        road: Delays | None = None if IS_LONG else ROAD,
     ) -> None:
         chosen = {**SETTINGS, "default_delay_s": delay_s, **settings}
         self.settings = load(**chosen)
@@ -115,13 +118,15 @@ class Rig:
             client.flushall()
         self._cleanup = ExitStack()
         self.web = self._cleanup.enter_context(
-            Web(folder / "web", hosts=hosts, pages=pages, addresses=addresses, names=names)
+            Web(folder / "web", hosts=hosts, pages=pages, addresses=addresses, names=names, road=road)
         )
+        trusted = {"SSL_CERT_FILE": str(self.web.authority)} if self.web.authority else {}
         self.env = {
             "TIPTOE_HOME": str(folder / "home"),
             "TIPTOE_DATABASE_URL": self.database_url,
             "TIPTOE_BROKER_URL": valkey.url,
             **{f"TIPTOE_{name.upper()}": str(value) for name, value in chosen.items()},
+            **trusted,
             **env,
         }
         self.fleet = Fleet(folder, self.env)

@@ -4,10 +4,12 @@
         names.ill["a.test"] = "silent"
         names.asked("a.test")       # monotonic seconds of every question for its address
 
-Ills: "NXDOMAIN", "SERVFAIL", "silent", "flapping" (one of these or well, by a throw of the dice for each question).
+Ills: "NXDOMAIN", "SERVFAIL", "silent", "flapping" (one of these or well, by a throw of the dice for each question), "slow" (a
+good answer, after SLOW_S).
 RFC 1035 as far as a stub resolver's questions go; AAAA is answered with nothing.
 """
 
+import contextlib
 import random
 import socket
 import struct
@@ -20,6 +22,7 @@ from typing import Self
 
 PORT = 53
 A = 1
+SLOW_S = 2.0
 _HEADER = struct.Struct(">HHHHHH")
 _RESPONSE, _RECURSION = 0x8400, 0x0180  # QR and AA; RD and RA
 _RCODES = {"SERVFAIL": 2, "NXDOMAIN": 3}
@@ -54,8 +57,16 @@ class NameServer:
             if not question:
                 return
             answer = self._answer(question)
-            if answer is not None:
-                self._socket.sendto(answer, client)
+            if answer is not None and self.ill.get(_name(question)[0]) == "slow":
+                later = threading.Timer(SLOW_S, self._send, (answer, client))
+                later.daemon = True
+                later.start()
+            elif answer is not None:
+                self._send(answer, client)
+
+    def _send(self, answer: bytes, client: tuple[str, int]) -> None:
+        with contextlib.suppress(OSError):  # closed meanwhile
+            self._socket.sendto(answer, client)
 
     def _answer(self, question: bytes) -> bytes | None:
         """None: silence."""
@@ -70,7 +81,7 @@ class NameServer:
         if ill == "silent":
             return None
         record = b""
-        if ill == "well" and kind == A:
+        if ill in {"well", "slow"} and kind == A:
             packed = socket.inet_aton(self._addresses[name])
             record = struct.pack(">HHHIH", 0xC00C, A, 1, 1, len(packed)) + packed
         flags = _RESPONSE | (flags & 0x0100) | (_RECURSION & 0x0080) | _RCODES.get(ill, 0)

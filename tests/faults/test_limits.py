@@ -162,7 +162,12 @@ def test_ft20_the_log_is_full(make_rig: MakeRig, mib: int) -> None:
 def test_ft21_no_descriptors(make_rig: MakeRig, slots: int) -> None:
     """a worker of 48 slots with 64 file descriptors, on 48 hosts that take a second to answer: what it cannot connect to waits,
     nothing is held against a host or a page."""
-    rig = make_rig(hosts=slots, pages=quick_or_long(4, 30), workers=0)
+    patient = {
+        "request_deadline_s": 4.0,
+        "robots_deadline_s": 4.0,
+        "lease_s": 10.0,
+    }  # 48 handshakes, beside that second
+    rig = make_rig(hosts=slots, pages=quick_or_long(4, 30), workers=0, **patient)
     rig.fleet.worker(slots, within=CRAMPED)
     rig.web.hold("*", 1.0)
     rig.seed()
@@ -171,7 +176,7 @@ def test_ft21_no_descriptors(make_rig: MakeRig, slots: int) -> None:
         rig.last(quick_or_long(2.0, 20.0))
         rig.web.release()
     rig.until_finished()
-    blamed = rig.sql("SELECT url FROM fetches WHERE status IS NULL")
+    blamed = rig.sql("SELECT url, failure, detail FROM fetches WHERE status IS NULL")
     rig.figures |= {"out_of_descriptors": out_of_descriptors(rig), "fetches_blamed": len(blamed)}
     rig.judge(kills=1, slots=slots)
     assert blamed == []

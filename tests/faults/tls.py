@@ -7,12 +7,14 @@ with TlsSite("expired", "expired.tls.test", address, authority) as site:
 """
 
 import datetime
+import ipaddress
 import socket
 import socketserver
 import ssl
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, get_args
@@ -41,13 +43,13 @@ class Authority:
         self.file = folder / "authority.pem"
         self.file.write_bytes(_certificate(self._name, self._name, self._key, self._key, is_authority=True))
 
-    def issue(self, host: str, *, ended: bool = False, by_itself: bool = False) -> Path:
-        """A file with a certificate for this host and its key. ended: since yesterday."""
+    def issue(self, host: str, *also: str, ended: bool = False, by_itself: bool = False) -> Path:
+        """A file with a certificate for this host, other names and addresses too, and its key. ended: since yesterday."""
         key = ec.generate_private_key(ec.SECP256R1())
         signer, issuer = (key, _name(host)) if by_itself else (self._key, self._name)
         file = self._folder / f"{host}.pem"
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        file.write_bytes(_certificate(_name(host), issuer, key, signer, host=host, ended=ended) + private)
+        file.write_bytes(_certificate(_name(host), issuer, key, signer, hosts=(host, *also), ended=ended) + private)
         return file
 
 
@@ -124,7 +126,7 @@ def _certificate(
     key: ec.EllipticCurvePrivateKey,
     signer: ec.EllipticCurvePrivateKey,
     *,
-    host: str | None = None,
+    hosts: Sequence[str] = (),
     ended: bool = False,
     is_authority: bool = False,
 ) -> bytes:
@@ -140,9 +142,18 @@ def _certificate(
         .not_valid_after(now - DAY if ended else now + 10 * DAY)
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
     )
-    if host is not None:
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+    if hosts:
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([_known_as(host) for host in hosts]), critical=False
+        )
     return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+def _known_as(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def _name(words: str) -> x509.Name:

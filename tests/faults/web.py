@@ -10,27 +10,36 @@ access log, and rules that a test changes while it runs.
 A host's name is its address, of 127.8.0.0 to 127.55.255.255, which no other room of the tests uses. Every host has the same
 pages: page n is linked from page (n - 1) / 2 of its own host or, every third one, only from that of the host before. So who
 loses a link to another host, or forgets to wake it, misses pages. Every page links to /private/no.html, which robots.txt refuses.
+
+At the end of a road (road=ROAD) handshakes and answers take their time, every second host speaks TLS, and every eighth server
+closes after each answer. What a rule holds open takes no longer for that.
 """
 
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from app.local.children import spawn, stop
+from bench.delays import Delays
+from tests.faults.tls import Authority
 from tests.faults.waiting import until
 
 ROOT = Path(__file__).parents[2]
 NETWORK = "127.0.0.0/8"
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 FORBIDDEN = "/private/no.html"
+# A fifth of a real road's, so that a handshake and an answer together leave room in the deadline of the tests' requests.
+ROAD = Delays(median_s=0.03, p95_s=0.2, most_s=0.25)
+TLS_EVERY, CLOSES_EVERY = 2, 8
 _webs = itertools.count()
 
 
@@ -68,10 +77,20 @@ class Line:
 
 
 class Web:
-    """Context manager. addresses: where the hosts are, if not on loopback; names: theirs, if those are not their addresses."""
+    """Context manager. addresses: where the hosts are, if not on loopback; names: theirs, if those are not their addresses.
+
+    road: how far away they are;   authority: the file that SSL_CERT_FILE is to name, at the end of a road
+    """
 
     def __init__(
-        self, folder: Path, *, hosts: int, pages: int, addresses: Sequence[str] = (), names: Sequence[str] = ()
+        self,
+        folder: Path,
+        *,
+        hosts: int,
+        pages: int,
+        addresses: Sequence[str] = (),
+        names: Sequence[str] = (),
+        road: Delays | None = None,
     ) -> None:
         number = next(_webs)
         net = f"127.{8 + os.getpid() % 47}.{os.getpid() // 47 % 32 * 8 + number % 8}"
@@ -81,6 +100,9 @@ class Web:
         self.paths = tuple("/" if page == 0 else f"/page-{page}.html" for page in range(pages))
         self.truth = frozenset(itertools.product(self.hosts, self.paths))
         self.port = 0
+        self.authority: Path | None = None
+        self._road = road
+        self._tls = frozenset(self.hosts[1::TLS_EVERY] if road else ())
         self._folder = folder
         self._rules: list[dict[str, object]] = []
         self._lines: dict[int, Line] = {}
@@ -92,7 +114,7 @@ class Web:
         return [self.url(host, "/") for host in self.hosts]
 
     def url(self, host: str, path: str) -> str:
-        return f"http://{host}:{self.port}{path}"
+        return f"{self._scheme(host)}://{host}:{self.port}{path}"
 
     def rule(self, path: str = "*", *, host: str = "*", **what: object) -> None:
         """From now on: delay_s before the answer, status, headers, drop (hang up without one), adds (text at the end of the
@@ -143,7 +165,8 @@ class Web:
     def _start(self, folder: Path) -> None:
         sites = {host: dict(zip(self.paths, self._documents(at), strict=True)) for at, host in enumerate(self.hosts)}
         names = dict(zip(self.addresses, self.hosts, strict=True))
-        (folder / "sites.json").write_text(json.dumps({"sites": sites, "names": names, "robots": ROBOTS}))
+        spec = {"sites": sites, "names": names, "robots": ROBOTS, "road": self._pave(folder)}
+        (folder / "sites.json").write_text(json.dumps(spec))
         said = folder / "web.log"
         self._process = spawn(
             [sys.executable, "-m", "tests.faults.web_server", str(folder)],
@@ -154,6 +177,23 @@ class Web:
         until(lambda: said.read_text().endswith("\n") or self._has_ended(), "the web listens")
         assert not self._has_ended(), said.read_text()
         self.port = int(said.read_text())
+
+    def _pave(self, folder: Path) -> dict[str, object] | None:
+        """The road as the server reads it; the same at every run."""
+        if self._road is None:
+            return None
+        rng, authority = random.Random(len(self.hosts)), Authority(folder)
+        self.authority = authority.file
+        return {
+            "delays": asdict(self._road),
+            "usual_s": {host: (self._road.of_host(rng), self._road.of_host(rng)) for host in self.hosts},
+            "tls": sorted(self._tls),
+            "closes": self.hosts[3::CLOSES_EVERY],
+            "certificate": str(authority.issue(*self.hosts)),
+        }
+
+    def _scheme(self, host: str) -> str:
+        return "https" if host in self._tls else "http"
 
     def _has_ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
@@ -169,7 +209,8 @@ class Web:
 
     def _elsewhere(self, at: int, page: int) -> str:
         """A link without the port, which the server fills in."""
-        return f"//{self.hosts[at % len(self.hosts)]}:PORT{self.paths[page]}"
+        host = self.hosts[at % len(self.hosts)]
+        return f"{self._scheme(host)}://{host}:PORT{self.paths[page]}"
 
     def _write_rules(self) -> None:
         draft = self._folder / "rules.json.new"

@@ -4,6 +4,9 @@ Reads FOLDER/sites.json ({host: {path: document}}, {address: host} and robots.tx
 address. Looks at FOLDER/rules.json before each answer, so that a test changes what is answered while the web runs. Writes
 FOLDER/access.jsonl: a line when a request's head was read and one when its answer was handed to the system (or its
 client hung up), in monotonic seconds, which all processes of a machine share.
+
+At the end of a road a TLS handshake is held back for its time, before the first byte of it is read. Over plain HTTP the first
+answer of a connection takes the handshake's time too, so that the log has the moment when its request was really sent.
 """
 
 import asyncio
@@ -11,6 +14,8 @@ import contextlib
 import hashlib
 import itertools
 import json
+import random
+import ssl
 import sys
 import time
 from email.parser import BytesParser
@@ -18,6 +23,8 @@ from email.policy import HTTP
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+
+from bench.delays import Delays
 
 HEAD_BYTES_MOST = 64 * 1024
 TRIES = 20
@@ -37,33 +44,45 @@ class Server:
         self._port = 0
         self._log = (folder / "access.jsonl").open("ab", buffering=0)
         self._requests, self._connections = itertools.count(1), itertools.count(1)
+        self._road = Road(**spec["road"]) if spec["road"] else None
 
     async def listen(self) -> asyncio.Server:
         """One port that is free at every address."""
         addresses, port = list(self._names), 0
         for tried in range(TRIES):
-            first = await asyncio.start_server(self._talk, addresses[0], 0, limit=HEAD_BYTES_MOST)
+            first = await self._serve(addresses[0], 0)
             port = first.sockets[0].getsockname()[1]
             first.close()
             self._port = port
             try:
-                return await asyncio.start_server(self._talk, addresses, port, limit=HEAD_BYTES_MOST, backlog=128)
+                return await self._serve(addresses, port)
             except OSError:
                 if tried == TRIES - 1:
                     raise
         raise AssertionError
 
+    async def _serve(self, addresses: str | list[str], port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+
+        def talk() -> _Waiting:
+            return _Waiting(asyncio.StreamReader(limit=HEAD_BYTES_MOST, loop=loop), self._talk, loop=loop)
+
+        return await loop.create_server(talk, addresses, port, backlog=128)
+
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, connection = self._names[writer.get_extra_info("sockname")[0]], next(self._connections)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            while await self._answer(host, connection, reader, writer):
-                pass
+            owed_s = 0.0 if self._road is None else await self._road.handshake(host, writer)
+            if not writer.transport.is_reading():
+                writer.transport.resume_reading()
+            while await self._answer(host, connection, reader, writer, owed_s):
+                owed_s = 0.0
         writer.close()
 
     async def _answer(
-        self, host: str, connection: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, host: str, connection: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, owed_s: float
     ) -> bool:
-        """One request. False: the connection is over."""
+        """One request. False: the connection is over. owed_s: time that the connection's handshake has not taken."""
         head = await reader.readuntil(b"\r\n\r\n")
         number, start = next(self._requests), time.monotonic()
         request, _, fields = head.partition(b"\r\n")
@@ -79,7 +98,8 @@ class Server:
             worker=headers.get("X-Crawler-Purpose"),
         )
         rule = self._rule(host, path)
-        if rule.get("delay_s") and await _hung_up(reader, rule["delay_s"]):
+        delay_s = rule.get("delay_s") or (owed_s + self._road.answer_s(host) if self._road else 0.0)
+        if delay_s and await _hung_up(reader, delay_s):
             self._write(id=number, end=time.monotonic(), status=None, gone=True)
             return False
         if rule.get("drop"):
@@ -92,7 +112,7 @@ class Server:
         self._write(id=number, end=time.monotonic(), status=status, gone=False)
         writer.write(octets)
         await writer.drain()
-        return True
+        return self._road is None or host not in self._road.closes
 
     def _document(self, host: str, path: str, known: str | None, rule: dict[str, Any]) -> tuple[int, bytes]:
         text = self._robots if path == "/robots.txt" else self._sites[host].get(path)
@@ -121,6 +141,45 @@ class Server:
 
     def _write(self, **line: object) -> None:
         self._log.write(json.dumps(line).encode() + b"\n")
+
+
+class Road:
+    """Delays, and which hosts speak TLS or close. usual_s: by host, of its handshakes and of its answers."""
+
+    def __init__(
+        self,
+        delays: dict[str, float],
+        usual_s: dict[str, tuple[float, float]],
+        tls: list[str],
+        closes: list[str],
+        certificate: str,
+    ) -> None:
+        self._delays, self._usual_s, self._tls = Delays(**delays), usual_s, frozenset(tls)
+        self.closes = frozenset(closes)
+        self._rng = random.Random(len(usual_s))
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate)
+
+    async def handshake(self, host: str, writer: asyncio.StreamWriter) -> float:
+        """Hold it back and make it. Returns the seconds that it is to take and could not, without TLS."""
+        takes_s = self._delays.of_exchange(self._usual_s[host][0], self._rng)
+        if host not in self._tls:
+            return takes_s
+        await asyncio.sleep(takes_s)
+        await writer.start_tls(self._context)
+        return 0.0
+
+    def answer_s(self, host: str) -> float:
+        return self._delays.of_exchange(self._usual_s[host][1], self._rng)
+
+
+class _Waiting(asyncio.StreamReaderProtocol):
+    """Reads nothing before it is told to: what comes first may be TLS."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        super().connection_made(transport)
 
 
 async def _hung_up(reader: asyncio.StreamReader, within_s: float) -> bool:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.fuzz.targets import TARGETS, Target
 
-EXAMPLES = 300
+EXAMPLES = examples(300)
 NOISE = st.binary(max_size=12)
 
 

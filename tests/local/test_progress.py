@@ -6,29 +6,13 @@ import re
 import pytest
 from rich.console import Console
 
+from app.crawl.live import MOST_QUEUED, Look
 from app.local import progress
-from app.local.progress import Look, Progress
-from app.store.progress import Counts, HostRow
-from app.words import harmless
+from app.local.progress import Progress
+from app.store.live import CrawlRow, HostRow
+from tests.steering import steering
 
 EVIL = "a\x1b[2J\x9b\u202e.test"
-
-
-def counts(**values: object) -> Counts:
-    given = {
-        "name": "docs",
-        "state": "active",
-        "ended_because": None,
-        "max_pages": None,
-        "max_bytes": None,
-        "max_seconds": None,
-        "active_s": 61.0,
-        "pages": 1_234,
-        "failed": 12,
-        "bytes": 5_600_000,
-        "hosts": 1,
-    }
-    return Counts(**{**given, **values})  # type: ignore[arg-type]
 
 
 def host(name: str = "a.test", waits_for: str = "its delay", next_s: float | None = 0.5) -> HostRow:
@@ -36,7 +20,18 @@ def host(name: str = "a.test", waits_for: str = "its delay", next_s: float | Non
 
 
 def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: object) -> Look:
-    return Look(counts=counts(**values), queued="over 10,000", failures=failures, hosts=hosts)
+    """values: of the crawl's row or of the look."""
+    crawl = {
+        "name": "docs",
+        "state": "active",
+        "max_pages": None,
+        "max_bytes": None,
+        "max_seconds": None,
+        "active_s": 61.0,
+    }
+    seen = {"pages": 1_234, "failed": 12, "bytes": 5_600_000, "queued": MOST_QUEUED, "is_whole": True}
+    row = CrawlRow(**{name: values.pop(name, default) for name, default in crawl.items()})  # type: ignore[arg-type]
+    return Look(crawl=row, failures=failures, hosts=hosts, **{**seen, **values})  # type: ignore[arg-type]
 
 
 def drawn(look: Look, *, rate: float = 2.0, width: int = 80, height: int = 24) -> list[str]:
@@ -53,7 +48,7 @@ def test_what_is_on_the_screen() -> None:
     assert shown == [
         "docs  active  0:01:01",
         "pages   1,234 of 2,000, 2.0/s, end in 0:06:23 (max_pages)",
-        "so far  5.6 MB, over 10,000 queued, 1 host asked",
+        "so far  5.6 MB, over 1,000 queued",
         "failed  12; in the last minute: timeout 3, HTTP 500 1",
         "host    waits for             next",
         "a.test  its delay of 1 s  in 0.5 s",
@@ -85,17 +80,18 @@ def test_it_is_never_more_than_a_screen(width: int, height: int) -> None:
         ({"max_bytes": 10**9, "pages": 0, "bytes": 0}, 1.0, None),
         ({"max_pages": 1_000}, 2.0, "end in 0:00:00 (max_pages)"),
         ({"max_pages": 1_434, "state": "finished"}, 2.0, None),
+        ({"max_pages": 1_434, "is_whole": False}, 2.0, None),
     ],
 )
 def test_the_end_by_the_budget_that_is_reached_first(values: dict[str, object], rate: float, end: str | None) -> None:
-    assert progress.until_budget(counts(**values), rate) == end
+    assert progress.until_budget(look(**values), rate) == end
 
 
 def test_what_sites_wrote_steers_nothing() -> None:
     evil = look(host(EVIL, EVIL), failures=((EVIL, 1),), name=EVIL)
     for said in (progress.line(evil, 1.0), "\n".join(drawn(evil))):
         assert "a\N{REPLACEMENT CHARACTER}[2J" in said
-        assert harmless(said) == said
+        assert steering(said) == []
 
 
 class Stream(io.StringIO):
@@ -110,7 +106,7 @@ def test_plain_lines_without_a_terminal() -> None:
         for _ in range(5):
             shown.show(look(host(), host("b.test"), host("c.test", "being visited", None), max_seconds=100.0))
     assert stream.getvalue() == (
-        "docs: 1,234 pages (0.0/s), over 10,000 queued, 12 failed, 5.6 MB; end in 0:00:39 (max_seconds); "
+        "docs: 1,234 pages (0.0/s), over 1,000 queued, 12 failed, 5.6 MB; end in 0:00:39 (max_seconds); "
         "hosts: 2 its delay, 1 being visited\n"
     )
 
@@ -128,3 +124,9 @@ def test_a_terminal_gets_one_screen_that_is_left_standing(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("next_s", "words"), [(None, ""), (-3.0, "now"), (0.24, "in 0.2 s"), (61.0, "in 0:01:01")])
 def test_when_a_host_is_next(next_s: float | None, words: str) -> None:
     assert drawn(look(host(next_s=next_s)))[-1].split("1 s")[-1].strip() == words
+
+
+def test_numbers_that_are_not_whole_are_said_to_be_too_low() -> None:
+    part = look(is_whole=False, queued=7)
+    assert progress.line(part, 0.0).startswith("docs: over 1,234 pages (0.0/s), 7 queued")
+    assert drawn(part)[1] == "pages   over 1,234, 0.0/s"

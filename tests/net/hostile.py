@@ -11,6 +11,7 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -74,6 +75,9 @@ class HostileServer:
         self.heads: list[bytes] = []
         self.connections = 0
         self.hung_up = threading.Semaphore(0)
+        self.accepted = threading.Semaphore(0)
+        self.shaken = threading.Event()
+        self._peers: list[Peer] = []
         self._tls = tls
         self._stopped = threading.Event()
         self._listener = socket.create_server((self.address, 0), backlog=32)
@@ -91,6 +95,13 @@ class HostileServer:
         self._stopped.set()
         self._listener.close()
 
+    def hang_up_all(self) -> None:
+        """Closes the connection that was accepted last, once it is there; and with it all before."""
+        assert self.accepted.acquire(timeout=10)
+        for peer in self._peers:
+            with suppress(OSError):
+                peer.sock.shutdown(socket.SHUT_RDWR)
+
     def __enter__(self) -> "HostileServer":
         return self
 
@@ -107,12 +118,15 @@ class HostileServer:
                 return
             self.connections += 1
             peer = Peer(sock, self.connections, self._stopped)
+            self._peers.append(peer)
+            self.accepted.release()
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
     def _serve(self, peer: Peer) -> None:
         try:
             if self._tls is not None:
                 peer.sock = self._tls.wrap_socket(peer.sock, server_side=True)
+                self.shaken.set()
             while self._serve_one(peer):
                 pass
         except OSError:

@@ -422,7 +422,7 @@ ENCODINGS = [
     (b"deflate", raw_deflate(PLAIN)),
     (b"br", brotli.compress(PLAIN)),
     (b"zstd", zstd.compress(PLAIN)),
-    (b"gzip, br", brotli.compress(gzip.compress(PLAIN))),
+    (b"gzip, br", brotli.compress(gzip.compress(PLAIN, mtime=0))),
     (b"gzip, deflate, gzip", gzip.compress(zlib.compress(gzip.compress(PLAIN)))),
     (b"gzip", gzip.compress(PLAIN[:999]) + gzip.compress(PLAIN[999:])),
     (b"gzip", gzip.compress(PLAIN) + b"\0\0\0trailing"),

@@ -25,6 +25,7 @@ from app.model.fetch import Failure, Reply, Request
 from app.net.address import make_guard
 from app.net.dns import Resolver
 from app.net.http import Sender
+from tests.examples import examples
 from tests.net.hostile import LOOPBACK, Behaviour, HostileServer, Peer, once, page, raw
 
 if sys.version_info >= (3, 14):
@@ -108,7 +109,7 @@ def test_broken_heads(site: HostileServer, sender: Sender, answer: bytes | Behav
 
 
 @given(octets=st.binary(max_size=200), prefix=st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 "]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_answer_makes_the_sender_raise(site: HostileServer, sender: Sender, octets: bytes, prefix: bytes) -> None:
     reply = answered(site, sender, once(prefix + octets))
     assert (reply.status is None) <= (reply.failure is not None)
@@ -128,7 +129,7 @@ PROMISES = [
 
 
 @given(octets=st.binary(max_size=200), promise=st.sampled_from(PROMISES))
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_body_makes_the_sender_raise(site: HostileServer, sender: Sender, octets: bytes, promise: bytes) -> None:
     reply = answered(site, sender, once(raw(b"HTTP/1.1 200 OK\n" + promise, octets)))
     assert reply.status == 200
@@ -572,6 +573,31 @@ def test_tls_with_a_good_certificate(authority: Authority, trusting: Sender) -> 
         drip = trusting.send(Request(url=server.url("/drip", "good.test"), deadline_s=DEADLINE_S))
         assert (drip.status, drip.failure) == (200, Failure.TIMEOUT)
     assert names == ["good.test"]
+
+
+class Waiting:
+    """A gate at which the server's session tickets arrive, unread: TLS 1.3 sends them after the handshake."""
+
+    def __init__(self, tickets: threading.Event) -> None:
+        self._tickets = tickets
+        self.asked = 0
+
+    def open(self) -> bool:
+        self.asked += 1
+        assert self._tickets.wait(10)
+        return True
+
+    def sent(self, at_s: float) -> None:
+        pass
+
+
+def test_unread_session_tickets_are_no_end_of_a_connection(authority: Authority, trusting: Sender) -> None:
+    context = authority.context("good.test")
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    with secured(context) as server:
+        gate = Waiting(server.shaken)
+        reply = trusting.send(Request(url=server.url("/", "good.test"), gate=gate))
+        assert (reply.status, server.connections, gate.asked) == (200, 1, 1), reply.detail
 
 
 def test_tls_to_an_address(authority: Authority, trusting: Sender) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from app.model.page import Link, Page
 from app.parse import html
+from tests.examples import examples
 
 HTML = "text/html; charset=utf-8"
 
@@ -326,7 +327,7 @@ TYPES = st.sampled_from(
 
 
 @given(body=BODIES, content_type=TYPES, content_language=st.none() | st.text(max_size=8), want_text=st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_any_bytes_make_a_storable_page(
     body: bytes, content_type: str | None, content_language: str | None, want_text: bool
 ) -> None:

@@ -25,6 +25,7 @@ from app.policy.robots import (
 )
 from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Rule, Ruleset, normal
 from app.policy.robots_text import MAX_HINTS, read, token_of
+from tests.examples import examples
 
 US = "Tiptoe"
 
@@ -593,7 +594,7 @@ def rank_by_regex(pattern: str, target: str) -> int | None:
     return escaped_length(stem) if re.match(expression, target, re.DOTALL) else None
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), patterns, st.booleans()), max_size=6), targets)
 def test_agrees_with_a_matcher_of_regular_expressions(rules: list[tuple[bool, str, bool]], target: str) -> None:
     written = [(allow, pattern + "$" * anchored) for allow, pattern, anchored in rules]
@@ -604,7 +605,7 @@ def test_agrees_with_a_matcher_of_regular_expressions(rules: list[tuple[bool, st
     assert robots.decide(target).allowed is robots.allowed(target)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), patterns), max_size=6), targets)
 def test_agrees_with_protego(rules: list[tuple[bool, str]], target: str) -> None:
     """On what it reads as we do: no anchors, no stars at the end, no runs of stars."""

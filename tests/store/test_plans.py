@@ -42,6 +42,8 @@ FILL = [
     """INSERT INTO visits (host_id, token, queue, worker, taken_at, ended_at, ending)
        SELECT 1 + n % 2000, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '1 s', now(), 'delay'
        FROM generate_series(1, 20000) AS n""",
+    """INSERT INTO crawl_hosts (crawl_id, host_id, pages)
+       SELECT crawl, host, 1 FROM generate_series(1, 3) AS crawl, generate_series(1, 2001) AS host""",
     """INSERT INTO robots (host_id, scheme, port, availability, fetched_at, expires_at)
        SELECT id, 'http', 80, 'unavailable', now(), now() FROM hosts""",
 ]
@@ -70,11 +72,15 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),
-    ("progress", "hosts", LIVE, "hosts", 6),  # three by the queue, and their rows
-    ("progress", "hosts", LIVE, "urls", 6),
-    ("progress", "hosts", LIVE, "visits", 0),
-    ("progress", "failures", {"crawl_id": 1, "n": 30}, "fetches", 30 + 30),  # thirty, and those of a partition beside
-    ("progress", "counts", {"crawl_id": 1}, "urls", 0),
+    ("live", "hosts", LIVE, "hosts", 16),  # three by the queue, and their rows
+    ("live", "hosts", LIVE, "urls", 8),
+    ("live", "hosts", LIVE, "visits", 0),
+    ("live", "failures", {"crawl_id": 1, "n": 30}, "fetches", 30 + 30),  # thirty, and those of a partition beside
+    ("offers", "lines", {"offer_s": 10, "ahead_s": 0.25, "within_s": 30}, "hosts", 0),
+    ("offers", "served", {"n": 100, "within_s": 30}, "visits", 130),  # the newest of each partition
+    ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10}, "hosts", 4),
+    ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
+    ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
 ]
 
 

@@ -82,6 +82,24 @@ def ring_the_second_time(ring: Callable[..., None]) -> Callable[..., None]:
     return again
 
 
+def test_where_the_broker_keeps_time_messages_expire_with_their_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(broker_url="memory://", queues=2, offer_s=7.0)
+    app = make_app(settings)
+    monkeypatch.setattr(dispatch, "app", app)
+    monkeypatch.setattr(dispatch, "current", lambda: settings)
+    dispatch.offer(OFFERS[:1])
+    with app.connection_for_read() as connection:
+        message = connection.default_channel.basic_get("host-00")
+    assert message.properties["expiration"] == "7000"
+    assert message.headers["expires"] is None
+
+
+def test_what_waits_on_every_queue_is_told(app: Celery, client: "redis.Redis") -> None:
+    dispatch.offer(OFFERS)
+    client.lpush("maintenance", *range(99))
+    assert dispatch.unread(["host-00", "host-01"], 32) == {"host-00": 3, "host-01": 2, "maintenance": 64}
+
+
 def test_a_broker_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "app", make_app(load(broker_url="redis://127.0.0.1:1/0")))
     with pytest.raises(OperationalError):

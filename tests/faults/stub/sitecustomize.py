@@ -41,4 +41,9 @@ def _ask(host: str) -> bytes:
             raise socket.gaierror(*ERRORS[2]) from error
 
 
+def gethostbyname(host: str) -> str:
+    return str(getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+
+
 socket.getaddrinfo = getaddrinfo
+socket.gethostbyname = gethostbyname

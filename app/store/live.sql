@@ -1,16 +1,21 @@
--- counts: what a crawl has brought in this round, and its budgets; no URL and no refused link is counted
-SELECT c.name, c.state, c.ended_because, c.max_pages, c.max_bytes, c.max_seconds,
-       CAST(extract(epoch FROM clock_timestamp() - c.active_since) AS double precision) AS active_s,
-       CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
-       CAST(coalesce(sum(ch.failed), 0) AS bigint) AS failed,
-       CAST(coalesce(sum(ch.bytes), 0) AS bigint) AS bytes,
-       count(ch.host_id) AS hosts
-FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
-WHERE c.id = :crawl_id
-GROUP BY c.id
+-- crawl: its state and its budgets
+SELECT name, state, max_pages, max_bytes, max_seconds,
+       CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
+FROM crawls WHERE id = :crawl_id
+
+-- fetched: what a crawl got from its next hosts
+-- The pair is compared as one: without statistics, crawl_id alone is taken for so rare that all its rows would be read and sorted.
+SELECT count(*) AS seen, max(host_id) AS last, CAST(coalesce(sum(pages), 0) AS bigint) AS pages,
+       CAST(coalesce(sum(failed), 0) AS bigint) AS failed, CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes
+FROM (
+    SELECT host_id, pages, failed, bytes FROM crawl_hosts
+    WHERE (crawl_id, host_id) > (:crawl_id, :after) AND crawl_id <= :crawl_id
+    ORDER BY crawl_id, host_id
+    LIMIT :n
+) AS slice
 
 -- failures: of a crawl's pages, by class, among the newest n requests of the last minute
-SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class, count(*) AS n
+SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, count(*) AS n
 FROM (
     SELECT crawl_id, kind, outcome, failure, status
     FROM fetches
@@ -18,9 +23,9 @@ FROM (
     ORDER BY started_at DESC
     LIMIT :n
 ) AS newest
-WHERE crawl_id = :crawl_id AND kind = 'page' AND outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted')
-GROUP BY class
-ORDER BY n DESC, class
+WHERE crawl_id = :crawl_id AND kind = 'page' AND outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
+GROUP BY class_
+ORDER BY n DESC, class_
 
 -- hosts: of a crawl, those that are visited and those that are next, a few of each queue
 -- Two indexes give the candidates; whether the crawl has anything queued there is one probe each.

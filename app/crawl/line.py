@@ -1,0 +1,140 @@
+"""Visits of one process that stand in line for a start on budgets that several hosts share.
+
+    stand in line, with a connection ▶ first in line ▶ draw a lot of starts ▶ wait for the start ▶ send
+
+The first in line draws for all who stand there: a lot is a stretch of time that the budgets give to this process alone, and
+within it the line keeps the gaps by its own clock, from one real start to the next. So a start that comes late takes nothing
+from anybody else, and a gap of 20 ms is held by a monotonic clock and not by a dozen transactions. What a lot has left when
+nobody stands in line is lost, never used later.
+
+Source of the idea: Mercator's back queues give a host to one thread; here an address is given to one process, for a moment.
+"""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.store.budgets import Answer
+
+MOST = 32  # who finds so many before it in line does better to come again
+LINES_KEPT = 10_000
+LATE_MOST_S = (
+    1.0  # a start that seems to have been later than this was not: the database's clock was set, or its rows restored
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """A stretch of starts that this process may make. Points in time are monotonic seconds.
+
+    starts_at   the first one, by the later bound of the database's moment
+    last_at     no start after this
+    is_single   one start only: an address is probed
+    granted_at  database time of the grant, and the moment we heard of it
+    """
+
+    starts_at: float
+    last_at: float
+    is_single: bool
+    granted_at: tuple[datetime, float]
+
+
+Draw = Callable[[int, float], Lot | Answer]
+"""(how many stand in line, seconds that the first of them has left) ▶ a lot, or the answer that none is to be had so soon."""
+
+
+class Line:
+    """gap_s: between two starts.   monotonic: the clock of the process."""
+
+    def __init__(self, gap_s: float, monotonic: Callable[[], float]) -> None:
+        self._gap_s = gap_s
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._places: deque[threading.Condition] = deque()
+        self._lot: Lot | None = None
+        self._last_start = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def wait(self, draw: Draw, until: float) -> Lot | Answer | None:
+        """Stand in line until the start.
+
+        Returns the lot it belongs to: start now; an Answer: come again; None: `until` has passed.
+
+        Raises what `draw` raises.
+        """
+        place = threading.Condition(self._lock)
+        with self._lock:
+            self._places.append(place)
+            try:
+                while self._places[0] is not place:
+                    left_s = until - self._monotonic()
+                    if left_s <= 0:
+                        return None
+                    place.wait(left_s)
+                return self._start(place, draw, until)
+            finally:
+                self._places.remove(place)
+                if self._places:
+                    self._places[0].notify()
+
+    def sent(self, at: float) -> None:
+        """The request that was let through went out at this moment: the next gap counts from it."""
+        with self._lock:
+            self._last_start = max(self._last_start, at)
+
+    def _start(self, place: threading.Condition, draw: Draw, until: float) -> Lot | Answer | None:
+        while True:
+            now = self._monotonic()
+            if now > until:
+                return None
+            lot = self._lot
+            if lot is None or max(now, self._last_start + self._gap_s) > lot.last_at:
+                answer = self._draw(draw, until - now)
+                if isinstance(answer, Answer):
+                    return answer
+                continue
+            wait_s = max(lot.starts_at, self._last_start + self._gap_s) - now
+            if wait_s <= 0:
+                self._last_start = now
+                if lot.is_single:
+                    self._lot = None
+                return lot
+            place.wait(wait_s)
+
+    def _draw(self, draw: Draw, left_s: float) -> Lot | Answer:
+        """With the lock let go: nobody else is first in line meanwhile."""
+        self._lot = None
+        count = len(self._places)
+        self._lock.release()
+        try:
+            answer = draw(count, left_s)
+        finally:
+            self._lock.acquire()
+        if isinstance(answer, Lot):
+            self._lot = answer
+            if self._last_start + self._gap_s > answer.last_at + LATE_MOST_S:
+                self._last_start = float("-inf")
+        return answer
+
+
+class Lines:
+    """The lines of a process, one for each set of budgets. Dropping one costs a lot at most: each draws its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: OrderedDict[Hashable, Line] = OrderedDict()
+
+    def of(self, budgets: Hashable, gap_s: float, monotonic: Callable[[], float]) -> Line:
+        with self._lock:
+            line = self._lines.get(budgets)
+            if line is None:
+                line = self._lines[budgets] = Line(gap_s, monotonic)
+                if len(self._lines) > LINES_KEPT:
+                    self._lines.popitem(last=False)
+            else:
+                self._lines.move_to_end(budgets)
+            return line

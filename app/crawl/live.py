@@ -1,0 +1,96 @@
+"""What a crawl looks like now, for a person who watches: a bounded look at any size.
+
+Exact numbers would need a row for each host. So each look reads the next slice of the hosts, and adds to it what the slices
+before brought in this round or the last one. Up to SLICE hosts a look is exact; a million hosts are gone through in some
+minutes. The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+
+from app.store import db, live, urls
+from app.store.live import CrawlRow, HostRow, Slice
+
+SLICE = 2_000
+MOST_QUEUED = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A moment of a crawl.
+
+    queued    URLs queued; MOST_QUEUED stands for that or more
+    failures  (class, requests) of the last minute, the most frequent first
+    hosts     some of it that are visited, and those that are next
+    is_whole  False: the hosts have not been gone through once, and pages, failed and bytes are too low
+    """
+
+    crawl: CrawlRow
+    pages: int
+    failed: int
+    bytes: int
+    queued: int
+    failures: Sequence[tuple[str, int]]
+    hosts: Sequence[HostRow]
+    is_whole: bool
+
+    @property
+    def state(self) -> str:
+        return self.crawl.state
+
+
+@dataclass(slots=True)
+class Round:
+    """Sums over a table, a slice at a time, and then from the beginning. after: the id that the next slice follows."""
+
+    after: int = 0
+    is_whole: bool = False
+    _slices: list[Counter[str]] = field(default_factory=list)
+    _at: int = 0
+
+    def read(self, slice_after: Callable[[int], Slice], n: int) -> Counter[str]:
+        """The sums with the next slice. n: rows that a slice has, but for the last one."""
+        found = slice_after(self.after)
+        self._slices[self._at : self._at + 1] = [found.sums]
+        self._at += 1
+        if found.seen < n or found.last is None:
+            del self._slices[self._at :]
+            self.after, self._at, self.is_whole = 0, 0, True
+        else:
+            self.after = found.last
+        return sum(self._slices, Counter[str]())
+
+
+@dataclass(slots=True)
+class Live:
+    """One crawl, watched. It remembers what its looks brought.   queues: all that hosts may be on."""
+
+    engine: Engine
+    crawl_id: int
+    queues: Sequence[str]
+    slice: int = SLICE
+    _fetched: Round = field(default_factory=Round)
+
+    def look(self) -> Look:
+        """Raises ServiceError."""
+        with db.transaction(self.engine) as tx:
+            crawl = live.crawl(tx, self.crawl_id)
+            got = self._fetched.read(
+                lambda after: live.fetched(tx, crawl_id=self.crawl_id, after=after, n=self.slice), self.slice
+            )
+            queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
+            failures = live.failures(tx, self.crawl_id)
+            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
+        return Look(
+            crawl=crawl,
+            pages=got["pages"],
+            failed=got["failed"],
+            bytes=got["bytes"],
+            queued=queued,
+            failures=failures,
+            hosts=hosts,
+            is_whole=self._fetched.is_whole,
+        )

@@ -1,0 +1,77 @@
+"""How many hosts each queue may be offered now: back-pressure, and a probe for a queue that nobody serves.
+
+A queue is *unserved* when its latest offer was missed and no offer of it was taken up since that one was made. It gets one
+offer at a time, of the same host, and its offers do not count against the other queues. A queue of which nothing is known
+gets its even share, so that queues without workers cannot take up the whole allowance before they are known to be unserved.
+
+Every moment is Postgres'. `unread` is the number of messages in the broker's queue: a queue full of messages that nobody
+reads gets no further one, whatever the rows say.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The offers of a queue.
+
+    standing   offers that are not taken up and not over
+    missed_at  end of the latest offer that was missed, None: none lately
+    served_at  when an offer was last taken up, None: not lately
+    missed_id  a missed host that is due: the one to probe with
+    """
+
+    standing: int = 0
+    missed_at: datetime | None = None
+    served_at: datetime | None = None
+    missed_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to claim. rooms: hosts a queue, in the order of the queues.   n: hosts in all.   probes: missed hosts by id."""
+
+    rooms: dict[str, int]
+    n: int
+    probes: list[int]
+
+
+_UNKNOWN = Line()
+
+
+def most(offers_max: int) -> int:
+    """Offers that one queue may have standing, and messages that it may hold: a quarter of all offers."""
+    return max(offers_max // 4, 1)
+
+
+def is_unserved(line: Line, offer: timedelta) -> bool:
+    """Whether nobody took up an offer of it since the latest missed one was made."""
+    if line.missed_at is None:
+        return False
+    return line.served_at is None or line.served_at < line.missed_at - offer
+
+
+def plan(
+    queues: Sequence[str], lines: Mapping[str, Line], unread: Mapping[str, int], *, offers_max: int, offer: timedelta
+) -> Plan:
+    """queues: in the order in which they come.   unread: messages in them, where the broker tells.   offer: its length."""
+    share = max(offers_max // len(queues), 1)
+    rooms: dict[str, int] = {}
+    probes: list[int] = []
+    n = offers_max
+    for queue in queues:
+        line = lines.get(queue, _UNKNOWN)
+        free = most(offers_max) - unread.get(queue, 0)
+        if not is_unserved(line, offer):
+            n -= line.standing
+            wanted = most(offers_max) if line.served_at is not None else min(share, most(offers_max))
+            rooms[queue] = min(wanted - line.standing, free)
+        elif line.standing == 0 and free > 0 and line.missed_id is not None:
+            probes.append(line.missed_id)
+        elif line.standing == 0 and free > 0:
+            rooms[queue] = 1
+    unserved = {queue for queue in rooms if is_unserved(lines.get(queue, _UNKNOWN), offer)}
+    rooms = {queue: room for queue, room in rooms.items() if room > 0 and (n > 0 or queue in unserved)}
+    return Plan(rooms=rooms, n=max(n, 0) + len(unserved), probes=probes)

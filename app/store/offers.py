@@ -1,0 +1,43 @@
+"""What became of the latest offers, queue by queue. Each function runs queries of offers.sql in the caller's transaction."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from app.policy.offers import Line
+from app.store import db
+from app.store.hosts import Offer
+
+_sql = db.queries("offers")
+LATEST_VISITS = 1_000
+OFFERS_BACK = 3
+
+
+def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
+    """By queue, of those that have offers or visits of late.
+
+    Missed offers count for as long as OFFERS_BACK offers last, take-ups as well, of the LATEST_VISITS: both looks are short
+    however large the fleet is and however many hosts were missed before.
+    """
+    within_s = OFFERS_BACK * offer_s
+    offered = db.run(tx, _sql["lines"], {"offer_s": offer_s, "ahead_s": ahead_s, "within_s": within_s})
+    found = {row.queue: row for row in offered}
+    latest = db.run(tx, _sql["served"], {"n": LATEST_VISITS, "within_s": within_s})
+    served_at = {row.queue: row.served_at for row in latest}
+    lines = {queue: Line(served_at=at) for queue, at in served_at.items()}
+    for queue, row in found.items():
+        lines[queue] = Line(
+            standing=row.standing,
+            missed_at=row.missed_at,
+            served_at=served_at.get(queue),
+            missed_id=row.missed_id,
+        )
+    return lines
+
+
+def probe(tx: Connection, host_ids: Sequence[int], *, ahead_s: float, offer_s: float) -> list[Offer]:
+    """Missed hosts, offered again where they are due."""
+    if not host_ids:
+        return []
+    where = {"ids": db.array_param(host_ids), "ahead_s": ahead_s, "offer_s": offer_s}
+    return db.run(tx, _sql["probe"], where).of(Offer)

@@ -1,0 +1,38 @@
+-- lines: per queue: offers that stand, the end of the latest one that was missed, and a missed host that is due
+-- An offer that stands and was made again tells of the one before, which ended when it was made at the latest.
+SELECT queue, count(*) FILTER (WHERE lease_until > statement_timestamp()) AS standing,
+       max(CASE WHEN lease_until <= statement_timestamp() THEN lease_until
+                WHEN offers_missed > 0 THEN lease_until - make_interval(secs => :offer_s) END) AS missed_at,
+       (array_agg(id ORDER BY offers_missed DESC, lease_until DESC) FILTER (
+            WHERE lease_until <= statement_timestamp() AND NOT pause_requested
+              AND next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)))[1] AS missed_id
+FROM hosts
+WHERE state = 'offered' AND lease_until > statement_timestamp() - make_interval(secs => :within_s)
+GROUP BY queue
+
+-- served: queues of the latest visits, and when an offer of each was last taken up
+SELECT queue, max(taken_at) AS served_at
+FROM (SELECT queue, taken_at FROM visits ORDER BY id DESC LIMIT :n) AS latest
+WHERE taken_at > statement_timestamp() - make_interval(secs => :within_s)
+GROUP BY queue
+
+-- probe: offer missed hosts again, each by its id: for queues that nobody serves
+-- Without due_at: the mark from which dispatch looks for due hosts would pass over those that are due for longer.
+WITH missed AS MATERIALIZED (
+    SELECT id
+    FROM hosts
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'offered' AND lease_until <= statement_timestamp()
+      AND next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)
+      AND NOT pause_requested
+      AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE hosts
+SET lease_token = gen_random_uuid(),
+    polite_at = greatest(polite_at, next_fetch_at),
+    lease_until = clock_timestamp() + make_interval(secs => :offer_s),
+    next_fetch_at = clock_timestamp() + make_interval(secs => :offer_s + delay_s),
+    offers_missed = offers_missed + 1
+FROM missed
+WHERE hosts.id = missed.id
+RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token, CAST(NULL AS timestamptz) AS due_at

@@ -1,0 +1,49 @@
+"""A kit whose clock only its own waits and requests move: they take no time, and what a slow machine takes does not count.
+
+Postgres and the sites go by the machine's clock. So this is for what a visit does when; the gaps that an origin sees need
+`tests.crawl.clock.work`.
+"""
+
+import threading
+import time
+from dataclasses import replace
+
+from app.crawl.kit import Kit
+from app.model import Reply, Request
+
+TICK_S = 0.001  # that a request takes, and what is done with its reply
+
+
+class _Ahead(threading.Event):
+    """Both the clock of a kit and its `stopping`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = time.monotonic()
+
+    def now(self) -> float:
+        return self._now
+
+    def tick(self) -> float:
+        self._now += TICK_S
+        return self._now
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None, "a wait without end"
+        if not self.is_set():
+            self._now += max(timeout, 0.0)
+        return self.is_set()
+
+
+def ahead(kit: Kit) -> Kit:
+    """One thread's. It sends as `kit` does, in a tick of its own clock."""
+    clock = _Ahead()
+
+    def send(request: Request) -> Reply | None:
+        if request.not_after is not None:
+            request = request._replace(not_after=request.not_after - clock.now() + time.monotonic())
+        reply = kit.send(request)
+        started_s, ended_s, _ = clock.now(), clock.tick(), clock.tick()
+        return reply and reply._replace(started_s=started_s, ended_s=ended_s)
+
+    return replace(kit, send=send, monotonic=clock.now, stopping=clock)

@@ -1,0 +1,91 @@
+"""How many hosts a queue may be offered."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.policy.offers import Line, is_unserved, most, plan
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+OFFER = timedelta(seconds=10)
+NAMES = [f"host-{number:02d}" for number in range(32)]
+SERVED = Line(served_at=NOW)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+# missed and taken up so many seconds ago, unserved?
+ROWS = [
+    (None, None, False),
+    (None, 5, False),
+    (5, None, True),
+    (5, 20, True),  # taken up before the missed offer was made
+    (5, 14, False),  # taken up while it stood
+    (5, 1, False),
+]
+
+
+@pytest.mark.parametrize(("missed_s", "served_s", "unserved"), ROWS)
+def test_a_queue_is_unserved_when_nothing_was_taken_up_since_its_missed_offer(
+    missed_s: float | None, served_s: float | None, unserved: bool
+) -> None:
+    line = Line(
+        missed_at=None if missed_s is None else ago(missed_s), served_at=None if served_s is None else ago(served_s)
+    )
+    assert is_unserved(line, OFFER) is unserved
+
+
+# the line, unread messages; room, probes
+ROOMS = [
+    (Line(), 0, 4, []),  # nothing known: an even share of 128
+    (Line(standing=3), 0, 1, []),
+    (SERVED, 0, 32, []),
+    (Line(standing=30, served_at=NOW), 0, 2, []),
+    (Line(standing=32, served_at=NOW), 0, None, []),
+    (SERVED, 31, 1, []),  # messages that nobody read
+    (SERVED, 32, None, []),
+    (Line(missed_at=ago(1)), 0, 1, []),  # the missed host is not due: another one
+    (Line(missed_at=ago(1), missed_id=7), 0, None, [7]),
+    (Line(missed_at=ago(1), missed_id=7), 31, None, [7]),
+    (Line(missed_at=ago(1), missed_id=7), 32, None, []),  # full of messages that nobody read
+    (Line(missed_at=ago(1), standing=1, missed_id=7), 0, None, []),
+]
+
+
+@pytest.mark.parametrize(("line", "unread", "room", "probes"), ROOMS)
+def test_what_a_queue_is_offered(line: Line, unread: int, room: int | None, probes: list[int]) -> None:
+    found = plan(NAMES, {"host-05": line}, {"host-05": unread}, offers_max=128, offer=OFFER)
+    assert (found.rooms.get("host-05"), found.probes) == (room, probes)
+    assert found.rooms["host-06"] == 4
+
+
+@pytest.mark.parametrize(("standing", "n"), [(0, 128), (1, 127), (127, 1), (128, 0), (500, 0)])
+def test_offers_that_stand_count_for_all_queues(standing: int, n: int) -> None:
+    found = plan(["a", "b"], {"a": Line(standing=standing, served_at=NOW)}, {}, offers_max=128, offer=OFFER)
+    assert found.n == n
+    assert bool(found.rooms) is (n > 0)
+
+
+def test_offers_of_an_unserved_queue_count_for_nobody() -> None:
+    lines = {name: Line(standing=32, missed_at=ago(1)) for name in NAMES[:16]}
+    found = plan(NAMES, lines, {}, offers_max=128, offer=OFFER)
+    assert (found.n, set(found.rooms)) == (128, set(NAMES[16:]))
+
+
+def test_an_unserved_queue_is_probed_while_the_others_are_full() -> None:
+    lines = {"a": Line(standing=128, served_at=NOW), "b": Line(missed_at=ago(1)), "c": SERVED}
+    found = plan(["a", "b", "c"], lines, {}, offers_max=128, offer=OFFER)
+    assert (found.rooms, found.n) == ({"b": 1}, 1)
+
+
+def test_the_order_of_the_queues_is_kept() -> None:
+    assert list(plan(["c", "a", "b"], {}, {}, offers_max=128, offer=OFFER).rooms) == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(("offers_max", "queues", "room"), [(1, 1, 1), (2, 32, 1), (128, 1, 32), (128, 250, 1)])
+def test_every_queue_has_room_for_one(offers_max: int, queues: int, room: int) -> None:
+    names = [f"q{number}" for number in range(queues)]
+    assert set(plan(names, {}, {}, offers_max=offers_max, offer=OFFER).rooms.values()) == {room}
+    assert most(offers_max) >= 1

@@ -1,0 +1,160 @@
+"""Behind a real PgBouncer in transaction mode: a crawl, or one line that says what to do."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Barrier
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from app.crawl import doctor, seed
+from app.crawl.kit import make_kit, make_sender
+from app.errors import InputError, ServiceError
+from app.local.running import free_port
+from app.store import db
+from tests.crawl.loop import make_settings, run
+from tests.crawl.web import Web, html
+from tests.store.rows import Aside, one, sql
+
+PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+PATIENCE_S = 30.0
+REMEDY = r"write \?pooler=transaction at the end of TIPTOE_DATABASE_URL"
+pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed (apt-get install pgbouncer)")
+
+
+@contextmanager
+def pgbouncer(folder: Path, server: str, **settings: str) -> Iterator[int]:
+    """One before the tests' Postgres, two server connections for all. As root it runs as nobody. Its port."""
+    assert PGBOUNCER is not None
+    where, port = urlsplit(server), free_port(None)
+    lines = {
+        "listen_addr": "127.0.0.1",
+        "listen_port": str(port),
+        "unix_socket_dir": "",
+        "auth_type": "any",
+        "pool_mode": "transaction",
+        "default_pool_size": "2",
+        "max_client_conn": "200",
+        **settings,
+    }
+    folder.mkdir(exist_ok=True)
+    ini = folder / f"pgbouncer-{port}.ini"
+    ini.write_text(
+        f"[databases]\n* = host={where.hostname} port={where.port} user={where.username} password={where.password}\n"
+        "[pgbouncer]\n" + "".join(f"{name} = {value}\n" for name, value in lines.items())
+    )
+    ini.chmod(0o644)
+    with (folder / f"pgbouncer-{port}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [PGBOUNCER, str(ini)], stdout=log, stderr=log, user="nobody" if os.geteuid() == 0 else None
+        )
+    try:
+        _await_port(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+    raise AssertionError(f"pgbouncer does not listen (ended: {process.poll()})")
+
+
+def through(port: int, url: str, parameters: str = "") -> str:
+    where = urlsplit(url)
+    return urlunsplit(where._replace(netloc=f"{where.username}:x@127.0.0.1:{port}", query=parameters))
+
+
+@pytest.fixture(scope="module")
+def pooled(reachable_tmp: Path, database_url: str) -> Iterator[str]:
+    """The module's database through a pooler, and said so."""
+    with pgbouncer(reachable_tmp / "pooler", database_url) as port:
+        yield through(port, database_url, "pooler=transaction")
+
+
+def test_a_crawl_through_a_pooler(pooled: str) -> None:
+    """Four threads over two server connections: each statement, and each lock, in whatever session is free."""
+    db.upgrade(pooled)
+    settings = make_settings(pooled)
+    sender = make_sender(settings)
+    with Web() as web:
+        site = web.site()
+        site.pages = {f"/{n}": html(*(f"/{m}" for m in range(30)), text=f"Words of {n}") for n in range(30)}
+        engine = db.connect(pooled)
+        kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:1")
+        crawl = seed.create(engine, "pooled", sitemaps="none")
+        seed.add(engine, settings, crawl, [site.url("/0")])
+        run(kit, threads=4)
+        assert seed.find(engine, "pooled").state == "finished"
+        assert one(engine, "SELECT count(*) FROM urls WHERE status = 200") == 30
+        assert one(engine, "SELECT count(*) FROM hosts WHERE state <> 'idle'") == 0
+        engine.dispose()
+    sender.close()
+
+
+def test_the_same_statements_in_turn_over_few_sessions(pooled: str) -> None:
+    """So often that the driver would have prepared them."""
+    engine = db.connect(pooled)
+    threads, barrier = 6, Barrier(6)
+
+    def ask() -> int:
+        barrier.wait(60)
+        for _ in range(30):
+            with db.transaction(engine) as tx:
+                db.run(tx, db.queries("hosts")["ids"], {"names": ["a", "b"]}).all()
+                db.run(tx, db.queries("crawls")["all"]).all()
+        return 30
+
+    assert [each.outcome() for each in [Aside(ask) for _ in range(threads)]] == [30] * threads
+    assert one(engine, "SELECT count(*) FROM pg_prepared_statements") == 0
+    engine.dispose()
+
+
+def test_upgrades_at_once_wait_for_one_another(pooled: str) -> None:
+    assert [each.outcome() for each in [Aside(lambda: db.upgrade(pooled)) for _ in range(2)]] == [None, None]
+
+
+# PgBouncer's setting
+@pytest.mark.parametrize("ignored", ["", "options,extra_float_digits"])
+def test_a_pooler_of_which_nothing_was_said_is_one_line(ignored: str, reachable_tmp: Path, database_url: str) -> None:
+    with pgbouncer(reachable_tmp / "pooler", database_url, ignore_startup_parameters=ignored) as port:
+        for act in (db.upgrade, lambda url: db.check(db.connect(url))):
+            with pytest.raises(ServiceError, match=REMEDY) as told:
+                act(through(port, database_url))
+            assert "\n" not in str(told.value)
+        (check,) = doctor.database(db.connect(through(port, database_url)))
+        assert (check.grade, "pooler=transaction" in check.remedy + check.finding) == ("fail", True)
+
+
+def test_doctor_says_what_the_role_lacks(pooled: str, reachable_tmp: Path, database_url: str) -> None:
+    """No session of ours: what it would set must be the role's, and is for those that begin after that."""
+    engine = db.connect(pooled)
+    wanted = db.lacks(engine)
+    assert any("idle_in_transaction_session_timeout = '10s'" in each for each in wanted)
+    check = next(each for each in doctor.database(engine) if each.name == "database")
+    assert (check.grade, check.remedy) == ("warn", "; ".join(wanted))
+    name = one(engine, "SELECT current_database()")
+    for statement in wanted:
+        sql(engine, statement.replace(" SET ", f" IN DATABASE {name} SET "))  # the tests' other databases keep theirs
+    engine.dispose()
+    with pgbouncer(reachable_tmp / "pooler", database_url) as port:
+        engine = db.connect(through(port, database_url, "pooler=transaction"))
+        assert db.lacks(engine) == []
+        engine.dispose()
+
+
+@pytest.mark.parametrize("mode", ["session", "statement"])
+def test_other_modes_are_said_to_be_unknown(mode: str) -> None:
+    with pytest.raises(InputError, match="pooler=transaction"):
+        db.connect(f"postgresql://x@127.0.0.1:1/x?pooler={mode}")
