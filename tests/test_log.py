@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.steering import steering
+
 FULL = Path("/dev/full")  # every write is refused with ENOSPC
 CODE = """
 import logging
@@ -39,7 +41,6 @@ EVIL = """
 import logging
 import structlog
 from app.log import configure
-from tests.steering import steering
 configure("console", "INFO")
 structlog.get_logger().info("fetched", location="/\\x1b[2J\\x9b\\u202e")
 logging.getLogger("library").warning("/\\x1b]0;x\\x07 %s", "\\x9b")

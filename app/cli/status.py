@@ -25,6 +25,7 @@ HOST_COLUMNS = {
     "unjudged": "unjudged",
     "fenced": "fenced",
     "disorder": "disorder",
+    "unused_connections": "connected in vain",
 }
 ADDRESS_COLUMNS = {
     "budget": "address or network",

@@ -331,7 +331,7 @@ def set_manners(
 
 def _seeds(canon: Canon, lines: Iterable[str | tuple[int, str]], result: Added) -> Iterator[Url]:
     for place, line in enumerate(lines, 1):
-        number, text = (place, line.strip()) if isinstance(line, str) else line
+        number, text = (place, line.strip().lstrip("\ufeff")) if isinstance(line, str) else line
         if not text or text.startswith("#"):
             continue
         url = canon.canonicalise(in_full(text))

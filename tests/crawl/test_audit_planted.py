@@ -389,7 +389,7 @@ def test_a_network_has_one_budget_and_addresses_beside_it_their_own(log: Log, a:
     log.page(b, 30.0, address_budget="198.51.100.0/24", address_gap_s=0.02)
     log.page(a, 30.01, address_budget="198.51.100.0/24", address_gap_s=0.02)
     assert wrong(log.engine) == {"198.51.100.0/24": {"gap_violations": 1}}
-    assert "1 VIOLATIONS (1 starts too soon at an address)" in audited(log.engine).verdict
+    assert "1 VIOLATION (1 start too soon at an address)" in audited(log.engine).verdict
     assert audited(log.engine).addresses[0].budget == "198.51.100.0/24"
 
 

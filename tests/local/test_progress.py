@@ -129,4 +129,4 @@ def test_when_a_host_is_next(next_s: float | None, words: str) -> None:
 def test_numbers_that_are_not_whole_are_said_to_be_too_low() -> None:
     part = look(is_whole=False, queued=7)
     assert progress.line(part, 0.0).startswith("docs: over 1,234 pages (0.0/s), 7 queued")
-    assert drawn(part)[1] == "pages   over 1,234, 0.0/s"
+    assert drawn(part)[1] == "pages   over 1,234, 2.0/s"
