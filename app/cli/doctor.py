@@ -23,7 +23,7 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         show_json(checks)
     else:
-        table(("check", "", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
+        table(("check", "grade", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
     if any(check.grade is Grade.FAIL for check in checks):
         raise typer.Exit(1)
 

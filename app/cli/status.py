@@ -51,7 +51,7 @@ def status(as_json: AsJson = False) -> None:
         return
     show_totals(found.crawls)
     heading("hosts wait for")
-    rows_table(("because", "hosts", "earliest"), found.waiting)
+    rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
     heading("last visits")
