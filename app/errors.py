@@ -4,6 +4,7 @@
     ├── InputError            the person's: a bad argument, seed, setting; says what and the remedy (exit 2)
     │   └── SettingError      a setting: its name, its value and what would do
     ├── ServiceError          a service of ours is not as we need it: Postgres, broker, disk (exit 1)
+    │   ├── Deadlock          Postgres undid a transaction: it and another waited for each other's locks
     │   └── NotSent           a request, for want of a socket or a name server of ours
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
@@ -42,6 +43,10 @@ class ServiceError(TiptoeError):
         super().__init__(f"{what}: {remedy}")
         self.what = what
         self.remedy = remedy
+
+
+class Deadlock(ServiceError):
+    """Postgres undid a transaction that waited for one that waited for it. Done again, it may succeed (app.store.db.repeat)."""
 
 
 class NotSent(ServiceError):

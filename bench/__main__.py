@@ -12,6 +12,7 @@ from bench import (
     dns,
     fleet,
     growth,
+    hot_rows,
     layers,
     memory,
     polite,
@@ -37,6 +38,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "memory": memory.main,
     "scale": scale.main,
     "growth": growth.main,
+    "hot_rows": hot_rows.main,
 }
 DEFAULT = ("crawl", "layers", "claim", "polite")
 
@@ -86,6 +88,10 @@ def _arguments() -> argparse.Namespace:
         default=[],
         metavar="TIPTOE_X=Y",
         help="a further setting for Tiptoe, repeatable",
+    )
+    run.add_argument("--lean", action="store_true", help="memory, polite: with TIPTOE_KEEP_TEXT=0")
+    run.add_argument(
+        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, hot_rows: length of the run; D: 60"
     )
     run.add_argument("--lean", action="store_true", help="memory, polite, road: with TIPTOE_KEEP_TEXT=0")
     run.add_argument(

@@ -73,6 +73,7 @@ class Origin:
         self.open: set[Talk] = set()
         self._file = (folder / "log.jsonl").open("a")
         self._latest_s = 0.0
+        self.parent = os.getppid()
 
     async def listen(self) -> int:
         """At every address, on one port that is free there. Returns the port."""
@@ -108,7 +109,9 @@ class Origin:
         self.loop.call_at(now + PULSE_S, self.pulse, now + PULSE_S)
 
     def flush(self) -> None:
-        """Write what is buffered, now and every FLUSH_S from now on."""
+        """Write what is buffered, now and every FLUSH_S from now on. An origin whose parent is gone ends."""
+        if os.getppid() != self.parent:
+            os.kill(os.getpid(), signal.SIGTERM)
         self.note(what="late", t=time.monotonic(), late_s=round(self._latest_s, 6))
         self._latest_s = 0.0
         self._file.flush()

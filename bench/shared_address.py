@@ -170,7 +170,8 @@ def play(scene: Scene, *, env: dict[str, str] | None = None) -> Seen:
                 web,
                 home,
                 env=settings,
-                arguments=("--sitemaps", "none"),
+                # It is stopped before that, unless whoever runs us is killed.
+                arguments=("--sitemaps", "none", "--max-seconds", str(scene.seconds + STARTS_S)),
                 timeout_s=STARTS_S + scene.seconds + 60,
                 tick=lambda: _stop_after(web, scene.seconds),
             )

@@ -80,11 +80,11 @@ def broker_url(services: Services, _redis_numbers: Iterator[int]) -> str:
 
 
 def _be_quick(home: Home) -> None:
-    """Postgres need not keep a test's rows through a power cut."""
+    """Postgres need not keep a test's rows through a power cut; nor reuse their room, so that rows stand as they came."""
     known = home.recall("postgres")
     admin = {"user": "postgres", "password": known["admin_password"], "dbname": "postgres"}
     with psycopg.connect(host="127.0.0.1", port=known["port"], autocommit=True, **admin) as connection:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
         connection.execute("SELECT pg_reload_conf()")
 

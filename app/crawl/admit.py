@@ -130,9 +130,11 @@ def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops
 
 
 def _suppress_text(stay: Stay, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:
-    """A refusal of something that has no canonical form."""
+    """A refusal of something that has no canonical form; once a process, too: a template repeats it on every page."""
     shown = text[:500]
     key = sha256(shown.encode("utf-8", "surrogatepass")).digest()
+    if stay.kit.known.has(crawl_id, refusal_key(key)):
+        return
     stay.batch.suppressions.setdefault(
         (crawl_id, key, reason.value),
         {

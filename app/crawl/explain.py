@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -118,20 +119,29 @@ def forget(engine: Engine, settings: Settings, text: str, crawl: str | None) -> 
 
 def _change(engine: Engine, settings: Settings, text: str, crawl: str | None, what: str) -> list[str]:
     url = canonical(settings, text)
+    host_id, changed = db.repeat(partial(_change_row, engine, url, crawl, what))
+    if what == "retry":
+        with db.transaction(engine) as tx:
+            hosts.wake(tx, [host_id])
+    return changed
+
+
+def _change_row(engine: Engine, url: Url, crawl: str | None, what: str) -> tuple[int, list[str]]:
+    """Returns the host's id and the names of the crawls that know the URL. Raises InputError."""
     with db.transaction(engine) as tx:
         names = {row.id: row.name for row in crawls.every(tx)}
         crawl_id = next((id for id, name in names.items() if name == crawl), None)
         if crawl is not None and crawl_id is None:
             raise InputError(f"crawl {crawl!r}", f"there is none of this name; there are: {', '.join(names.values())}")
         host_id = hosts.ids(tx, [url.host]).get(url.host)
-        change = urls.retry if what == "retry" else urls.forget
-        changed = [] if host_id is None else change(tx, host_id=host_id, key=url.key, crawl_id=crawl_id)
+        changed: list[int] = []
+        if host_id is not None:
+            hosts.lock(tx, [host_id])
+            change = urls.retry if what == "retry" else urls.forget
+            changed = change(tx, host_id=host_id, key=url.key, crawl_id=crawl_id)
     if host_id is None or not changed:
         raise InputError(url.text, f"crawl {crawl} does not know it" if crawl else "no crawl knows it")
-    if what == "retry":
-        with db.transaction(engine) as tx:
-            hosts.wake(tx, [host_id])
-    return [names[id] for id in changed]
+    return host_id, [names[id] for id in changed]
 
 
 def _no_url(engine: Engine, settings: Settings, text: str) -> Explanation:

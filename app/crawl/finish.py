@@ -1,4 +1,9 @@
-"""A crawl ends by itself: when no URL of it is in an open state, or at a budget."""
+"""A crawl ends by itself: when no URL of it is in an open state, or at a budget.
+
+Each crawl is judged in a transaction of its own that locks its row and nothing else.
+"""
+
+from functools import partial
 
 import structlog
 from sqlalchemy import Engine
@@ -9,9 +14,37 @@ _log = structlog.get_logger()
 
 
 def finish(engine: Engine) -> list[str]:
-    """Names of the crawls that have just ended."""
+    """Names of the crawls that have just ended. Grants of pages that visits lost are counted free again before."""
     with db.transaction(engine) as tx:
-        ended = crawls.finish_done(tx) + crawls.finish_spent(tx)
-    for name in ended:
+        done = crawls.finish_candidates(tx)
+    ended = [db.repeat(partial(_finish_done, engine, crawl_id)) for crawl_id in done]
+    with db.transaction(engine) as tx:
+        crawls.fence_lapsed(tx)
+    with db.transaction(engine) as tx:
+        spent = crawls.spent_candidates(tx)
+    for crawl_id in spent:
+        db.repeat(partial(recount, engine, crawl_id))
+        ended.append(db.repeat(partial(_finish_spent, engine, crawl_id)))
+    names = [name for name in ended if name is not None]
+    for name in names:
         _log.info("crawl.finished", crawl=name)
-    return ended
+    return names
+
+
+def recount(engine: Engine, crawl_id: int) -> None:
+    """Count lost grants of pages free again, if the budget seems spent and nobody can hold one."""
+    with db.transaction(engine) as tx:
+        crawls.lock(tx, crawl_id)
+        crawls.recount_reserved(tx, crawl_id)
+
+
+def _finish_done(engine: Engine, crawl_id: int) -> str | None:
+    with db.transaction(engine) as tx:
+        crawls.lock(tx, crawl_id)
+        return crawls.finish_done(tx, crawl_id)
+
+
+def _finish_spent(engine: Engine, crawl_id: int) -> str | None:
+    with db.transaction(engine) as tx:
+        crawls.lock(tx, crawl_id)
+        return crawls.finish_spent(tx, crawl_id)

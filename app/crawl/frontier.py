@@ -6,8 +6,9 @@ robots.txt of other origins, if anybody has it ▶ caps of crawls ▶ hosts made
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from app.crawl import caps
 from app.crawl.admit import refusal_key
@@ -69,9 +70,13 @@ def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch])
     visited = {stay.host_id for stay in stays}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
     if others:
-        with db.transaction(kit.engine) as tx:
-            hosts.wake(tx, sorted(others))
+        db.repeat(partial(_wake, kit.engine, sorted(others)))
     caps.tell(kit, others)
+
+
+def _wake(engine: Engine, host_ids: list[int]) -> None:
+    with db.transaction(engine) as tx:
+        hosts.wake(tx, host_ids)
 
 
 def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:

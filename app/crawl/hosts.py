@@ -166,6 +166,7 @@ def forget(engine: Engine, name: str) -> int:
         host_id = hosts.ids(tx, [name]).get(name)
         if host_id is None:
             raise _unknown(name)
+        hosts.lock(tx, [host_id])
         origins = robots.forget(tx, host_id)
         hosts.note_event(tx, name, "forgotten", f"robots.txt of {counted(origins, 'origin')}")
         return origins

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.ceiling import Ceiling
 from app.crawl.full_hosts import FullHosts
 from app.crawl.gathering import Gatherer
+from app.crawl.grants import Grants
 from app.crawl.line import Lines
 from app.crawl.parking import Parking
 from app.crawl.readers import Readers
@@ -160,6 +162,7 @@ class Kit:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
     where       the sender's: which addresses a request would go to. None: budgets per address cannot be kept
+    ceiling     of the whole fleet; None: there is none
     readers     processes that read what may have killed a worker
     owed        attempts to be given back (app.crawl.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
@@ -182,6 +185,8 @@ class Kit:
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
     room: Room = field(default_factory=Room)
+    grants: Grants = field(default_factory=Grants)
+    ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
     full_hosts: FullHosts = field(default_factory=FullHosts)
@@ -189,7 +194,7 @@ class Kit:
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: Parking[Any] | None = None
     gatherer: Gatherer[Any] | None = None
-    lines: Lines = field(default_factory=Lines)
+    lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
@@ -209,6 +214,7 @@ class Kit:
         """Since when the rows are in what they are in (app.store.lineage). What the caches tell of may never have been there."""
         if lineage is not None and self.lineages.get(lineage) is None:
             self.known.forget_all()
+            self.grants.clear()
             self.host_ids.clear()
             self.scopes.clear()
             self.lineages.put(lineage, True)
@@ -289,6 +295,7 @@ def make_kit(
         parking=parking,
         gatherer=gatherer,
         shared=SharedBudgets(settings),
+        ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
         full_hosts=FullHosts(cap=settings.frontier_max_per_host),
         readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),
         slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1)),

@@ -19,6 +19,8 @@ from datetime import datetime
 from app.store.budgets import Answer
 
 MOST = 32  # who finds so many before it in line does better to come again
+AGAIN_AHEAD_S = 0.1  # a budget is asked again so much ahead of the start that it told of
+LEAST_WAIT_S = 0.01
 LINES_KEPT = 10_000
 LATE_MOST_S = (
     1.0  # a start that seems to have been later than this was not: the database's clock was set, or its rows restored
@@ -41,8 +43,9 @@ class Lot:
     granted_at: tuple[datetime, float]
 
 
-Draw = Callable[[int, float], Lot | Answer]
-"""(how many stand in line, seconds that the first of them has left) ▶ a lot, or the answer that none is to be had so soon."""
+Draw = Callable[[int, float, int], Lot | Answer]
+"""(how many stand in line, seconds that the first of them has left, starts that were lost before) ▶ a lot, or an answer: come
+again, or, where it is near, ask again."""
 
 
 class Line:
@@ -54,6 +57,7 @@ class Line:
         self._lock = threading.Lock()
         self._places: deque[threading.Condition] = deque()
         self._lot: Lot | None = None
+        self._is_unused = False  # no start of the lot has been made
         self._last_start = float("-inf")
 
     def __len__(self) -> int:
@@ -95,11 +99,13 @@ class Line:
             if lot is None or max(now, self._last_start + self._gap_s) > lot.last_at:
                 answer = self._draw(draw, until - now)
                 if isinstance(answer, Answer):
-                    return answer
+                    if not answer.is_near:
+                        return answer
+                    place.wait(max(answer.wait_s - AGAIN_AHEAD_S, LEAST_WAIT_S))
                 continue
             wait_s = max(lot.starts_at, self._last_start + self._gap_s) - now
             if wait_s <= 0:
-                self._last_start = now
+                self._last_start, self._is_unused = now, False
                 if lot.is_single:
                     self._lot = None
                 return lot
@@ -108,14 +114,14 @@ class Line:
     def _draw(self, draw: Draw, left_s: float) -> Lot | Answer:
         """With the lock let go: nobody else is first in line meanwhile."""
         self._lot = None
-        count = len(self._places)
+        count, lost, self._is_unused = len(self._places), int(self._is_unused), False
         self._lock.release()
         try:
-            answer = draw(count, left_s)
+            answer = draw(count, left_s, lost)
         finally:
             self._lock.acquire()
         if isinstance(answer, Lot):
-            self._lot = answer
+            self._lot, self._is_unused = answer, True
             if self._last_start + self._gap_s > answer.last_at + LATE_MOST_S:
                 self._last_start = float("-inf")
         return answer
@@ -124,15 +130,18 @@ class Line:
 class Lines:
     """The lines of a process, one for each set of budgets. Dropping one costs a lot at most: each draws its own."""
 
-    def __init__(self) -> None:
+    line = Line
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
         self._lock = threading.Lock()
         self._lines: OrderedDict[Hashable, Line] = OrderedDict()
 
-    def of(self, budgets: Hashable, gap_s: float, monotonic: Callable[[], float]) -> Line:
+    def of(self, budgets: Hashable, gap_s: float) -> Line:
         with self._lock:
             line = self._lines.get(budgets)
             if line is None:
-                line = self._lines[budgets] = Line(gap_s, monotonic)
+                line = self._lines[budgets] = self.line(gap_s, self._monotonic)
                 if len(self._lines) > LINES_KEPT:
                     self._lines.popitem(last=False)
             else:

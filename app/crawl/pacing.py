@@ -137,7 +137,7 @@ def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bo
     if outcome is Outcome.BLOCKED_ADDRESS or _is_stale_connection(reply):
         return
     whole = reply.failure is None or reply.status in _SLOW_DOWN
-    stay.learn(reply.status if reply.status and whole else NO_ANSWER, _latency_ms(reply), closes=closes)
+    stay.learn(reply.status if reply.status and whole else NO_ANSWER, _latency_ms(reply, slot), closes=closes)
     failure = reply.failure
     resets = failure is Failure.RESET and reply.status is None
     refuses = failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}
@@ -160,11 +160,12 @@ def _is_stale_connection(reply: Reply) -> bool:
     return reply.failure is Failure.RESET and reply.connect_ms is None
 
 
-def _latency_ms(reply: Reply) -> int | None:
-    """From asking to the first byte, without finding the address; None when none came."""
+def _latency_ms(reply: Reply, slot: Slot) -> int | None:
+    """From asking to the first byte, without finding the address; None when none came. A slot's address was found before that."""
     if reply.first_byte_ms is None or reply.status is None:
         return None
-    return max(round(reply.first_byte_ms - (reply.dns_ms or 0.0)), 0)
+    found_ms = 0.0 if slot.drawn else reply.dns_ms or 0.0
+    return max(round(reply.first_byte_ms - found_ms), 0)
 
 
 def log(

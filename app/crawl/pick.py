@@ -1,11 +1,13 @@
 """The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
-not somewhere behind it. What is not used is given back; what a crash loses, `finish_spent` counts free again.
+not somewhere behind it: from what the process has drawn (`app.crawl.grants`), else from the crawl's row. What is not used is
+given back; what a crash loses, `finish` counts free again.
 """
 
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from operator import itemgetter
 
 from sqlalchemy import Connection
 
@@ -28,11 +30,16 @@ def pick(stays: Sequence[Stay], tx: Connection) -> None:
         found[due.host_id].append(due)
     chosen = [(stay, _chosen(stay, found[stay.host_id], sizes[stay.host_id])) for stay in stays]
     granted: dict[int, list[Due]] = {stay.host_id: [] for stay in stays}
-    for crawl_id, stay, wanted in sorted(
-        ((crawl_id, stay, wanted) for stay, of_crawls in chosen for crawl_id, wanted in of_crawls.items()),
-        key=lambda each: each[0],
-    ):
-        granted[stay.host_id] += _granted(stay, tx, crawl_id, wanted)
+    asked = [
+        (crawl_id, stay, of_crawls.get(crawl_id, []))
+        for stay, of_crawls in chosen
+        for crawl_id in of_crawls.keys() | stay.granted.keys()
+    ]
+    for crawl_id, each, wanted in sorted(asked, key=itemgetter(0)):
+        if wanted:
+            granted[each.host_id] += _granted(each, tx, crawl_id, wanted)
+        else:
+            _reserve(each, tx, crawl_id, 0)  # given back in the order of crawls: nothing of it is due here
     for stay, of_crawls in chosen:
         own = granted[stay.host_id]
         stay.budget_spent = bool(of_crawls) and not own
@@ -55,10 +62,18 @@ def _granted(stay: Stay, tx: Connection, crawl_id: int, wanted: list[Due]) -> li
 
 
 def give_back(stay: Stay, tx: Connection) -> None:
-    """Reservations that the visit did not use."""
+    """Reservations that the visit did not use: to the crawl, or after the commit to the process (`given_back`)."""
     for crawl_id, left in sorted(stay.granted.items()):
-        if left:
+        if left and not stay.kit.grants.is_open(crawl_id, stay.now()):
             crawls.reserve(tx, crawl_id=crawl_id, n=-left)
+            stay.granted[crawl_id] = 0
+
+
+def given_back(stay: Stay) -> None:
+    """After the commit that gave the host back: what the visit had left may be another's of this process."""
+    for crawl_id, left in stay.granted.items():
+        if left > 0:
+            stay.kit.grants.put(crawl_id, left, stay.now())
     stay.granted.clear()
 
 
@@ -123,8 +138,10 @@ def _chosen(stay: Stay, found: list[Due], size: int) -> dict[int, list[Due]]:
 
 def _reserve(stay: Stay, tx: Connection, crawl_id: int, wanted: int) -> int:
     """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
-    held = stay.granted.get(crawl_id, 0)
-    if wanted != held:
+    held, grants = stay.granted.get(crawl_id, 0), stay.kit.grants
+    if wanted > held:
+        held += grants.take(crawl_id, wanted - held, stay.now())
+    if wanted > held or (wanted < held and not grants.is_open(crawl_id, stay.now())):
         held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held)
     stay.granted[crawl_id] = held
     return max(held, 0)

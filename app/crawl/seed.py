@@ -1,13 +1,16 @@
 """Crawls and their seeds: made, widened, started, paused, finished. What the commands and admin scripts call."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.finish import finish as finish_ended
+from app.crawl.finish import recount
 from app.crawl.frontier import host_rows
 from app.crawl.kit import make_resolver
 from app.errors import InputError
@@ -21,7 +24,7 @@ from app.policy.scope import ScopeKind
 from app.policy.url import DEFAULT_TRACKING, Canon
 from app.store import caps, crawls, db, hosts, urls
 from app.store.crawls import Budgets, Crawl
-from app.store.urls import Admission, Admitted
+from app.store.urls import Admission, Admitted, Lot
 
 IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
@@ -169,17 +172,10 @@ def add(
         if not isinstance(crawl, Crawl):
             crawl = crawl()
         seeds = list({url.key: url for url in batch}.values())
-        with db.transaction(engine) as tx:
-            admitted = _admit(tx, settings, crawl, seeds, kind)
-            new, woken = admitted.rows, admitted.woken
-            # Read anew: it may have ended since, a new one for want of seeds.
-            if new and crawls.by_id(tx, crawl.id).state == "finished":
-                crawls.start(tx, crawl.id, restart_clock=True)
-                woken |= set(urls.hosts_queued(tx, crawl.id))
-        result.added += new
-        result.known += len(batch) - new
-        with db.transaction(engine) as tx:
-            hosts.wake(tx, sorted(woken))
+        admitted, woken = db.repeat(partial(_add_batch, engine, settings, crawl, seeds, kind))
+        result.added += admitted.rows
+        result.known += len(batch) - admitted.rows
+        _wake(engine, woken)
         _swell(engine, admitted.queued)
     return result
 
@@ -280,9 +276,13 @@ def go_round(engine: Engine, crawl: Crawl, settings: Settings | None = None) -> 
     per_host, per_crawl = (
         (settings.frontier_max_per_host, settings.frontier_max_per_crawl) if settings is not None else (None, None)
     )
+    db.repeat(partial(_next_round, engine, crawl.id))
     with db.transaction(engine) as tx:
-        new = urls.go_round(tx, crawl.id, per_host=per_host, per_crawl=per_crawl)
-        crawls.next_round(tx, crawl.id)
+        lots = urls.lots_of_round(tx, crawl.id, per_host=per_host, per_crawl=per_crawl)
+    new: Counter[int] = Counter()
+    for lot in lots:
+        new.update(db.repeat(partial(_queue_lot, engine, crawl.id, lot)))
+    with db.transaction(engine) as tx:  # last: with nothing queued it may have ended meanwhile
         crawls.start(tx, crawl.id, restart_clock=True)
     woken = _wake(engine, new)
     _swell(engine, new)
@@ -315,6 +315,7 @@ def set_budgets(engine: Engine, crawl: Crawl, budgets: Budgets, *, keep_fresh: b
     _check(crawl.name, budgets)
     with db.transaction(engine) as tx:
         crawls.set_budgets(tx, crawl_id=crawl.id, budgets=budgets, keep_fresh=keep_fresh)
+    recount(engine, crawl.id)
 
 
 def set_manners(
@@ -346,6 +347,20 @@ def _seeds(canon: Canon, lines: Iterable[str | tuple[int, str]], result: Added) 
 def in_full(text: str) -> str:
     """A bare host name as the URL that a person means; anything else as it is."""
     return bare_host(text.strip()) or text
+
+
+def _add_batch(
+    engine: Engine, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind
+) -> tuple[Admitted, set[int]]:
+    """Returns what was admitted, and the hosts to be woken."""
+    with db.transaction(engine) as tx:
+        admitted = _admit(tx, settings, crawl, seeds, kind)
+        woken = admitted.woken
+        # Read anew: it may have ended since, a new one for want of seeds.
+        if admitted.rows and crawls.by_id(tx, crawl.id).state == "finished":
+            crawls.start(tx, crawl.id, restart_clock=True)
+            woken |= set(urls.hosts_queued(tx, crawl.id))
+    return admitted, woken
 
 
 def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind) -> Admitted:
@@ -383,6 +398,18 @@ def _row(crawl_id: int, host_id: int, url: Url, kind: RequestKind) -> Admission:
         "sitemap_id": None,
         "lastmod": None,
     }
+
+
+def _next_round(engine: Engine, crawl_id: int) -> None:
+    with db.transaction(engine) as tx:
+        crawls.next_round(tx, crawl_id)
+
+
+def _queue_lot(engine: Engine, crawl_id: int, lot: Lot) -> Counter[int]:
+    """Under the locks of their hosts, as a settle writes URLs: neither can have some and wait for the other's."""
+    with db.transaction(engine) as tx:
+        hosts.lock(tx, lot.ids)
+        return urls.go_round(tx, crawl_id, lot)
 
 
 def _wake(engine: Engine, host_ids: Iterable[int]) -> int:

@@ -1,14 +1,11 @@
 """Settle: batches' results, the links they admit and their hosts' next contacts, in one transaction, fenced by the tokens.
 
 The hosts' rows are locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
-Order within: lock ▶ hosts in name order ▶ URLs in key order ▶ own URLs that give way ▶ refusals in key order ▶ our own rows ▶
-bodies of robots.txt in key order ▶ crawls in id order ▶ our hosts ▶ budgets in key order. Every settle keeps to it, as a take-up
-does, and waits for others only while inserting, for crawls with a budget and for budgets; else it changes only its own hosts'
-rows: no deadlock by construction. Who waits for a URL that gives way has come no further than to URLs. Other hosts are woken
-after the commit.
+The statements below stand in the lock order (ARCHITECTURE.md). Other hosts are woken after the commit.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -58,6 +55,13 @@ def may_join(stay: Stay, *, leaves: bool = False) -> bool:
 
 
 def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
+    """Settle batches as `_together` does, again after a deadlock."""
+    kit = stays[0].kit
+    kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
+    return db.repeat(partial(_together, stays))
+
+
+def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
 
     Returns why each visit has ended or is to be left, LOST among these; None: it goes on. If it fails, it does for all of them:
@@ -124,7 +128,9 @@ def _renew(stay: Stay, sent: float) -> None:
     stay.in_doubt = None
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
     stay.has_left = stay.leaving is not None
-    if not stay.has_left:
+    if stay.has_left:
+        pick.given_back(stay)
+    else:
         stay.lease_ends = sent + stay.kit.settings.lease_s
     _log.debug(
         "visit.settled",
@@ -242,6 +248,7 @@ def _leave(stays: Sequence[Stay], tx: Connection) -> None:
     visits.close(tx, [_ending(stay, stay.leaving or "") for stay in stays])
     for stay in stays:
         pick.give_back(stay, tx)
+        _lock_budgets(stay, tx)
     hosts.leave(tx, [_contact(stay) for stay in stays])
     budgets.let_go(
         tx,
@@ -251,6 +258,13 @@ def _leave(stays: Sequence[Stay], tx: Connection) -> None:
             if stay.held is not None
         ],
     )
+
+
+def _lock_budgets(stay: Stay, tx: Connection) -> None:
+    """Of one that is settled alone: what it holds and the address that it has news of change by two statements."""
+    told = stay.batch.refused[0] if stay.batch.refused is not None else stay.batch.answered
+    if told is not None and stay.held is not None:
+        budgets.lock(tx, [*stay.held.drawn, told])
 
 
 def _ending(stay: Stay, ending: str) -> visits.Ending:

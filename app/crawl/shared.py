@@ -1,4 +1,7 @@
-"""Which shared budgets a request draws on: its address's (or the front's that holds it), its domain's, the fleet's (SPEC P3)."""
+"""Which shared budgets a request draws on: its address's (or the front's that holds it), its domain's (SPEC P3).
+
+The fleet's ceiling is a rate and not a gap: `app.crawl.ceiling`.
+"""
 
 import ipaddress
 from functools import lru_cache
@@ -14,16 +17,13 @@ class SharedBudgets:
         self._address_gap_s = settings.address_gap_s
         self._fronts = settings.fronts
         self._domain_gap_s = settings.domain_gap_s
-        self._all = (
-            (Budget(BudgetKind.ALL, "all", 1 / settings.requests_per_s_max),) if settings.requests_per_s_max else ()
-        )
-        self.any = bool(self._address_gap_s or self._fronts or self._domain_gap_s or self._all)
+        self.any = bool(self._address_gap_s or self._fronts or self._domain_gap_s)
         self._of_address = lru_cache(maxsize=10_000)(self._find)
 
     def of(self, address: str, domain: str | None) -> tuple[Budget, ...]:
         """domain: registrable, None for an address or a single label."""
         by_domain = (Budget(BudgetKind.DOMAIN, domain, self._domain_gap_s),) if domain and self._domain_gap_s else ()
-        return (*self._of_address(address), *by_domain, *self._all)
+        return (*self._of_address(address), *by_domain)
 
     def _find(self, address: str) -> tuple[Budget, ...]:
         parsed = ipaddress.ip_address(address)

@@ -7,6 +7,7 @@ the fleet finds meanwhile.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 from sqlalchemy import Engine
@@ -40,8 +41,12 @@ def trim(engine: Engine, settings: Settings) -> int:
             with db.transaction(engine) as tx:
                 store.admit_above(tx, crawl_id, now)
             _log.info("trim.floor", crawl=crawl_id, above=now)
-        gone += _thin(engine, settings, [crawl_id], sum(here.values()), settings.frontier_max_per_crawl, percent)
-    return gone + _thin(engine, settings, list(asked), together.total() - gone, settings.frontier_max, percent)
+        gone += db.repeat(
+            partial(_thin, engine, settings, [crawl_id], sum(here.values()), settings.frontier_max_per_crawl, percent)
+        )
+    return gone + db.repeat(
+        partial(_thin, engine, settings, list(asked), together.total() - gone, settings.frontier_max, percent)
+    )
 
 
 def _thin(

@@ -26,10 +26,14 @@ from app.store.budgets import Answer, Budget, BudgetKind
 
 LEAD_S = 0.01  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
+CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
 LATE_SHARE = 0.5
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection
 LATE = "late for its start"
+DRAW_AHEAD_S = (
+    0.3  # a start is drawn no sooner: one that is missed is lost, and the next that is not drawn comes the sooner
+)
 CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
 AT_GATE_S = (
     GATE_S + CONNECT_AHEAD_S
@@ -56,6 +60,8 @@ def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | No
             return None
         _outlast(stay, AT_GATE_S + deadline_s)
         return slot._replace(not_after=stay.lease_ends - deadline_s - AT_GATE_S)
+    if not _below_ceiling(stay, longest_s):
+        return None
     wait_s = max(stay.ready_at, slot.ready_at) - stay.now()
     _outlast(stay, max(wait_s, 0) + deadline_s)
     if wait_s > 0 and stay.kit.stopping.wait(wait_s):
@@ -101,6 +107,8 @@ class LineGate:
         wait_s = self.ready_at - self.kit.monotonic()
         if wait_s > 0 and self.kit.stopping.wait(wait_s):
             return False
+        if not self._is_below_ceiling():
+            return False
         found = self.line.wait(self._draw, self.until)
         if self.kit.stopping.is_set():
             return False
@@ -110,10 +118,19 @@ class LineGate:
         self.answer = found
         return False
 
+    def _is_below_ceiling(self) -> bool:
+        """Waits for a start of the fleet's, if it comes in time."""
+        kit = self.kit
+        if kit.ceiling is None:
+            return True
+        left_s = max(self.until - kit.monotonic(), 0.0)
+        start_s = kit.ceiling.take(kit.engine, horizon_s=left_s)
+        return start_s <= left_s and not kit.stopping.wait(start_s)
+
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
 
-    def _draw(self, standing: int, left_s: float) -> Lot | Answer:
+    def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
         kit = self.kit
         starts = min(standing, *(each.lot_most for each in self.wanted))
         sent = kit.monotonic()
@@ -123,9 +140,11 @@ class LineGate:
                 self.wanted,
                 host_id=self.host_id,
                 ready_in_s=0.0,
-                horizon_s=left_s,
+                horizon_s=min(left_s, DRAW_AHEAD_S),
+                near_s=left_s,
                 has_ticket=False,
                 starts=starts,
+                lost=lost,
             )
         received = kit.monotonic()
         if not answer.granted:
@@ -173,6 +192,10 @@ def told(stay: Stay, answer: Answer) -> None:
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
     """A slot for one request to another host, whose lease was borrowed; waited for if it comes within longest_s, else None."""
+    if kit.ceiling is not None:
+        start_s = kit.ceiling.take(kit.engine, horizon_s=longest_s)
+        if start_s > longest_s or kit.stopping.wait(start_s):
+            return None
     if not kit.shared.any:
         return Slot()
     found = _where(kit, url, None)
@@ -222,6 +245,22 @@ def others_from(stay: Stay) -> float:
     drawn = stay.held.drawn if stay.held is not None else ()
     last = stay.now() if stay.batch.last_end is None else stay.batch.last_end
     return last + max((each.gap_s + each.slack_s for each in drawn), default=0.0)
+
+
+def _below_ceiling(stay: Stay, longest_s: float) -> bool:
+    """Take a start of the fleet's: the host is ready no sooner than that. False: none comes soon, the visit is to leave.
+
+    Who stands in line takes it at the gate.
+    """
+    ceiling = stay.kit.ceiling
+    if ceiling is None:
+        return True
+    start_s = ceiling.take(stay.kit.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
+    if start_s > max(longest_s, CEILING_PATIENCE_S):
+        stay.rest(start_s, "all budget")
+        return False
+    stay.ready_at = max(stay.ready_at, stay.now() + start_s)
+    return True
 
 
 def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
@@ -339,7 +378,7 @@ def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
 
 def _line(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
     gap_s = max(each.gap_s for each in wanted if each.kind is not BudgetKind.ALL)
-    return kit.lines.of(wanted, gap_s, kit.monotonic)
+    return kit.lines.of(wanted, gap_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ class Budget(NamedTuple):
 class Answer:
     """granted: the request may start in wait_s; else come again in wait_s, `because` says which budget.
 
-    is_near    several hosts share it, and its promised time is within the horizon: stand in line for it
+    is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again in wait_s
     failures   refused or reset connections in a row of what rests as a whole
     blocked    one of them rests
     shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
@@ -91,11 +91,15 @@ def reserve(
     has_ticket: bool,
     hold_s: float = 0.0,
     starts: int = 0,
+    near_s: float = 0.0,
+    lost: int = 0,
 ) -> Answer:
     """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
 
     has_ticket  it comes when it was told to
     starts      draw so many at once, a gap apart, for hosts that were promised theirs; 0: ask, and be promised one where shared
+    near_s      of a draw: the longest wait for a start that it is worth to ask again for
+    lost        starts that this process drew lately and could not use
     hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
 
     The last statement of a transaction: it holds the budgets until the commit.
@@ -122,6 +126,8 @@ def reserve(
         "lone_s": LONE_S,
         "hold_s": hold_s,
         "draws": starts > 0,
+        "near_s": near_s,
+        "lost": lost,
     }
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
@@ -139,6 +145,11 @@ def reserve(
         now=row.now,
         took_s=row.took_s,
     )
+
+
+def lock(tx: Connection, those: Sequence[Budget]) -> None:
+    """Before several of them change, each by a statement of its own."""
+    db.run(tx, _sql["lock"], {"rows": db.rows_param([{"kind": each.kind, "name": each.name} for each in those])})
 
 
 def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:

@@ -1,8 +1,11 @@
 -- reserve: a start on every one of these budgets at once, or the time to come again
 -- One host alone is granted its start here. Where several share, a host is promised a time (`is_near`: it comes within :horizon_s), and starts are
--- drawn in lots by those who wait for them (:draws). Without a ticket nobody passes the queue: a host that was promised a time has one.
+-- drawn in lots by those who wait for them (:draws), no further ahead than :horizon_s; told that one comes within :near_s, they ask again.
+-- A start that was drawn and :lost to lateness was nobody's who was promised one: promises from now on are so much later.
+-- Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
+-- Where one is not known yet, none is locked: it is made first, and making it waits for those who make the same.
 WITH wanted AS MATERIALIZED (
     SELECT r.kind, r.name, r.gap_s, r.lot_s, r.promise_s
     FROM json_to_recordset(CAST(:rows AS json)) AS r (
@@ -15,6 +18,7 @@ WITH wanted AS MATERIALIZED (
            make_interval(secs => CASE WHEN b.failures > 0 THEN 0 ELSE w.lot_s END) AS lot,
            make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.promise_s END) AS promise
     FROM budgets AS b JOIN wanted AS w USING (kind, name)
+    WHERE (SELECT count(*) FROM budgets JOIN wanted USING (kind, name)) = (SELECT count(*) FROM wanted)
     ORDER BY b.kind, b.name
     FOR NO KEY UPDATE OF b
 ), times AS MATERIALIZED (
@@ -35,7 +39,8 @@ WITH wanted AS MATERIALIZED (
 ), verdict AS MATERIALIZED (
     SELECT *,
            start_at <= horizon_at AND (:draws OR (coalesce(NOT shared, true) AND (NOT queues OR queue_at <= start_at))) AS granted,
-           NOT :draws AND shared AND promised_at <= horizon_at AS is_near
+           CASE WHEN :draws THEN start_at > horizon_at AND start_at <= now + make_interval(secs => :near_s)
+                ELSE shared AND promised_at <= horizon_at END AS is_near
     FROM promised
 ), kept AS (
     UPDATE budgets AS b
@@ -43,7 +48,8 @@ WITH wanted AS MATERIALIZED (
                        WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.lot + h.gap
                        ELSE greatest(v.start_at, v.now + v.hold) + h.lot + h.gap END,
         queue_at = CASE WHEN v.granted AND h.kind = 'all' THEN greatest(h.queue_at, h.next_at + h.gap, v.now + h.gap)
-                        WHEN v.granted THEN greatest(h.queue_at, v.start_at + h.lot + h.gap)
+                        WHEN v.granted THEN greatest(h.queue_at + h.gap * :lost, v.start_at + h.lot + h.gap)
+                        WHEN :draws AND v.is_near THEN h.queue_at
                         WHEN v.queues AND (v.is_near AND h.kind <> 'all' OR greatest(h.next_at, h.queue_at, h.blocked_until) >= v.promised_at)
                         THEN v.promised_at + h.promise
                         ELSE h.queue_at END,
@@ -66,6 +72,11 @@ SELECT r.kind, r.name
 FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
+
+-- lock: before several of them change, each by a statement of its own; in key order
+SELECT b.kind FROM budgets AS b JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
+ORDER BY b.kind, b.name
+FOR NO KEY UPDATE OF b
 
 -- let_go: hosts that held budgets leave: others may start a gap after the end of their last request
 UPDATE budgets AS b

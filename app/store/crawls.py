@@ -43,6 +43,7 @@ class Crawl:
     round: int
     revision: int
     pages_reserved: int
+    pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
     ended_because: str | None
@@ -51,6 +52,14 @@ class Crawl:
     finished_at: datetime | None
     state_since: datetime
     admits_above: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """Pages granted to a process for visits to come. held_until: it may use them until then."""
+
+    pages: int
+    held_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,25 +159,62 @@ def finish(tx: Connection, crawl_id: int) -> bool:
 
 
 def next_round(tx: Connection, crawl_id: int) -> None:
-    tx.execute(_sql["next_round"], {"crawl_id": crawl_id})
-    tx.execute(_sql["forget_counts"], {"crawl_id": crawl_id})
+    pages = tx.execute(_sql["forget_counts"], {"crawl_id": crawl_id}).scalar_one()
+    tx.execute(_sql["next_round"], {"crawl_id": crawl_id, "pages": pages})
 
 
-def finish_done(tx: Connection) -> list[str]:
-    """Names of crawls that have just ended, having nothing left in an open state."""
-    ids = list(tx.execute(_sql["finish_candidates"]).scalars())
-    return [row.name for row in tx.execute(_sql["finish_done"], {"ids": ids})] if ids else []
+def lock(tx: Connection, crawl_id: int) -> None:
+    """What a later statement of the transaction reads of the crawl holds until its end."""
+    tx.execute(_sql["lock"], {"crawl_id": crawl_id})
 
 
-def finish_spent(tx: Connection) -> list[str]:
-    """Names of crawls that have just ended at a budget. Grants that visits lost are counted free again before."""
-    tx.execute(_sql["recount_reserved"])
-    return [row.name for row in tx.execute(_sql["finish_spent"])]
+def finish_candidates(tx: Connection) -> list[int]:
+    """Active crawls that have nothing left in an open state."""
+    return list(tx.execute(_sql["finish_candidates"]).scalars())
+
+
+def finish_done(tx: Connection, crawl_id: int) -> str | None:
+    """Name of a candidate that has just ended; None: it has open URLs again. The crawl is locked."""
+    row = tx.execute(_sql["finish_done"], {"crawl_id": crawl_id}).one_or_none()
+    return row.name if row else None
+
+
+def spent_candidates(tx: Connection) -> list[int]:
+    """Active crawls at a budget, or with a budget of pages that is all fetched or granted."""
+    return list(tx.execute(_sql["spent_candidates"]).scalars())
+
+
+def finish_spent(tx: Connection, crawl_id: int) -> str | None:
+    """Name of a candidate that has just ended at a budget; None: it is at none. The crawl is locked."""
+    row = tx.execute(_sql["finish_spent"], {"crawl_id": crawl_id}).one_or_none()
+    return row.name if row else None
+
+
+def fence_lapsed(tx: Connection) -> int:
+    """Fence visits whose lease ran out and that may hold grants of a spent budget. Returns how many."""
+    return tx.execute(_sql["fence_lapsed"]).rowcount
+
+
+def recount_reserved(tx: Connection, crawl_id: int) -> None:
+    """Count lost grants of pages free again, once nobody can hold one. The crawl is locked."""
+    tx.execute(_sql["recount_reserved"], {"crawl_id": crawl_id})
 
 
 def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
     """Pages granted of n asked for; a negative n gives back."""
     return int(db.run(tx, _sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
+
+
+def draw_lot(tx: Connection, *, crawl_id: int, share: int, least: int, most: int, held_s: float) -> Lot:
+    """A share of what the budget has left: at most `most` pages, and none where it would be fewer than `least`."""
+    where = {"crawl_id": crawl_id, "share": share, "least": least, "most": most, "held_s": held_s}
+    row = db.run(tx, _sql["draw_lot"], where).one_or_none()
+    return Lot(pages=row.pages, held_until=row.held_until) if row else Lot(pages=0, held_until=None)
+
+
+def return_lot(tx: Connection, *, crawl_id: int, n: int, held_until: datetime) -> None:
+    """n pages of a lot that nobody took; nothing changes when it has ended."""
+    db.run(tx, _sql["return_lot"], {"crawl_id": crawl_id, "n": n, "held_until": held_until})
 
 
 def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:

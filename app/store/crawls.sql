@@ -24,10 +24,14 @@ SET revision = revision + 1,
 WHERE id = :crawl_id
 
 -- set_budget: new budgets for a crawl; NULL: none
+-- Grants of running visits stay counted. Visits of a crawl that had no budget have URLs in hand and no grants: all of the budget
+-- counts as granted until they have ended (recount_reserved).
 UPDATE crawls
 SET max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
     keep_fresh = :keep_fresh, revision = revision + 1,
-    pages_reserved = coalesce((SELECT sum(pages) FROM crawl_hosts WHERE crawl_id = crawls.id), 0)
+    pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
+                          WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
+    pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
 WHERE id = :crawl_id
 
 -- reshape: another scope, other patterns; workers look at the crawl anew
@@ -56,34 +60,52 @@ UPDATE crawls SET state = 'finished', finished_at = clock_timestamp(), state_sin
 WHERE id = :crawl_id AND state <> 'finished'
 RETURNING id
 
--- next_round: --again: counters start anew, the log stays; workers forget which URLs they know
-UPDATE crawls SET round = round + 1, revision = revision + 1, pages_reserved = 0 WHERE id = :crawl_id
-
--- forget_counts: of the round before; locked in key order first
+-- forget_counts: --again: counters of hosts start anew, locked in key order first; pages: that they had counted
 WITH held AS MATERIALIZED (
     SELECT host_id FROM crawl_hosts WHERE crawl_id = :crawl_id ORDER BY host_id FOR UPDATE
+), forgotten AS (
+    DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id IN (SELECT host_id FROM held) RETURNING pages
 )
-DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id IN (SELECT host_id FROM held)
+SELECT CAST(coalesce(sum(pages), 0) AS bigint) AS pages FROM forgotten
 
--- finish_candidates: active crawls with no URL in an open state, locked
--- Seeds may be committed between the look at the URLs and the lock: finish_done looks again. One index probe each: NOT EXISTS would be a
+-- next_round: after forget_counts; grants of running visits stay counted, the log stays; workers forget which URLs they know
+UPDATE crawls
+SET round = round + 1, revision = revision + 1, pages_reserved = greatest(pages_reserved - CAST(:pages AS bigint), 0)
+WHERE id = :crawl_id
+
+-- lock: a crawl's row, before it is judged: a later statement sees what was committed while this one waited
+SELECT id FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
+
+-- finish_candidates: active crawls with no URL in an open state
+-- Seeds may be committed between this look and the lock: finish_done looks again. One index probe each: NOT EXISTS would be a
 -- join with every open URL, seconds at millions.
 SELECT c.id
 FROM crawls AS c
 WHERE c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
-FOR UPDATE SKIP LOCKED
+ORDER BY c.id
 
--- finish_done: those of them that still have none
+-- finish_done: one of them, locked, if it still has none
 UPDATE crawls AS c
 SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'done'
-WHERE c.id = ANY(CAST(:ids AS bigint[])) AND c.state = 'active' AND NOT c.keep_fresh
+WHERE c.id = :crawl_id AND c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
 RETURNING c.id, c.name
 
--- finish_spent: active crawls at a budget
+-- spent_candidates: active crawls that are at a budget, or whose pages are all fetched or granted
+SELECT c.id
+FROM crawls AS c
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes FROM crawl_hosts WHERE crawl_id = c.id
+) AS got
+WHERE c.state = 'active' AND num_nonnulls(c.max_pages, c.max_bytes, c.max_seconds) > 0
+  AND (got.pages >= c.max_pages OR got.bytes >= c.max_bytes OR c.pages_reserved >= c.max_pages
+       OR clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)))
+ORDER BY c.id
+
+-- finish_spent: one of them, if it is at a budget
 WITH spent AS MATERIALIZED (
     SELECT c.id,
            CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
@@ -95,27 +117,43 @@ WITH spent AS MATERIALIZED (
         SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes
         FROM crawl_hosts WHERE crawl_id = c.id
     ) AS got
-    WHERE c.state = 'active' AND num_nonnulls(c.max_pages, c.max_bytes, c.max_seconds) > 0
+    WHERE c.id = :crawl_id
 )
 UPDATE crawls AS c
 SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = spent.because
 FROM spent
 WHERE spent.id = c.id AND spent.because IS NOT NULL AND c.state = 'active'
-RETURNING c.id, c.name
+RETURNING c.name
 
--- recount_reserved: grants of visits that never came back are free again
+-- fence_lapsed: visits that may hold pages of a spent budget and whose lease ran out write nothing any more
+-- Their hosts are due again as after any lost lease. SKIP LOCKED: a settle that is at one is in time.
+WITH lapsed AS MATERIALIZED (
+    SELECT h.id
+    FROM visits AS v JOIN hosts AS h ON h.id = v.host_id AND h.lease_token = v.token
+    WHERE v.ended_at IS NULL AND v.ending IS NULL AND h.state = 'taken'
+      AND h.lease_until < clock_timestamp() AND h.next_fetch_at < clock_timestamp()
+      AND EXISTS (
+        SELECT FROM crawls AS c
+        WHERE c.state = 'active' AND c.pages_reserved >= c.max_pages AND v.taken_at <= c.pages_held_until)
+    ORDER BY h.id
+    FOR NO KEY UPDATE OF h SKIP LOCKED
+)
+UPDATE hosts SET lease_token = gen_random_uuid() FROM lapsed WHERE hosts.id = lapsed.id
+
+-- recount_reserved: grants that nobody can hold any more are free again; the crawl is locked
+-- A visit taken up after the last grant holds none, so that visits of other crawls to the same hosts do not stand in the way.
 UPDATE crawls AS c
 SET pages_reserved = (SELECT coalesce(sum(pages), 0) FROM crawl_hosts WHERE crawl_id = c.id)
-WHERE c.state = 'active' AND c.pages_reserved >= c.max_pages
+WHERE c.id = :crawl_id AND c.pages_reserved >= c.max_pages
+  AND coalesce(c.pages_held_until < clock_timestamp(), true)
   AND NOT EXISTS (
-    SELECT FROM hosts AS h
-    WHERE h.state = 'taken' AND h.lease_until > clock_timestamp()
-      AND EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued'))
-RETURNING c.id
+    SELECT FROM visits AS v JOIN hosts AS h ON h.id = v.host_id AND h.lease_token = v.token
+    WHERE v.ended_at IS NULL AND v.ending IS NULL AND h.state = 'taken' AND v.taken_at <= c.pages_held_until)
 
 -- reserve: change a visit's grant of pages by n (negative: give back), as far as the budget goes
 UPDATE crawls AS c
-SET pages_reserved = c.pages_reserved + granted.n
+SET pages_reserved = c.pages_reserved + granted.n,
+    pages_held_until = CASE WHEN granted.n > 0 THEN greatest(c.pages_held_until, clock_timestamp()) ELSE c.pages_held_until END
 FROM (
     SELECT id, CASE WHEN CAST(:n AS bigint) < 0 THEN CAST(:n AS bigint)
                     ELSE greatest(0, least(CAST(:n AS bigint), max_pages - pages_reserved)) END AS n
@@ -123,6 +161,26 @@ FROM (
 ) AS granted
 WHERE c.id = granted.id
 RETURNING granted.n
+
+-- draw_lot: pages for visits to come of a process that holds them for so long; none where the budget has little left
+UPDATE crawls AS c
+SET pages_reserved = c.pages_reserved + lot.n,
+    pages_held_until = greatest(c.pages_held_until, clock_timestamp() + make_interval(secs => :held_s))
+FROM (
+    SELECT id, CASE WHEN (max_pages - pages_reserved) / :share < :least THEN 0
+                    ELSE least((max_pages - pages_reserved) / :share, :most) END AS n
+    FROM crawls WHERE id = :crawl_id AND state = 'active' AND max_pages IS NOT NULL FOR NO KEY UPDATE
+) AS lot
+WHERE c.id = lot.id AND lot.n > 0
+RETURNING lot.n AS pages, c.pages_held_until AS held_until
+
+-- return_lot: what is left of a lot, unless it may have been counted free meanwhile
+WITH held AS MATERIALIZED (
+    SELECT id FROM crawls WHERE id = :crawl_id AND max_pages IS NOT NULL FOR NO KEY UPDATE
+)
+UPDATE crawls AS c SET pages_reserved = c.pages_reserved - :n
+FROM held
+WHERE c.id = held.id AND clock_timestamp() < CAST(:held_until AS timestamptz)
 
 -- count: add what a settle brought; in key order, so that it and forget_counts cannot deadlock
 INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)

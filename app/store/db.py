@@ -19,14 +19,17 @@ from uuid import UUID
 
 import orjson
 import psycopg
+import structlog
 from sqlalchemy import Connection, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.errors import InputError, ServiceError
+from app.errors import Deadlock, InputError, ServiceError
 from app.store import views
 from app.words import without_password
+
+_log = structlog.get_logger()
 
 OLDEST_POSTGRES = 15
 
@@ -64,11 +67,14 @@ _ROLES = {
     "idle_in_transaction_session_timeout": "0",
 }  # what must be of _SESSION, and how Postgres has it by default
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
+DEADLOCK = "40P01"  # deadlock_detected
+DEADLOCK_TRIES = 4
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _Kind = TypeVar("_Kind", bound=NamedTuple)
+_T = TypeVar("_T")
 
 
 @cache
@@ -253,6 +259,20 @@ def _options(url: URL) -> str:
     return " ".join([*ours, own if isinstance(own, str) else " ".join(own)]).strip()
 
 
+def repeat(act: Callable[[], _T]) -> _T:
+    """Run `act`, again if its transaction ended in a deadlock, DEADLOCK_TRIES times at most. Returns its result.
+
+    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this is for those that we do not.
+    act: one transaction; what it changes outside of it, it undoes when it fails.
+    """
+    for _ in range(DEADLOCK_TRIES - 1):
+        try:
+            return act()
+        except Deadlock as error:
+            _log.warning("db.deadlock", error=str(error))
+    return act()
+
+
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
     """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve.
@@ -268,6 +288,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
         is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY
         if is_read_only:
             engine.dispose()  # it was demoted, say: the next connection finds who writes now
+        if getattr(cause, "sqlstate", None) == DEADLOCK:
+            raise Deadlock(f"Postgres at {place(engine)}", _first_line(cause)) from error
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
         if isinstance(cause, psycopg.OperationalError) or is_lost or is_read_only:
             remedy = _first_line(cause)

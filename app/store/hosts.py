@@ -221,6 +221,11 @@ def ids(tx: Connection, names: Sequence[str]) -> dict[str, int]:
     return {row.name: row.id for row in db.run(tx, _sql["ids"], {"names": list(names)})}
 
 
+def lock(tx: Connection, host_ids: Sequence[int]) -> None:
+    """Before their URLs or their robots.txt are changed by somebody without their lease: settles keep away."""
+    tx.execute(_sql["lock"], {"ids": sorted(host_ids)})
+
+
 def wake(tx: Connection, host_ids: Sequence[int]) -> int:
     """After the commit that queued their URLs. Returns how many got a next contact."""
     ids = sorted(host_ids)

@@ -236,6 +236,9 @@ SELECT h.id, h.name FROM hosts AS h JOIN wanted AS w ON w.name = h.name
 -- ids: hosts by name
 SELECT id, name FROM hosts WHERE name = ANY(CAST(:names AS text[]))
 
+-- lock: hosts whose URLs or robots.txt are to change by somebody without their lease; in id order
+SELECT id FROM hosts WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE
+
 -- lock_quiet: before a wake: wait for visits that are just leaving, having looked before our URLs were there
 SELECT id FROM hosts
 WHERE id = ANY(CAST(:ids AS bigint[])) AND (state = 'taken' OR next_fetch_at IS NULL)

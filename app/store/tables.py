@@ -121,6 +121,7 @@ crawls = Table(
         server_default=text("0"),
         comment="pages done or granted to running visits, where max_pages is set",
     ),
+    Column("pages_held_until", Time, comment="visits taken up later hold no page granted so far"),
     Column(
         "sitemaps",
         Text,

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from sqlalchemy import Connection
@@ -12,6 +13,8 @@ from app.store import db
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
+LOT_URLS = 5_000  # that go round in a transaction, under the locks of their hosts
+_AFTER_ALL_KEYS = b"\xff" * 33
 
 
 class Wanted(TypedDict):
@@ -110,6 +113,20 @@ class Result(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """URLs of a crawl that go round in one transaction: of these hosts, with keys from lower to below upper.
+
+    floor_scores, floor_ids  by host: what was put off waits on from there, the best first; None: nothing does
+    """
+
+    ids: list[int]
+    floor_scores: list[float | None]
+    floor_ids: list[int | None]
+    lower: bytes
+    upper: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
     """rows: how many were new.   queued: how many of these each host got to fetch."""
 
@@ -168,18 +185,53 @@ def promote(tx: Connection, n: int) -> set[int]:
     return {row.host_id for row in retries} | {row.host_id for row in recrawls}
 
 
-def go_round(
+def lots_of_round(
     tx: Connection, crawl_id: int, *, per_host: int | None = None, per_crawl: int | None = None
-) -> dict[int, int]:
-    """Everything that a crawl has settled becomes queued. Returns {host: how many of its URLs were never fetched}.
+) -> list[Lot]:
+    """What a crawl has settled, in lots of LOT_URLS or less, in the order of their hosts.
 
-    per_host, per_crawl: of what was put off no more than this; None: all.
+    per_host, per_crawl: of what was put off no more than this comes in; None: all.
     """
     where = {"crawl_id": crawl_id, "per_host": per_host, "per_crawl": per_crawl}
-    new: dict[int, int] = {}
-    for row in tx.execute(_sql["go_round"], where):
-        new[row.host_id] = new.get(row.host_id, 0) + row.is_new
+    lots: list[Lot] = []
+    together: list[Any] = []
+    size = 0
+    for row in tx.execute(_sql["round_of_hosts"], where):
+        if together and size + row.urls > LOT_URLS:
+            lots.append(_lot(together))
+            together, size = [], 0
+        if row.urls > LOT_URLS:
+            lots += _lots_of_host(row)
+        else:
+            together.append(row)
+            size += row.urls
+    return [*lots, _lot(together)] if together else lots
+
+
+def go_round(tx: Connection, crawl_id: int, lot: Lot) -> Counter[int]:
+    """A lot of what a crawl has settled becomes queued; its hosts are locked. Returns {host: how many were never fetched}."""
+    rows = tx.execute(_sql["go_round"], {"crawl_id": crawl_id, **asdict(lot)})
+    new: Counter[int] = Counter()
+    for row in rows:
+        new[row.host_id] += row.is_new
     return new
+
+
+def _lot(rows: Sequence[Any], lower: bytes = b"", upper: bytes = _AFTER_ALL_KEYS) -> Lot:
+    return Lot(
+        ids=[row.host_id for row in rows],
+        floor_scores=[row.floor_score for row in rows],
+        floor_ids=[row.floor_id for row in rows],
+        lower=lower,
+        upper=upper,
+    )
+
+
+def _lots_of_host(row: Any) -> list[Lot]:
+    """Keys are SHA-256: parts of their range hold about as many each."""
+    n = -(-row.urls // LOT_URLS)
+    bounds = [b"", *((part * 2**32 // n).to_bytes(4, "big") for part in range(1, n)), _AFTER_ALL_KEYS]
+    return [_lot([row], lower, upper) for lower, upper in pairwise(bounds)]
 
 
 def retry(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) -> list[int]:

@@ -104,23 +104,35 @@ WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key =
   AND urls.state IN ('resting', 'gone')
 RETURNING urls.host_id
 
--- go_round: everything of a crawl due now, with its validators; why a page was kept out is needed to ask for it again
--- What was put off comes in as far as the caps go, the best first.
-WITH waits_on AS MATERIALIZED (
-    SELECT host_id, key
-    FROM (
-        SELECT host_id, key, row_number() OVER (PARTITION BY host_id ORDER BY score DESC, id) AS of_host,
-               row_number() OVER (ORDER BY score DESC, id) AS of_crawl
-        FROM urls
-        WHERE crawl_id = :crawl_id AND state = 'resting' AND fetched_at IS NULL AND NOT retrying
-    ) AS put_off
-    WHERE of_host > CAST(:per_host AS bigint) OR of_crawl > CAST(:per_crawl AS bigint)
+-- round_of_hosts: how many URLs of a crawl are to go round, by host, and from where on what was put off waits on, the best first
+-- What was put off comes in as far as the caps go. The lowest score and id of two floors decide: of the host and of the crawl.
+WITH put_off AS MATERIALIZED (
+    SELECT host_id, score, id, row_number() OVER (PARTITION BY host_id ORDER BY score DESC, id) AS of_host,
+           row_number() OVER (ORDER BY score DESC, id) AS of_crawl
+    FROM urls
+    WHERE crawl_id = :crawl_id AND state = 'resting' AND fetched_at IS NULL AND NOT retrying
 )
-UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
-    cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END
-WHERE crawl_id = :crawl_id AND state <> 'queued'
-  AND NOT EXISTS (SELECT FROM waits_on AS w WHERE w.host_id = urls.host_id AND w.key = urls.key)
-RETURNING host_id, fetched_at IS NULL AS is_new
+SELECT u.host_id, count(*) AS urls, CAST(f.score AS double precision) AS floor_score, f.id AS floor_id
+FROM urls AS u
+LEFT JOIN (
+    SELECT DISTINCT ON (host_id) host_id, score, id
+    FROM put_off
+    WHERE of_host > CAST(:per_host AS bigint) OR of_crawl > CAST(:per_crawl AS bigint)
+    ORDER BY host_id, score DESC, id
+) AS f ON f.host_id = u.host_id
+WHERE u.crawl_id = :crawl_id AND u.state <> 'queued'
+GROUP BY u.host_id, f.score, f.id
+ORDER BY u.host_id
+
+-- go_round: URLs of a crawl due now, with their validators; why a page was kept out is needed to ask for it again
+-- Of locked hosts, from a key on and up to another.
+UPDATE urls AS u SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+    cause = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.cause END
+FROM unnest(CAST(:ids AS bigint[]), CAST(:floor_scores AS double precision[]), CAST(:floor_ids AS bigint[])) AS h (id, floor_score, floor_id)
+WHERE u.host_id = h.id AND u.crawl_id = :crawl_id AND u.key >= :lower AND u.key < :upper AND u.state <> 'queued'
+  AND NOT (u.state = 'resting' AND u.fetched_at IS NULL AND NOT u.retrying AND h.floor_id IS NOT NULL
+           AND (u.score < CAST(h.floor_score AS real) OR (u.score = CAST(h.floor_score AS real) AND u.id >= h.floor_id)))
+RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- retry: one URL due now, whatever its state
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,

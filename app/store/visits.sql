@@ -4,9 +4,16 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, taken_at timestampt
 WHERE v.id = r.id AND v.taken_at = r.taken_at AND v.ended_at IS NULL
 
 -- mark_lost: visits that ended without a word: their last batch may have gone unlogged
+WITH wordless AS MATERIALIZED (
+    SELECT v.id, v.taken_at
+    FROM visits AS v
+    WHERE v.ended_at IS NULL AND v.ending IS NULL
+      AND NOT EXISTS (SELECT FROM hosts AS h WHERE h.id = v.host_id AND h.lease_token = v.token)
+    FOR NO KEY UPDATE SKIP LOCKED
+)
 UPDATE visits AS v SET ending = 'lost'
-WHERE v.ended_at IS NULL AND v.ending IS NULL
-  AND NOT EXISTS (SELECT FROM hosts AS h WHERE h.id = v.host_id AND h.lease_token = v.token)
+FROM wordless AS w
+WHERE v.id = w.id AND v.taken_at = w.taken_at AND v.ended_at IS NULL AND v.ending IS NULL
 RETURNING v.id
 
 -- recent: of a host

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from app.crawl.kit import Kit
-from app.model import Reply, Request
+from app.model import Reply, Request, Unsent
 
 TICK_S = 0.001  # that a request takes, and what is done with its reply
 
@@ -39,11 +39,13 @@ def ahead(kit: Kit) -> Kit:
     """One thread's. It sends as `kit` does, in a tick of its own clock."""
     clock = _Ahead()
 
-    def send(request: Request) -> Reply | None:
+    def send(request: Request) -> Reply | Unsent:
         if request.not_after is not None:
             request = request._replace(not_after=request.not_after - clock.now() + time.monotonic())
         reply = kit.send(request)
         started_s, ended_s, _ = clock.now(), clock.tick(), clock.tick()
-        return reply and reply._replace(started_s=started_s, ended_s=ended_s)
+        if isinstance(reply, Unsent):
+            return replace(reply, begun_s=started_s, ended_s=ended_s, contacted_s=None)
+        return reply._replace(started_s=started_s, ended_s=ended_s, contacted_s=None, sent_s=started_s)
 
     return replace(kit, send=send, monotonic=clock.now, stopping=clock)

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.crawl.kit import Kit
+from app.crawl.line import Draw, Line, Lines, Lot
+from app.store import budgets
 from tests.crawl.web import Answer, Hit, Site, Web, html
 
 GAP_S = 0.15
+LATE_S = 60.0
 ROAD_S = 0.03  # from our clock to the origin's: a thread of a busy machine
 
 
@@ -59,9 +62,24 @@ class Shared:
         self._fill(self.site)
 
 
+class _PatientLine(Line):
+    def wait(self, draw: Draw, until: float) -> Lot | budgets.Answer | None:
+        def drawn(standing: int, left_s: float, lost: int) -> Lot | budgets.Answer:
+            found = draw(standing, left_s, lost)
+            return replace(found, last_at=found.last_at + LATE_S) if isinstance(found, Lot) else found
+
+        return super().wait(drawn, until)
+
+
+class _PatientLines(Lines):
+    line = _PatientLine
+
+
 def unhurried(kit: Kit) -> Kit:
     """Sends although a start has passed: for tests that move the clock and do not judge gaps, on a busy machine."""
-    return replace(kit, send=lambda request: kit.send(request._replace(not_after=None)))
+    return replace(
+        kit, send=lambda request: kit.send(request._replace(not_after=None)), lines=_PatientLines(kit.monotonic)
+    )
 
 
 def names(n: int, of: str = "host{}.test") -> list[str]:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -54,9 +55,11 @@ class Drawing:
         self._answers = list(answers)
         self.standing: list[int] = []
         self.left_s: list[float] = []
+        self.lost: list[int] = []
 
-    def __call__(self, standing: int, left_s: float) -> Lot | Answer:
+    def __call__(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
         self.standing.append(standing)
+        self.lost.append(lost)
         self.left_s.append(left_s)
         return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
 
@@ -97,7 +100,7 @@ def test_what_is_left_of_a_lot_that_has_passed_is_never_used(line: Line, clock: 
 def test_a_start_that_passed_before_it_could_be_used_is_drawn_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now - 2, lasts_s=1.0), lambda: lot(clock.now))
     assert isinstance(line.wait(draw, clock.now + 2), Lot)
-    assert len(draw.standing) == 2
+    assert draw.lost == [0, 1], "and the budget is told of the one that was lost"
 
 
 def test_the_gap_counts_from_when_the_request_went_out(line: Line, clock: Clock) -> None:
@@ -131,13 +134,19 @@ def test_a_budget_that_has_none_so_soon_answers_the_one_who_asked(line: Line, cl
     assert isinstance(line.wait(draw, clock.now + 2), Lot)
 
 
+def test_a_start_that_is_near_is_asked_for_again(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: replace(LATER, is_near=True, wait_s=0.1), lambda: lot(clock.now))
+    assert isinstance(line.wait(draw, clock.now + 2), Lot)
+    assert draw.lost == [0, 0]
+
+
 def test_nobody_waits_beyond_its_time(line: Line, clock: Clock) -> None:
     assert line.wait(Drawing(lambda: lot(clock.now)), clock.now - 0.001) is None
     assert len(line) == 0
 
 
 def test_a_draw_that_fails_fails_one_alone(line: Line, clock: Clock) -> None:
-    def fails(standing: int, left_s: float) -> Lot:
+    def fails(standing: int, left_s: float, lost: int) -> Lot:
         raise ConnectionError("Postgres is away")
 
     with pytest.raises(ConnectionError):
@@ -151,7 +160,7 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
     drawn: list[int] = []
     starts: list[float] = []
 
-    def draw(standing: int, left_s: float) -> Lot:
+    def draw(standing: int, left_s: float, lost: int) -> Lot:
         if not drawn:
             everybody.wait()  # the seven others come while the first one draws
             while len(line) < 8:
@@ -176,7 +185,7 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
 
 
 def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
-    lines = Lines()
-    first = lines.of(("a", 0.5), 0.5, time.monotonic)
-    assert lines.of(("a", 0.5), 0.5, time.monotonic) is first
-    assert lines.of(("b", 0.5), 0.5, time.monotonic) is not first
+    lines = Lines(time.monotonic)
+    first = lines.of(("a", 0.5), 0.5)
+    assert lines.of(("a", 0.5), 0.5) is first
+    assert lines.of(("b", 0.5), 0.5) is not first

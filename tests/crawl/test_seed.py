@@ -4,17 +4,19 @@ import math
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, text
 
-from app.crawl import seed
+from app.crawl import explain, seed, settle
 from app.crawl.finish import finish
 from app.crawl.kit import Kit
 from app.crawl.seed import Added
+from app.crawl.visit import take_up
 from app.errors import InputError
-from app.store import crawls, db, urls
+from app.store import crawls, db, hosts, urls
 from app.store.crawls import Budgets, Crawl
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
-from tests.store.rows import Aside, admission, await_blocked, backend, host, make_crawl, make_host, one, sql
+from tests.store.rows import Aside, admission, await_blocked, backend, claim, host, make_crawl, make_host, one, sql
 
 
 def add(kit: Kit, *lines: str, name: str = "c") -> Added:
@@ -263,6 +265,104 @@ def test_a_crawl_at_its_budget_still_says_what_to_raise(kit: Kit) -> None:
     assert (found, runs) == ("finished", False)
     assert "raise --max-pages" in said[0]
     assert take_up_again(kit, budgets=Budgets(max_pages=6))[:2] == ("active", True)
+
+
+def budget_row(kit: Kit) -> tuple[int | None, int, int]:
+    """max_pages, pages_reserved, pages in this round."""
+    (row,) = sql(kit.engine, "SELECT max_pages, pages_reserved FROM crawls")
+    pages = one(kit.engine, "SELECT coalesce(sum(pages), 0) FROM crawl_hosts")
+    return row["max_pages"], row["pages_reserved"], int(pages)
+
+
+def grant(kit: Kit, n: int) -> int:
+    with db.transaction(kit.engine) as tx:
+        return crawls.reserve(tx, crawl_id=1, n=n)
+
+
+def test_the_same_command_grants_no_page_twice(kit: Kit) -> None:
+    """50 of 100 pages are in the hands of running visits when it is given once more."""
+    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
+    assert grant(kit, 50) == 50
+    take_up_again(kit, budgets=Budgets(max_pages=100))
+    assert grant(kit, 100) == 50
+    take_up_again(kit, budgets=Budgets(max_pages=120))
+    assert grant(kit, 100) == 20
+
+
+def test_again_keeps_the_grants_of_running_visits(kit: Kit) -> None:
+    """30 pages came, 50 more are in hand: those come in the new round, or are given back."""
+    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
+    grant(kit, 80)
+    sql(kit.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 30)")
+    take_up_again(kit, budgets=Budgets(max_pages=100), again=True)
+    assert budget_row(kit) == (100, 50, 0)
+    grant(kit, -50)
+    assert budget_row(kit) == (100, 0, 0)
+
+
+def test_again_locks_counters_before_the_crawl(kit: Kit) -> None:
+    """As a settle does, which counts its pages and reserves further ones."""
+    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
+    count = {"crawl_id": 1, "host_id": 1, "pages": 1, "fetches": 1, "failed": 0, "bytes": 0}
+    with db.transaction(kit.engine) as tx:
+        crawls.count(tx, [count])
+    with db.transaction(kit.engine) as tx:
+        crawls.count(tx, [count])
+        aside = Aside(lambda: seed.go_round(kit.engine, seed.find(kit.engine, "c")))
+        assert await_blocked(kit.engine, backend(tx), aside)
+        assert crawls.reserve(tx, crawl_id=1, n=5) == 5
+    aside.outcome()
+
+
+def test_again_holds_no_url_while_it_waits_for_a_host(kit: Kit) -> None:
+    """A settle of the second host writes the first one's URLs while --again waits for the second."""
+    start(kit, "http://a.test/", "http://b.test/")
+    sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now()")
+    with db.transaction(kit.engine) as tx:
+        hosts.lock(tx, [2])
+        aside = Aside(lambda: seed.go_round(kit.engine, seed.find(kit.engine, "c")))
+        assert await_blocked(kit.engine, backend(tx), aside)
+        tx.execute(text("UPDATE urls SET score = 0.5"))
+    assert aside.outcome() == 0, "both have a next contact already"
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 2
+
+
+def test_again_goes_round_a_large_host_in_lots(kit: Kit) -> None:
+    start(kit, *(f"http://a.test/{n}" for n in range(40)), *(f"http://{h}.test/" for h in "bcdefgh"))
+    sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now()")
+    with db.transaction(kit.engine) as tx, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(urls, "LOT_URLS", 4)
+        lots = urls.lots_of_round(tx, 1)
+        assert [lot.ids for lot in lots] == [[1]] * 10 + [[2, 3, 4, 5], [6, 7, 8]]
+        gone = [urls.go_round(tx, 1, lot).total() for lot in lots]
+    assert sum(gone) == 47
+    assert max(gone) < 15, "keys are spread over their range"
+
+
+@pytest.mark.parametrize("act", ["retry", "forget"])
+def test_operators_change_a_url_under_its_host(kit: Kit, act: str) -> None:
+    start(kit, "http://a.test/")
+    with db.transaction(kit.engine) as tx:
+        hosts.lock(tx, [1])
+        aside = Aside(lambda: getattr(explain, act)(kit.engine, kit.settings, "http://a.test/", None))
+        assert await_blocked(kit.engine, backend(tx), aside)
+        tx.execute(text("UPDATE urls SET score = 0.5"))
+    assert aside.outcome() == ["c"]
+
+
+def test_a_first_budget_waits_for_the_visits_that_had_none(kit: Kit, engine: Engine) -> None:
+    """What they have in hand was never granted: until they have left, the whole budget is theirs."""
+    start(kit, "http://a.test/")
+    sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 minute', queue = 'host-00'")
+    (offer,) = claim(engine)
+    stay = take_up(kit, offer.host_id, offer.token)
+    assert stay is not None
+    take_up_again(kit, budgets=Budgets(max_pages=5))
+    finish(engine)
+    assert grant(kit, 1) == 0
+    settle.leave(stay, "done")
+    finish(engine)
+    assert grant(kit, 9) == 5
 
 
 def test_new_seeds_bring_a_finished_crawl_to_life(kit: Kit) -> None:

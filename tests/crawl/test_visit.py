@@ -371,3 +371,23 @@ def test_a_worker_that_stops_settles_and_leaves(kit: Kit, web: Web) -> None:
     assert url(kit.engine, site.url("/1"))["state"] == "queued"
     run(replace(kit, stopping=type(kit.stopping)()))
     assert len(site.pages_asked) == 12
+
+
+def test_a_template_s_broken_link_is_written_once_a_process(make: Callable[..., Kit], web: Web) -> None:
+    """Each page is settled by itself; a second process notes it again, and no process at every page."""
+    site = web.site()
+    for number in range(8):
+        site.pages["/" if number == 0 else f"/{number}"] = html(
+            f"/{number + 1}", "http://[broken", "http://elsewhere.test/", text=f"The page of number {number}."
+        )
+    first = make(settle_urls=1)
+    start(first, site.url())
+    run(first)
+    noted = "SELECT url, count FROM suppressions ORDER BY url"
+    assert sql(first.engine, noted) == [
+        {"url": "http://[broken", "count": 1},
+        {"url": "http://elsewhere.test/", "count": 1},
+    ]
+    seed.go_round(first.engine, seed.find(first.engine, "c"))
+    run(make(settle_urls=1))
+    assert {row["count"] for row in sql(first.engine, noted)} == {2}

@@ -1,6 +1,7 @@
 """The frontier's rows: one per (crawl, URL key) whoever comes first, moved only as app.policy.lifecycle allows."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from threading import Barrier
 from typing import Any
@@ -222,6 +223,13 @@ def _give_up(state: UrlState) -> Callable[[Connection, Admission], None]:
     return lambda tx, row: (urls.give_up(tx, host_id=row["host_id"], state=state.value, cause="why"), None)[1]
 
 
+def go_round(tx: Connection, crawl_id: int) -> dict[int, int]:
+    new: Counter[int] = Counter()
+    for lot in urls.lots_of_round(tx, crawl_id):
+        new.update(urls.go_round(tx, crawl_id, lot))
+    return dict(new)
+
+
 def _record(state: UrlState) -> Callable[[Connection, Admission], None]:
     def act(tx: Connection, row: Admission) -> None:
         more: dict[str, Any] = {"due_s": 60} if state in {UrlState.RESTING, UrlState.GONE} else {}
@@ -236,7 +244,7 @@ SQL_EVENTS: list[tuple[str, UrlEvent, Callable[[Connection, Admission], None]]] 
     ("promote", UrlEvent.DUE, lambda tx, row: (urls.promote(tx, 10), None)[1]),
     ("reopen", UrlEvent.REOPENED, _reopen),
     ("retry", UrlEvent.RETRIED, _retry),
-    ("go_round", UrlEvent.RETRIED, lambda tx, row: (urls.go_round(tx, row["crawl_id"]), None)[1]),
+    ("go_round", UrlEvent.RETRIED, lambda tx, row: (go_round(tx, row["crawl_id"]), None)[1]),
     ("put_off", UrlEvent.PUT_OFF, lambda tx, row: (caps.put_off(tx, [weak(row)], due_s=60), None)[1]),
     ("give_way", UrlEvent.GAVE_WAY, lambda tx, row: (caps.give_way(tx, [weak(row)]), None)[1]),
     ("give_up: refused", UrlEvent.DISALLOWED, _give_up(UrlState.REFUSED)),
@@ -323,7 +331,7 @@ def test_going_round_forgets_why_and_keeps_the_validators(engine: Engine, state:
     stand(engine, row, state, retrying=state is UrlState.RESTING)
     sql(engine, "UPDATE urls SET etag = 'e', interval_s = 5")
     with db.transaction(engine) as tx:
-        assert urls.go_round(tx, row["crawl_id"]) == ({} if state is UrlState.QUEUED else {row["host_id"]: 1})
+        assert go_round(tx, row["crawl_id"]) == ({} if state is UrlState.QUEUED else {row["host_id"]: 1})
     columns = "state, etag, interval_s, retrying" + ("" if state is UrlState.QUEUED else ", attempts, cause, due_at")
     (found,) = sql(engine, f"SELECT {columns} FROM urls")
     kept = {"state": "queued", "etag": "e", "interval_s": 5.0, "retrying": False}

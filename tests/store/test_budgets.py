@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from app.store import budgets, db
 from app.store.budgets import Answer, Budget, BudgetKind
-from tests.store.rows import sql
+from tests.store.rows import Aside, await_blocked, backend, sql
 
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 10.0)
 DOMAIN = Budget(BudgetKind.DOMAIN, "example.org", 100.0)
@@ -137,6 +137,17 @@ def test_many_askers_at_once_get_starts_a_gap_apart(engine: Engine) -> None:
            FROM budgets WHERE kind = 'address'""",
     )
     assert row == {"n": 1, "spread": True}
+
+
+def test_a_new_budget_is_made_before_the_others_are_locked(engine: Engine) -> None:
+    """Two visits that want the ceiling and a new address: one has made the address, and asks for the ceiling next."""
+    ask(engine, EVERYTHING)
+    with db.transaction(engine) as tx:
+        budgets.reserve(tx, [ADDRESS], host_id=1, ready_in_s=0, horizon_s=1, has_ticket=False)
+        aside = Aside(lambda: ask(engine, ADDRESS, EVERYTHING, host_id=2))
+        assert await_blocked(engine, backend(tx), aside)
+        budgets.lock(tx, [ADDRESS, EVERYTHING])
+    assert aside.outcome().shared
 
 
 def test_budgets_that_nobody_draws_on_are_pruned(engine: Engine) -> None:

@@ -181,7 +181,7 @@ def test_whatever_starts_or_ends_a_crawl_says_when(engine: Engine, act: str) -> 
         if act == "start":
             crawls.start(tx, crawl_id)
         elif act == "finish_done":
-            assert crawls.finish_done(tx) == ["c"]
+            assert crawls.finish_done(tx, crawl_id) == "c"
         else:
             assert getattr(crawls, act)(tx, crawl_id)
     assert one(engine, "SELECT state_since FROM crawls") > before
