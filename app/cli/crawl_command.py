@@ -41,6 +41,9 @@ class _Wish:
     honour_opt_outs: bool | None
 
 
+Again = Annotated[bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")]
+
+
 def crawl(
     seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
     name: Annotated[
@@ -58,9 +61,7 @@ def crawl(
     delay: options.Delay = None,
     allow_network: options.AllowNetwork = None,
     home: options.Home = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")
-    ] = False,
+    again: Again = False,
     keep_fresh: Annotated[
         bool, typer.Option("--keep-fresh", help="Do not end: fetch pages again when they are due.")
     ] = False,
@@ -71,14 +72,13 @@ def crawl(
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
     from app.store.crawls import Budgets
 
-    budgets = Budgets(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds)
     wish = _Wish(
         seeds=seeds,
         name=name,
         scope=scope,
         include=include or [],
         exclude=exclude or [],
-        budgets=budgets,
+        budgets=Budgets(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds),
         keep_fresh=keep_fresh,
         again=again,
         sitemaps=sitemaps,

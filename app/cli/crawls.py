@@ -115,15 +115,11 @@ def edit(
 ) -> None:
     """Change a crawl: scope, patterns, budgets, freshness. What is queued is judged anew before it is fetched."""
     from app.crawl import edit as edits
-    from app.errors import InputError
 
-    for given, none, what in ((include, no_include, "include"), (exclude, no_exclude, "exclude")):
-        if given and none:
-            raise InputError(f"--{what} and --no-{what}", "choose one of them")
     change = edits.Change(
         scope=scope,
-        include=[] if no_include else include or None,
-        exclude=[] if no_exclude else exclude or None,
+        include=_patterns("include", include, no_include),
+        exclude=_patterns("exclude", exclude, no_exclude),
         budgets=options.limits(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds),
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
@@ -136,6 +132,15 @@ def edit(
         return
     answer(f"{crawl.name}: changed; it is {crawl.state}")
     facts(_crawl_facts(crawl))
+
+
+def _patterns(what: str, given: list[str] | None, none: bool) -> list[str] | None:
+    """All that there shall be; None: as they are. Raises InputError for both options at once."""
+    from app.errors import InputError
+
+    if given and none:
+        raise InputError(f"--{what} and --no-{what}", "choose one of them")
+    return [] if none else given or None
 
 
 def delete(
