@@ -99,7 +99,7 @@ def _is_utf8(value: str) -> bool:
 
 
 _SECRETS = {("database_url",), ("broker_url",)}  # a password may stand in them
-_PATHS = frozenset({"home", "signing_key"})  # which may be any octets
+_PATHS = frozenset({"home", "signing_key", "credentials_file"})  # which may be any octets
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -167,6 +167,11 @@ class Settings(BaseSettings):
     resolve: Annotated[Words, AfterValidator(_resolve)] = Field(
         (),
         description="Names with a fixed address, name=address, for staging sites and tests, as curl's --resolve; *.example.org=… is every name right below it. The address must be one that may be contacted.",
+    )
+
+    credentials_file: Path | None = Field(
+        None,
+        description="File (TOML, mode 0600) with headers, a cookie or basic auth for sites of your own, by origin.",
     )
 
     # Pace
@@ -393,6 +398,7 @@ class Settings(BaseSettings):
         "info_url",
         "purpose",
         "signing_key",
+        "credentials_file",
         "signature_agent",
         "crawl_domain",
         "database_url",
@@ -477,7 +483,8 @@ def load(**overrides: Any) -> Settings:
         first = error.errors()[0]
         name = "TIPTOE_" + "_".join(str(part) for part in first["loc"][:1]).upper()
         value = "…" if first["loc"][:1] in _SECRETS else repr(first.get("input"))
-        raise SettingError(f"{name}={value}", first["msg"].removeprefix("Value error, ")) from error
+        what = f"{name} is not set" if first.get("input") is None else f"{name}={value}"
+        raise SettingError(what, first["msg"].removeprefix("Value error, ")) from error
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,8 @@ from contextlib import suppress
 
 import structlog
 
+from app.words import harmless
+
 
 class _Stderr:
     """Whatever standard error is when a line is written: loggers outlive a redirection, as tests make one.
@@ -23,6 +25,11 @@ class _Stderr:
             sys.stderr.flush()
 
 
+def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Values may be written by sites; a console is a terminal. JSON escapes what could steer one by itself."""
+    return {name: harmless(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
 def configure(log_format: str, log_level: str) -> None:
     """log_format: console or json.   log_level: DEBUG, INFO, WARNING or ERROR."""
     renderer: structlog.typing.Processor = (
@@ -35,6 +42,7 @@ def configure(log_format: str, log_level: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        _harmless,
     ]
     # Libraries log through the standard library: the same lines, warnings and worse.
     handler = logging.StreamHandler(sys.stderr)

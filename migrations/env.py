@@ -5,18 +5,18 @@ from sqlalchemy import Connection
 
 from app.config import current
 from app.errors import SettingError
-from app.store import db
+from app.store import db, views
 from app.store.tables import metadata
 
 
 def migrate(connection: Connection) -> None:
     context.configure(connection=connection, target_metadata=metadata, include_name=db.is_declared(connection))
-    db.drop_views(connection)
+    views.drop(connection)
     context.run_migrations()
     if (
         context.get_context().get_current_revision() == db.revisions()[-1]
     ):  # an older schema need not have all they show
-        db.recreate_views(connection)
+        views.recreate(connection)
 
 
 def run() -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from app import config
 from app.model import Outcome, Refusal
 from app.policy import lifecycle
-from app.store import db
+from app.store import db, views
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -55,7 +55,7 @@ def test_every_view_is_in_the_cookbook_and_commented(database_url: str) -> None:
             ).all()  # type: ignore[arg-type]
         )
     engine.dispose()
-    assert set(comments) == set(db.view_names())
+    assert set(comments) == set(views.names())
     for name, comment in comments.items():
         assert comment, f"{name} has no comment"
         assert name in cookbook

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.steering import steering
+
 FULL = Path("/dev/full")  # every write is refused with ENOSPC
 CODE = """
 import logging
@@ -33,3 +35,20 @@ def test_a_log_that_cannot_be_written_to_holds_nobody_up(log_format: str) -> Non
             cwd=Path(__file__).parents[1],
         )
     assert done.stdout == "went on\n"
+
+
+EVIL = """
+import logging
+import structlog
+from app.log import configure
+configure("console", "INFO")
+structlog.get_logger().info("fetched", location="/\\x1b[2J\\x9b\\u202e")
+logging.getLogger("library").warning("/\\x1b]0;x\\x07 %s", "\\x9b")
+"""
+
+
+def test_what_a_site_wrote_steers_no_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", EVIL], capture_output=True, text=True, check=True)
+    assert "fetched" in done.stderr
+    assert "]0;x" in done.stderr
+    assert steering(done.stderr) == []

@@ -29,6 +29,7 @@ from app.celery import app
 from app.config import Settings, current
 from app.errors import ServiceError
 from app.store import db, hosts
+from app.words import counted
 from workers import process
 
 _log = structlog.get_logger()
@@ -98,7 +99,8 @@ def why_end(
     if waiting:
         idle_s = settings.stall_s
         return (
-            f"{waiting} hosts of its queues were offered {MISSES} times in vain; it has done nothing for {idle_s:g} s"
+            f"{counted(waiting, 'host of its queues was', 'hosts of its queues were')} offered {MISSES} times in vain; "
+            f"it has done nothing for {idle_s:g} s"
         )
     return None
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from app.cli import options
+
 
 def main() -> None:
     """Run a command and exit: 0 well, 1 a service or a finding, 2 what was asked for cannot work, 130 after Ctrl-C."""
@@ -56,6 +58,9 @@ def _crawl_app() -> typer.Typer:
     group.command("resume")(crawls.resume)
     group.command("finish")(crawls.finish)
     group.command("start")(crawls.start)
+    group.command("edit")(crawls.edit)
+    group.command("retry-failed")(crawls.retry_failed)
+    group.command("delete")(crawls.delete)
     return group
 
 
@@ -63,13 +68,19 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"tiptoe {version('tiptoe')}")
+        from app.cli.out import answer
+
+        answer(f"tiptoe {version('tiptoe')}")
         raise typer.Exit
 
 
 def _root(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    home: options.Home = None,
 ) -> None:
     """Tiptoe, a polite web crawler. `tiptoe crawl https://example.org/` needs nothing else; the rest is to look and to steer."""
+    if home is not None:
+        options.use_home(ctx, home)

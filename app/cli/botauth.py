@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import say
-from app.cli.out import write_file
+from app.cli.out import AsJson, answer, done, say, write_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -23,14 +22,16 @@ KEY_NAME = "signing-key.json"
 @app.command()
 def keygen(
     out: Annotated[
-        Path | None, typer.Option(help=f"File for the private key. [default: {KEY_NAME} in TIPTOE_HOME]")
+        Path | None, typer.Option(help="File for the private key.", show_default=f"{KEY_NAME} in TIPTOE_HOME")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a key in a file that only you can read. Prints its thumbprint, and what to do next."""
     from app.net import signing_key
 
     path = out if out is not None else _home() / KEY_NAME
-    print(signing_key.thumbprint(signing_key.create(path).public_key()))
+    keyid = signing_key.thumbprint(signing_key.create(path).public_key())
+    done(keyid, as_json=as_json, keyid=keyid, path=path.absolute())
     say(f"private key, mode 0600, in {path}: keep it secret; the line above is its thumbprint (keyid)")
     say("next, with an origin of yours in place of https://bot.example.org:")
     say(f"  export TIPTOE_SIGNING_KEY={path.absolute()} TIPTOE_SIGNATURE_AGENT=https://bot.example.org")
@@ -42,7 +43,7 @@ def directory(
     key: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Private key to list (may be repeated: the old and the new one). [default: TIPTOE_SIGNING_KEY]"
+            help="Private key to list (may be repeated: the old and the new one).", show_default="TIPTOE_SIGNING_KEY"
         ),
     ] = None,
     out: Annotated[
@@ -51,6 +52,7 @@ def directory(
     serve: Annotated[bool, typer.Option("--serve", help="Serve it, signed, until Ctrl-C.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0: any that is free.")] = 8080,
+    as_json: AsJson = False,
 ) -> None:
     """Show the key directory: the public keys, as sites look them up. Prints it unless told to write or to serve."""
     from app.config import load
@@ -66,11 +68,11 @@ def directory(
         return
     body = directory_body(each.public_key() for each in keys).decode()
     if out is None:
-        print(body, end="")
+        answer(body, end="")
         return
     path = out / DIRECTORY_PATH.lstrip("/")
     write_file(path, body)
-    print(path)
+    done(str(path), as_json=as_json, path=path, content_type=DIRECTORY_TYPE)
     say(f"serve it over https with Content-Type: {DIRECTORY_TYPE}")
 
 
@@ -99,7 +101,7 @@ def _serve(settings: "Settings", keys: "list[Ed25519PrivateKey]", host: str, por
     agent = settings.signature_agent
     if agent is None:
         raise InputError(
-            "TIPTOE_SIGNATURE_AGENT=None", "set it to the origin that readers ask: the answers are signed for it"
+            "TIPTOE_SIGNATURE_AGENT is not set", "set it to the origin that readers ask: the answers are signed for it"
         )
     with KeyDirectory(keys, agent, host=host, port=port) as server:
         where = f"[{host}]" if ":" in host else host

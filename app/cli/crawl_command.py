@@ -1,27 +1,27 @@
 """`tiptoe crawl URL…` and `tiptoe up`: everything on one machine, from nothing to a finished crawl."""
 
-import json
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.out import HonourOptOuts, Sitemaps
+from app.cli import options
+from app.cli.database import bring_to_head
+from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, as_json_text, say
+from app.cli.run import patiently, run
+from app.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.config import Settings
     from app.local.services import Services
-    from app.store.crawls import Budgets, Crawl
+    from app.store.crawls import Budgets, Crawl, Totals
 
-LOOK_EVERY_S = 0.25
-BURY_EVERY_S = 1.0
 MOST_CAUSES = 3
 
 
@@ -41,77 +41,81 @@ class _Wish:
     honour_opt_outs: bool | None
 
 
+Again = Annotated[bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")]
+
+
 def crawl(
     seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the crawl; the same name goes on with it. [default: the first seed's host]"),
+        typer.Option(help="Name of the crawl; the same name goes on with it.", show_default="the first seed's host"),
     ] = None,
-    contact: Annotated[
-        str | None, typer.Option(help="Mail address or URL of who answers for the crawl; needed for public sites.")
-    ] = None,
-    scope: Annotated[
-        str | None, typer.Option(help="host, domain, prefix or any: how far to go from the seeds. [default: host]")
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option(help="Regular expression a URL must match (may be repeated).")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="Regular expression a URL must not match (may be repeated).")
-    ] = None,
-    max_pages: Annotated[int | None, typer.Option(help="End after this many pages.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="End after this many body bytes on the wire.")] = None,
-    max_depth: Annotated[int | None, typer.Option(help="Links from a seed at most.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="End after this many seconds of running.")] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")
-    ] = False,
+    contact: options.Contact = None,
+    scope: options.Scope = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
+    max_pages: options.MaxPages = None,
+    max_bytes: options.MaxBytes = None,
+    max_depth: options.MaxDepth = None,
+    max_seconds: options.MaxSeconds = None,
+    delay: options.Delay = None,
+    allow_network: options.AllowNetwork = None,
+    home: options.Home = None,
+    again: Again = False,
     keep_fresh: Annotated[
         bool, typer.Option("--keep-fresh", help="Do not end: fetch pages again when they are due.")
     ] = False,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Last line of standard output: one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
     from app.store.crawls import Budgets
 
-    budgets = Budgets(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds)
     wish = _Wish(
         seeds=seeds,
         name=name,
         scope=scope,
         include=include or [],
         exclude=exclude or [],
-        budgets=budgets,
+        budgets=Budgets(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds),
         keep_fresh=keep_fresh,
         again=again,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
     )
-    settings = _settings(contact)
+    settings = _settings(options.settings_with(contact=contact, delay=delay, allow_network=allow_network, home=home))
     _check(settings, wish)
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
         found, is_new_work = _prepare(engine, settings, wish)
-        interrupted = is_new_work and _run(engine, settings, services, found)
+        interrupted = is_new_work and run(engine, settings, services, found)
         _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
     if interrupted:
         raise typer.Exit(130)
 
 
 def up(
-    contact: Annotated[str | None, typer.Option(help="Mail address or URL of who answers for the crawls.")] = None,
+    contact: options.Contact = None,
+    delay: options.Delay = None,
+    allow_network: options.AllowNetwork = None,
+    home: options.Home = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
     from app.crawl import sweep
     from app.local.stack import Stack
 
-    with _services(_settings(contact)) as (settings, services, engine):
+    wanted = options.settings_with(contact=contact, delay=delay, allow_network=allow_network, home=home)
+    with _services(_settings(wanted)) as (settings, services, engine):
         sweep.end_leases_of_the_dead(engine)
-        _say(f"TIPTOE_DATABASE_URL={services.database_url}")
-        _say(f"TIPTOE_BROKER_URL={services.broker_url}")
-        _say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
+        if as_json:
+            answer(as_json_text(_where(services)))
+        say(f"TIPTOE_DATABASE_URL={services.shown_database_url}")
+        say(f"TIPTOE_BROKER_URL={services.shown_broker_url}")
+        if services.password_file is not None:
+            say(f"their passwords are in {services.home / 'services.json'}, for you alone to read")
+        say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
             with Stack(settings, services) as stack:
                 while True:
@@ -127,30 +131,29 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     from app.cli.broker import check_broker
     from app.crawl.kit import make_engine
     from app.local.services import LocalServices
-    from app.store import db
 
-    local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=_say)
+    local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
     with _interruptible(), local as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
         check_broker(services.broker_url)
-        db.upgrade(services.database_url)
         found = settings.model_copy(update=where)
         engine = make_engine(found)
         try:
+            bring_to_head(engine, services.database_url)
             yield found, services, engine
         finally:
             engine.dispose()
 
 
-def _settings(contact: str | None) -> "Settings":
-    from app.config import load
-    from app.crawl.kit import make_signer
+def _settings(settings: "Settings") -> "Settings":
+    """The same, if a crawl can be run with them. Raises InputError."""
+    from app.crawl.kit import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
 
-    settings = load(**({"contact": contact} if contact else {}))
     identity.check(settings.product_token, settings.contact)
     make_signer(settings)  # here a bad key file is one line; later, every worker of the crawl would end by it
+    make_credentials(settings)
     configure(settings.log_format, "WARNING")
     return settings
 
@@ -162,7 +165,7 @@ def _check(settings: "Settings", wish: _Wish) -> None:
     if wish.sitemaps is not None:
         check_sitemaps(wish.sitemaps)
     for problem in check_seeds(settings, wish.seeds):
-        _say(f"warning: {problem}")
+        say(f"warning: {problem}")
 
 
 def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Crawl, bool]":
@@ -172,7 +175,7 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
     from app.policy.url import Canon
     from app.store import crawls, db
 
-    first = next(url for url in map(Canon().canonicalise, wish.seeds) if isinstance(url, Url))
+    first = next(url for url in map(Canon().canonicalise, map(seed.in_full, wish.seeds)) if isinstance(url, Url))
     name = wish.name or first.host
     with db.transaction(engine) as tx:
         known = crawls.by_name(tx, name)
@@ -200,7 +203,7 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
         budgets=wish.budgets,
         keep_fresh=wish.keep_fresh,
         again=wish.again,
-        say=_say,
+        say=say,
         scope_kind=wish.scope,
         include=wish.include,
         exclude=wish.exclude,
@@ -209,73 +212,43 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
     )
 
 
-def _run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
-    """Beat and workers until the crawl has ended. True: interrupted."""
-    from app.crawl import sweep
-    from app.crawl.live import Live
-    from app.local.progress import Progress
-    from app.local.stack import Stack
-
-    progress, live = Progress(name=crawl.name), Live(engine, crawl.id)
-    bury_at = 0.0
-    try:
-        with Stack(settings, services) as stack:
-            while progress.show(live.look()).state == "active":
-                stack.tend()
-                if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
-                    sweep.end_leases_of_the_dead(engine)
-                    bury_at = time.monotonic() + BURY_EVERY_S
-                time.sleep(LOOK_EVERY_S)
-            progress.end()
-            progress.show(live.look())
-    except KeyboardInterrupt:
-        progress.end()
-        return True
-    progress.end()
-    return False
-
-
 def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
     """What came of it, where it is, and how to go on."""
+    totals, causes = patiently(lambda: _outcome(engine, crawl))
+    ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
+    say(
+        f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {counted(totals.fetches, 'request')}, "
+        f"{totals.failed:,} failed, {counted(totals.suppressed, 'link')} refused, "
+        f"{counted(totals.bytes, 'byte')} in {seconds:,.1f} s"
+    )
+    for each in causes:  # nothing was brought: why?
+        say(f"{each['state']}, {counted(each['urls'], 'URL')}: {each['cause']}")
+    say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
+    if interrupted:
+        say("interrupted: the same command goes on")
+    if as_json:
+        keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
+        brought = {key: getattr(totals, key) for key in keys}
+        answer(as_json_text({"crawl": totals.name, **brought, "seconds": round(seconds, 3), **_where(services)}))
+
+
+def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[dict[str, Any]]]":
     from app.store import crawls, db, urls
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
-        causes = [] if totals.pages else urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES)
-    ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
-    _say(
-        f"{totals.name} ({ended}): {totals.pages:,} pages, {totals.fetches:,} fetches, {totals.failed:,} failed, "
-        f"{totals.suppressed:,} links refused, {totals.bytes:,} bytes in {seconds:,.1f} s"
-    )
-    for each in causes:  # nothing was brought: why?
-        _say(f"{each['state']}, {each['urls']:,} URLs: {each['cause']}")
-    _say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
-    if interrupted:
-        _say("interrupted: the same command goes on")
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    "crawl": totals.name,
-                    "state": totals.state,
-                    "pages": totals.pages,
-                    "fetches": totals.fetches,
-                    "failed": totals.failed,
-                    "suppressed": totals.suppressed,
-                    "bytes": totals.bytes,
-                    "seconds": round(seconds, 3),
-                    "dsn": services.database_url,
-                    "home": str(services.home),
-                }
-            ),
-            flush=True,
-        )
+        return totals, [] if totals.pages else urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES)
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _where(services: "Services") -> dict[str, object]:
+    """Where the data is. Without passwords: `dsn` names the file that holds the embedded database's."""
+    return {
+        "dsn": services.shown_database_url,
+        "password_file": services.password_file,
+        "home": services.home,
+    }
 
 
 @contextmanager

@@ -1,11 +1,29 @@
-"""`tiptoe crawl VERB NAME`: start, pause, resume, finish, report, list. (`tiptoe crawl URL…` is `crawl_command`.)"""
+"""`tiptoe crawl VERB NAME`: start, pause, resume, finish, edit, delete, retry-failed, report, list.
 
+`tiptoe crawl URL…` is in `crawl_command`.
+"""
+
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli import options
 from app.cli.database import open_database
-from app.cli.out import AsJson, facts, heading, rows_table, show_json, table
+from app.cli.out import (
+    AsJson,
+    HonourOptOuts,
+    Sitemaps,
+    answer,
+    done,
+    facts,
+    heading,
+    rows_table,
+    show_json,
+    shown,
+    table,
+)
+from app.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +32,9 @@ if TYPE_CHECKING:
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
+Limit = Annotated[
+    str | None, typer.Option(metavar="N|none", help="As of `tiptoe crawl`; none: no limit.", show_default="as before")
+]
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
 
@@ -22,40 +43,134 @@ def start(
     again: Annotated[
         bool, typer.Option("--again", help="Go round: everything it has settled is due now, with validators.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
     from app.crawl import steer
 
     with open_database() as (settings, engine):
         crawl = steer.start(engine, name, again=again, settings=settings)
-    print(f"{crawl.name}: active, round {crawl.round}")
+    _done(crawl.name, f"active, round {crawl.round}", as_json, state=crawl.state, round=crawl.round)
 
 
-def pause(name: Name) -> None:
+def pause(name: Name, as_json: AsJson = False) -> None:
     """Fetch nothing more of this crawl until it is resumed. Others go on."""
     from app.crawl import steer
 
     with open_database() as (_, engine):
         steer.pause(engine, name)
-    print(f"{name}: paused; `tiptoe crawl resume {name}` goes on")
+    _done(name, f"paused; `tiptoe crawl resume {name}` goes on", as_json, state="paused")
 
 
-def resume(name: Name) -> None:
+def resume(name: Name, as_json: AsJson = False) -> None:
     """Go on with a paused crawl where it stopped."""
     from app.crawl import steer
 
     with open_database() as (_, engine):
         steer.resume(engine, name)
-    print(f"{name}: active")
+    _done(name, "active", as_json, state="active")
 
 
-def finish(name: Name) -> None:
+def finish(name: Name, as_json: AsJson = False) -> None:
     """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` takes it up again."""
     from app.crawl import steer
 
     with open_database() as (_, engine):
         steer.finish(engine, name)
-    print(f"{name}: finished")
+    _done(name, "finished", as_json, state="finished")
+
+
+def edit(
+    name: Name,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="host, domain, prefix or any: how far it goes from its seeds.",
+            show_default="as before",
+        ),
+    ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REGEX", help="A URL must match one of these; replaces those before.", show_default="as before"
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REGEX", help="A URL must match none of these; replaces those before.", show_default="as before"
+        ),
+    ] = None,
+    no_include: Annotated[bool, typer.Option("--no-include", help="No pattern that a URL must match.")] = False,
+    no_exclude: Annotated[bool, typer.Option("--no-exclude", help="No pattern that a URL must not match.")] = False,
+    max_pages: Limit = None,
+    max_bytes: Limit = None,
+    max_depth: Limit = None,
+    max_seconds: Limit = None,
+    keep_fresh: options.KeepFresh = None,
+    sitemaps: Sitemaps = None,
+    honour_opt_outs: HonourOptOuts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a crawl: scope, patterns, budgets, freshness. What is queued is judged anew before it is fetched."""
+    from app.crawl import edit as edits
+
+    change = edits.Change(
+        scope=scope,
+        include=_patterns("include", include, no_include),
+        exclude=_patterns("exclude", exclude, no_exclude),
+        budgets=options.limits(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds),
+        keep_fresh=keep_fresh,
+        sitemaps=sitemaps,
+        honour_opt_outs=honour_opt_outs,
+    )
+    with open_database() as (_, engine):
+        crawl = edits.edit(engine, name, change)
+    if as_json:
+        show_json(crawl)
+        return
+    answer(f"{crawl.name}: changed; it is {crawl.state}")
+    facts(_crawl_facts(crawl))
+
+
+def _patterns(what: str, given: list[str] | None, none: bool) -> list[str] | None:
+    """All that there shall be; None: as they are. Raises InputError for both options at once."""
+    from app.errors import InputError
+
+    if given and none:
+        raise InputError(f"--{what} and --no-{what}", "choose one of them")
+    return [] if none else given or None
+
+
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a crawl for good: its URLs, pages, refused links and counts. Hosts stay, and the log of requests for the audit."""
+    from app.crawl import edit as edits
+    from app.crawl import report
+    from app.errors import InputError
+
+    with open_database() as (settings, engine):
+        pages = report.of(engine, name).pages
+        if not yes:
+            what = f"{counted(pages, 'page')} of this round and all its URLs are deleted for good"
+            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+                raise InputError(f"crawl {name}", f"{what}; add --yes")
+            typer.confirm(f"{shown(name)}: {what}. Go on?", abort=True)
+        edits.delete(engine, settings, name)
+    _done(name, "deleted", as_json, deleted=True)
+
+
+def retry_failed(name: Name, as_json: AsJson = False) -> None:
+    """Queue again what a crawl gave up, with its attempts forgotten. A finished crawl becomes active."""
+    from app.crawl import steer
+
+    with open_database() as (_, engine):
+        n = steer.retry_failed(engine, name)
+    _done(name, f"{counted(n, 'URL')} queued again", as_json, queued=n)
 
 
 def list_(as_json: AsJson = False) -> None:
@@ -76,9 +191,13 @@ def report(name: Name, as_json: AsJson = False) -> None:
     show_json(found) if as_json else _show_report(found)
 
 
+def _done(name: str, says: str, as_json: bool, **document: object) -> None:
+    done(f"{name}: {says}", as_json=as_json, crawl=name, says=says, **document)
+
+
 def show_totals(found: "Sequence[Totals]") -> None:
     if not found:
-        print("no crawl yet: tiptoe crawl https://example.org/")
+        answer("no crawl yet: tiptoe crawl https://example.org/")
         return
     table(_TOTALS, [[getattr(row, name) for name in _TOTALS] for row in found])
 
@@ -91,7 +210,7 @@ def _show_report(found: "Report") -> None:
     heading("URLs by state")
     facts(found.urls.items())
     heading("requests by ending (all rounds)")
-    rows_table(("outcome", "status", "fetches", "last_at"), found.outcomes)
+    rows_table(("kind", "outcome", "status", "fetches", "last_at"), found.outcomes)
     if found.causes:
         heading("why URLs ended, or their pages were not kept")
         rows_table(("state", "urls", "cause"), found.causes)

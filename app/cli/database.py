@@ -1,9 +1,10 @@
 """Where the database is: the configured one, else the home's own, joined if it runs and started if not."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+
+from app.cli.out import say
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -29,25 +30,21 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
         engine = db.connect(url, pool_size=2)
         shares.callback(engine.dispose)
         if migrate:
-            _bring_to_head(engine, url)
+            bring_to_head(engine, url)
         yield settings.model_copy(update={"database_url": url}), engine
 
 
-def say(line: str) -> None:
-    """To standard error: standard output is for answers."""
-    print(line, file=sys.stderr, flush=True)
-
-
-def _bring_to_head(engine: "Engine", url: str) -> None:
+def bring_to_head(engine: "Engine", url: str) -> None:
+    """Raises ServiceError, InputError: something of the person's own stands in the way."""
     from app.errors import ServiceError
     from app.store import db
 
-    found, known = db.revision(engine), db.revisions()
-    if found == known[-1]:
+    if db.is_at_head(engine):
         return
+    found, known = db.revision(engine), db.revisions()
     if found is not None and found not in known:
         raise ServiceError(
             f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
         )
     db.upgrade(url)
-    say(f"database schema: {found or 'none'} → {known[-1]}")
+    say(f"database schema: {found or 'none'} → {known[-1]}" if found != known[-1] else "database views: made anew")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.cli.database import open_database, say
-from app.cli.out import AsJson, show_json, table
+from app.cli.database import open_database
+from app.cli.out import AsJson, say, show_json, table
 
 if TYPE_CHECKING:
     from app.config import Settings
@@ -23,7 +23,7 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         show_json(checks)
     else:
-        table(("check", "", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
+        table(("check", "grade", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
     if any(check.grade is Grade.FAIL for check in checks):
         raise typer.Exit(1)
 

@@ -1,12 +1,16 @@
 """Two command groups that do more than typer's: the root, which tells errors, and `crawl`, which is verbs and URLs."""
 
-import sys
+import re
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from app.cli.out import say
+
 RUN = "run"
+# Typer brings click's own class or a copy of it.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _ORDER = (
     "crawl",
     "up",
@@ -38,9 +42,13 @@ class Root(TyperGroup):
         try:
             return super().invoke(ctx)
         except TiptoeError as error:
-            line = " ".join(str(error).split())
-            print(f"tiptoe: {line}", file=sys.stderr, flush=True)
+            say(f"tiptoe: {' '.join(str(error).split())}")
             raise typer.Exit(2 if isinstance(error, InputError) else 1) from error
+        except UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                raise
+            say(f"tiptoe: {_complaint(error)}")
+            raise typer.Exit(2) from error
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 
@@ -50,6 +58,7 @@ class CrawlGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            _check_is_seed(args[0], sorted(self.commands))
             args = [RUN, *args]
         return super().parse_args(ctx, args)
 
@@ -59,3 +68,22 @@ class CrawlGroup(TyperGroup):
         with type(ctx)(run, info_name=ctx.info_name, parent=ctx.parent) as run_ctx:
             run.format_help(run_ctx, formatter)
         super().format_help(ctx, formatter)
+
+
+def _check_is_seed(word: str, verbs: list[str]) -> None:
+    """A single word is no URL and no host, most likely a verb that is misspelt. Raises InputError."""
+    from difflib import get_close_matches
+
+    from app.errors import InputError
+
+    if not word or not re.fullmatch(r"\w[\w-]*", word) or word == "localhost":
+        return
+    near = get_close_matches(word, verbs, n=1)
+    meant = f"did you mean `tiptoe crawl {near[0]}`? " if near else f"the verbs are {', '.join(verbs)}; "
+    raise InputError(f"tiptoe crawl {word}", f"neither a verb nor a URL; {meant}a seed is written https://example.org/")
+
+
+def _complaint(error: Any) -> str:
+    """`Missing argument 'NAME'; see tiptoe crawl pause --help`."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    return f"{said}; see {error.ctx.command_path if error.ctx else 'tiptoe'} --help"

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from app.cli.database import open_database
-from app.cli.out import AsJson, facts, heading, rows_table, show_json
+from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json
+from app.words import counted
 
 app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: look, pause, slow down, pin, release.")
 
@@ -51,7 +52,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         show_json(page)
         return
-    print(f"{page.host['name']} waits for {page.waits_for}")
+    answer(f"{page.host['name']} waits for {page.waits_for}")
     facts((key.replace("_", " "), _told(key, page.host[key])) for key in _SHOWN)
     if page.domain:
         heading(f"all of {page.domain['name']}")
@@ -105,22 +106,23 @@ def list_(
 
 
 @app.command()
-def pause(name: Name) -> None:
+def pause(name: Name, as_json: AsJson = False) -> None:
     """Contact this host no more, in any crawl, until it is resumed."""
     from app.crawl import hosts
 
     with open_database() as (_, engine):
-        print(f"{hosts.hostname(name)}: {hosts.pause(engine, name)}")
+        how = hosts.pause(engine, name)
+    _done(name, how, as_json)
 
 
 @app.command()
-def resume(name: Name) -> None:
+def resume(name: Name, as_json: AsJson = False) -> None:
     """Let a paused host be visited again, no sooner than its pace allows."""
     from app.crawl import hosts
 
     with open_database() as (_, engine):
         hosts.resume(engine, name)
-    print(f"{hosts.hostname(name)}: may be visited again")
+    _done(name, "may be visited again", as_json)
 
 
 @app.command()
@@ -130,6 +132,7 @@ def slow(
         str, typer.Argument(metavar="SECONDS|default", help="Between the end of a request and the next.")
     ],
     domain: ForDomain = False,
+    as_json: AsJson = False,
 ) -> None:
     """Set a host's delay, before robots.txt and the default; `default` gives the word back to them."""
     from app.crawl import hosts
@@ -148,7 +151,7 @@ def slow(
         if delay_s is None
         else f"{delay_s:g} s between requests"
     )
-    print(f"{whose}: {says}")
+    done(f"{whose}: {says}", as_json=as_json, name=name, domain=domain, delay_s=delay_s, says=says)
 
 
 @app.command()
@@ -158,6 +161,7 @@ def quiet(
         str, typer.Argument(metavar="HH:MM-HH:MM|default", help="UTC; may wrap over midnight, as 22:00-06:00.")
     ],
     domain: ForDomain = False,
+    as_json: AsJson = False,
 ) -> None:
     """Hours of the day in which a host is not contacted at all; `default`: none of its own."""
     from app.crawl import hosts
@@ -171,7 +175,8 @@ def quiet(
             hosts.quiet(engine, name, wanted)
             whose = hosts.hostname(name)
     none = "no quiet hours" if domain else "no quiet hours of its own"
-    print(f"{whose}: {none if wanted is None else f'no contact from {wanted} UTC'}")
+    says = none if wanted is None else f"no contact from {wanted} UTC"
+    done(f"{whose}: {says}", as_json=as_json, name=name, domain=domain, quiet_hours=wanted, says=says)
 
 
 def _of_domain(domain: str, known: int) -> str:
@@ -182,33 +187,42 @@ def _of_domain(domain: str, known: int) -> str:
 def pin(
     name: Name,
     queue: Annotated[str, typer.Argument(metavar="QUEUE|default", help="One of TIPTOE_PINNED_QUEUES, or host-NN.")],
+    as_json: AsJson = False,
 ) -> None:
     """Send a host's visits to a queue of its own; `default` gives it back to the one it hashes to."""
     from app.crawl import hosts
 
     with open_database() as (settings, engine):
         chosen = hosts.pin(engine, settings, name, None if queue == "default" else queue)
-    print(f"{hosts.hostname(name)}: visits go to queue {chosen} from the next offer on")
+    _done(name, f"visits go to queue {chosen} from the next offer on", as_json, queue=chosen)
 
 
 @app.command()
-def release(name: Name) -> None:
+def release(name: Name, as_json: AsJson = False) -> None:
     """End a host's rest after errors or a Retry-After. Its delay still holds."""
     from app.crawl import hosts
 
     with open_database() as (_, engine):
         hosts.release(engine, name)
-    print(f"{hosts.hostname(name)}: rests no more")
+    _done(name, "rests no more", as_json)
 
 
 @app.command()
-def forget(name: Name) -> None:
+def forget(name: Name, as_json: AsJson = False) -> None:
     """Fetch a host's robots.txt anew before the next request to it."""
     from app.crawl import hosts
 
     with open_database() as (_, engine):
         origins = hosts.forget(engine, name)
-    print(f"{hosts.hostname(name)}: robots.txt of {origins} origins is fetched anew at the next visit")
+    says = f"robots.txt of {counted(origins, 'origin')} is fetched anew at the next visit"
+    _done(name, says, as_json, origins=origins)
+
+
+def _done(name: str, says: str, as_json: bool, **document: object) -> None:
+    from app.crawl import hosts
+
+    host = hosts.hostname(name)
+    done(f"{host}: {says}", as_json=as_json, host=host, says=says, **document)
 
 
 def _told(key: str, value: object) -> object:

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.database import say
-from app.cli.out import AsJson, facts, show_json, write_file
+from app.cli.out import AsJson, answer, facts, say, show_json, write_file
 
 app = typer.Typer(no_args_is_help=True, help="How sites see us: the headers we send, and a page for their owners.")
 
@@ -30,6 +29,7 @@ def show(as_json: AsJson = False) -> None:
 @app.command()
 def page(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for index.html and addresses.json.")],
+    as_json: AsJson = False,
 ) -> None:
     """Write the page for site owners: who we are, how to slow or stop us, how to verify us; and our addresses as JSON."""
     from datetime import UTC, datetime
@@ -38,9 +38,10 @@ def page(
     from app.crawl import site_owners
 
     settings = load()
-    for name, text in site_owners.files(settings, datetime.now(UTC)).items():
-        write_file(out / name, text)
-        print(out / name)
+    files = {out / name: text for name, text in site_owners.files(settings, datetime.now(UTC)).items()}
+    for path, text in files.items():
+        write_file(path, text)
+    show_json({"files": list(files)}) if as_json else answer("\n".join(map(str, files)))
     wanted = {
         "TIPTOE_INFO_URL": (settings.info_url, "the address of this page, for our User-Agent"),
         "TIPTOE_PURPOSE": (settings.purpose, "what the crawl is for"),

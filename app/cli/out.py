@@ -1,10 +1,12 @@
 """How commands speak: tables (rich on a terminal, aligned text elsewhere), facts, and one JSON document.
 
-What sites wrote (titles, URLs, headers) may hold control characters: none reaches a terminal.
+The border to the terminal: commands print through here alone (a test holds that), and every text passes `app.words.harmless` or
+`escaped`. Sites write titles, URLs and headers: none of their control characters reaches a terminal.
 """
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -15,31 +17,53 @@ from typing import Annotated, Any
 
 import typer
 
+from app.words import escaped, harmless, rounded
+
 CELL_CHARACTERS = 80
+UNBOUNDED = 10_000  # columns
+_BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
 Sitemaps = Annotated[
     str | None,
     typer.Option(
         metavar="none|declared|all",
-        help="Sitemaps to read: declared are those that robots.txt names; all, also /sitemap.xml where it names none. "
-        "[default: all, or as before]",
+        help="Sitemaps to read: declared are those that robots.txt names; all, also /sitemap.xml where it names none.",
+        show_default="all, or as before",
     ),
 ]
 HonourOptOuts = Annotated[
     bool | None,
     typer.Option(
         "--honour-opt-outs/--no-honour-opt-outs",
-        help="Keep no page whose owner opts out of text and data mining. [default: no, or as before]",
-        show_default=False,
+        help="Keep no page whose owner opts out of text and data mining.",
+        show_default="no, or as before",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
 
 
+def answer(text: str, *, end: str = "\n") -> None:
+    """To standard output."""
+    print(harmless(text), end=end)
+
+
+def say(line: str) -> None:
+    """One line to standard error: standard output is for answers."""
+    print(shown(line), file=sys.stderr, flush=True)
+
+
 def show_json(value: object) -> None:
-    """One document; indented for a person at a terminal."""
-    indent = 2 if sys.stdout.isatty() else None
-    print(json.dumps(plain(value), ensure_ascii=False, indent=indent))
+    """One document; indented for a person at a terminal. What would steer it is written as \\uXXXX."""
+    answer(as_json_text(value, indent=2 if sys.stdout.isatty() else None))
+
+
+def as_json_text(value: object, *, indent: int | None = None) -> str:
+    return escaped(json.dumps(plain(value), ensure_ascii=False, indent=indent))
+
+
+def done(line: str, *, as_json: bool, **document: object) -> None:
+    """The answer of a command that changed something: a line, or the same as a document."""
+    show_json(document) if as_json else answer(shown(line))
 
 
 def plain(value: object) -> Any:
@@ -68,21 +92,21 @@ def plain(value: object) -> Any:
 
 
 def shown(value: object) -> str:
-    """One line for a person, printable characters only."""
+    """One line for a person, without what steers a terminal."""
     match value:
         case None:
             text = ""
         case bool():
             text = "true" if value else "false"
         case float():
-            text = f"{value:.10g}"
+            text = rounded(value)
         case datetime():
             text = value.isoformat(" ", "seconds")
         case list() | tuple() | dict():
             text = json.dumps(plain(value), ensure_ascii=False)
         case _:
             text = str(plain(value))
-    return text if text.isprintable() else "".join(_printable(character) for character in text)
+    return harmless(_BREAKS.sub(" ", text))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, cut: int = CELL_CHARACTERS) -> None:
@@ -93,7 +117,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, cut: int 
         return
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     for line in [list(columns), *cells]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        answer("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def rows_table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -103,16 +127,19 @@ def rows_table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
 
 def heading(text: str) -> None:
     """Opens a section of a page; a blank line before it."""
-    print()
-    typer.secho(text, bold=True) if sys.stdout.isatty() else print(text)
+    answer("")
+    typer.secho(shown(text), bold=True) if sys.stdout.isatty() else answer(shown(text))
 
 
 def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "  ") -> None:
     """A line each, aligned; those without a value are left out."""
-    lines = [(name, shown(value)) for name, value in pairs if value not in (None, "", [], ())]
+    lines = [(shown(name), shown(value)) for name, value in pairs if value not in (None, "", [], ())]
+    if sys.stdout.isatty():
+        _rich_facts(lines, indent)
+        return
     width = max((len(name) for name, _ in lines), default=0)
     for name, text in lines:
-        print(f"{indent}{name.ljust(width)}  {text}")
+        answer(f"{indent}{name.ljust(width)}  {text}")
 
 
 def write_file(path: Path, text: str) -> None:
@@ -127,24 +154,42 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """A table where it fits the terminal; else a record for each row."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
     made = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in columns:
         made.add_column(Text(name), overflow="fold")
     for row in cells:
         made.add_row(*(Text(cell) for cell in row))
+    if (
+        len(columns) == 1
+        or console.measure(made, options=console.options.update(width=UNBOUNDED)).maximum <= console.width
+    ):
+        console.print(made)
+        return
+    for row in cells:
+        answer("")
+        _rich_facts([(name, cell) for name, cell in zip(columns, row, strict=True) if cell], "")
+
+
+def _rich_facts(lines: Sequence[tuple[str, str]], indent: str) -> None:
+    """Long values go on under themselves."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, text in lines:
+        made.add_row(Text(f"{indent}{name}"), Text(text))
     Console().print(made)
 
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
-from app.cli.out import AsJson, show_json
+from app.cli.out import AsJson, answer, show_json
 from app.cli.url import Url, show_ruling
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def check(
     if as_json:
         show_json(found)
     else:
-        print(found.url)
+        answer(found.url)
         show_ruling(found)
     if found.allowed is not True:
         raise typer.Exit(UNKNOWN if found.allowed is None else 1)

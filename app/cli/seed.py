@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.database import open_database, say
-from app.cli.out import AsJson, HonourOptOuts, Sitemaps, rows_table, show_json
+from app.cli import options
+from app.cli.database import open_database
+from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, rows_table, say, show_json
+from app.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -25,11 +27,6 @@ SHOWN_BAD_LINES = 20
 TELL_EVERY_LINES = 100_000
 
 Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
-Scope = Annotated[
-    str | None,
-    typer.Option(help="How far a new crawl goes from its seeds: host, domain, prefix or any. [default: host]"),
-]
-
 AsSitemaps = Annotated[
     bool,
     typer.Option("--sitemap", help="The URLs are sitemaps, indexes, RSS or Atom feeds: their pages are the seeds."),
@@ -40,7 +37,14 @@ AsSitemaps = Annotated[
 def add(
     crawl: Crawl,
     urls: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
-    scope: Scope = None,
+    scope: options.Scope = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
+    max_pages: options.MaxPages = None,
+    max_bytes: options.MaxBytes = None,
+    max_depth: options.MaxDepth = None,
+    max_seconds: options.MaxSeconds = None,
+    keep_fresh: options.KeepFresh = None,
     sitemap: AsSitemaps = False,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
@@ -48,9 +52,19 @@ def add(
 ) -> None:
     """Add seeds to a crawl. A finished crawl becomes active again; workers (`tiptoe up`) do the rest."""
     from app.crawl import steer
+    from app.crawl.edit import Change
 
+    wish = Change(
+        scope=scope,
+        include=include,
+        exclude=exclude,
+        budgets=options.budgets(max_pages, max_bytes, max_depth, max_seconds),
+        keep_fresh=keep_fresh,
+        sitemaps=sitemaps,
+        honour_opt_outs=honour_opt_outs,
+    )
     with open_database() as (settings, engine):
-        into = partial(steer.open_crawl, engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
+        into = partial(steer.open_crawl, engine, crawl, wish)
         added = _add(engine, settings, into, urls, sitemap)
         _warn(settings, urls, added)
     _tell(crawl, added, as_json=as_json)
@@ -61,22 +75,48 @@ def import_(
     crawl: Crawl,
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE|-", help="A URL a line, or the first column of CSV or TSV; - is standard input."),
+        typer.Argument(metavar="FILE|-", help="One URL per line, or CSV or TSV; - is standard input."),
     ],
-    scope: Scope = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|N",
+            help="Column of a CSV file that holds the URLs: a name of its header, or a number from 1.",
+            show_default="one named url, link, loc …, or the first",
+        ),
+    ] = None,
+    scope: options.Scope = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
+    max_pages: options.MaxPages = None,
+    max_bytes: options.MaxBytes = None,
+    max_depth: options.MaxDepth = None,
+    max_seconds: options.MaxSeconds = None,
+    keep_fresh: options.KeepFresh = None,
     sitemap: AsSitemaps = False,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
     """Add seeds from a file, however large. Bad lines are told by number, good ones are kept; empty ones and # are skipped."""
-    from app.crawl import steer
+    from app.crawl import seed_file, steer
+    from app.crawl.edit import Change
 
+    wish = Change(
+        scope=scope,
+        include=include,
+        exclude=exclude,
+        budgets=options.budgets(max_pages, max_bytes, max_depth, max_seconds),
+        keep_fresh=keep_fresh,
+        sitemaps=sitemaps,
+        honour_opt_outs=honour_opt_outs,
+    )
     with _lines(file) as lines, open_database() as (settings, engine):
-        into = partial(steer.open_crawl, engine, crawl, scope=scope, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
-        added = _add(engine, settings, into, _counted(lines), sitemap)
+        rows = seed_file.seeds(_counted(lines), suffix=Path(file).suffix.lower(), column=column)
+        into = partial(steer.open_crawl, engine, crawl, wish)
+        added = _add(engine, settings, into, rows, sitemap)
     if added.is_empty:
-        say(f"tiptoe: {file}: no line is a seed; write a URL a line, as https://example.org/")
+        say(f"tiptoe: {file}: contains no valid seed; write one URL per line, such as https://example.org/")
     _tell(crawl, added, as_json=as_json)
 
 
@@ -104,7 +144,7 @@ def _add(
     engine: "Engine",
     settings: "Settings",
     crawl: "Callable[[], crawls.Crawl]",
-    lines: Iterable[str],
+    lines: Iterable[str | tuple[int, str]],
     are_sitemaps: bool,
 ) -> "Added":
     from app.crawl import seed
@@ -131,14 +171,15 @@ def _warn(settings: "Settings", urls: list[str], added: "Added") -> None:
 
 def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
     """Bad lines on standard error. Exit 2 when not one seed was good."""
-    for bad in added.bad[:SHOWN_BAD_LINES]:
-        say(f"tiptoe: {bad}")
+    for each in added.bad[:SHOWN_BAD_LINES]:
+        say(f"tiptoe: {each}")
     if added.bad_count > SHOWN_BAD_LINES:
-        say(f"tiptoe: … and {added.bad_count - SHOWN_BAD_LINES:,} further bad lines")
+        say(f"tiptoe: … and {counted(added.bad_count - SHOWN_BAD_LINES, 'further bad line')}")
     if as_json:
         show_json({"crawl": crawl, "added": added.added, "known": added.known, "bad": added.bad_count})
     else:
-        print(f"{crawl}: {added.added:,} seeds added, {added.known:,} known already, {added.bad_count:,} bad lines")
+        bad = counted(added.bad_count, "bad line")
+        answer(f"{crawl}: {counted(added.added, 'seed')} added, {added.known:,} known already, {bad}")
     if added.is_empty:
         raise typer.Exit(2)
 
@@ -153,7 +194,7 @@ def _lines(file: str) -> Iterator[Iterable[str]]:
         yield sys.stdin
         return
     try:
-        opened = Path(file).open(encoding="utf-8", errors="replace")  # noqa: SIM115
+        opened = Path(file).open(encoding="utf-8", errors="replace", newline="")  # noqa: SIM115
     except OSError as error:
         raise InputError(
             f"seed file {file!r}",

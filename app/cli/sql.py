@@ -5,22 +5,37 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from app.cli.database import open_database, say
-from app.cli.out import AsJson, plain, table
+from app.cli.database import open_database
+from app.cli.out import AsJson, answer, as_json_text, done, plain, say, table
 
 MOST_ROWS = 10_000
+# owasp.org, CSV injection: the first characters of a formula, in their full-width forms too.
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
 
 db_app = typer.Typer(no_args_is_help=True, help="The database's schema.")
 
 
 def sql(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help='Such as "SELECT url, title FROM pages LIMIT 10".')],
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUERY|-]", help='Such as "SELECT url, title FROM pages LIMIT 10"; - is standard input.'
+        ),
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from this file.")] = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="CSV with a header line, for any number of rows.")] = False,
+    spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet", help="With --csv: a cell that a spreadsheet would run as a formula gets a ' in front."
+        ),
+    ] = False,
 ) -> None:
     """Ask the database. Read-only; a table for people cuts long cells, --json and --csv do not. docs/sql.md has recipes."""
     from app.crawl.sql import select
@@ -28,13 +43,30 @@ def sql(
 
     if as_json and as_csv:
         raise InputError("--json and --csv", "choose one of them")
-    with open_database() as (_, engine), select(engine, query) as (columns, rows):
+    if spreadsheet and not as_csv:
+        raise InputError("--spreadsheet", "goes with --csv; add it")
+    with open_database() as (_, engine), select(engine, _query(query, file)) as (columns, rows):
         if as_json:
             _json(columns, rows)
         elif as_csv:
-            _csv(columns, rows)
+            _csv(columns, rows, spreadsheet)
         else:
             _table(columns, rows)
+
+
+def _query(query: str | None, file: Path | None) -> str:
+    """Raises InputError for none, two, or one that cannot be read."""
+    from app.errors import InputError
+
+    if (query is None) == (file is None):
+        raise InputError("tiptoe sql", 'write one query: "SELECT …", - for standard input, or -f FILE')
+    if file is None:
+        return sys.stdin.read() if query == "-" else query or ""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not in UTF-8"
+        raise InputError(f"query file {str(file)!r}", f"cannot be read ({why}); name a text file") from None
 
 
 @db_app.callback()
@@ -43,7 +75,7 @@ def _group() -> None:
 
 
 @db_app.command()
-def upgrade() -> None:
+def upgrade(as_json: AsJson = False) -> None:
     """Bring the schema to this Tiptoe's version. Safe to repeat, and to run at once from several machines."""
     from app.store import db
 
@@ -53,28 +85,41 @@ def upgrade() -> None:
         db.upgrade(settings.database_url)
         after = db.revision(engine)
         moved = f"at {after} already" if before == after else f"{before or 'none'} → {after}"
-        print(f"{db.place(engine)}: {moved}")
+        done(f"{db.place(engine)}: {moved}", as_json=as_json, database=db.place(engine), before=before, after=after)
 
 
 def _json(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
     """An array of objects, written as the rows come."""
     opening = "["
     for row in rows:
-        print(opening + json.dumps(plain(dict(zip(columns, row, strict=True))), ensure_ascii=False), end="")
+        answer(opening + as_json_text(dict(zip(columns, row, strict=True))), end="")
         opening = ",\n"
-    print("[]" if opening == "[" else "]")
+    answer("[]" if opening == "[" else "]")
 
 
-def _csv(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+def _csv(columns: Sequence[str], rows: Iterator[tuple[Any, ...]], spreadsheet: bool) -> None:
+    writer = csv.writer(_Out(), lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_csv_cell(value) for value in row])
+        writer.writerow([_csv_cell(value, spreadsheet) for value in row])
 
 
-def _csv_cell(value: object) -> object:
+class _Out:
+    """Standard output, as csv writes to it: by the border."""
+
+    def write(self, line: str) -> int:
+        answer(line, end="")
+        return len(line)
+
+
+def _csv_cell(value: object, spreadsheet: bool) -> object:
     simple = plain(value)
-    return json.dumps(simple, ensure_ascii=False) if isinstance(simple, list | dict) else simple
+    if isinstance(simple, list | dict):
+        return json.dumps(simple, ensure_ascii=False)
+    if not isinstance(simple, str):
+        return simple
+    text = simple.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if spreadsheet and text.lstrip(" \n").startswith(RUN_BY_SPREADSHEETS) else text
 
 
 def _table(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:

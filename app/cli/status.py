@@ -7,7 +7,7 @@ import typer
 
 from app.cli.crawls import show_totals
 from app.cli.database import open_database
-from app.cli.out import AsJson, facts, heading, plain, rows_table, show_json, table
+from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
 
 AUDITED = 50
 HOST_COLUMNS = {
@@ -25,6 +25,7 @@ HOST_COLUMNS = {
     "unjudged": "unjudged",
     "fenced": "fenced",
     "disorder": "disorder",
+    "unused_connections": "connected in vain",
 }
 ADDRESS_COLUMNS = {
     "budget": "address or network",
@@ -50,15 +51,17 @@ def status(as_json: AsJson = False) -> None:
         return
     show_totals(found.crawls)
     heading("hosts wait for")
-    rows_table(("because", "hosts", "earliest"), found.waiting)
+    rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")
     heading("offers not taken up yet")
-    facts(found.offers.items()) if found.offers else print("  none")
+    facts(found.offers.items()) if found.offers else answer("  none")
     heading("last visits")
     rows_table(("host", "taken_at", "ended_at", "ending", "fetches", "worker"), found.visits)
 
 
 def audit(
-    crawl: Annotated[str | None, typer.Argument(metavar="[CRAWL]", help="Hosts of this crawl. [default: all]")] = None,
+    crawl: Annotated[
+        str | None, typer.Argument(metavar="[CRAWL]", help="Hosts of this crawl.", show_default="all")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Was it polite? Gaps, concurrency, robots.txt, rests, proved per host and address from the fetch log. Exit 1: violations."""
@@ -75,7 +78,7 @@ def audit(
             _worst(ADDRESS_COLUMNS, found.addresses, "addresses")
         heading("in all")
         facts({**found.found(), **{name: found.total(name) for name in _TOTALS}}.items())
-        print(found.verdict)
+        answer(found.verdict)
     if not found.holds:
         raise typer.Exit(1)
 
@@ -84,7 +87,7 @@ def _worst(columns: Mapping[str, str], rows: Sequence[object], what: str) -> Non
     """The first of them, which are the worst. columns: {attribute: heading}."""
     table(list(columns.values()), [[_rounded(getattr(row, name)) for name in columns] for row in rows[:AUDITED]])
     if len(rows) > AUDITED:
-        print(f"… and {len(rows) - AUDITED:,} further {what}")
+        answer(f"… and {len(rows) - AUDITED:,} further {what}")
 
 
 def _rounded(value: object) -> object:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
-from app.cli.out import AsJson, facts, heading, rows_table, show_json, shown
+from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
 
 if TYPE_CHECKING:
     from app.crawl.explain import Explanation, InCrawl
@@ -16,7 +16,9 @@ app = typer.Typer(no_args_is_help=True, help="One URL: why it was (not) fetched,
 Url = Annotated[
     str, typer.Argument(metavar="URL", help="In full, as https://example.org/page; quote it for the shell.")
 ]
-OneCrawl = Annotated[str | None, typer.Option("--crawl", help="In this crawl only. [default: in all that know it]")]
+OneCrawl = Annotated[
+    str | None, typer.Option("--crawl", help="In this crawl only.", show_default="in all that know it")
+]
 
 
 @app.command()
@@ -36,7 +38,7 @@ def retry(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
 
     with open_database() as (settings, engine):
         names = explain.retry(engine, settings, url, crawl)
-    show_json({"url": url, "queued_in": names}) if as_json else print(f"queued in {', '.join(names)}")
+    done(f"queued in {', '.join(names)}", as_json=as_json, url=url, queued_in=names)
 
 
 @app.command()
@@ -46,7 +48,7 @@ def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
 
     with open_database() as (settings, engine):
         names = explain.forget(engine, settings, url, crawl)
-    show_json({"url": url, "forgotten_in": names}) if as_json else print(f"forgotten in {', '.join(names)}")
+    done(f"forgotten in {', '.join(names)}", as_json=as_json, url=url, forgotten_in=names)
 
 
 def show_ruling(ruling: "Ruling") -> None:
@@ -66,12 +68,12 @@ def show_ruling(ruling: "Ruling") -> None:
 
 
 def _show(found: "Explanation") -> None:
-    print(shown(found.url or found.asked))
+    answer(shown(found.url or found.asked))
     facts([("changed", change) for change in found.changed])
     if found.url is None:
-        print("  no URL that can be crawled; it was met as a link")
+        answer("  no URL that can be crawled; it was met as a link")
     elif not found.crawls:
-        print("  no crawl knows this URL")
+        answer("  no crawl knows this URL")
     for row in found.crawls:
         _show_crawl(row)
     for would_be in found.elsewhere:

@@ -8,6 +8,7 @@ It also says what the log cannot prove: visits that ended without a word, lines 
 proof does not hold), and requests older than the history of robots.txt (`unjudged`). All of it in one snapshot.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from app.config import Settings
 from app.crawl import hindsight
 from app.crawl.seed import find
 from app.store import db, fetches, visits
+from app.words import counted
 
 KINDS = {
     "gap_violations": "gaps too short",
@@ -26,6 +28,7 @@ KINDS = {
     "disallowed": "disallowed requests",
     "during_block": "contacts during a rest",
 }
+_PLURAL = re.compile(r"\b(gap|request|contact|start)s\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +119,11 @@ class Audit:
     @property
     def verdict(self) -> str:
         """One sentence: what was found, what the log does not tell, and where it cannot be believed."""
-        what = f"{self.fetches:,} requests, {len(self.hosts):,} hosts: "
-        counts = ", ".join(f"{count:,} {words}" for words, count in self.found().items() if count)
-        found = what + (f"{self.violations:,} VIOLATIONS ({counts})" if self.violations else "no violation")
+        what = f"{counted(self.fetches, 'request')}, {counted(len(self.hosts), 'host')}: "
+        counts = ", ".join(_agreeing(count, words) for words, count in self.found().items() if count)
+        found = what + (
+            f"{counted(self.violations, 'VIOLATION', 'VIOLATIONS')} ({counts})" if self.violations else "no violation"
+        )
         return "; but ".join([found, "; ".join(self._open())]) if self._open() else found
 
     def found(self) -> dict[str, int]:
@@ -136,14 +141,21 @@ class Audit:
         if self.unaccounted:
             lost, seconds = (sum(getattr(each, name) for each in self.unaccounted) for name in ("visits", "seconds"))
             questions.append(
-                f"{lost:,} visits of {len(self.unaccounted):,} hosts may have made up to one batch of requests each "
-                f"that no row tells of (in {seconds:,.0f} s at most)"
+                f"{counted(lost, 'visit')} of {counted(len(self.unaccounted), 'host')} may have made up to one batch "
+                f"of requests each that no row tells of (in {seconds:,.0f} s at most)"
             )
         if unjudged := self.total("unjudged"):
-            questions.append(f"{unjudged:,} requests are older than the history of robots.txt and not judged by it")
+            questions.append(
+                f"{counted(unjudged, 'request is', 'requests are')} older than the history of robots.txt and not judged by it"
+            )
         if self.disorder:
-            questions.append(f"the log is out of order at {self.disorder:,} lines and PROVES NOTHING there")
+            questions.append(f"the log is out of order at {counted(self.disorder, 'line')} and PROVES NOTHING there")
         return questions
+
+
+def _agreeing(count: int, words: str) -> str:
+    """`1 gap too short`, `2 gaps too short`."""
+    return counted(count, _PLURAL.sub(r"\1", words), words)
 
 
 def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:

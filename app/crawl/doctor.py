@@ -14,11 +14,12 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
-from app.crawl.kit import make_signer
+from app.crawl.kit import make_credentials, make_signer
 from app.crawl.waits import when
 from app.errors import InputError, TiptoeError
 from app.policy import identity
 from app.store import caps, crawls, db, hosts, visits
+from app.words import counted
 
 LITTLE_SPACE_BYTES = 1024**3
 LEAST_SPACE_BYTES = 100 * 1024**2
@@ -62,6 +63,7 @@ def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
         ),
         _contact(settings),
         *_signing(settings),
+        *_credentials(settings),
         _home(settings.home),
     ]
 
@@ -119,6 +121,14 @@ def _signing(settings: Settings) -> list[Check]:
     return [Check(name="signing", grade=Grade.OK, finding=f"key {signer.keyid} of {settings.signature_agent}")]
 
 
+def _credentials(settings: Settings) -> list[Check]:
+    try:
+        origins = len(make_credentials(settings))
+    except InputError as error:
+        return [broken("credentials", error)]
+    return [Check(name="credentials", grade=Grade.OK, finding=f"for {counted(origins, 'site')}")] if origins else []
+
+
 def _home(home: Path) -> Check:
     """The folder, or the nearest above it that exists: can we write there, and how much?"""
     there = home.absolute()
@@ -162,7 +172,7 @@ def _workers(served: Mapping[str, Sequence[str]], active: Sequence[str]) -> Chec
     return Check(
         name="workers",
         grade=Grade.WARN,
-        finding=f"none answers, and {len(active)} crawls are active",
+        finding=f"none answers, and {counted(len(active), 'crawl is', 'crawls are')} active",
         remedy="tiptoe up, or celery -A app worker (and one celery -A app beat)",
     )
 
@@ -174,7 +184,7 @@ def _queues(
     by_anyone = {queue for names in served.values() for queue in names}
     found: list[Check] = []
     for row in queues:
-        queue, waiting = row["queue"], f"{row['hosts']} hosts wait on queue {row['queue']}"
+        queue, waiting = row["queue"], f"{_wait(row['hosts'])} on queue {row['queue']}"
         if queue not in settings.queue_names:
             remedy = "add it to TIPTOE_PINNED_QUEUES, or move the hosts: tiptoe host pin NAME default"
             found.append(
@@ -187,8 +197,12 @@ def _queues(
             )
     hosts_waiting = sum(row["hosts"] for row in queues)
     return found or [
-        Check(name="queues", grade=Grade.OK, finding=f"{hosts_waiting} hosts wait on {len(queues)} queues")
+        Check(name="queues", grade=Grade.OK, finding=f"{_wait(hosts_waiting)} on {counted(len(queues), 'queue')}")
     ]
+
+
+def _wait(n: int) -> str:
+    return counted(n, "host waits", "hosts wait")
 
 
 def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str, Any]]) -> Check:
@@ -197,11 +211,12 @@ def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str,
     overdue = [row for row in queues if row["overdue"]]
     if not overdue:
         return Check(name="beat", grade=Grade.OK, finding=f"no host is overdue; {last}")
+    late = sum(row["overdue"] for row in overdue)
     since = when(min(row["overdue_since"] for row in overdue), overdue[0]["now"])
     return Check(
         name="beat",
         grade=Grade.WARN,
-        finding=f"{sum(row['overdue'] for row in overdue)} hosts are overdue, the first since {since}; {last}",
+        finding=f"{counted(late, 'host is', 'hosts are')} overdue, the first since {since}; {last}",
         remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, see its log and the queues above",
     )
 
@@ -215,7 +230,7 @@ def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str
     """At a cap, links are refused or put off: what was meant, or too low a cap."""
     found, remedies = [], []
     if full:
-        found.append(f"hosts at their cap of {settings.frontier_max_per_host:,} URLs: {', '.join(full)}")
+        found.append(f"hosts at their cap of {counted(settings.frontier_max_per_host or 0, 'URL')}: {', '.join(full)}")
         remedies.append("TIPTOE_FRONTIER_MAX_PER_HOST")
     if crawls_full and settings.caps_crawls:
         found.append(f"crawls at their cap: {', '.join(crawls_full)}")

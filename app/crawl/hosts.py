@@ -20,6 +20,7 @@ from app.policy.hours import Hours
 from app.policy.url import Canon
 from app.store import budgets, db, domains, fetches, hosts, robots, visits
 from app.store.robots import Stored
+from app.words import counted
 
 LONGEST_DELAY_S = 86_400.0
 WAITS = ("delay", "due", "resting", "paused", "being visited", "offered", "nothing queued")  # as in v_host_status
@@ -167,7 +168,7 @@ def forget(engine: Engine, name: str) -> int:
             raise _unknown(name)
         hosts.lock(tx, [host_id])
         origins = robots.forget(tx, host_id)
-        hosts.note_event(tx, name, "forgotten", f"robots.txt of {origins} origins")
+        hosts.note_event(tx, name, "forgotten", f"robots.txt of {counted(origins, 'origin')}")
         return origins
 
 

@@ -30,6 +30,7 @@ from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.store import db, hosts, urls
 from app.store.urls import Due, Result
+from app.words import counted
 
 _log = structlog.get_logger()
 Unread = Death | Literal["busy"]
@@ -55,7 +56,7 @@ def count(stay: Stay, due: Due) -> int | None:
             stay,
             due,
             UrlEvent.EXHAUSTED,
-            cause=f"poison: {due.parse_failures} visits died while fetching or reading it",
+            cause=f"poison: {counted(due.parse_failures, 'visit')} died while fetching or reading it",
         )
         return None
     stay.isolate = max(stay.isolate - 1, 0)

@@ -9,7 +9,7 @@ import threading
 import time
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -252,7 +252,17 @@ def make_sender(settings: Settings) -> Sender:
         require_contact=settings.contact is None,
         idle_s=settings.idle_connection_s,
         signer=make_signer(settings),
+        credentials=make_credentials(settings),
     )
+
+
+def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:
+    """What is sent to sites of one's own, by origin. Raises InputError for a file that cannot be used."""
+    if settings.credentials_file is None:
+        return {}
+    from app.net import credentials
+
+    return credentials.load(settings.credentials_file)
 
 
 def make_signer(settings: Settings) -> "Signer | None":

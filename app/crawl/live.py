@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 
 from app.store import db, live, urls
-from app.store.live import Slice
+from app.store.live import CrawlRow, HostRow, Slice
 
 SLICE = 2_000
 MOST_QUEUED = 1_000
@@ -23,17 +23,23 @@ class Look:
     """A moment of a crawl.
 
     queued    URLs queued; MOST_QUEUED stands for that or more
-    waiting   (reason, hosts) over all crawls, most frequent first
-    is_whole  False: the hosts have not been gone through once, and the numbers are too low
+    failures  (class, requests) of the last minute, the most frequent first
+    hosts     some of it that are visited, and those that are next
+    is_whole  False: the hosts have not been gone through once, and pages, failed and bytes are too low
     """
 
-    state: str
+    crawl: CrawlRow
     pages: int
     failed: int
     bytes: int
     queued: int
-    waiting: Sequence[tuple[str, int]]
+    failures: Sequence[tuple[str, int]]
+    hosts: Sequence[HostRow]
     is_whole: bool
+
+    @property
+    def state(self) -> str:
+        return self.crawl.state
 
 
 @dataclass(slots=True)
@@ -60,29 +66,31 @@ class Round:
 
 @dataclass(slots=True)
 class Live:
-    """One crawl, watched. It remembers what its looks brought."""
+    """One crawl, watched. It remembers what its looks brought.   queues: all that hosts may be on."""
 
     engine: Engine
     crawl_id: int
+    queues: Sequence[str]
     slice: int = SLICE
     _fetched: Round = field(default_factory=Round)
-    _waiting: Round = field(default_factory=Round)
 
     def look(self) -> Look:
         """Raises ServiceError."""
         with db.transaction(self.engine) as tx:
-            state = live.state(tx, self.crawl_id)
+            crawl = live.crawl(tx, self.crawl_id)
             got = self._fetched.read(
                 lambda after: live.fetched(tx, crawl_id=self.crawl_id, after=after, n=self.slice), self.slice
             )
-            waiting = self._waiting.read(lambda after: live.waiting(tx, after=after, n=self.slice), self.slice)
             queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
+            failures = live.failures(tx, self.crawl_id)
+            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
         return Look(
-            state=state,
+            crawl=crawl,
             pages=got["pages"],
             failed=got["failed"],
             bytes=got["bytes"],
             queued=queued,
-            waiting=waiting.most_common(),
+            failures=failures,
+            hosts=hosts,
             is_whole=self._fetched.is_whole,
         )

@@ -28,7 +28,7 @@ from app.crawl.reader import SAID_BYTES, Answer, Job, Listing, PageOptions
 from app.model import Page
 
 _log = structlog.get_logger()
-ARGV = (sys.executable, "-m", "app.crawl.reader")
+ARGV = (sys.executable, "-P", "-m", "app.crawl.reader")  # -P: not the `app` of the working folder
 MOST = 2
 PAGES_MOST = 50
 IDLE_S = 10.0

@@ -53,10 +53,17 @@ def status(engine: Engine) -> Status:
     with db.transaction(engine) as tx:
         return Status(
             crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
-            waiting=hosts.waiting(tx),
+            waiting=hosts.waits(tx),
             offers=hosts.offers_outstanding(tx),
             visits=visits.latest(tx, LATEST_VISITS),
         )
+
+
+def of(engine: Engine, name: str) -> Totals:
+    """Of one crawl. Raises InputError."""
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        return crawls.totals(tx, crawl.id)
 
 
 def totals(engine: Engine) -> list[Totals]:

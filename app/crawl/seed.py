@@ -18,6 +18,7 @@ from app.model import Refusal, RequestKind, Url
 from app.net.address import Guard, is_public, make_guard
 from app.net.dns import DnsFailed, Resolver
 from app.policy import lane, scope
+from app.policy.bare import bare_host
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import ScopeKind
 from app.policy.url import DEFAULT_TRACKING, Canon
@@ -122,8 +123,16 @@ def check_reach(
             has = " ".join(kept) or "none"
             raise InputError(
                 f"{what} {' '.join(given)}",
-                f"crawl {crawl.name} has the {what} {has} already; leave it out, or name a new crawl",
+                f"crawl {crawl.name} has the {what} {has} already; leave it out, or: tiptoe crawl edit {crawl.name}",
             )
+
+
+def check_shape(kind: str, include: Sequence[str] | None, exclude: Sequence[str] | None, budgets: Budgets) -> ScopeKind:
+    """Raises InputError for a scope, a pattern or a budget that is no good."""
+    found = _kind(kind)
+    scope.scope_of([], kind=found, include=include or (), exclude=exclude or (), max_depth=budgets.max_depth)
+    _check("any", budgets)
+    return found
 
 
 def check_sitemaps(which: str) -> str:
@@ -147,11 +156,11 @@ def add(
     engine: Engine,
     settings: Settings,
     crawl: Crawl | Callable[[], Crawl],
-    lines: Iterable[str],
+    lines: Iterable[str | tuple[int, str]],
     *,
     kind: RequestKind = RequestKind.PAGE,
 ) -> Added:
-    """Seeds from lines of text: one URL each, first column of a CSV or TSV line; empty lines and # comments are skipped.
+    """Seeds: a URL each, or (line number, URL) as `seed_file.seeds` brings them; empty ones and # comments are skipped.
 
     Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
     crawl: or what opens it, called when there is a good line.   kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
@@ -177,7 +186,7 @@ def check_seeds(settings: Settings, seeds: Sequence[str]) -> list[str]:
     resolver, guard = make_resolver(settings), make_guard(settings.networks)
     problems: list[InputError] = []
     for text in seeds:
-        url = canon.canonicalise(text)
+        url = canon.canonicalise(in_full(text))
         problem = (
             _contactable(url, settings, resolver, guard)
             if isinstance(url, Url)
@@ -321,12 +330,12 @@ def set_manners(
             crawls.set_manners(tx, crawl_id=crawl.id, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
 
 
-def _seeds(canon: Canon, lines: Iterable[str], result: Added) -> Iterator[Url]:
-    for number, line in enumerate(lines, 1):
-        text = line.strip().lstrip("\ufeff")
+def _seeds(canon: Canon, lines: Iterable[str | tuple[int, str]], result: Added) -> Iterator[Url]:
+    for place, line in enumerate(lines, 1):
+        number, text = (place, line.strip().lstrip("\ufeff")) if isinstance(line, str) else line
         if not text or text.startswith("#"):
             continue
-        url = canon.canonicalise(_first_column(text))
+        url = canon.canonicalise(in_full(text))
         if isinstance(url, Url):
             yield url
             continue
@@ -335,17 +344,9 @@ def _seeds(canon: Canon, lines: Iterable[str], result: Added) -> Iterator[Url]:
             result.bad.append(BadSeed(line=number, text=text, why=WHY_NO_SEED.get(url, url.value)))
 
 
-def _first_column(text: str) -> str:
-    """The URL of a CSV or TSV line; a comma inside a URL stays where no white space or quote follows the scheme."""
-    if text.startswith('"'):
-        return text[1:].partition('"')[0]
-    head = text.split("\t", 1)[0]
-    first, comma, rest = head.partition(",")
-    return (
-        first
-        if comma and (rest.startswith((" ", '"')) or not rest or (rest.count(",") > 0 and "://" in first))
-        else head
-    )
+def in_full(text: str) -> str:
+    """A bare host name as the URL that a person means; anything else as it is."""
+    return bare_host(text.strip()) or text
 
 
 def _add_batch(

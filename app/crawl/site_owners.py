@@ -16,8 +16,8 @@ def files(settings: Settings, now: datetime) -> dict[str, str]:
     """Name → text. Raises SettingError without a contact, InputError for an identity that is no honest one."""
     if settings.contact is None:
         raise SettingError(
-            "TIPTOE_CONTACT=None",
-            "set it: the page tells site owners whom to write to, and nobody is contacted without",
+            "TIPTOE_CONTACT is not set",
+            "set it to a mail address or URL: the page tells site owners whom to write to, and nobody is contacted without",
         )
     networks = [ipaddress.ip_network(value, strict=False) for value in settings.crawl_addresses]
     crawler = Crawler(

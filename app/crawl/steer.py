@@ -1,26 +1,27 @@
 """Crawls by name, as an operator steers them: made, started, paused, resumed, finished, sent round again."""
 
+from dataclasses import replace
+
 from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl import seed
+from app.crawl.edit import Change, edit
 from app.crawl.finish import finish as finish_ended
+from app.crawl.waits import how_to_start
 from app.errors import InputError
-from app.store import crawls, db
-from app.store.crawls import Crawl
+from app.store import crawls, db, hosts, urls
+from app.store.crawls import Budgets, Crawl
 
 
 def open_crawl(
     engine: Engine,
     name: str,
-    *,
-    scope: str | None,
-    sitemaps: str | None = None,
-    honour_opt_outs: bool | None = None,
+    wish: Change,
 ) -> Crawl:
-    """The crawl of this name, made where it is new (None: host, all, False). Raises InputError: it has a scope already.
+    """The crawl of this name, made where it is new. Raises InputError: it has another scope, or other patterns, already.
 
-    sitemaps and honour_opt_outs of one that exists change, from here on.
+    Budgets, freshness, sitemaps and opt-outs of one that exists change, as far as they are given.
     """
     with db.transaction(engine) as tx:
         known = crawls.by_name(tx, name)
@@ -28,13 +29,31 @@ def open_crawl(
         return seed.create(
             engine,
             name,
-            scope_kind=scope or "host",
-            sitemaps=sitemaps or "all",
-            honour_opt_outs=bool(honour_opt_outs),
+            scope_kind=wish.scope or "host",
+            include=wish.include or (),
+            exclude=wish.exclude or (),
+            budgets=Budgets(**dict(wish.budgets)),  # type: ignore[arg-type]
+            keep_fresh=bool(wish.keep_fresh),
+            sitemaps=wish.sitemaps or "all",
+            honour_opt_outs=bool(wish.honour_opt_outs),
         )
-    seed.check_reach(known, scope_kind=scope)
-    seed.set_manners(engine, known, sitemaps=sitemaps, honour_opt_outs=honour_opt_outs)
-    return known
+    seed.check_reach(known, scope_kind=wish.scope, include=wish.include or (), exclude=wish.exclude or ())
+    rest = replace(wish, scope=None, include=None, exclude=None)
+    return known if rest.is_empty else edit(engine, name, rest)
+
+
+def retry_failed(engine: Engine, name: str) -> int:
+    """What it gave up is due now; a finished crawl goes on. Returns how many URLs. Raises InputError for none."""
+    crawl = seed.find(engine, name)
+    with db.transaction(engine) as tx:
+        found = urls.retry_failed(tx, crawl.id)
+    if not found:
+        raise InputError(f"crawl {name}", "no URL of it was given up; tiptoe crawl report says how its URLs ended")
+    if crawl.state == "finished":
+        start(engine, name)
+    with db.transaction(engine) as tx:
+        hosts.wake(tx, sorted(set(found)))
+    return len(found)
 
 
 def start(engine: Engine, name: str, *, again: bool = False, settings: Settings | None = None) -> Crawl:
@@ -51,7 +70,7 @@ def start(engine: Engine, name: str, *, again: bool = False, settings: Settings 
     now = seed.find(engine, name)
     if now.state == "finished":
         done = now.ended_because == "done"
-        how = f"nothing is queued; add seeds, or: tiptoe crawl start {name} --again" if done else "raise that budget"
+        how = f"nothing is queued; add seeds, or: tiptoe crawl start {name} --again" if done else how_to_start(now)
         raise InputError(f"crawl {name}", f"is finished ({now.ended_because}); {how}")
     return now
 

@@ -8,6 +8,7 @@ from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
 from app.store.fetches import NotSent
 from app.store.urls import MOST_AHEAD
+from app.words import counted
 
 Row = Mapping[str, Any]
 
@@ -43,7 +44,7 @@ def host_waits_for(host: Row) -> str:
 def url_waits_for(url: Row, crawl: Crawl, host: Row) -> list[str]:
     """Everything that stands between a URL and its next fetch, a line each. url: a row of `store.urls.find`."""
     if url["state"] == UrlState.QUEUED:
-        return [*_crawl(crawl), host_waits_for(host), *_place(url)]
+        return _crawl(crawl) if crawl.state != "active" else [*_crawl(crawl), host_waits_for(host), *_place(url)]
     return [*_rest(url, crawl), *(_crawl(crawl) if url["retrying"] else [])]
 
 
@@ -62,16 +63,25 @@ def _crawl(crawl: Crawl) -> list[str]:
     if crawl.state == "paused":
         return [f"its crawl, which is paused: tiptoe crawl resume {crawl.name}"]
     if crawl.state == "finished":
-        return [f"its crawl, which is finished ({crawl.ended_because}): tiptoe crawl start {crawl.name}"]
+        return [f"its crawl, which is finished ({crawl.ended_because}): {how_to_start(crawl)}"]
     if crawl.max_pages is not None and crawl.pages_reserved >= crawl.max_pages:
-        return [f"its crawl's budget: {crawl.max_pages} pages are fetched or granted to running visits"]
+        granted = counted(crawl.max_pages, "page is", "pages are")
+        return [f"its crawl's budget: {granted} fetched or granted to running visits"]
     return []
+
+
+def how_to_start(crawl: Crawl) -> str:
+    """The commands by which a finished crawl goes on. One at its budget needs a larger one first."""
+    budget = crawl.ended_because or ""
+    if budget not in {"max_pages", "max_bytes"}:
+        return f"tiptoe crawl start {crawl.name}"
+    return f"tiptoe crawl edit {crawl.name} --{budget.replace('_', '-')} N, then tiptoe crawl start {crawl.name}"
 
 
 def _place(url: Row) -> list[str]:
     ahead = url["ahead"]
-    many = f"{ahead} or more" if ahead == MOST_AHEAD else ahead
-    return [f"{many} URLs of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
+    many = f"{ahead:,} or more URLs" if ahead == MOST_AHEAD else counted(ahead, "URL")
+    return [f"{many} of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
 
 
 def _rest(url: Row, crawl: Crawl) -> list[str]:

@@ -2,6 +2,7 @@
 
     <home>/
       services.json      ports, passwords, data directory (0600)
+      pgpass             the database's password as libpq reads it (0600)
       lock               held while a command starts or joins a server
       run/<name>.users   every command that uses the server holds this shared, for as long as it does
       run/<name>.keeper  held by the server's keeper while it lives; its process id is inside

@@ -1,64 +1,173 @@
-"""What a person sees of a running crawl: pages, rate, what hosts wait for, errors; plain lines when nobody watches."""
+"""What a person sees of a running crawl: at most a screen that is drawn anew; a line now and then where no terminal is.
+
+It asks nothing of the database: `app.crawl.live` looks at it.
+"""
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TextIO
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self, TextIO
 
 from app.crawl.live import MOST_QUEUED, Look
+from app.store.live import HostRow
+from app.words import counted, harmless, rounded
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group, RenderableType
+    from rich.live import Live
 
 PLAIN_EVERY_S = 10.0
-RATE_OVER_S = 10.0
-_WORDS = {
-    "visited": "being visited",
-    "delay": "wait their delay",
-    "turn": "wait for a worker",
-    "paused": "paused",
-}
+RATE_OVER_S = 30.0
+MOST_CLASSES = 4
+MOST_REASONS = 3
+LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor's
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """Shows looks as they come. stream: standard error; a terminal gets one live line, anything else a line now and then."""
+    """Context manager. stream: standard error, and whether it is a terminal decides."""
 
-    name: str
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     _seen: list[tuple[float, int]] = field(default_factory=list)
     _shown_at: float | None = None
-    _width: int = 0
+    _live: "Live | None" = None
 
-    def show(self, look: Look) -> Look:
-        """The same look, for whoever has more to do with it."""
+    def __enter__(self) -> Self:
+        if self.stream.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=self.stream), auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the last screen standing."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def show(self, look: Look) -> None:
         now = time.monotonic()
         if look.is_whole:
-            self._seen = [(at, pages) for at, pages in self._seen if now - at <= RATE_OVER_S] + [(now, look.pages)]
-        line = self._line(look)
-        if self.stream.isatty():
-            self.stream.write("\r" + line.ljust(self._width))
-            self._width = len(line)
-            self.stream.flush()
+            self._seen = [(at, seen) for at, seen in self._seen if now - at <= RATE_OVER_S] + [(now, look.pages)]
+        if self._live is not None:
+            self._live.update(screen(look, self._rate(), self._live.console), refresh=True)
         elif self._shown_at is None or now - self._shown_at >= PLAIN_EVERY_S:
-            print(line, file=self.stream, flush=True)
+            print(line(look, self._rate()), file=self.stream, flush=True)
             self._shown_at = now
-        return look
-
-    def end(self) -> None:
-        """Leave the live line standing."""
-        if self.stream.isatty() and self._width:
-            print(file=self.stream)
-
-    def _line(self, look: Look) -> str:
-        """Numbers that are not whole are too low, and are said to be."""
-        hosts = ", ".join(f"{count:,} {_WORDS.get(reason, 'rest: ' + reason)}" for reason, count in look.waiting)
-        over = "" if look.is_whole else "over "
-        queued = f"over {look.queued:,}" if look.queued >= MOST_QUEUED else f"{look.queued:,}"
-        return (
-            f"{self.name}: {over}{look.pages:,} pages ({self._rate():.1f}/s), {queued} queued, {look.failed:,} failed, "
-            f"{look.bytes / 1e6:,.1f} MB" + (f" | hosts: {hosts}" if hosts else "")
-        )
 
     def _rate(self) -> float:
         if not self._seen:
             return 0.0
         (first_at, first), (last_at, last) = self._seen[0], self._seen[-1]
-        return (last - first) / (last_at - first_at) if last_at > first_at else 0.0
+        return max(last - first, 0) / (last_at - first_at) if last_at > first_at else 0.0
+
+
+def line(look: Look, rate: float) -> str:
+    """`docs: 12 pages (1.0/s), 34 queued, 0 failed, 0.1 MB; end in 0:00:48 (max_pages); hosts: 1 being visited`.
+
+    Numbers that are not whole yet are too low, and are said to be.
+    """
+    over = "" if look.is_whole else "over "
+    parts = [
+        f"{look.crawl.name}: {over}{counted(look.pages, 'page')} ({rate:.1f}/s), {_queued(look)} queued, "
+        f"{look.failed:,} failed, {_size(look.bytes)}"
+    ]
+    if end := until_budget(look, rate):
+        parts.append(end)
+    reasons = Counter(host.waits_for for host in look.hosts).most_common(MOST_REASONS)
+    if reasons:
+        parts.append("hosts: " + ", ".join(f"{n} {reason}" for reason, n in reasons))
+    return harmless("; ".join(parts))
+
+
+def until_budget(look: Look, rate: float) -> str | None:
+    """`end in 0:00:48 (max_pages)`: by the budget that is reached first at this rate; None where there is none to reckon by."""
+    crawl, ends = look.crawl, list[tuple[float, str]]()
+    if crawl.max_pages is not None and rate > 0:
+        ends.append(((crawl.max_pages - look.pages) / rate, "max_pages"))
+    if crawl.max_bytes is not None and rate > 0 and look.pages and look.bytes:
+        ends.append(((crawl.max_bytes - look.bytes) / (rate * look.bytes / look.pages), "max_bytes"))
+    if crawl.max_seconds is not None:
+        ends.append((crawl.max_seconds - crawl.active_s, "max_seconds"))
+    if not ends or crawl.state != "active" or not look.is_whole:
+        return None
+    seconds, budget = min(ends)
+    return f"end in {_duration(seconds)} ({budget})"
+
+
+def screen(look: Look, rate: float, console: "Console") -> "Group":
+    """As many hosts as the terminal has lines left for."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    crawl = look.crawl
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    facts.add_column(no_wrap=True)
+    facts.add_column(overflow="ellipsis", no_wrap=True)
+    over = "" if look.is_whole else "over "
+    of = f" of {crawl.max_pages:,}" if crawl.max_pages is not None else ""
+    end = until_budget(look, rate)
+    facts.add_row("pages", ", ".join([f"{over}{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
+    facts.add_row("so far", f"{_size(look.bytes)}, {_queued(look)} queued")
+    facts.add_row("failed", _failures(look))
+    title = Text(harmless(f"{crawl.name}  {crawl.state}  {_duration(crawl.active_s)}"), style="bold", no_wrap=True)
+    parts: list[RenderableType] = [title, facts]
+    room = console.height - LINES_BESIDE_HOSTS
+    if look.hosts and room > 0:
+        parts.append(_hosts(look.hosts, room))
+    return Group(*parts)
+
+
+def _hosts(hosts: Sequence[HostRow], room: int) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    made.add_column("host", ratio=5, no_wrap=True, overflow="ellipsis")
+    made.add_column("waits for", ratio=4, no_wrap=True, overflow="ellipsis")
+    made.add_column("next", no_wrap=True, justify="right")
+    shown = hosts[:room] if len(hosts) <= room else hosts[: room - 1]
+    for host in shown:
+        made.add_row(Text(harmless(host.host)), Text(harmless(_waits_for(host))), _next(host))
+    if len(shown) < len(hosts):
+        made.add_row(Text("… and others", style="dim"), "", "")
+    return made
+
+
+def _waits_for(host: HostRow) -> str:
+    return f"its delay of {rounded(host.delay_s)} s" if host.waits_for == "its delay" else host.waits_for
+
+
+def _next(host: HostRow) -> str:
+    if host.next_s is None:
+        return ""
+    return (
+        "now"
+        if host.next_s <= 0
+        else f"in {_duration(host.next_s)}"
+        if host.next_s >= 10
+        else f"in {host.next_s:.1f} s"
+    )
+
+
+def _failures(look: Look) -> str:
+    classes = [f"{name} {n:,}" for name, n in look.failures[:MOST_CLASSES]]
+    return harmless(f"{look.failed:,}" + (f"; in the last minute: {', '.join(classes)}" if classes else ""))
+
+
+def _queued(look: Look) -> str:
+    return f"over {look.queued:,}" if look.queued >= MOST_QUEUED else f"{look.queued:,}"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=max(round(seconds), 0)))
+
+
+def _size(n: int) -> str:
+    return f"{n / 1e6:,.1f} MB" if n >= 1e6 else f"{n / 1e3:,.1f} kB"

@@ -105,7 +105,7 @@ def _launch(recipe: Recipe) -> subprocess.Popen[bytes]:
     source = str(Path(app.__path__[0]).parent)
     with Path(recipe.log).open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "app.local.keeper", recipe.to_json()],
+            [sys.executable, "-P", "-m", "app.local.keeper", recipe.to_json()],
             env=server_environment(os.environ) | {"PYTHONPATH": source},
             cwd="/",
             stdin=subprocess.DEVNULL,

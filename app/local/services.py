@@ -8,15 +8,19 @@ them, killed commands count as gone (`app.local.running`). What lies where on di
 is said here about a configured service; whoever connects checks that.
 """
 
+import os
+import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from urllib.parse import quote, urlsplit
 
 from app.local.home import Log, open_home
 from app.local.postgres import Postgres
 from app.local.running import Running, join_or_start
 from app.local.valkey import Valkey
+from app.words import without_password
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class Services:
     database_url: postgresql://…, password included.   broker_url: redis://… or what was configured.
     home: absolute.   data_dir: the embedded Postgres' files; home if it is not ours.
     started: names of what we started, as opposed to joined.
+    password_file: where libpq finds the embedded Postgres' password (0600); None for a configured one.
     """
 
     database_url: str = field(repr=False)
@@ -33,6 +38,18 @@ class Services:
     home: Path
     data_dir: Path
     started: tuple[str, ...]
+    password_file: Path | None = None
+
+    @property
+    def shown_database_url(self) -> str:
+        """Fit to be printed, and to connect with from this machine: it names the file that holds the password."""
+        bare = without_password(self.database_url)
+        return f"{bare}?passfile={quote(str(self.password_file), safe='')}" if self.password_file else bare
+
+    @property
+    def shown_broker_url(self) -> str:
+        """Fit to be printed. The embedded broker's password is in services.json of home."""
+        return without_password(self.broker_url)
 
 
 class LocalServices:
@@ -56,6 +73,7 @@ class LocalServices:
                 home=home,
                 data_dir=data_dir(home) if database else home,
                 started=_started(postgres=database, valkey=broker),
+                password_file=write_password_file(home, database.url) if database else None,
             )
             self._shares = shares.pop_all()
         return services
@@ -76,6 +94,19 @@ def start_valkey(home: Path, log: Log) -> Running:
     """The same for Valkey."""
     opened = open_home(home)
     return join_or_start(Valkey(opened), opened, log)
+
+
+def write_password_file(home: Path, url: str) -> Path:
+    """`pgpass` in home, for psql and other clients of libpq (libpq-pgpass.html). Returns its path."""
+    parts = urlsplit(url)
+    line = f"{parts.hostname}:{parts.port}:*:{parts.username}:{parts.password}\n"
+    path = home / "pgpass"
+    if not path.exists() or path.read_text() != line:
+        descriptor, draft = tempfile.mkstemp(dir=home, prefix="pgpass.")  # mode 0600
+        with os.fdopen(descriptor, "w") as file:
+            file.write(line)
+        Path(draft).replace(path)
+    return path
 
 
 def data_dir(home: Path) -> Path:

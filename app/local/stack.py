@@ -1,7 +1,8 @@
 """The crawl's own processes on one machine: beat and workers as children, another one started when one ends.
 
-The same commands as a fleet runs (`celery -A app beat`, `celery -A app worker`), so that nothing is different but the
-number. They are told where the services are by environment variables, and end when we do, however we end.
+The same as a fleet runs (`celery -A app beat`, `celery -A app worker`), so that nothing is different but the number and
+what lies in front of the import path. They are told where the services are by environment variables, and end when we do,
+however we end.
 """
 
 import os
@@ -46,6 +47,9 @@ class Stack:
             "TIPTOE_HOME": str(services.home),
             "TIPTOE_DATABASE_URL": services.database_url,
             "TIPTOE_BROKER_URL": services.broker_url,
+            # What an option of the command may have set.
+            "TIPTOE_DEFAULT_DELAY_S": str(settings.default_delay_s),
+            "TIPTOE_ALLOW_NETWORKS": ",".join(settings.allow_networks),
             **({"TIPTOE_CONTACT": settings.contact} if settings.contact else {}),
         }
         workers = settings.processes or min(os.cpu_count() or 1, 4)
@@ -102,4 +106,5 @@ _SOLITARY = ("--without-gossip", "--without-mingle")
 
 
 def _celery(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "celery", "-A", "app", *arguments]
+    """As `celery -A app …`, but for the working folder: packages of the user's own may lie there (`workers.__main__`)."""
+    return [sys.executable, "-P", "-m", "workers", "celery", "-A", "app", *arguments]

@@ -19,6 +19,7 @@ from app.parse.entry import Child, Entry, SitemapKind, is_url
 from app.parse.gunzip import take, unpacked
 from app.parse.markup import Feeder, plain
 from app.parse.walk import FLOOR, Walk
+from app.words import counted
 
 __all__ = ["Child", "Entry", "Limits", "Reading", "SitemapKind"]
 
@@ -65,7 +66,7 @@ class Reading:
     def _counted(self, values: Iterator[Entry | Child]) -> Iterator[Entry | Child]:
         for value in values:
             if self.entries == self._limits.max_entries:
-                self._note(f"cut at {self.entries:,} URLs")
+                self._note(f"cut at {counted(self.entries, 'URL')}")
                 return
             self.entries += 1
             yield value

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine
 
 from app.errors import InputError, ServiceError
-from app.store import db
+from app.store import db, views
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def _remedy(error: psycopg.Error) -> str:
     if error.diag.message_hint:
         return error.diag.message_hint.strip().replace("\n", " ")
     if isinstance(error, psycopg.errors.UndefinedTable):
-        return f"there are: {', '.join(sorted(_tables()) + db.view_names())}"
+        return f"there are: {', '.join(sorted(_tables()) + views.names())}"
     return "correct the query"
 
 

@@ -136,6 +136,11 @@ def set_budgets(tx: Connection, *, crawl_id: int, budgets: Budgets, keep_fresh: 
     tx.execute(_sql["set_budget"], {"crawl_id": crawl_id, "keep_fresh": keep_fresh, **_budgets(budgets)})
 
 
+def reshape(tx: Connection, *, crawl_id: int, scope: str, include: Sequence[str], exclude: Sequence[str]) -> None:
+    where = {"crawl_id": crawl_id, "scope": scope, "include": list(include), "exclude": list(exclude)}
+    tx.execute(_sql["reshape"], where)
+
+
 def set_manners(tx: Connection, *, crawl_id: int, sitemaps: str | None, honour_opt_outs: bool | None) -> None:
     """None: as it is."""
     tx.execute(_sql["set_manners"], {"crawl_id": crawl_id, "sitemaps": sitemaps, "honour_opt_outs": honour_opt_outs})

@@ -34,6 +34,11 @@ SET max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_
     pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
 WHERE id = :crawl_id
 
+-- reshape: another scope, other patterns; workers look at the crawl anew
+UPDATE crawls
+SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]), revision = revision + 1
+WHERE id = :crawl_id
+
 -- set_manners: how it goes about things from here on; NULL: as it does
 UPDATE crawls
 SET sitemaps = coalesce(:sitemaps, sitemaps), honour_opt_outs = coalesce(:honour_opt_outs, honour_opt_outs)

@@ -26,6 +26,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Deadlock, InputError, ServiceError
+from app.store import views
+from app.words import without_password
 
 _log = structlog.get_logger()
 
@@ -50,6 +52,7 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
+LOCK_TIMEOUT = "10s"  # of an upgrade: what it waits for, every reader waits for behind it
 # A pooler that hands connections on after each transaction (PgBouncer in transaction mode) takes no `options`, and a prepared
 # statement would stay behind on a server connection that is another client's next. `?pooler=transaction` in the URL says so.
 POOLER = "pooler"
@@ -203,7 +206,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
         ) from error
     if parsed.get_backend_name() not in {"postgresql", "postgres"}:
         raise InputError(
-            f"TIPTOE_DATABASE_URL={parsed.render_as_string(hide_password=True)}",
+            f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
             f"the frontier lives in Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
     session = _session(parsed)
@@ -331,30 +334,73 @@ def lacks(engine: Engine) -> list[str]:
 
 
 def upgrade(url: str) -> None:
-    """Bring the schema to head. Several at once wait for one another (advisory lock). Raises ServiceError."""
-    from alembic import command
-    from alembic.config import Config
+    """Bring the schema to head; at head nothing is touched, and no lock is taken.
 
+    Several at once wait for one another (advisory lock). Raises ServiceError, and InputError where something of the person's own
+    stands on what would change: then nothing was changed.
+    """
     engine = connect(url, pool_size=2)
     try:
         check(engine)
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS))
-        with transaction(engine) as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('tiptoe migrations'))"))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        if not is_at_head(engine):
+            _migrate(engine)
     finally:
         engine.dispose()
+
+
+def is_at_head(engine: Engine) -> bool:
+    """The schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
+    with transaction(engine) as connection:
+        return _is_at_head(connection)
+
+
+def _is_at_head(connection: Connection) -> bool:
+    return _revision(connection) == revisions()[-1] and views.found(connection) == views.fingerprint()
+
+
+def _migrate(engine: Engine) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    with transaction(engine) as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('tiptoe migrations'))"))
+        if _is_at_head(connection):  # another one did it meanwhile
+            return
+        connection.execute(text("SELECT set_config('lock_timeout', :most, true)"), {"most": LOCK_TIMEOUT})
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, "head")
+        except DBAPIError as error:
+            raise _stopped(engine, error.orig) or error from error
+
+
+def _stopped(engine: Engine, cause: BaseException | None) -> InputError | ServiceError | None:
+    """Why an upgrade cannot be, where a person can do something about it."""
+    match getattr(cause, "sqlstate", None):
+        case "2BP01" | "0A000":  # dependent_objects_still_exist; "cannot alter type of a column used by a view"
+            diag = getattr(cause, "diag", None)
+            detail = str(getattr(diag, "message_detail", None) or cause).replace("\n", "; ")
+            remedy = "nothing was changed; drop what is yours, run `tiptoe db upgrade`, and make it again"
+            return InputError(f"the upgrade would drop something of your own ({detail})", remedy)
+        case "55P03":  # lock_not_available
+            remedy = f"an upgrade waited {LOCK_TIMEOUT} for another session's lock; end long queries, and try again"
+            return ServiceError(f"Postgres at {place(engine)}", remedy)
+    return None
 
 
 def revision(engine: Engine) -> str | None:
     """The schema's revision; None before the first migration. Raises ServiceError."""
     with transaction(engine) as connection:
-        if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
-            return None
-        found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
-        return found
+        return _revision(connection)
+
+
+def _revision(connection: Connection) -> str | None:
+    if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    return found
 
 
 def revisions() -> list[str]:
@@ -368,33 +414,9 @@ def is_declared(connection: Connection) -> Callable[[str | None, str, object], b
     return lambda name, kind, _: kind != "table" or name not in made
 
 
-def recreate_views(connection: Connection) -> None:
-    """Views hold no data, so they are made anew from views.sql after every migration (not before the first)."""
-    if connection.execute(text("SELECT to_regclass('crawls')")).scalar_one() is None:
-        return
-    for statement in _views():
-        connection.exec_driver_sql(statement)
-
-
-def drop_views(connection: Connection) -> None:
-    """Before a migration, so that no view stands in the way of a column."""
-    for name in view_names():
-        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name} CASCADE")
-
-
-def view_names() -> list[str]:
-    """The views, in the order they are made."""
-    return re.findall(r"^CREATE VIEW (\w+)", "\n".join(_views()), re.MULTILINE)
-
-
-def _views() -> list[str]:
-    source = (Path(__file__).parent / "views.sql").read_text()
-    return [statement.strip() for statement in re.split(r";\n", source) if statement.strip()]
-
-
 def place(engine: Engine) -> str:
     """Where Postgres is, without the password, for messages."""
-    return engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
+    return without_password(engine.url.set(drivername="postgresql").render_as_string(hide_password=False))
 
 
 def _first_line(error: BaseException | None) -> str:

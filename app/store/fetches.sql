@@ -48,11 +48,11 @@ WHERE CAST(:host_ids AS bigint[]) IS NULL OR budget = ANY(ARRAY(
     SELECT DISTINCT address_budget FROM fetches WHERE host_id = ANY(CAST(:host_ids AS bigint[])) AND address_budget IS NOT NULL))
 
 -- outcomes: requests of a crawl by their ending, of all rounds; reads the whole log
-SELECT outcome, status, count(*) AS fetches, max(started_at) AS last_at
+SELECT kind, outcome, status, count(*) AS fetches, max(started_at) AS last_at
 FROM fetches
 WHERE crawl_id = :crawl_id
-GROUP BY outcome, status
-ORDER BY fetches DESC
+GROUP BY kind, outcome, status
+ORDER BY fetches DESC, kind, outcome, status
 
 -- begins: the oldest request that is kept
 SELECT min(started_at) FROM fetches

@@ -302,9 +302,15 @@ def events(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
 
 
 def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
-    """Its row, `now`, and `queued`: MOST_QUEUED stands for that or more."""
+    """Its row, `now`, and `queued`: MOST_QUEUED stands for that or more.
+
+    `next_fetch_at` is None where no active crawl has anything queued there: the row keeps its moment when a crawl ends.
+    """
     row = tx.execute(_sql["show"], {"name": name, "most": MOST_QUEUED}).mappings().one_or_none()
-    return dict(row) if row else None
+    if row is None:
+        return None
+    is_leased = row["lease_until"] is not None and row["lease_until"] > row["now"]
+    return dict(row) if is_leased or row["queued"] else {**row, "next_fetch_at": None}
 
 
 def listed(tx: Connection, *, waits_for: str | None, n: int) -> list[Mapping[str, Any]]:
@@ -317,9 +323,9 @@ def queues(tx: Connection) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]
 
 
-def waiting(tx: Connection) -> list[Mapping[str, Any]]:
-    """because, hosts, earliest: how many hosts wait for what."""
-    return [dict(row) for row in tx.execute(_sql["waiting"]).mappings()]
+def waits(tx: Connection) -> list[Mapping[str, Any]]:
+    """because, hosts, earliest: how many hosts wait for what, as v_host_status tells it."""
+    return [dict(row) for row in tx.execute(_sql["waits"]).mappings()]
 
 
 def _contacts(contacts: Sequence[Contact]) -> str:

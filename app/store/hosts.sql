@@ -342,18 +342,12 @@ SELECT h.*, clock_timestamp() AS now,
 FROM hosts AS h
 WHERE h.name = :name
 
--- waiting: how many hosts wait for what, for the progress line
-SELECT CASE
-         WHEN state IN ('taken', 'offered') AND lease_until > clock_timestamp() THEN 'visited'
-         WHEN state = 'paused' THEN 'paused'
-         WHEN blocked_until > clock_timestamp() THEN resting_because
-         WHEN next_fetch_at > clock_timestamp() THEN 'delay'
-         ELSE 'turn' END AS because,
-       count(*) AS hosts, min(next_fetch_at) AS earliest
-FROM hosts
-WHERE next_fetch_at IS NOT NULL OR state = 'paused'
+-- waits: how many hosts wait for what, in the words of v_host_status; those with nothing queued are left out
+SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because, count(*) AS hosts, min(next_fetch_at) AS earliest
+FROM v_host_status
+WHERE waits_for <> 'nothing queued'
 GROUP BY 1
-ORDER BY 2 DESC
+ORDER BY 2 DESC, 1
 
 -- missed: hosts of these queues whose offers nobody takes up, though they are made again and again
 SELECT count(*) FROM hosts
@@ -383,7 +377,7 @@ SELECT queue, count(*) AS hosts, count(*) FILTER (WHERE state = 'offered' AND le
        count(*) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue,
        min(next_fetch_at) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue_since,
        clock_timestamp() AS now
-FROM hosts
+FROM v_host_status
 WHERE next_fetch_at IS NOT NULL
 GROUP BY queue
 ORDER BY queue

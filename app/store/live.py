@@ -1,6 +1,7 @@
-"""What the live line of a crawl is made of. Each function runs one query of live.sql and reads a bounded number of rows."""
+"""What the live view of a crawl is made of. Each function runs one query of live.sql and reads a bounded number of rows."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -8,6 +9,29 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("live")
+MOST_HOSTS = 60
+EACH_QUEUE = 8
+NEWEST_REQUESTS = 4_000
+
+
+class CrawlRow(NamedTuple):
+    """active_s: seconds since its start or last resumption."""
+
+    name: str
+    state: str
+    max_pages: int | None
+    max_bytes: int | None
+    max_seconds: float | None
+    active_s: float
+
+
+class HostRow(NamedTuple):
+    """A host of the crawl. next_s: seconds to its next contact, negative where it is late, None under a lease."""
+
+    host: str
+    waits_for: str
+    delay_s: float
+    next_s: float | None
 
 
 class Slice(NamedTuple):
@@ -18,9 +42,9 @@ class Slice(NamedTuple):
     sums: Counter[str]
 
 
-def state(tx: Connection, crawl_id: int) -> str:
-    """Of one crawl."""
-    return str(db.run(tx, _sql["state"], {"crawl_id": crawl_id}).scalar_one())
+def crawl(tx: Connection, crawl_id: int) -> CrawlRow:
+    (row,) = db.run(tx, _sql["crawl"], {"crawl_id": crawl_id}).of(CrawlRow)
+    return row
 
 
 def fetched(tx: Connection, *, crawl_id: int, after: int, n: int) -> Slice:
@@ -29,11 +53,13 @@ def fetched(tx: Connection, *, crawl_id: int, after: int, n: int) -> Slice:
     return Slice(row.seen, row.last, Counter(pages=row.pages, failed=row.failed, bytes=row.bytes))
 
 
-def waiting(tx: Connection, *, after: int, n: int) -> Slice:
-    """Hosts by what they wait for, of the next n, by id. Those that wait for nothing are seen and not counted."""
-    rows = db.run(tx, _sql["waiting"], {"after": after, "n": n}).all()
-    return Slice(
-        sum(row.hosts for row in rows),
-        max((row.last for row in rows), default=None),
-        Counter({row.because: row.hosts for row in rows if row.because is not None}),
-    )
+def failures(tx: Connection, crawl_id: int) -> list[tuple[str, int]]:
+    """(class, requests) of a crawl's pages in the last minute, the most frequent first."""
+    rows = db.run(tx, _sql["failures"], {"crawl_id": crawl_id, "n": NEWEST_REQUESTS})
+    return [(row.class_, row.n) for row in rows]
+
+
+def hosts(tx: Connection, *, crawl_id: int, queues: Sequence[str]) -> list[HostRow]:
+    """Those under a lease first, then the next due. queues: all that hosts may be on."""
+    where = {"crawl_id": crawl_id, "queues": list(queues), "most": MOST_HOSTS, "each": EACH_QUEUE}
+    return db.run(tx, _sql["hosts"], where).of(HostRow)

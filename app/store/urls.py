@@ -280,6 +280,15 @@ def seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["seeds"], {"crawl_id": crawl_id, "n": n}).mappings()]
 
 
+def seed_urls(tx: Connection, crawl_id: int) -> list[str]:
+    return list(tx.execute(_sql["seed_urls"], {"crawl_id": crawl_id}).scalars())
+
+
+def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
+    """The host of each URL that was quarantined and is queued now."""
+    return list(tx.execute(_sql["retry_failed"], {"crawl_id": crawl_id}).scalars())
+
+
 def causes(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
     """state, cause, urls."""
     return [dict(row) for row in tx.execute(_sql["causes"], {"crawl_id": crawl_id, "n": n}).mappings()]

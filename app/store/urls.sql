@@ -193,6 +193,15 @@ WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 ORDER BY id
 LIMIT :n
 
+-- seed_urls: the seeds of a crawl, all of them
+SELECT url FROM urls WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
+
+-- retry_failed: what a crawl gave up is due now
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+    cause = NULL
+WHERE crawl_id = :crawl_id AND state = 'quarantined'
+RETURNING host_id
+
 -- causes: why URLs of a crawl ended, or their pages were not kept, the most frequent first
 SELECT state, cause, count(*) AS urls
 FROM urls

@@ -32,21 +32,26 @@ SELECT h.name AS host, h.state, h.queue,
          WHEN h.state = 'paused' THEN 'paused'
          WHEN h.state = 'taken' AND h.lease_until > clock_timestamp() THEN 'being visited'
          WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'offered to ' || h.queue
-         WHEN h.next_fetch_at IS NULL THEN 'nothing queued'
+         WHEN h.next_fetch_at IS NULL OR NOT q.is_queued THEN 'nothing queued'
          WHEN h.blocked_until > clock_timestamp() THEN 'resting: ' || coalesce(h.resting_because, 'blocked')
          WHEN h.next_fetch_at > clock_timestamp() THEN 'delay'
          ELSE 'due'
        END AS waits_for,
-       h.next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
+       CASE WHEN h.lease_until > clock_timestamp() OR q.is_queued THEN h.next_fetch_at END AS next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
        h.blocked_until, h.resting_because, h.failures, h.breaker_trips, h.isolate,
        h.address, h.last_contact_at, h.lease_until, h.unfetched,
        r.robots
 FROM hosts AS h
+CROSS JOIN LATERAL (
+    SELECT EXISTS (
+        SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
+            SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued')) AS is_queued
+) AS q
 LEFT JOIN LATERAL (
     SELECT string_agg(scheme || ':' || port || ' ' || availability, ', ' ORDER BY scheme, port) AS robots FROM robots WHERE host_id = h.id
 ) AS r ON true;
 
-COMMENT ON VIEW v_host_status IS 'A row per host: its state, what it waits for, until when, and its pace.';
+COMMENT ON VIEW v_host_status IS 'A row per host: its state, what it waits for, until when, and its pace. A host whose crawls have all ended waits for nothing.';
 
 CREATE VIEW v_due AS
 SELECT c.name AS crawl, h.name AS host, u.url, u.lane, u.score, u.depth, u.attempts,

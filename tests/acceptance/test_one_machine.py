@@ -1,8 +1,11 @@
 """`tiptoe crawl` from nothing to a finished crawl, through interruptions, and round again."""
 
+import json
 import random
 import signal
+from urllib.parse import quote
 
+import psycopg
 import pytest
 
 from tests.acceptance.conftest import Tiptoe, kill_group, manual, until
@@ -29,6 +32,7 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: We
         "bytes",
         "seconds",
         "dsn",
+        "password_file",
         "home",
     }
     assert (first.summary["crawl"], first.summary["state"], first.summary["pages"]) == ("docs", "finished", 25)
@@ -103,6 +107,54 @@ def test_ctrl_c_is_clean_and_the_same_command_goes_on(tiptoe: Tiptoe, web: Web) 
     assert last.code == 0, last.err
     assert sorted(site.pages_asked) == sorted(paths)  # nothing twice: what was fetched was settled
     assert min(site.gaps()) >= 0.05 - 0.005
+
+
+def test_packages_of_the_users_own_in_the_working_folder(tiptoe: Tiptoe, web: Web) -> None:
+    """Named as ours and as what we stand on: none of them is imported, by no child."""
+    site = web.site()
+    paths = manual(site, 5)
+    for name in ("app", "workers", "migrations", "celery", "kombu", "redis", "queue"):
+        package = tiptoe.home.parent / name
+        package.mkdir()
+        (package / "__init__.py").write_text(f"raise SystemExit('{name} is the user\\'s')\n")
+    ran = tiptoe.run("crawl", site.url("/"), "--json")
+    assert ran.code == 0, ran.err
+    assert ran.summary["pages"] == len(paths)
+
+
+def test_a_crawl_outlives_its_own_lost_connections(tiptoe: Tiptoe, web: Web) -> None:
+    """Every connection to Postgres is cut, the command's own too: all go on."""
+    site = web.site()
+    paths = manual(site, 40)
+    running = tiptoe.start("crawl", site.url("/"), "--json")
+    until(lambda: len(site.log) >= 5, "five requests")
+    password_file = tiptoe.home / "pgpass"
+    port = password_file.read_text().split(":")[1]
+    dsn = f"postgresql://tiptoe@127.0.0.1:{port}/tiptoe?passfile={quote(str(password_file), safe='')}"
+    with psycopg.connect(dsn, autocommit=True, application_name="test") as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tiptoe'")
+    out, err = running.communicate()
+    assert running.returncode == 0, err
+    assert set(site.pages_asked) == paths
+    assert json.loads(out.splitlines()[-1])["state"] == "finished"
+
+
+def test_no_password_is_printed(tiptoe: Tiptoe, web: Web) -> None:
+    site = web.site()
+    manual(site, 2)
+    ran = tiptoe.run("crawl", site.url("/"), "--json")
+    up = tiptoe.start("up", "--json")
+    line = up.stdout.readline() if up.stdout else ""
+    up.send_signal(signal.SIGINT)
+    out, err = up.communicate()
+    assert up.returncode == 130, err
+    secrets = json.loads((tiptoe.home / "services.json").read_text())
+    said = ran.out + ran.err + line + out + err
+    assert "127.0.0.1" in said
+    for service in secrets.values():
+        for name, value in service.items():
+            assert "password" not in name or value not in said
+    assert ran.summary["password_file"] == str(tiptoe.home / "pgpass")
 
 
 def test_a_page_budget_is_kept_exactly_and_can_be_raised(tiptoe: Tiptoe, web: Web) -> None:

@@ -32,12 +32,12 @@ def test_a_polite_log(tiptoe: Tiptoe, log: Log) -> None:
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].split()[:4] == ["host", "requests", "gap", "s"]
-    assert lines[1].split() == ["a.test", "2", "1.9", "1", "0.9", "0", "0", "1", "0", "0", "0", "0", "0", "0"]
+    assert lines[1].split() == ["a.test", "2", "1.9", "1", "0.9", "0", "0", "1", "0", "0", "0", "0", "0", "0", "0"]
     assert "addresses that hosts share" in ran.out
     assert [line.split() for line in lines if line.startswith("192.0.2.7")] == [
         ["192.0.2.7", "1", "1", "0.5", "0", "1"]
     ]
-    assert lines[-1] == "2 requests, 1 hosts: no violation"
+    assert lines[-1] == "2 requests, 1 host: no violation"
 
 
 def test_violations_end_with_1_and_come_first(tiptoe: Tiptoe, log: Log) -> None:
@@ -49,7 +49,7 @@ def test_violations_end_with_1_and_come_first(tiptoe: Tiptoe, log: Log) -> None:
     lines = ran.out.splitlines()
     assert lines[1].startswith("b.test")
     assert lines[-1] == (
-        "5 requests, 2 hosts: 3 VIOLATIONS (1 gaps too short, 1 disallowed requests, 1 starts too soon at an address)"
+        "5 requests, 2 hosts: 3 VIOLATIONS (1 gap too short, 1 disallowed request, 1 start too soon at an address)"
     )
     assert tiptoe("audit", "docs").code == 1, "b.test came too close to it at their address"
 
@@ -60,7 +60,7 @@ def test_a_log_in_disorder_ends_with_1(tiptoe: Tiptoe, log: Log) -> None:
     ran = tiptoe("audit")
     assert ran.code == 1
     assert ran.out.splitlines()[-1].endswith(
-        "no violation; but the log is out of order at 1 lines and PROVES NOTHING there"
+        "no violation; but the log is out of order at 1 line and PROVES NOTHING there"
     )
     assert tiptoe("audit", "docs").code == 0
 
@@ -69,7 +69,7 @@ def test_what_no_row_tells_of_is_named_and_no_violation(tiptoe: Tiptoe, log: Log
     log.visit(log.host("b.test"), 10.0, ends=None, ending="lost")
     ran = tiptoe("audit")
     assert ran.code == 0
-    assert "1 visits of 1 hosts may have made up to one batch of requests each that no row tells of" in ran.out
+    assert "1 visit of 1 host may have made up to one batch of requests each that no row tells of" in ran.out
 
 
 def test_json_has_everything(tiptoe: Tiptoe, log: Log) -> None:

@@ -136,11 +136,11 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
         ({}, ["directory", "--key", "nowhere"], "signing key nowhere: cannot be read (No such file or directory)"),
         ({}, ["directory", "--key", "folder"], "Is a directory"),
         ({}, ["directory", "--key", "open"], "others can read it (mode 0644): chmod 600 open"),
-        ({}, ["directory", "--key", "good", "--serve"], "TIPTOE_SIGNATURE_AGENT=None: set it"),
+        ({}, ["directory", "--key", "good", "--serve"], "TIPTOE_SIGNATURE_AGENT is not set: set it"),
         ({}, ["directory", "--key", "good", "--serve", "--out", "x"], "choose one"),
         ({}, ["directory", "--key", "good", "--out", "open"], "cannot be written"),
         ({}, ["keygen", "--out", "open/key"], "choose another"),
-        ({"TIPTOE_SIGNING_KEY": "good"}, ["directory"], "TIPTOE_SIGNATURE_AGENT=None: TIPTOE_SIGNING_KEY='good'"),
+        ({"TIPTOE_SIGNING_KEY": "good"}, ["directory"], "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='good'"),
         (
             {"TIPTOE_SIGNATURE_AGENT": AGENT},
             ["directory"],

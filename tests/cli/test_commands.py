@@ -101,7 +101,7 @@ def test_starting_imports_nothing_heavy() -> None:
             {"TIPTOE_DATABASE_URL": "postgresql://u:secret@127.0.0.1:1/x"},
             ["status"],
             1,
-            "Postgres at postgresql://u:***@127.0.0.1:1/x",
+            "Postgres at postgresql://u@127.0.0.1:1/x",
         ),
         ({"TIPTOE_QUEUES": "0"}, ["status"], 2, "TIPTOE_QUEUES='0'"),
         ({"TIPTOE_HOME": "/proc/nowhere"}, ["status"], 2, "TIPTOE_HOME='/proc/nowhere'"),

@@ -20,7 +20,7 @@ def test_in_order(tiptoe: Tiptoe, broker_url: str, monkeypatch: pytest.MonkeyPat
 
 def test_as_a_table(tiptoe: Tiptoe) -> None:
     said = tiptoe("doctor").out.splitlines()
-    assert said[0].split() == ["check", "found", "remedy"]
+    assert said[0].split() == ["check", "grade", "found", "remedy"]
     assert said[1].split() == ["settings", "ok", "valid"]
 
 

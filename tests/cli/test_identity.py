@@ -112,7 +112,7 @@ def test_page_says_what_is_missing_on_it(here: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("environment", "args", "says"),
     [
-        ({}, ["page", "--out", "x"], "TIPTOE_CONTACT=None: set it"),
+        ({}, ["page", "--out", "x"], "TIPTOE_CONTACT is not set: set it"),
         ({"TIPTOE_CONTACT": "nobody"}, ["page", "--out", "x"], "contact 'nobody'"),
         ({"TIPTOE_CONTACT": "a@b.example"}, ["page", "--out", "file"], "file/index.html: cannot be written"),
         ({"TIPTOE_CONTACT": "a@b.example", "TIPTOE_INFO_URL": "javascript:x"}, ["page", "--out", "x"], "info_url"),
@@ -122,7 +122,11 @@ def test_page_says_what_is_missing_on_it(here: Path, monkeypatch: pytest.MonkeyP
         ({"TIPTOE_PURPOSE": "x" * 201}, ["show"], "write 1 to 200 printable ASCII"),
         ({"TIPTOE_CRAWL_ADDRESSES": "192.0.2.0/33"}, ["show"], "'192.0.2.0/33' is not a network"),
         ({"TIPTOE_CRAWL_DOMAIN": "https://a.example"}, ["show"], "write a domain name"),
-        ({"TIPTOE_SIGNING_KEY": "key"}, ["show"], "TIPTOE_SIGNATURE_AGENT=None: TIPTOE_SIGNING_KEY='key' needs it"),
+        (
+            {"TIPTOE_SIGNING_KEY": "key"},
+            ["show"],
+            "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='key' needs it",
+        ),
         ({"TIPTOE_SIGNATURE_AGENT": "https://a.example"}, ["show"], "needs TIPTOE_SIGNING_KEY"),
         (
             {"TIPTOE_SIGNING_KEY": "nowhere", "TIPTOE_SIGNATURE_AGENT": "https://a.example"},

@@ -121,7 +121,7 @@ def test_robots_check_fetch_asks_once(tiptoe: Tiptoe, site: Site, monkeypatch: p
 def test_audit(tiptoe: Tiptoe, site: Site) -> None:
     ran = tiptoe("audit", "docs")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].endswith("requests, 1 hosts: no violation")
+    assert ran.out.splitlines()[-1].endswith("requests, 1 host: no violation")
     document = tiptoe("audit", "--json").json
     assert document["violations"] == 0
     assert [host["host"] for host in document["hosts"]] == [site.host]

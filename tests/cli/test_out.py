@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from ipaddress import IPv4Address
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from app.cli import out
 from app.crawl.doctor import Check, Grade
+from tests.cli.conftest import run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -82,3 +84,37 @@ def test_a_terminal_gets_a_table_of_its_width_and_indented_json(monkeypatch: pyt
     document: Mapping[str, int] = {"a": 1}
     out.show_json(document)
     assert terminal.getvalue().endswith(json.dumps(document, indent=2) + "\n")
+
+
+def test_a_table_wider_than_the_terminal_becomes_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    out.table(("url", "state", "cause"), [("http://a.test/" + "x" * 55, "gone", ""), ("b", "queued", "words " * 20)])
+    lines = [re.sub("\x1b.*?m", "", line).rstrip() for line in terminal.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert lines[1:4] == ["url    http://a.test/" + "x" * 55, "state  gone", ""]
+    assert lines[4:6] == ["url    b", "state  queued"]
+    assert [line.split()[0] for line in lines[6:]] == ["cause", "words"]
+
+
+def test_long_facts_go_on_under_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    out.facts([("waits for", "its delay of 1 s, and then a worker that takes it up")])
+    lines = [re.sub("\x1b.*?m", "", line).rstrip() for line in terminal.getvalue().splitlines()]
+    assert lines == ["  waits for  its delay of 1 s, and then", "             a worker that takes it up"]
+
+
+@pytest.mark.parametrize("words", [["crawl", "--help"], ["crawl", "edit", "--help"], ["url", "retry", "--help"]])
+def test_help_shows_defaults(words: list[str]) -> None:
+    said = " ".join(run(*words).out.replace("│", " ").split())
+    assert "[default: (" in said
+    assert "[default: ]" not in said
+
+
+def test_no_help_has_a_default_as_markup() -> None:
+    """Square brackets are markup to rich, and eaten; show_default is not."""
+    for path in (Path(out.__file__).parent).glob("*.py"):
+        assert "[default:" not in path.read_text(), path

@@ -59,7 +59,7 @@ def test_no_line_that_is_a_seed_makes_no_crawl(tiptoe: Tiptoe, tmp_path: Path, e
     (tmp_path / "empty.txt").write_text("# nothing\n")
     ran = tiptoe("seed", "import", "new", "empty.txt")
     assert ran.code == 2
-    assert "empty.txt: no line is a seed; write a URL a line" in ran.err
+    assert "empty.txt: contains no valid seed; write one URL per line" in ran.err
     assert tiptoe("seed", "add", "other", "nonsense").code == 2
     assert sql(engine, "SELECT name FROM crawls") == []
     assert tiptoe("seed", "import", "new", "-", "--scope", "prefix", stdin="http://a.test/\n").code == 0

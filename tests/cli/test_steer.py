@@ -228,7 +228,7 @@ def test_seed_add_keeps_the_good_ones(tiptoe: Tiptoe) -> None:
     ran = tiptoe("seed", "add", "new", "ftp://a.test/", "http://127.0.0.1/")
     assert ran.code == 0
     assert ran.err == "tiptoe: line 1: 'ftp://a.test/': only http:// and https:// URLs can be crawled\n"
-    assert "1 seeds added" in ran.out
+    assert "1 seed added" in ran.out
 
 
 def test_seed_add_of_nothing_good(tiptoe: Tiptoe) -> None:

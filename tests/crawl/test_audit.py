@@ -34,7 +34,7 @@ def test_a_polite_crawl_has_no_violation(make: Callable[..., Kit], site: Site) -
     run(kit, hurry=False)
     found = audit.audit(kit.engine, kit.settings, "c")
     assert (found.fetches, found.violations, found.disorder, found.unaccounted) == (3, 0, 0, [])
-    assert found.verdict == "3 requests, 1 hosts: no violation"
+    assert found.verdict == "3 requests, 1 host: no violation"
     (host,) = found.hosts
     assert (host.host, host.unjudged, host.largest_concurrency) == (site.host, 0, 1)
     assert host.smallest_gap_s is not None

@@ -285,7 +285,7 @@ def test_requests_older_than_the_history_are_named_and_not_judged(log: Log) -> N
     log.page(c, 102.0, "/x")
     assert wrong(log.engine) == {"c.test": {"unjudged": 1}}
     assert audited(log.engine).holds
-    assert "1 requests are older than the history of robots.txt and not judged" in audited(log.engine).verdict
+    assert "1 request is older than the history of robots.txt and not judged" in audited(log.engine).verdict
 
 
 # --- rests ------------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def test_a_network_has_one_budget_and_addresses_beside_it_their_own(log: Log, a:
     log.page(b, 30.0, address_budget="198.51.100.0/24", address_gap_s=0.02)
     log.page(a, 30.01, address_budget="198.51.100.0/24", address_gap_s=0.02)
     assert wrong(log.engine) == {"198.51.100.0/24": {"gap_violations": 1}}
-    assert "1 VIOLATIONS (1 starts too soon at an address)" in audited(log.engine).verdict
+    assert "1 VIOLATION (1 start too soon at an address)" in audited(log.engine).verdict
     assert audited(log.engine).addresses[0].budget == "198.51.100.0/24"
 
 
@@ -414,7 +414,7 @@ def test_a_visit_that_ended_without_a_word(log: Log, a: int, b: int) -> None:
     assert found.holds
     assert found.unaccounted[0].seconds == pytest.approx(30.0)
     assert found.verdict.endswith(
-        "no violation; but 1 visits of 1 hosts may have made up to one batch of requests each that no row tells of "
+        "no violation; but 1 visit of 1 host may have made up to one batch of requests each that no row tells of "
         "(in 30 s at most)"
     )
 
@@ -491,7 +491,7 @@ def test_a_log_that_cannot_be(log: Log, a: int, plant: Callable[[Log, int], None
     assert wrong(log.engine) == {"a.test": {"disorder": 1}}
     found = audited(log.engine)
     assert (found.violations, found.disorder, found.holds) == (0, 1, False)
-    assert "out of order at 1 lines" in found.verdict
+    assert "out of order at 1 line" in found.verdict
 
 
 def test_a_visit_that_was_told_late_that_its_lease_was_lost_does_not_overlap(log: Log, a: int) -> None:

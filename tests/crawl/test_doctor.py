@@ -136,7 +136,7 @@ def test_a_working_fleet_is_well(kit: Kit, web: Web) -> None:
 def test_work_and_no_worker(kit: Kit) -> None:
     start(kit, "http://a.test/")
     check = the(fleet(kit, {}), "workers")
-    assert (check.grade, check.finding) == (Grade.WARN, "none answers, and 1 crawls are active")
+    assert (check.grade, check.finding) == (Grade.WARN, "none answers, and 1 crawl is active")
 
 
 def test_a_queue_that_nobody_serves(kit: Kit) -> None:
@@ -153,7 +153,7 @@ def test_a_queue_that_no_setting_names(kit: Kit) -> None:
     sql(kit.engine, "UPDATE hosts SET queue = 'old-pin'")
     check = the(fleet(kit, everything(kit)), "queues")
     assert check.grade is Grade.FAIL
-    assert "1 hosts wait on queue old-pin, which no setting names" in check.finding
+    assert "1 host waits on queue old-pin, which no setting names" in check.finding
 
 
 def test_hosts_that_nobody_dispatches(kit: Kit) -> None:
@@ -162,5 +162,5 @@ def test_hosts_that_nobody_dispatches(kit: Kit) -> None:
     sql(kit.engine, "UPDATE hosts SET next_fetch_at = now() - interval '5 minutes'")
     check = the(fleet(kit, everything(kit)), "beat")
     assert check.grade is Grade.WARN
-    assert check.finding.startswith("1 hosts are overdue, the first since ")
+    assert check.finding.startswith("1 host is overdue, the first since ")
     assert "no visit yet" in check.finding

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from sqlalchemy import Engine
 
 from app.crawl.live import MOST_QUEUED, Live, Round
@@ -27,7 +26,7 @@ def test_few_hosts_are_counted_exactly_at_each_look(engine: Engine) -> None:
     for host_id in hosts:
         brought(engine, crawl, host_id, 5)
     brought(engine, other, hosts[0], 100)
-    live = Live(engine, crawl)
+    live = Live(engine, crawl, [])
     found = live.look()
     assert (found.state, found.pages, found.failed, found.bytes, found.is_whole) == ("active", 15, 3, 30, True)
     brought(engine, crawl, hosts[2], 6)
@@ -39,7 +38,7 @@ def test_many_are_gone_through_a_slice_at_a_time(engine: Engine) -> None:
     hosts = [make_host(engine) for _ in range(5)]
     for host_id in hosts:
         brought(engine, crawl, host_id, 1)
-    live = Live(engine, crawl, slice=2)
+    live = Live(engine, crawl, [], slice=2)
     assert [(found.pages, found.is_whole) for found in (live.look() for _ in range(3))] == [
         (2, False),
         (4, False),
@@ -50,32 +49,9 @@ def test_many_are_gone_through_a_slice_at_a_time(engine: Engine) -> None:
     assert [live.look().pages for _ in range(3)] == [15, 15, 115]
 
 
-# state of the row, what it waits for
-REASONS = [
-    ("next_fetch_at = now() - interval '1 s'", "turn"),
-    ("next_fetch_at = now() + interval '1 h'", "delay"),
-    ("next_fetch_at = now() + interval '1 h', blocked_until = now() + interval '1 h', resting_because = '429'", "429"),
-    ("state = 'paused'", "paused"),
-    (
-        """state = 'taken', taken_at = now(), lease_token = gen_random_uuid(), lease_until = now() + interval '1 h',
-           next_fetch_at = now() + interval '2 h'""",
-        "visited",
-    ),
-    ("next_fetch_at = NULL", None),
-]
-
-
-@pytest.mark.parametrize(("columns", "reason"), REASONS)
-def test_what_a_host_waits_for(engine: Engine, columns: str, reason: str | None) -> None:
-    live = Live(engine, make_crawl(engine))
-    make_host(engine)
-    sql(engine, f"UPDATE hosts SET {columns}")
-    assert live.look().waiting == ([] if reason is None else [(reason, 1)])
-
-
 def test_what_is_queued_is_counted_up_to_a_limit(engine: Engine) -> None:
     crawl, host_id = make_crawl(engine), make_host(engine)
-    live = Live(engine, crawl)
+    live = Live(engine, crawl, [])
     for number, queued in enumerate((2, MOST_QUEUED + 10)):
         admit(engine, *(admission(host_id, crawl, f"/{number}/{each}") for each in range(queued)))
         assert live.look().queued == min(queued, MOST_QUEUED)

@@ -3,6 +3,7 @@
 import pytest
 
 from app.crawl import report, steer
+from app.crawl.edit import Change
 from app.crawl.kit import Kit
 from app.errors import InputError
 from app.store.crawls import Budgets
@@ -49,7 +50,7 @@ def test_status_says_what_goes_on(crawled: Kit) -> None:
     start(crawled, "http://waiting.test/", name="later")
     found = report.status(crawled.engine)
     assert [(row.name, row.state) for row in found.crawls] == [("c", "finished"), ("later", "active")]
-    assert [(row["because"], row["hosts"]) for row in found.waiting] == [("turn", 1)]
+    assert [(row["because"], row["hosts"]) for row in found.waiting] == [("due", 1)]
     assert found.offers == {}
     assert len(found.visits) == min(report.LATEST_VISITS, len(found.visits))
     assert report.totals(crawled.engine) == found.crawls
@@ -80,7 +81,7 @@ def test_a_crawl_at_its_budget_does_not_start(kit: Kit, web: Web) -> None:
     site.pages |= {"/": html("/a", "/b"), "/a": html(), "/b": html()}
     start(kit, site.url(), budgets=Budgets(max_pages=1))
     run(kit)
-    with pytest.raises(InputError, match=r"is finished \(max_pages\); raise that budget"):
+    with pytest.raises(InputError, match=r"is finished \(max_pages\); tiptoe crawl edit c --max-pages N, then"):
         steer.start(kit.engine, "c")
 
 
@@ -108,10 +109,10 @@ def test_only_what_is_paused_resumes_and_what_is_active_pauses(kit: Kit) -> None
 
 
 def test_a_crawl_has_one_scope(kit: Kit) -> None:
-    made = steer.open_crawl(kit.engine, "new", scope="domain")
+    made = steer.open_crawl(kit.engine, "new", Change(scope="domain"))
     assert made.scope == "domain"
-    assert steer.open_crawl(kit.engine, "new", scope=None).id == made.id
-    assert steer.open_crawl(kit.engine, "new", scope="domain").id == made.id
+    assert steer.open_crawl(kit.engine, "new", Change(scope=None)).id == made.id
+    assert steer.open_crawl(kit.engine, "new", Change(scope="domain")).id == made.id
     with pytest.raises(InputError, match="has the scope domain already"):
-        steer.open_crawl(kit.engine, "new", scope="host")
-    assert steer.open_crawl(kit.engine, "other", scope=None).scope == "host"
+        steer.open_crawl(kit.engine, "new", Change(scope="host"))
+    assert steer.open_crawl(kit.engine, "other", Change(scope=None)).scope == "host"

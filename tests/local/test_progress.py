@@ -1,32 +1,132 @@
-"""The live line, as a person reads it."""
+"""The live view: at most a screen of 80 columns, no control character of anyone's, plain lines where no terminal is."""
 
 import io
+import re
 
 import pytest
+from rich.console import Console
 
 from app.crawl.live import MOST_QUEUED, Look
+from app.local import progress
 from app.local.progress import Progress
+from app.store.live import CrawlRow, HostRow
+from tests.steering import steering
+
+EVIL = "a\x1b[2J\x9b\u202e.test"
 
 
-def look(**columns: object) -> Look:
-    values: dict[str, object] = {"state": "active", "pages": 1_234, "failed": 2, "bytes": 5_000_000, "queued": 7}
-    return Look(**{"waiting": [], "is_whole": True, **values, **columns})  # type: ignore[arg-type]
+def host(name: str = "a.test", waits_for: str = "its delay", next_s: float | None = 0.5) -> HostRow:
+    return HostRow(host=name, waits_for=waits_for, delay_s=1.0, next_s=next_s)
 
 
-# what is different, what the line says then
-ROWS = [
-    ({}, "c: 1,234 pages (0.0/s), 7 queued, 2 failed, 5.0 MB\n"),
-    ({"is_whole": False}, "c: over 1,234 pages (0.0/s), 7 queued, 2 failed, 5.0 MB\n"),
-    ({"queued": MOST_QUEUED}, "c: 1,234 pages (0.0/s), over 1,000 queued, 2 failed, 5.0 MB\n"),
-    (
-        {"waiting": [("visited", 3), ("429", 1_200)]},
-        "c: 1,234 pages (0.0/s), 7 queued, 2 failed, 5.0 MB | hosts: 3 being visited, 1,200 rest: 429\n",
-    ),
-]
+def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: object) -> Look:
+    """values: of the crawl's row or of the look."""
+    crawl = {
+        "name": "docs",
+        "state": "active",
+        "max_pages": None,
+        "max_bytes": None,
+        "max_seconds": None,
+        "active_s": 61.0,
+    }
+    seen = {"pages": 1_234, "failed": 12, "bytes": 5_600_000, "queued": MOST_QUEUED, "is_whole": True}
+    row = CrawlRow(**{name: values.pop(name, default) for name, default in crawl.items()})  # type: ignore[arg-type]
+    return Look(crawl=row, failures=failures, hosts=hosts, **{**seen, **values})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("columns", "line"), ROWS)
-def test_the_line(columns: dict[str, object], line: str) -> None:
-    stream, shown = io.StringIO(), look(**columns)
-    assert Progress(name="c", stream=stream).show(shown) is shown
-    assert stream.getvalue() == line
+def drawn(look: Look, *, rate: float = 2.0, width: int = 80, height: int = 24) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
+    with console.capture() as captured:
+        console.print(progress.screen(look, rate, console))
+    return [line.rstrip() for line in re.sub("\x1b\\[[0-9;]*m", "", captured.get()).splitlines()]
+
+
+def test_what_is_on_the_screen() -> None:
+    shown = drawn(
+        look(host(), host("b.test", "being visited", None), failures=(("timeout", 3), ("HTTP 500", 1)), max_pages=2_000)
+    )
+    assert shown == [
+        "docs  active  0:01:01",
+        "pages   1,234 of 2,000, 2.0/s, end in 0:06:23 (max_pages)",
+        "so far  5.6 MB, over 1,000 queued",
+        "failed  12; in the last minute: timeout 3, HTTP 500 1",
+        "host    waits for             next",
+        "a.test  its delay of 1 s  in 0.5 s",
+        "b.test  being visited",
+    ]
+
+
+@pytest.mark.parametrize("height", [8, 10, 24])
+@pytest.mark.parametrize("width", [40, 80])
+def test_it_is_never_more_than_a_screen(width: int, height: int) -> None:
+    many = [host(f"{'long-' * 30}{n}.example.org", "its rest: " + "words " * 30, 3_600.0) for n in range(200)]
+    classes = tuple((f"class-{'x' * 40}-{n}", n) for n in range(9))
+    shown = drawn(look(*many, failures=classes, max_pages=10**9, name="n" * 100), width=width, height=height)
+    assert len(shown) < height
+    assert max(map(len, shown)) <= width
+    assert "… and others" in shown[-1]
+
+
+# budgets, rate → what is said of the end
+@pytest.mark.parametrize(
+    ("values", "rate", "end"),
+    [
+        ({}, 2.0, None),
+        ({"max_pages": 1_434}, 2.0, "end in 0:01:40 (max_pages)"),
+        ({"max_pages": 1_434}, 0.0, None),
+        ({"max_seconds": 71.0}, 0.0, "end in 0:00:10 (max_seconds)"),
+        ({"max_pages": 1_434, "max_seconds": 71.0}, 2.0, "end in 0:00:10 (max_seconds)"),
+        ({"max_bytes": 5_600_000 * 2, "pages": 100}, 10.0, "end in 0:00:10 (max_bytes)"),
+        ({"max_bytes": 10**9, "pages": 0, "bytes": 0}, 1.0, None),
+        ({"max_pages": 1_000}, 2.0, "end in 0:00:00 (max_pages)"),
+        ({"max_pages": 1_434, "state": "finished"}, 2.0, None),
+        ({"max_pages": 1_434, "is_whole": False}, 2.0, None),
+    ],
+)
+def test_the_end_by_the_budget_that_is_reached_first(values: dict[str, object], rate: float, end: str | None) -> None:
+    assert progress.until_budget(look(**values), rate) == end
+
+
+def test_what_sites_wrote_steers_nothing() -> None:
+    evil = look(host(EVIL, EVIL), failures=((EVIL, 1),), name=EVIL)
+    for said in (progress.line(evil, 1.0), "\n".join(drawn(evil))):
+        assert "a\N{REPLACEMENT CHARACTER}[2J" in said
+        assert steering(said) == []
+
+
+class Stream(io.StringIO):
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: is_terminal  # type: ignore[method-assign]
+
+
+def test_plain_lines_without_a_terminal() -> None:
+    stream = Stream(is_terminal=False)
+    with Progress(stream=stream) as shown:
+        for _ in range(5):
+            shown.show(look(host(), host("b.test"), host("c.test", "being visited", None), max_seconds=100.0))
+    assert stream.getvalue() == (
+        "docs: 1,234 pages (0.0/s), over 1,000 queued, 12 failed, 5.6 MB; end in 0:00:39 (max_seconds); "
+        "hosts: 2 its delay, 1 being visited\n"
+    )
+
+
+def test_a_terminal_gets_one_screen_that_is_left_standing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Stream(is_terminal=True)
+    with Progress(stream=stream) as shown:
+        shown.show(look(host()))
+        shown.show(look(host(), pages=1_235))
+    assert stream.getvalue().count("1,234") == 1
+    assert stream.getvalue().rstrip().endswith("\x1b[?25h")  # the cursor is back
+
+
+@pytest.mark.parametrize(("next_s", "words"), [(None, ""), (-3.0, "now"), (0.24, "in 0.2 s"), (61.0, "in 0:01:01")])
+def test_when_a_host_is_next(next_s: float | None, words: str) -> None:
+    assert drawn(look(host(next_s=next_s)))[-1].split("1 s")[-1].strip() == words
+
+
+def test_numbers_that_are_not_whole_are_said_to_be_too_low() -> None:
+    part = look(is_whole=False, queued=7)
+    assert progress.line(part, 0.0).startswith("docs: over 1,234 pages (0.0/s), 7 queued")
+    assert drawn(part)[1] == "pages   over 1,234, 2.0/s"

@@ -238,7 +238,7 @@ def test_text_that_is_cut_loses_its_half_line() -> None:
 @pytest.mark.parametrize("body", ["\n".join(f"http://h/{n}" for n in range(4)), urlset(*["<loc>a</loc>"] * 4)])
 def test_more_entries_than_allowed_are_cut(body: str) -> None:
     # entries allowed, entries read, problem
-    for allowed, count, reason in [(5, 4, None), (4, 4, None), (3, 3, "cut at 3 URLs"), (1, 1, "cut at 1 URLs")]:
+    for allowed, count, reason in [(5, 4, None), (4, 4, None), (3, 3, "cut at 3 URLs"), (1, 1, "cut at 1 URL")]:
         values, reading = read(body, Limits(max_entries=allowed))
         assert (len(values), reading.entries, reading.problem) == (count, count, reason)
 

@@ -23,6 +23,7 @@ LINKS = [admission(host, 1, key=sha256(f"http://h{host}.test/7".encode()).digest
 RESULTS = [result(link, "resting", due_s=60) for link in LINKS]
 LEASES = {"ids": db.array_param(SOME), "tokens": db.array_param([UUID(int=host) for host in SOME])}
 CONTACTS = json.dumps([{"host_id": host, "token": str(UUID(int=host))} for host in SOME])
+LIVE = {"crawl_id": 1, "queues": ["host-00", "host-01"], "most": 60, "each": 3}
 FILL = [
     """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
        SELECT 'h' || n || '.test', 'host-00', 1, now() + interval '1 hour' FROM generate_series(1, 2000) AS n""",
@@ -71,11 +72,14 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),
+    ("live", "hosts", LIVE, "hosts", 16),  # three by the queue, and their rows
+    ("live", "hosts", LIVE, "urls", 8),
+    ("live", "hosts", LIVE, "visits", 0),
+    ("live", "failures", {"crawl_id": 1, "n": 30}, "fetches", 30 + 30),  # thirty, and those of a partition beside
     ("offers", "lines", {"offer_s": 10, "ahead_s": 0.25, "within_s": 30}, "hosts", 0),
     ("offers", "served", {"n": 100, "within_s": 30}, "visits", 130),  # the newest of each partition
     ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10}, "hosts", 4),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
-    ("live", "waiting", {"after": 700, "n": 100}, "hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
 ]
 

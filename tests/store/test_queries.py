@@ -56,6 +56,7 @@ def test_no_room_builds_sql_from_strings() -> None:
             "ask.py",
             "tables.py",
             "partitions.py",
-        }:  # migrations and views; a person's own query; DDL
+            "views.py",
+        }:  # migrations; a person's own query; DDL; views
             continue
         assert not re.search(r"\btext\(|exec_driver_sql", path.read_text()), path.name

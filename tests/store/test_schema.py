@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, text
 
 from app.local.services import Services
-from app.store import db
+from app.store import db, views
 from app.store.tables import metadata
 from tests.store.rows import Aside, one, sql
 
@@ -61,10 +61,10 @@ def test_head_is_the_declared_tables_down_to_checks_and_predicates(engine: Engin
 
 
 def test_views_have_comments(engine: Engine) -> None:
-    views = """SELECT relname AS name, obj_description(oid) AS words FROM pg_class
+    every = """SELECT relname AS name, obj_description(oid) AS words FROM pg_class
                WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"""
-    found = {row["name"]: row["words"] for row in sql(engine, views)}
-    assert set(found) == set(db.view_names())
+    found = {row["name"]: row["words"] for row in sql(engine, every)}
+    assert set(found) == set(views.names())
     assert all(words and words.endswith(".") for words in found.values())
 
 

@@ -63,7 +63,7 @@ def test_who_ends(
     offered_in_vain(engine, times)
     reason = why_end(engine, queues, idle_for(idle_s), settings, lambda: broker)
     assert (reason is not None) is ends
-    assert reason is None or reason.startswith("1 hosts of its queues were offered 3 times in vain")
+    assert reason is None or reason.startswith("1 host of its queues was offered 3 times in vain")
 
 
 def test_the_time_begins_when_the_broker_is_back(engine: Engine, settings: Settings) -> None:

@@ -1,0 +1,68 @@
+"""Running one crawl on this machine: beat and workers as children, and a view of what they do."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from app.cli.out import say
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from app.config import Settings
+    from app.local.services import Services
+    from app.store.crawls import Crawl
+
+LOOK_EVERY_S = 0.25
+LOOK_SHARE = 20  # of the time that a look took: what is looked at may be slow
+BURY_EVERY_S = 1.0
+T = TypeVar("T")
+
+
+def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
+    """Beat and workers until the crawl has ended. True: interrupted.
+
+    A Postgres that is away for a while is waited for, as beat and workers wait.
+    Raises ServiceError for a child that cannot stay up.
+    """
+    from app.crawl import sweep
+    from app.crawl.live import Live
+    from app.local.progress import Progress
+    from app.local.stack import Stack
+
+    live = Live(engine, crawl.id, settings.queue_names)
+    bury_at = 0.0
+    with Progress() as progress:
+        try:
+            with Stack(settings, services) as stack:
+                while True:
+                    began = time.monotonic()
+                    seen = patiently(live.look, meanwhile=stack.tend)
+                    progress.show(seen)
+                    if seen.state != "active":
+                        break
+                    stack.tend()
+                    if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
+                        patiently(lambda: sweep.end_leases_of_the_dead(engine), meanwhile=stack.tend)
+                        bury_at = time.monotonic() + BURY_EVERY_S
+                    time.sleep(max(LOOK_EVERY_S, LOOK_SHARE * (time.monotonic() - began)))
+            progress.show(patiently(live.look))
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def patiently(ask: Callable[[], T], *, meanwhile: Callable[[], None] = lambda: None) -> T:
+    """What `ask` returns, however long Postgres is away; says once that it is. Ctrl-C ends it."""
+    from app.errors import ServiceError
+
+    is_told = False
+    while True:
+        try:
+            return ask()
+        except ServiceError as error:
+            if not is_told:
+                say(f"{error}; waiting for it (Ctrl-C ends this)")
+                is_told = True
+        meanwhile()
+        time.sleep(LOOK_EVERY_S)

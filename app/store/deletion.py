@@ -1,0 +1,32 @@
+"""A crawl's rows deleted, in lots that hold locks for a moment. One query of deletion.sql each, in the caller's transaction."""
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("deletion")
+SUPPRESSIONS_AT_ONCE = 10_000
+
+
+def visits(tx: Connection, crawl_id: int) -> int:
+    """How many visits may have URLs of a crawl in hand that has ended."""
+    return int(tx.execute(_sql["visits"], {"crawl_id": crawl_id}).scalar_one())
+
+
+def last_host(tx: Connection) -> int:
+    return int(tx.execute(_sql["last_host"]).scalar_one())
+
+
+def of_hosts(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
+    """after, until: ids of hosts."""
+    tx.execute(_sql["of_hosts"], {"crawl_id": crawl_id, "after": after, "until": until})
+
+
+def suppressions(tx: Connection, crawl_id: int) -> int:
+    """How many refused links were deleted; 0: there are none left."""
+    return tx.execute(_sql["suppressions"], {"crawl_id": crawl_id, "n": SUPPRESSIONS_AT_ONCE}).rowcount
+
+
+def crawl(tx: Connection, crawl_id: int) -> bool:
+    """False where it is not finished."""
+    return tx.execute(_sql["crawl"], {"crawl_id": crawl_id}).one_or_none() is not None

@@ -1,0 +1,27 @@
+-- visits: that were taken up before the crawl ended, at hosts of it: they may have its URLs in hand
+SELECT count(*)
+FROM crawls AS c
+JOIN hosts AS h ON h.state = 'taken' AND h.lease_until > clock_timestamp() AND h.taken_at <= c.state_since
+WHERE c.id = :crawl_id AND EXISTS (SELECT FROM urls AS u WHERE u.host_id = h.id AND u.crawl_id = c.id)
+
+-- last_host: the largest id
+SELECT coalesce(max(id), 0) FROM hosts
+
+-- of_hosts: what a crawl has of some hosts, in one statement
+WITH gone_pages AS (
+    DELETE FROM pages WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_duplicates AS (
+    DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_sitemaps AS (
+    DELETE FROM sitemaps WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_counts AS (
+    DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+)
+DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+
+-- suppressions: refused links of a crawl, n of them
+DELETE FROM suppressions
+WHERE ctid = ANY(ARRAY(SELECT ctid FROM suppressions WHERE crawl_id = :crawl_id LIMIT :n))
+
+-- crawl: its row, last of all
+DELETE FROM crawls WHERE id = :crawl_id AND state = 'finished' RETURNING id

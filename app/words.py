@@ -1,0 +1,57 @@
+"""How numbers and texts of others are written: counts that agree with their noun, rounded numbers, harmless text.
+
+Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are written by
+sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
+"""
+
+import re
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+# C0 but tab and line feed, DEL, C1, line and paragraph separators, bidi controls (UAX #9, 2), lone surrogates.
+_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_PASSWORDS = frozenset({"password", "sslpassword", "pass"})
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """`1 page`, `2 pages`, `1,234 pages`. plural: where no rule of spelling makes it."""
+    return f"{n:,} {noun if n == 1 else plural or _plural(noun)}"
+
+
+def rounded(value: float) -> str:
+    """Four significant digits, and never fewer than the whole number has."""
+    return f"{value:.4g}" if not abs(value) >= 1000 else f"{value:.1f}".removesuffix(".0")
+
+
+def harmless(text: str) -> str:
+    """Without what could steer a terminal: each such character becomes U+FFFD. Tabs and line feeds stay."""
+    return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def escaped(document: str) -> str:
+    """A JSON document with those characters as \\uXXXX: a reader gets them back, a terminal does not."""
+    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
+def without_password(url: str) -> str:
+    """A database's or broker's URL as it may be shown: without passwords, in its user part or its query."""
+    try:
+        parts = urlsplit(url)
+        pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:  # not a URL: show nothing that could be part of a password
+        return f"{url.partition(':')[0]}://…"
+    user, at, place = parts.netloc.rpartition("@")
+    if not at and "@" in url:  # a password with / or # in it: what stands before the @ is none of a path
+        place = url.rpartition("@")[2]
+        return f"{parts.scheme}://…@{place}"
+    kept = [(name, value) for name, value in pairs if name.lower() not in _PASSWORDS]
+    query = parts.query if len(kept) == len(pairs) else urlencode(kept, quote_via=quote)
+    netloc = f"{user.partition(':')[0]}@{place}" if user.partition(":")[0] else place
+    return urlunsplit(parts._replace(netloc=netloc, query=query))
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"

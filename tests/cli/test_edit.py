@@ -1,0 +1,213 @@
+"""A crawl changed, deleted and given a second chance; and every new option, wrong in each of its arguments."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from app.config import load
+from app.crawl import edit
+from app.errors import ServiceError
+from app.store.tables import metadata
+from tests.cli.conftest import Tiptoe
+from tests.store.rows import clean, one, sql
+
+
+@pytest.fixture(autouse=True)
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+@pytest.fixture
+def docs(tiptoe: Tiptoe) -> str:
+    assert tiptoe("seed", "add", "docs", "http://www.shop.test/a/b").code == 0
+    return "docs"
+
+
+def crawl(engine: Engine, columns: str) -> tuple[object, ...]:
+    (row,) = sql(engine, f"SELECT {columns} FROM crawls")
+    return tuple(row.values())
+
+
+# options → columns of the crawl, and what is in them then
+@pytest.mark.parametrize(
+    ("args", "columns", "values"),
+    [
+        (["--scope", "domain"], "scope, scope_domains", ("domain", ["shop.test"])),
+        (["--scope", "prefix"], "scope, scope_prefixes", ("prefix", ["http://www.shop.test/a/"])),
+        (["--scope", "any"], "scope", ("any",)),
+        (["--include", "/a/", "--include", "/b/"], "include, exclude", (["/a/", "/b/"], [])),
+        (["--exclude", "x"], "exclude", (["x"],)),
+        (["--max-pages", "7", "--max-bytes", "8"], "max_pages, max_bytes, max_depth", (7, 8, None)),
+        (["--max-depth", "0", "--max-seconds", "1.5"], "max_depth, max_seconds", (0, 1.5)),
+        (["--keep-fresh"], "keep_fresh", (True,)),
+        (["--sitemaps", "none", "--honour-opt-outs"], "sitemaps, honour_opt_outs, keep_fresh", ("none", True, False)),
+    ],
+)
+def test_what_can_be_changed(
+    tiptoe: Tiptoe, docs: str, engine: Engine, args: list[str], columns: str, values: tuple[object, ...]
+) -> None:
+    before = one(engine, "SELECT revision FROM crawls")
+    ran = tiptoe("crawl", "edit", docs, *args)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("docs: changed; it is active\n")
+    assert crawl(engine, columns) == values
+    assert one(engine, "SELECT revision FROM crawls") > before or "--sitemaps" in args
+    assert tiptoe("crawl", "edit", docs, *args, "--json").json["name"] == "docs"
+
+
+def test_what_is_not_given_stays(tiptoe: Tiptoe, docs: str, engine: Engine) -> None:
+    tiptoe("crawl", "edit", docs, "--max-pages", "7", "--max-depth", "2", "--keep-fresh", "--include", "/a")
+    tiptoe("crawl", "edit", docs, "--max-pages", "none", "--no-include", "--exclude", "x")
+    assert crawl(engine, "max_pages, max_depth, keep_fresh, include, exclude") == (None, 2, True, [], ["x"])
+    tiptoe("crawl", "edit", docs, "--no-keep-fresh", "--no-exclude")
+    assert crawl(engine, "max_pages, max_depth, keep_fresh, include, exclude") == (None, 2, False, [], [])
+
+
+def test_a_raised_budget_wakes_hosts(tiptoe: Tiptoe, docs: str, engine: Engine) -> None:
+    sql(engine, "UPDATE hosts SET next_fetch_at = NULL")
+    tiptoe("crawl", "edit", docs, "--max-pages", "70")
+    assert one(engine, "SELECT next_fetch_at IS NOT NULL FROM hosts") is True
+
+
+@pytest.mark.parametrize("how", ["add", "import"])
+def test_all_of_it_with_the_seeds(tiptoe: Tiptoe, engine: Engine, how: str) -> None:
+    options = ["--scope", "domain", "--include", "/a", "--exclude", "x", "--max-pages", "7", "--max-bytes", "8"]
+    options += ["--max-depth", "2", "--max-seconds", "9", "--keep-fresh"]
+    seeds = ["http://a.test/a"] if how == "add" else ["-"]
+    ran = tiptoe("seed", how, "new", *seeds, *options, stdin="http://a.test/a\n")
+    assert (ran.code, ran.out) == (0, "new: 1 seed added, 0 known already, 0 bad lines\n")
+    columns = "scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh"
+    assert crawl(engine, columns) == ("domain", ["/a"], ["x"], 7, 8, 2, 9.0, True)
+    assert tiptoe("seed", "add", "new", "http://a.test/b", "--max-pages", "70").code == 0
+    assert crawl(engine, "max_pages, max_bytes, keep_fresh") == (70, 8, True)
+    other = tiptoe("seed", "add", "new", "http://a.test/c", "--include", "/other")
+    assert "has the include /a already; leave it out, or: tiptoe crawl edit new" in other.err
+
+
+def test_delete_takes_what_is_the_crawls_and_nothing_else(tiptoe: Tiptoe, docs: str, engine: Engine) -> None:
+    assert tiptoe("seed", "add", "other", "http://www.shop.test/a/b", "http://b.test/").code == 0
+    crawl_id = one(engine, "SELECT id FROM crawls WHERE name = 'docs'")
+    sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id) SELECT crawl_id, host_id FROM urls")
+    sql(
+        engine,
+        """INSERT INTO suppressions (crawl_id, key, reason, url)
+           SELECT crawl_id, sha256(convert_to(n || 'x', 'UTF8')), 'scope', 'http://x.test/' || n
+           FROM urls, generate_series(1, 30) AS n
+           ON CONFLICT DO NOTHING""",
+    )
+    refused = tiptoe("crawl", "delete", docs)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "0 pages of this round and all its URLs are deleted for good; add --yes" in refused.err
+    ran = tiptoe("crawl", "delete", docs, "--yes")
+    assert (ran.code, ran.out) == (0, "docs: deleted\n")
+    for name, table in metadata.tables.items():
+        if "crawl_id" in table.columns:
+            assert one(engine, f"SELECT count(*) FROM {name} WHERE crawl_id = :id", id=crawl_id) == 0
+    assert sql(engine, "SELECT name, state FROM crawls") == [{"name": "other", "state": "active"}]
+    assert one(engine, "SELECT count(*) FROM urls") == one(engine, "SELECT count(*) FROM hosts") == 2
+    assert tiptoe("seed", "add", docs, "http://www.shop.test/").code == 0  # the name is free again
+
+
+def test_delete_waits_for_visits_that_may_have_its_urls(docs: str, engine: Engine) -> None:
+    sql(
+        engine,
+        """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = now() - interval '1 second',
+                  lease_until = now() + interval '1 hour', next_fetch_at = now() + interval '1 hour'""",
+    )
+    settings = load()
+    with pytest.raises(ServiceError, match="1 visit is at its hosts still; try again in a minute"):
+        edit.delete(engine, settings, docs, patience_s=0.0)
+    assert one(engine, "SELECT state FROM crawls") == "finished"
+    sql(engine, "UPDATE hosts SET lease_until = now()")
+    edit.delete(engine, settings, docs)
+    assert sql(engine, "SELECT FROM crawls") == []
+
+
+def test_what_was_given_up_gets_a_second_chance(tiptoe: Tiptoe, docs: str, engine: Engine) -> None:
+    sql(engine, "UPDATE urls SET state = 'quarantined', cause = 'x', attempts = 3")
+    sql(engine, "UPDATE hosts SET next_fetch_at = NULL")
+    tiptoe("crawl", "finish", docs)
+    ran = tiptoe("crawl", "retry-failed", docs)
+    assert (ran.code, ran.out) == (0, "docs: 1 URL queued again\n")
+    assert sql(engine, "SELECT state, cause, attempts FROM urls") == [{"state": "queued", "cause": None, "attempts": 0}]
+    assert crawl(engine, "state") == ("active",)
+    assert one(engine, "SELECT next_fetch_at IS NOT NULL FROM hosts") is True
+
+
+@pytest.mark.parametrize("host", ["shop.test", "shop.test/docs", "localhost:8000", "127.0.0.1/x", "bücher.test"])
+def test_a_bare_host_name_is_a_seed(tiptoe: Tiptoe, engine: Engine, host: str) -> None:
+    assert tiptoe("seed", "add", "new", host).code == 0
+    assert one(engine, "SELECT url FROM urls").startswith("https://")
+
+
+def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
+    for verb in ("pause", "resume", "finish", "start", "edit", "delete"):
+        more = {"edit": ["--max-pages", "7"], "delete": ["--yes"]}.get(verb, [])
+        ran = tiptoe("crawl", verb, docs, "--json", *more)
+        assert ran.code == 0, ran.err
+        assert isinstance(ran.json, dict)
+
+
+# command → what is wrong, and what would do
+@pytest.mark.parametrize(
+    ("args", "err"),
+    [
+        (["crawl", "edit", "docs"], "crawl docs: nothing to change was given; see tiptoe crawl edit --help"),
+        (["crawl", "edit", "nix", "--max-pages", "1"], "crawl 'nix': there is none of this name; there are: docs"),
+        (["crawl", "edit", "docs", "--scope", "world"], "scope 'world': use one of: host, domain, prefix, any"),
+        (["crawl", "edit", "docs", "--include", "("], "include pattern '(': not a regular expression"),
+        (["crawl", "edit", "docs", "--exclude", "["], "exclude pattern '[': not a regular expression"),
+        (["crawl", "edit", "docs", "--include", "x", "--no-include"], "--include and --no-include: choose one of them"),
+        (["crawl", "edit", "docs", "--exclude", "x", "--no-exclude"], "--exclude and --no-exclude: choose one of them"),
+        (["crawl", "edit", "docs", "--max-pages", "many"], "--max-pages 'many': use a number, or none for no limit"),
+        (["crawl", "edit", "docs", "--max-bytes", "1.5"], "--max-bytes '1.5': use a number, or none for no limit"),
+        (["crawl", "edit", "docs", "--max-depth", "-1"], "max_depth -1: use 0 for the seeds alone"),
+        (["crawl", "edit", "docs", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
+        (["crawl", "edit", "docs", "--max-seconds", "nan"], "max_seconds nan: use a number from"),
+        (["crawl", "edit", "docs", "--sitemaps", "some"], "sitemaps 'some': use one of: none, declared, all"),
+        (["crawl", "edit"], "Missing argument 'NAME'; see tiptoe crawl edit --help"),
+        (["crawl", "delete", "nix", "--yes"], "crawl 'nix': there is none of this name; there are: docs"),
+        (
+            ["crawl", "delete", "docs"],
+            "crawl docs: 0 pages of this round and all its URLs are deleted for good; add --yes",
+        ),
+        (["crawl", "retry-failed", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
+        (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report says how"),
+        (["crawl", "pasue"], "tiptoe crawl pasue: neither a verb nor a URL; did you mean `tiptoe crawl pause`? a seed"),
+        (
+            ["crawl", "qqq"],
+            "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, edit, finish, list, pause",
+        ),
+        (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'?; see tiptoe --help"),
+        (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: use 0 to 86400 seconds"),
+        (["crawl", "http://127.0.0.1/", "--delay", "nan"], "--delay nan: use 0 to 86400 seconds"),
+        (["crawl", "http://127.0.0.1/", "--delay", "soon"], "Invalid value for '--delay'"),
+        (
+            ["crawl", "http://127.0.0.1/", "--allow-network", "127/99"],
+            "--allow-network '127/99': write a network as CIDR",
+        ),
+        (["--home", "/proc/nowhere", "crawl", "http://127.0.0.1/"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
+        (["crawl", "http://127.0.0.1/", "--home", "/proc/nowhere"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
+        (["seed", "add", "new", "http://a.test/", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
+        (["seed", "add", "new", "http://a.test/", "--include", "("], "include pattern '(': not a regular expression"),
+        (["seed", "add", "new", "http://a.test/", "--max-depth", "x"], "Invalid value for '--max-depth'"),
+        (
+            ["seed", "import", "new", "-", "--column", "link"],
+            "--column 'link': the first line has no such name, but: url",
+        ),
+        (["seed", "import", "new", "-", "--column", "0"], "--column '0': the first line has no such name, but: url"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_with_its_remedy(
+    tiptoe: Tiptoe, docs: str, engine: Engine, args: list[str], err: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "/proc/nowhere" in args:
+        monkeypatch.delenv("TIPTOE_DATABASE_URL")
+    before = sql(engine, "SELECT * FROM crawls")
+    ran = tiptoe(*args, stdin="url,title\nhttp://a.test/,x\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"tiptoe: {err}")
+    assert ran.err.count("\n") == 1
+    assert sql(engine, "SELECT * FROM crawls") == before

@@ -1,0 +1,26 @@
+"""`python -P -m workers celery -A app worker …`: as `celery -A app worker …`, whatever lies in the working folder.
+
+Celery puts the working folder in front of the import path before it imports `app`. A package `app` or `workers` of the user's
+own would be found there. Ours are imported before, and the folder goes to the path's end.
+"""
+
+import os
+import sys
+
+from celery.__main__ import main
+
+import app.celery  # noqa: F401
+import workers.dispatch
+import workers.maintenance
+import workers.visit
+import workers.watchdog  # noqa: F401  (Celery finds what is imported already)
+
+
+def run() -> None:
+    sys.path.append(os.getcwd())  # Celery leaves the path alone where the folder is in it
+    sys.argv = sys.argv[1:]
+    main()
+
+
+if __name__ == "__main__":
+    run()
