@@ -21,6 +21,7 @@ from sqlalchemy import Engine
 
 from app.config import Settings
 from app.crawl.ceiling import Ceiling
+from app.crawl.clock_tie import ClockTie
 from app.crawl.full_hosts import FullHosts
 from app.crawl.gathering import Gatherer
 from app.crawl.grants import Grants
@@ -168,6 +169,7 @@ class Kit:
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    who settles their batches together. None: each is settled alone
+    clock_tie   how `monotonic` stands to the database's clock
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -195,6 +197,7 @@ class Kit:
     parking: Parking[Any] | None = None
     gatherer: Gatherer[Any] | None = None
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
+    clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=threading.Event)
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))

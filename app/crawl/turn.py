@@ -24,10 +24,10 @@ from app.policy.host import registrable_domain
 from app.store import budgets, db, hosts
 from app.store.budgets import Answer, Budget, BudgetKind
 
-LEAD_S = 0.01  # from asking to sending, when nothing else is waited for
+LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
-LATE_SHARE = 0.5
+LATE_SHARE = 0.6
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection
 LATE = "late for its start"
@@ -142,7 +142,7 @@ class LineGate:
                 tx,
                 self.wanted,
                 host_id=self.host_id,
-                ready_in_s=0.0,
+                ready_in_s=LEAD_S,
                 horizon_s=min(left_s, DRAW_AHEAD_S),
                 near_s=left_s,
                 has_ticket=False,
@@ -154,11 +154,12 @@ class LineGate:
             return answer
         lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
         slack_s = min((each.slack_s for each in self.wanted if each.kind is not BudgetKind.ALL), default=0.0)
+        earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
         return Lot(
-            starts_at=received + answer.wait_s,
-            last_at=sent + answer.took_s + answer.wait_s + lot_s + slack_s * LATE_SHARE,
+            starts_at=latest + answer.wait_s,
+            last_at=earliest + answer.wait_s + lot_s + slack_s * LATE_SHARE,
             is_single=answer.failures > 0,
-            granted_at=(answer.now, received),
+            granted_at=(answer.now, latest),
         )
 
 

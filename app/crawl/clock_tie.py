@@ -1,0 +1,41 @@
+"""How the process's monotonic clock stands to the database's, from the exchanges of the last seconds.
+
+Each answer that carries the database's time ties a moment of ours to it: not before the query was sent, not after the answer was
+received. Several such bounds together are as narrow as the quickest exchange among them, so one slow answer makes no start late.
+A database whose clock was set fits none of them: then the latest exchange counts alone. No two machines' clocks are compared: a
+moment of the database is only ever turned into ours.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+
+KEPT_S = 10.0  # two clocks that drift apart by 100 parts in a million are 1 ms apart after it
+
+
+class ClockTie:
+    """Threads share it."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._bounds: deque[tuple[float, float, float]] = (
+            deque()
+        )  # when heard, and offsets of our clock: at least, at most
+
+    def moments(self, now: datetime, *, sent: float, received: float) -> tuple[float, float]:
+        """The earliest and the latest monotonic second that `now`, told between these two, can have been."""
+        told = now.timestamp()
+        with self._lock:
+            bounds, heard = self._bounds, self._monotonic()
+            while bounds and bounds[0][0] < heard - KEPT_S:
+                bounds.popleft()
+            bounds.append((heard, sent - told, received - told))
+            least = max(each[1] for each in bounds)
+            most = min(each[2] for each in bounds)
+            if least > most:
+                bounds.clear()
+                bounds.append((heard, sent - told, received - told))
+                least, most = sent - told, received - told
+        return told + least, told + most
