@@ -143,7 +143,7 @@ class LineGate:
         kit = self.kit
         starts = min(standing, *(each.lot_most for each in self.wanted))
         sent = kit.monotonic()
-        with db.transaction(kit.engine) as tx:
+        with db.transaction(kit.engine, by_statement=True) as tx:
             answer = budgets.reserve(
                 tx,
                 self.wanted,
@@ -212,7 +212,7 @@ def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None
     for address, wanted in found.wanted(kit, registrable_domain(url.host)):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
-        with db.transaction(kit.engine) as tx:
+        with db.transaction(kit.engine, by_statement=True) as tx:
             asked = _ask(kit, tx, wanted, host_id=host_id, ready_in_s=0.0, horizon_s=longest_s, has_ticket=False)
         if asked.answer.is_near:
             return Slot(address=address, drawn=wanted, line=_line(kit, wanted), dns_ms=found.dns_ms)
@@ -294,7 +294,7 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
         if stay.denied is not None and stay.denied[0] == address:
             last, stay.denied = stay.denied[1], None
             continue
-        with db.transaction(kit.engine) as tx:
+        with db.transaction(kit.engine, by_statement=True) as tx:
             asked = _ask_for(stay, tx, wanted, longest_s, alone=True)
         last = asked.answer
         if last.granted or last.is_near:

@@ -104,7 +104,7 @@ def reserve(
     lost        starts that this process drew lately and could not use
     hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
 
-    The last statement of a transaction: it holds the budgets until the commit.
+    The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
     rows = db.rows_param(
         [

@@ -274,15 +274,21 @@ def repeat(act: Callable[[], _T]) -> _T:
 
 
 @contextmanager
-def transaction(engine: Engine) -> Iterator[Connection]:
+def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Connection]:
     """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve.
+
+    by_statement: each statement commits by itself, where Postgres executes it: a row that many wait for is locked for no round
+    trip, and not for as long as a busy process takes to say COMMIT.
 
     Its queries are not pipelined (psycopg's pipeline mode spares round trips): a backend that waits within a pipeline is not idle
     in a transaction to Postgres, and so a process that is stopped there would keep its host locked as long as it is.
     """
     try:
-        with _connection(engine) as connection, connection.begin():
-            yield connection
+        with _connection(engine) as connection:
+            if by_statement:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            with connection.begin():
+                yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY
