@@ -12,6 +12,7 @@ from app.store.urls import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.DEFERRED}
+LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Postgres' real
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def conclude(
         "server_failures": server,
         "parse_failures": parse,
         "retrying": event is UrlEvent.FAILED,
-        "score": score,
+        "score": None if score is None else max(score, LEAST_SCORE),
         "due_s": due_s,
         "interval_s": interval_s if interval_s is not None else due.interval_s,
         "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),

@@ -15,10 +15,10 @@ from uuid import UUID
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl import duplicates, frontier, pick, turn
+from app.crawl import duplicates, frontier, pick, turn, unwritable
 from app.crawl.frontier import Entered
 from app.crawl.stay import Batch, Doubt, Stay
-from app.errors import LeaseLost
+from app.errors import LeaseLost, Unwritable
 from app.model import Origin, Refusal
 from app.store import budgets, crawls, db, fetches, hosts, lineage, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.pages import Where
@@ -61,8 +61,38 @@ def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
 
     Returns why each visit has ended or is to be left, LOST among these; None: it goes on. If it fails, it does for all of them:
-    each may be settled alone then.
+    each may be settled alone then. One that is alone and that Postgres refuses twice for what it would write is mended.
     """
+    try:
+        return _together(stays)
+    except Unwritable:
+        if len(stays) > 1:
+            raise
+    try:
+        return _together(stays)
+    except Unwritable:
+        unwritable.mend(stays[0], _refusal)
+        return _together(stays)
+
+
+def _refusal(stay: Stay, part: Batch) -> Unwritable | None:
+    """Why Postgres does not take a part of the visit's batch; None: it does. Nothing is written, whichever it is."""
+    before, batch = _Before.of(stay), stay.batch
+    stay.batch = part
+    try:
+        with db.transaction(stay.kit.engine) as tx:
+            hosts.lock_all_leased(tx, [(stay.host_id, stay.token)])
+            _write([stay], tx)
+            tx.rollback()
+    except Unwritable as error:
+        return error
+    finally:
+        before.restore(stay)
+        stay.batch = batch
+    return None
+
+
+def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     kit, is_alone = stays[0].kit, len(stays) == 1
     sent = kit.monotonic()
     before = [_Before.of(stay) for stay in stays]

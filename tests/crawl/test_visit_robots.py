@@ -33,6 +33,29 @@ def chain(site: Site, hops: int, last: Page) -> None:
     site.pages[f"/robots-{hops}"] = last
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Sitemap: http://h/\x00s.xml",
+        "Crawl-delay: \x00",
+        "Crawl-delay: 0\x00",
+        "Request-rate: 1\x00/5",
+        "Visit-time: 00\x0000-2400",
+        "Disallow: /\x00",
+        "User-agent: \x00",
+        "\x00",
+    ],
+)
+def test_a_nul_in_any_line_costs_no_visit(kit: Kit, web: Web, line: str) -> None:
+    site = web.site()
+    site.robots = Answer(body=f"User-agent: *\n{line}\nDisallow: /no".encode(), headers={"ETag": '"a"'})
+    site.pages["/"] = html("/no", "/yes")
+    start(kit, site.url())
+    run(kit)
+    assert site.paths[:2] == ["/robots.txt", "/"]
+    assert site.pages_asked == ["/", "/yes"]
+
+
 # --- 2xx --------------------------------------------------------------------------------------------------------
 
 
