@@ -56,11 +56,12 @@ def conclude(
     changed: bool = False,
     cause: str | None = None,
     alias_of: str | None = None,
+    sends: str | None = None,
     wishes: Wishes | None = None,
 ) -> None:
     """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again.
 
-    wishes: of the page; None: it was not seen, what is on record stays.
+    sends: the form of the URL that is sent from now on.   wishes: of the page; None: it was not seen, what is on record stays.
     """
     state = url_after(UrlState.QUEUED, event)
     reply = attempt.reply if attempt else None
@@ -103,6 +104,8 @@ def conclude(
         "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
         "changed": changed,
     }
+    if sends is not None:
+        row["sends"] = sends
     stay.batch.results.append(row)
     if due.fetched_at is None and event is not UrlEvent.DEFERRED:
         stay.batch.left += 1

@@ -14,7 +14,7 @@ from app.crawl.admit import refusal_key
 from app.crawl.stay import Batch, Stay
 from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
-from app.policy.lifecycle import UrlEvent, url_after
+from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.robots import ALLOW_ALL, Availability
 from app.store import db, hosts, robots, urls
 from app.store.urls import Admission
@@ -34,7 +34,7 @@ def admit(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Ente
     are new."""
     judged = []
     for stay, rows in found:
-        rows = _with_foreign_robots(stay, tx, rows)
+        rows = _first_allowed(_with_foreign_robots(stay, tx, rows))
         judged.append((stay, caps.of_crawls(stay, tx, rows) if stay.floors else rows))
     made = _with_hosts(tx, [stay for stay, _ in found], [row for _, rows in judged for row in rows])
     entering: list[Admission] = []
@@ -62,7 +62,9 @@ def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch])
     for name, host_id in entered.hosts.items():
         kit.host_ids.put(name, host_id)
     for row in entered.rows:
-        kit.known.add(row["crawl_id"], row["key"])
+        # A refused form tells nothing of the URL's others: one that is allowed would be queued.
+        is_refused = row["state"] == UrlState.REFUSED
+        kit.known.add(row["crawl_id"], row.get("form", row["key"]) if is_refused else row["key"])
     for batch in batches:
         for crawl_id, key, _ in batch.suppressions:
             kit.known.add(crawl_id, refusal_key(key))
@@ -80,9 +82,7 @@ def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> l
     A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
     """
     book = stay.kit.robots
-    judged = [
-        (row, url) for row in rows if not isinstance(url := stay.kit.canon.of_row(row["url"], row["key"]), Refusal)
-    ]
+    judged = [(row, url) for row in rows if not isinstance(url := _url(stay, row), Refusal)]
     foreign = {url.origin for _, url in judged if url.origin not in stay.robots}
     _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
     refused = _refused(stay, judged, foreign)
@@ -91,6 +91,22 @@ def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> l
     for row, _ in _refused(stay, refused, foreign):
         row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, "robots.txt"
     return rows
+
+
+def _url(stay: Stay, row: Admission) -> Url | Refusal:
+    return stay.kit.canon.of_row(row["url"], row["key"], row.get("linked"))
+
+
+def _first_allowed(rows: list[Admission]) -> list[Admission]:
+    """One form of each URL: the first that is not refused, else the first."""
+    if len({row["key"] for row in rows}) == len(rows):
+        return rows
+    chosen: dict[tuple[int, bytes], Admission] = {}
+    for row in rows:
+        where = row["crawl_id"], row["key"]
+        if where not in chosen or (chosen[where]["state"] == UrlState.REFUSED and row["state"] != UrlState.REFUSED):
+            chosen[where] = row
+    return list(chosen.values())
 
 
 def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
@@ -107,8 +123,10 @@ def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origi
     found = []
     for row, url in judged:
         rules = stay.kit.robots.foreign(url.origin, stay.now()) if url.origin in foreign else None
-        if rules is not None and not rules.allowed(url.target):
+        if rules is not None and not rules.permits(url):
             found.append((row, url))
+        elif rules is not None and rules is not ALLOW_ALL:
+            row["reopens"] = True
     return found
 
 

@@ -9,6 +9,7 @@ from app.crawl.wishes import Wishes
 from app.model import Header, Page, Url
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import judge
+from app.policy.url import in_encoding
 from app.store.pages import PageRow
 
 _EMPTY = sha256(b"").digest()
@@ -22,8 +23,9 @@ def page(stay: Stay, attempt: Attempt) -> str | None:
         return isolation.unread(stay, attempt, document)
     base = _base(stay, attempt.url, document)
     wished = wishes.of_page(stay, due, attempt.url, reply, document)
-    found = admit.links(stay, due, base, document.links, nofollow=wished.nofollow)
-    canonical = stay.kit.canon.join(base, document.canonical) if document.canonical else None
+    found = admit.links(stay, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
+    home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
+    canonical = stay.kit.canon.join(base, home_link) if home_link else None
     home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
         found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)

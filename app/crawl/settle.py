@@ -337,14 +337,18 @@ def log_fenced(stay: Stay) -> None:
 
 def _admissions(stay: Stay, repeating: set[Where]) -> list[Admission]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    rows = {(row["crawl_id"], row["key"]): row for row in stay.batch.admissions}
+    rows = {_form(row): row for row in stay.batch.admissions}
     for reading in stay.batch.readings:
         page = reading.page
         if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue
         for row in reading.links:
-            rows.setdefault((row["crawl_id"], row["key"]), row)
+            rows.setdefault(_form(row), row)
     return list(rows.values())
+
+
+def _form(row: Admission) -> tuple[int, bytes]:
+    return row["crawl_id"], row.get("form", row["key"])
 
 
 def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
@@ -355,13 +359,13 @@ def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
     after = (0, b"")
     while rows := urls.refused_of_host(tx, host_id=stay.host_id, after=after, n=REOPEN_PAGE):
         after = rows[-1][:2]
-        parsed = [(crawl_id, key, stay.kit.canon.of_row(text, key)) for crawl_id, key, text in rows]
+        parsed = [(crawl_id, key, stay.kit.canon.of_row(text, key, linked)) for crawl_id, key, text, linked in rows]
         stay.unfetched += urls.reopen(
             tx,
             host_id=stay.host_id,
             rows=[
                 {"crawl_id": crawl_id, "key": key}
                 for crawl_id, key, url in parsed
-                if not isinstance(url, Refusal) and url.origin == origin and rules.allowed(url.target)
+                if not isinstance(url, Refusal) and url.origin == origin and rules.permits(url)
             ],
         )

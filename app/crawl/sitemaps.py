@@ -187,6 +187,8 @@ def _row(crawl_id: int, url: Url, *, found_on: str | None, level: int) -> Admiss
         "kind": "sitemap",
         "key": url.key,
         "url": url.text,
+        "linked": url.linked,
+        "form": url.form,
         "state": "queued",
         "lane": 0,
         "score": 1.0,

@@ -19,7 +19,7 @@ from typing import Final
 from protego import Protego
 
 from app.errors import InputError
-from app.model import Reply
+from app.model import Reply, Url
 from app.policy.hours import Hours
 from app.policy.robots_match import Rule, Ruleset, normal
 from app.policy.robots_text import MAX_BYTES, Group, Text, read
@@ -83,6 +83,15 @@ class Robots:
             return True
         rule = self._rules.find(_octets(target))[0]
         return rule is None or rule.allow
+
+    def permits(self, url: Url) -> bool:
+        """Both what is sent, and what was linked: a site may forbid the link for the very parameter that is not sent."""
+        return self.allowed(url.target) and (url.linked is None or self.allowed(url.linked))
+
+    def judge(self, url: Url) -> Decision:
+        """The same answer as `permits`, with its reason."""
+        decision = self.decide(url.target)
+        return decision if url.linked is None or not decision.allowed else self.decide(url.linked)
 
     def decide(self, target: str) -> Decision:
         """The same answer as `allowed`, with its reason."""
