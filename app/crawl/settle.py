@@ -234,8 +234,11 @@ def _write_robots(stay: Stay, tx: Connection) -> None:
 def _next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, str | None]:
     """Pick what each is to fetch next. Returns, by token, why there is nothing to stay for."""
     pick.pick(stays, tx)
+    idle = [stay for stay in stays if not stay.due and not stay.budget_spent]
+    waiting = urls.waiting(tx, [(stay.host_id, str(origin)) for stay in idle for origin in stay.out_of_reach()])
+    queued = {stay.token: {origin for host_id, origin in waiting if host_id == stay.host_id} for stay in idle}
     return {
-        stay.token: None if stay.due or stay.budget_spent else stay.rest_for_origins() or "nothing due"
+        stay.token: stay.wait_for_origins(queued[stay.token]) or "nothing due" if stay.token in queued else None
         for stay in stays
     }
 
@@ -260,7 +263,8 @@ def _contact(stay: Stay) -> hosts.Contact:
         breaker_trips=stay.trips,
         isolate=stay.isolate,
         rest_s=stay.rest_s,
-        resting_because=stay.resting_because,
+        resting_because=stay.resting_because or stay.waiting_because,
+        wait_s=stay.wait_s,
         unfetched=max(stay.unfetched, 0) if stay.counted else stay.unfetched - stay.told,
         counted=stay.counted,
     )

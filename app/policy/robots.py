@@ -40,7 +40,7 @@ __all__ = [
 
 _OWN_PATH: Final = "/robots.txt"
 FRESH_S: Final = 12 * 3600.0  # ours: half of the 24 h that RFC 9309 section 2.4 gives
-_FRESH_AT_LEAST_S: Final = 300.0
+FRESH_AT_LEAST_S: Final = 300.0
 _ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 
@@ -177,7 +177,7 @@ def fresh_for_s(cache_control: str | None) -> float:
             seconds = 0.0
         elif name == "max-age":
             seconds = min(seconds, _max_age_s(value.strip(' "')))
-    return max(seconds, _FRESH_AT_LEAST_S)
+    return max(seconds, FRESH_AT_LEAST_S)
 
 
 def _max_age_s(digits: str) -> float:

@@ -139,6 +139,14 @@ def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:
     return db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)}).of(Due)
 
 
+def waiting(tx: Connection, origins: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+    """origins: (host id, scheme://host:port). Returns those that have something queued in an active crawl."""
+    if not origins:
+        return set()
+    rows = [{"host_id": host_id, "origin": origin} for host_id, origin in origins]
+    return {(row.host_id, row.origin) for row in db.run(tx, _sql["waiting"], {"rows": db.rows_param(rows)})}
+
+
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
     """One row per (crawl, key), whoever comes first; one that was refused is queued again for a form that is allowed."""
     if not rows:

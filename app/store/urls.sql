@@ -16,6 +16,15 @@ CROSS JOIN LATERAL (
 ) AS u
 WHERE c.state = 'active'
 
+-- waiting: which of these origins of a host have something queued in an active crawl
+SELECT r.host_id, r.origin
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, origin text)
+WHERE EXISTS (
+    SELECT FROM crawls AS c
+    WHERE c.state = 'active' AND EXISTS (
+        SELECT FROM urls AS u
+        WHERE u.crawl_id = c.id AND u.host_id = r.host_id AND u.state = 'queued' AND starts_with(u.url, r.origin || '/')))
+
 -- admit: one row per (crawl, URL key), whoever comes first; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS spares the common case (known already) a wait for a settle that is updating that very row.
 -- A form of a URL that robots.txt allows takes the place of one that it refused. Of several at once one comes in: the allowed one.
