@@ -15,8 +15,9 @@ from app.crawl.stay import Batch, Stay
 from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
-from app.policy.robots import ALLOW_ALL, Availability
+from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force, rules_in_force
 from app.store import db, hosts, robots, urls
+from app.store.robots import Elsewhere
 from app.store.urls import Admission
 
 
@@ -114,9 +115,23 @@ def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
     book = stay.kit.robots
     stored = robots.of_origins(tx, sorted(origins)) if origins else {}
     for origin in origins:
-        availability, body = stored.get(origin, (Availability.UNAVAILABLE, None))
-        has_rules = availability == Availability.AVAILABLE and body is not None
-        book.remember(origin, book.parsed(body) if has_rules and body is not None else ALLOW_ALL, stay.now())
+        found = stored.get(origin)
+        book.remember(origin, ALLOW_ALL if found is None else _rules(stay, found), stay.now())
+
+
+def _rules(stay: Stay, found: Elsewhere) -> Robots:
+    """What is in force there. While nothing may be fetched, a link is not refused: it waits for its gate."""
+    settings = stay.kit.settings
+    phase = in_force(
+        availability=found.availability,
+        unreachable_for_s=found.unreachable_for_s,
+        has_copy=found.body is not None,
+        answers=found.status is not None,
+        disallow_s=settings.robots_disallow_s,
+        copy_s=settings.robots_copy_s,
+    )
+    rules = rules_in_force(phase, lambda: stay.kit.robots.parsed(found.body or b""))
+    return ALLOW_ALL if rules is DISALLOW_ALL else rules
 
 
 def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origin]) -> list[tuple[Admission, Url]]:

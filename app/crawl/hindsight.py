@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -20,7 +20,7 @@ from app.config import Settings
 from app.crawl.kit import RobotsBook
 from app.model import RequestKind
 from app.policy import backoff
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, FRESH_AT_LEAST_S, InForce, Robots, in_force
+from app.policy.robots import FRESH_AT_LEAST_S, Robots, in_force, rules_in_force
 from app.store import fetches, robots
 from app.store.fetches import Asked
 from app.store.robots import Copy
@@ -142,15 +142,7 @@ def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -
         disallow_s=settings.robots_disallow_s,
         copy_s=settings.robots_copy_s,
     )
-    match decides:
-        case InForce.RULES | InForce.COPY:
-            return book.parsed(copy.body or b"")
-        case InForce.ALLOW_ALL:
-            return ALLOW_ALL
-        case InForce.DISALLOW_ALL:
-            return DISALLOW_ALL
-        case _:
-            assert_never(decides)
+    return rules_in_force(decides, lambda: book.parsed(copy.body or b""))
 
 
 def _split(url: str) -> tuple[_Place, str]:

@@ -12,7 +12,7 @@ from app.crawl.waits import when
 from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy import robots, tdm
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Availability, InForce, Robots
+from app.policy.robots import Availability, InForce
 from app.store.robots import Stored
 
 
@@ -135,7 +135,7 @@ def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
 
 def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
     phase, until = _phase(row, settings)
-    rules = _rules(phase, row, settings)
+    rules = robots.rules_in_force(phase, lambda: robots.parse(row.body or b"", settings.product_token))
     decision = rules.judge(url)
     by_the_file = phase in {InForce.RULES, InForce.COPY}
     away_s = rules.visit_time.until_start_s(row.now) if rules.visit_time else 0.0
@@ -182,15 +182,3 @@ def _phase(row: Stored, settings: Settings) -> tuple[InForce, datetime | None]:
     ends = [settings.robots_disallow_s] * has_copy + [max(settings.robots_disallow_s, settings.robots_copy_s)]
     ahead = [since + timedelta(seconds=seconds) for seconds in ends if seconds > away_s]
     return phase, ahead[0] if ahead else None
-
-
-def _rules(phase: InForce, row: Stored, settings: Settings) -> Robots:
-    match phase:
-        case InForce.RULES | InForce.COPY:
-            return robots.parse(row.body or b"", settings.product_token)
-        case InForce.ALLOW_ALL:
-            return ALLOW_ALL
-        case InForce.DISALLOW_ALL:
-            return DISALLOW_ALL
-        case _:
-            assert_never(phase)

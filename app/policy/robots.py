@@ -11,10 +11,11 @@ decided, explanations would have needed a second matcher beside it, which might 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from protego import Protego
 
@@ -36,6 +37,7 @@ __all__ = [
     "fresh_for_s",
     "in_force",
     "parse",
+    "rules_in_force",
 ]
 
 _OWN_PATH: Final = "/robots.txt"
@@ -166,6 +168,19 @@ def in_force(
     if unreachable_for_s < copy_s:
         return InForce.COPY if has_copy else InForce.DISALLOW_ALL
     return InForce.ALLOW_ALL if answers else InForce.DISALLOW_ALL
+
+
+def rules_in_force(phase: InForce, copy: Callable[[], Robots]) -> Robots:
+    """The rules of a phase: the one reading for admission, gate, commands and audit. copy: the file, or its last good copy."""
+    match phase:
+        case InForce.RULES | InForce.COPY:
+            return copy()
+        case InForce.ALLOW_ALL:
+            return ALLOW_ALL
+        case InForce.DISALLOW_ALL:
+            return DISALLOW_ALL
+        case _:
+            assert_never(phase)
 
 
 def fresh_for_s(cache_control: str | None) -> float:

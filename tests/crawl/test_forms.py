@@ -7,9 +7,9 @@ import pytest
 
 from app.crawl import seed
 from app.crawl.kit import Kit
-from tests.crawl.loop import run, start
+from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
-from tests.store.rows import sql, url
+from tests.store.rows import make_host, sql, url
 
 SORTED, LINKED = "/shop?add=1&orderby=price", "/shop?orderby=price&add=1"
 
@@ -157,3 +157,23 @@ def test_bad_ports_are_refused(kit: Kit, web: Web) -> None:
     run(kit)
     found = sql(kit.engine, "SELECT DISTINCT reason FROM suppressions")
     assert [row["reason"] for row in found] == ["port"]
+
+
+@pytest.mark.parametrize(("away", "state"), [("11 hours", "queued"), ("13 hours", "refused"), ("31 days", "queued")])
+def test_a_link_to_another_host_is_judged_by_what_is_in_force_there(kit: Kit, web: Web, away: str, state: str) -> None:
+    """Its robots.txt cannot be had: nothing, its last good copy, or everything is allowed; only the copy refuses a link."""
+    site = web.site()
+    site.pages["/"] = html("http://other.test/no")
+    host_id = make_host(kit.engine, "other.test")
+    sql(
+        kit.engine,
+        """INSERT INTO robots (host_id, scheme, port, availability, status, body, fetched_at, expires_at, unreachable_since)
+           VALUES (:id, 'http', 80, 'unreachable', 503, convert_to(:body, 'UTF8'), now(), now() + interval '1 hour',
+                   now() - CAST(:away AS interval))""",
+        id=host_id,
+        body="User-agent: *\nDisallow: /no",
+        away=away,
+    )
+    start(kit, site.url(), scope_kind="any")
+    go(kit)
+    assert url(kit.engine, "http://other.test/no")["state"] == state
