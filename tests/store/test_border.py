@@ -71,7 +71,9 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     """Each column that the network can fill, by the function that fills it. `word` stands in all of them."""
     hosts.ensure(tx, rows=[{"name": f"h{word}", "domain": word, "queue": "host-00"}], delay_s=1.0)
     hosts.block(tx, host_id=host_id, rest_s=1.0, resting_because=word)
-    page = admission(host_id, crawl_id, "/border", cause=word, found_on=word, url=f"http://h/{word}", state="refused")
+    page = admission(
+        host_id, crawl_id, "/border", cause=word, found_on=word, url=f"http://h/{word}", linked=word, state="refused"
+    )
     urls.admit(tx, [page])
     known = admission(host_id, crawl_id)
     told = dict.fromkeys(("etag", "last_modified", "cause", "directives", "opt_out", "alias_of"), word)
