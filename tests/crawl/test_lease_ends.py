@@ -92,7 +92,7 @@ def test_a_lease_that_is_renewed_counts_from_the_renewal_as_sent(
 def test_a_delay_that_was_raised_since_the_last_visit_moves_the_next_request(
     make: Make, postgres: Postgres, before_s: float, contacted: bool
 ) -> None:
-    """The row's next contact was counted by the delay then in force. One that fell moves nothing, nor does it where nobody called."""
+    """The row's next contact counts by the delay then in force. One that fell moves nothing; nor is a first visit moved."""
     kit = replace(make(default_delay_s=RAISED_S), monotonic=postgres.now)
     start(kit, "http://h.test/")
     sql(
