@@ -52,7 +52,7 @@ def _try(drawn: list[Mutant], arguments: argparse.Namespace) -> tuple[Counter[st
     until = time.monotonic() + arguments.minutes * 60
     explained = known.reasons()
     with trial.copied(arguments.seed) as copy:
-        tests = {each.path: cover.tests_of(each.path)[: arguments.files] for each in drawn}
+        tests = {each.name: cover.tests_of(each.path, each.cut.within)[: arguments.files] for each in drawn}
         copy.check(sorted({files[0] for files in tests.values()}), arguments.timeout)
         for each in drawn:
             left_s = until - time.monotonic()
@@ -62,7 +62,7 @@ def _try(drawn: list[Mutant], arguments: argparse.Namespace) -> tuple[Counter[st
             if left_s <= 0:
                 fates["not tried"] += 1
                 continue
-            verdict = copy.judge(each, tests[each.path], min(arguments.timeout, left_s))
+            verdict = copy.judge(each, tests[each.name], min(arguments.timeout, left_s))
             fates[verdict.fate.value] += 1
             print(f"{verdict.fate.value:9} {each.name}{'   by ' + verdict.by if verdict.by else ''}", flush=True)
             if verdict.fate is Fate.SURVIVED:

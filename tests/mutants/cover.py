@@ -9,14 +9,17 @@ from tests.mutants.mutant import ROOT
 
 SUITES = ("tests/policy", "tests/store", "tests/crawl", "tests/cli")
 _SOURCES = ("app", *SUITES)
+_TELLING = 5  # letters; shorter words stand in many names
 _VIEWS = "app/store/views.sql"  # made by a migration
 
 
-def tests_of(path: str) -> list[str]:
-    """First those that bear its name, then by how many imports away it is."""
+def tests_of(path: str, within: str) -> list[str]:
+    """First those that bear its name, or that of the function or query `within`; then by how many imports away it is."""
     away = _away(_module_of(path))
+    words = [each.strip("_").lower() for each in within.split(".")]
+    names = {Path(path).stem, *(each for each in words if len(each) >= _TELLING)}
     found = [name for suite in SUITES for name in _paths(suite) if Path(name).name.startswith("test_") and name in away]
-    return sorted(found, key=lambda name: (Path(path).stem not in Path(name).stem, away[name], name))
+    return sorted(found, key=lambda name: (not any(each in Path(name).stem for each in names), away[name], name))
 
 
 def _module_of(path: str) -> str:

@@ -125,16 +125,20 @@ def test_known_survivors_are_there_and_explained(tree_mutants: list[Mutant]) -> 
 
 
 def test_every_file_has_tests_that_can_notice(tree_mutants: list[Mutant]) -> None:
-    tests = {path: cover.tests_of(path) for path in {each.path for each in tree_mutants}}
+    tests = {path: cover.tests_of(path, "") for path in {each.path for each in tree_mutants}}
     assert [path for path, found in tests.items() if not found] == []
 
 
 @pytest.mark.parametrize(
-    ("path", "first"),
-    [("app/policy/pace.py", "tests/policy/test_pace.py"), ("app/store/crawls.sql", "tests/store/test_crawls.py")],
+    ("path", "within", "first"),
+    [
+        ("app/policy/pace.py", "", "tests/policy/test_pace.py"),
+        ("app/store/crawls.sql", "reserve", "tests/store/test_crawls.py"),
+        ("app/store/visits.sql", "audit", "tests/crawl/test_audit.py"),
+    ],
 )
-def test_the_closest_test_comes_first(path: str, first: str) -> None:
-    assert cover.tests_of(path)[0] == first
+def test_the_closest_test_comes_first(path: str, within: str, first: str) -> None:
+    assert cover.tests_of(path, within)[0] == first
 
 
 # --- a trial ----------------------------------------------------------------------------------------------------
