@@ -32,7 +32,7 @@ def test_a_polite_log(tiptoe: Tiptoe, log: Log) -> None:
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].split()[:4] == ["host", "requests", "gap", "s"]
-    assert lines[1].split() == ["a.test", "2", "1.9", "1", "0.9", "0", "0", "1", "0", "0", "0", "0", "0", "0", "0"]
+    assert lines[1].split() == ["a.test", "2", "1.9", "1", "0.9", "0", "0", "1", "0", "0", "0", "0", "0", "0", "0", "0"]
     assert "addresses that hosts share" in ran.out
     assert [line.split() for line in lines if line.startswith("192.0.2.7")] == [
         ["192.0.2.7", "1", "1", "0.5", "0", "1"]

@@ -401,7 +401,7 @@ def test_a_pause_is_heard_and_what_is_not_due_is_left_in_the_same_transaction(
 
 
 def test_visits_that_end_are_given_back_together_with_their_budgets(make: Make, web: Web, basket: Basket) -> None:
-    kit = gathering(make, basket, address_gap_s=0.05, visit_max_s=2.5 * DELAY_S, settle_s=100.0)
+    kit = gathering(make, basket, address_gap_s=0.05, visit_max_s=3.5 * DELAY_S, settle_s=100.0)
     sites = [site_of(web, 9) for _ in range(2)]
     start(kit, *(site.url() for site in sites))
     offers: list[Offer] = []

@@ -11,7 +11,7 @@ from app.crawl.kit import Kit
 from app.crawl.pacing import NOT_SENT_REST_S
 from app.crawl.visit import visit
 from app.errors import ServiceError
-from app.model import Reply, Request
+from app.model import Reply, Request, Unsent
 from app.net.exhausted import exhausted
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.test_visit_lease import crash, offers, run_out
@@ -127,7 +127,8 @@ def test_in_isolation_a_request_that_came_late_is_given_back_too(kit: Kit, web: 
     site = site_of(web)
     start(kit, site.url())
     crash(kit, "/robots.txt")
-    late = replace(kit, send=lambda request: None if request.url.endswith("/a") else kit.send(request))
+    unsent = Unsent(begun_s=kit.monotonic(), ended_s=kit.monotonic())
+    late = replace(kit, send=lambda request: unsent if request.url.endswith("/a") else kit.send(request))
     for _ in range(TIMES):
         go(late)
         bring_forward(kit.engine)
