@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.local.services import Services
     from app.store.crawls import Budgets, Crawl, Totals
 
-MOST_CAUSES = 3
+MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,30 +216,36 @@ def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
     """What came of it, where it is, and how to go on."""
-    totals, causes = patiently(lambda: _outcome(engine, crawl))
+    totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     say(
         f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {counted(totals.fetches, 'request')}, "
         f"{totals.failed:,} failed, {counted(totals.suppressed, 'link')} refused, "
         f"{counted(totals.bytes, 'byte')} in {seconds:,.1f} s"
     )
-    for each in causes:  # nothing was brought: why?
-        say(f"{each['state']}, {counted(each['urls'], 'URL')}: {each['cause']}")
+    if redirects:
+        more = f" and {counted(len(redirects) - MOST_TOLD, 'other')}" if len(redirects) > MOST_TOLD else ""
+        say(f"seeds redirect there, so it is in scope: {', '.join(redirects[:MOST_TOLD])}{more}")
     say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
         say("interrupted: the same command goes on")
+    if why is not None:
+        say(f"no page: {why}")
     if as_json:
         keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
         brought = {key: getattr(totals, key) for key in keys}
         answer(as_json_text({"crawl": totals.name, **brought, "seconds": round(seconds, 3), **_where(services)}))
 
 
-def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[dict[str, Any]]]":
-    from app.store import crawls, db, urls
+def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str | None]":
+    """Its totals, what redirects of seeds brought into its scope, and why it has no page."""
+    from app.crawl.report import why_nothing
+    from app.store import crawls, db
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
-        return totals, [] if totals.pages else urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES)
+        redirects = crawls.by_id(tx, crawl.id).scope_redirects
+        return totals, redirects, None if totals.pages else why_nothing(tx, crawl.id)
 
 
 def _where(services: "Services") -> dict[str, object]:

@@ -99,7 +99,7 @@ def make_scope(crawl: Crawl) -> scope.Scope:
         exclude=crawl.exclude,
         max_depth=crawl.max_depth,
     )
-    return scope.Scope(
+    found = scope.Scope(
         kind=patterns.kind,
         hosts=frozenset(crawl.scope_hosts),
         domains=frozenset(crawl.scope_domains),
@@ -108,6 +108,7 @@ def make_scope(crawl: Crawl) -> scope.Scope:
         exclude=patterns.exclude,
         max_depth=crawl.max_depth,
     )
+    return scope.widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 
 
 def _set_floor(stay: Stay, due: Due) -> None:

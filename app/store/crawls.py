@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -33,6 +34,7 @@ class Crawl:
     scope_hosts: list[str]
     scope_domains: list[str]
     scope_prefixes: list[str]
+    scope_redirects: list[str]
     include: list[str]
     exclude: list[str]
     max_pages: int | None
@@ -130,6 +132,12 @@ def widen(
         _sql["widen"],
         {"crawl_id": crawl_id, "hosts": list(hosts), "domains": list(domains), "prefixes": list(prefixes)},
     )
+
+
+def take_in(tx: Connection, *, crawl_id: int, folder: str, host_id: int, token: UUID) -> None:
+    """folder: start of a URL that a seed on this host, visited under this token, redirects to."""
+    where = {"crawl_id": crawl_id, "folder": folder, "host_id": host_id, "token": token}
+    db.run(tx, _sql["take_in"], where)
 
 
 def set_budgets(tx: Connection, *, crawl_id: int, budgets: Budgets, keep_fresh: bool) -> None:

@@ -23,6 +23,12 @@ SET revision = revision + 1,
     scope_prefixes = ARRAY(SELECT DISTINCT unnest(scope_prefixes || CAST(:prefixes AS text[])) ORDER BY 1)
 WHERE id = :crawl_id
 
+-- take_in: the scope takes in where a seed redirects to, unless it has it; nothing where the visit's lease is lost
+UPDATE crawls
+SET revision = revision + 1, scope_redirects = scope_redirects || CAST(:folder AS text)
+WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
+  AND EXISTS (SELECT FROM hosts WHERE id = :host_id AND lease_token = :token)
+
 -- set_budget: new budgets for a crawl; NULL: none
 -- Grants of running visits stay counted. Visits of a crawl that had no budget have URLs in hand and no grants: all of the budget
 -- counts as granted until they have ended (recount_reserved).
