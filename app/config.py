@@ -26,6 +26,13 @@ def _split(value: object) -> object:
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
+def _ports(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value != "browsers" and not (value.isascii() and value.isdigit() and int(value) < 65_536):
+            raise ValueError(f"{value} is no port; write numbers from 0 to 65535, or browsers for their list")
+    return values
+
+
 def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         try:
@@ -381,6 +388,11 @@ class Settings(BaseSettings):
         "URLs that are in the frontier stay as they are.",
     )
 
+    bad_ports: Annotated[Words, AfterValidator(_ports)] = Field(
+        ("browsers",),
+        description="Ports that are never contacted: numbers, and `browsers` for the list that browsers have (25, 6667 …).",
+    )
+
     # Recrawl
     recrawl_min_s: float = Field(3_600, gt=0, description="Shortest recrawl interval.")
     recrawl_max_s: float = Field(90 * 86_400, gt=0, description="Longest recrawl interval.")
@@ -514,6 +526,8 @@ def table() -> str:
             if default == ()
             else str(default).lower()
             if isinstance(default, bool)
+            else ", ".join(default)
+            if isinstance(default, tuple)
             else str(default)
         )
         rows.append(f"| `TIPTOE_{name.upper()}` | {shown} | {field.description} |")

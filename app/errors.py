@@ -6,6 +6,7 @@
     ├── ServiceError          a service of ours is not as we need it: Postgres, broker, disk (exit 1)
     │   ├── Deadlock          Postgres undid a transaction: it and another waited for each other's locks
     │   └── NotSent           a request, for want of a socket or a name server of ours
+    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that a site's answer brought out
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
 What a *site* does wrong is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
@@ -51,6 +52,17 @@ class Deadlock(ServiceError):
 
 class NotSent(ServiceError):
     """A request was not sent for a reason of ours, so that no host is to blame for it, and none was asked."""
+
+
+class Unwritable(TiptoeError):
+    """Postgres refuses a transaction for the values in it, and would again: not for want of room or of itself.
+
+    sqlstate: of class 22 or 23, None where the driver refused; https://www.postgresql.org/docs/current/errcodes-appendix.html
+    """
+
+    def __init__(self, sqlstate: str | None, message: str) -> None:
+        super().__init__(one_line(f"Postgres takes no such value ({sqlstate or 'the driver'}): {message}"))
+        self.sqlstate = sqlstate
 
 
 class LeaseLost(TiptoeError):

@@ -22,6 +22,7 @@ HOST_COLUMNS = {
     "before_robots": "before robots",
     "disallowed": "disallowed",
     "during_block": "in a rest",
+    "robots_repeated": "robots too often",
     "unjudged": "unjudged",
     "fenced": "fenced",
     "disorder": "disorder",

@@ -15,7 +15,7 @@ from app.model import Link, Refusal, RequestKind, Url
 from app.policy import lane
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import judge, taken_in, widened
-from app.policy.url import is_of_document, without_fragment
+from app.policy.url import in_encoding, is_of_document, without_fragment
 from app.store.urls import Admission, Due
 
 _log = structlog.get_logger()
@@ -24,25 +24,30 @@ MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 
 
-def links(stay: Stay, due: Due, base: str, found: Iterable[Link], *, nofollow: bool = False) -> list[Admission]:
+def links(
+    stay: Stay, due: Due, base: str, found: Iterable[Link], *, encoding: str = "utf-8", nofollow: bool = False
+) -> list[Admission]:
     """Admissions for the links of a document whose base URL is `base`. Refusals go into the batch.
 
-    nofollow: the document says so of all of them.   A link that no person can see may be there to catch robots: it is
-    followed where a visible one leads to the same URL.
+    encoding: the document's, for the queries of its links.   nofollow: the document says so of all of them.
+
+    A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
     """
     directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     for link in found:
-        url = _join(stay, base, directory, link.href)
+        url = _join(stay, base, directory, in_encoding(link.href, encoding))
         if isinstance(url, Refusal):
             if url not in _SILENT:
                 _suppress_text(stay, due.crawl_id, link.href, url, found_on=due.url)
         elif nofollow or "nofollow" in link.rel:
             suppress(stay, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
         else:
-            (unseen if link.hidden else targets)[url.key] = url
-    _suppress_unseen(stay, due, [url for key, url in unseen.items() if key not in targets])
+            (unseen if link.hidden else targets)[url.form] = url
+    if unseen:
+        visible = {url.key for url in targets.values()}
+        _suppress_unseen(stay, due, [url for url in unseen.values() if url.key not in visible])
     return admissions(stay, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
 
 
@@ -53,7 +58,7 @@ def admissions(
     scope, known = stay.scopes[due.crawl_id], stay.kit.known
     rows: list[Admission] = []
     for url in targets:
-        if known.has(due.crawl_id, url.key):
+        if known.has(due.crawl_id, url.key) or (url.form != url.key and known.has(due.crawl_id, url.form)):
             continue
         refusal = judge(scope, url, depth, is_link=hops == 0)
         if refusal is None:
@@ -127,8 +132,9 @@ def _join(stay: Stay, base: str, directory: str, href: str) -> Url | Refusal:
 
 def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops: int) -> Admission:
     file = stay.robots.get(url.origin)
-    refused = file is not None and file.rules is not None and not file.rules.allowed(url.target)
-    return {
+    rules = file.rules if file is not None else None
+    refused = rules is not None and not rules.permits(url)
+    row: Admission = {
         "host_id": 0,
         "crawl_id": crawl_id,
         "kind": RequestKind.PAGE.value,
@@ -144,6 +150,13 @@ def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops
         "sitemap_id": None,
         "lastmod": None,
     }
+    if url.linked is not None:
+        row["linked"] = url.linked
+    if url.form != url.key:
+        row["form"] = url.form
+    if rules is not None and not refused:
+        row["reopens"] = True
+    return row
 
 
 def _suppress_text(stay: Stay, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:

@@ -12,6 +12,7 @@ from app.store.urls import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.DEFERRED}
+LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Postgres' real
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +56,12 @@ def conclude(
     changed: bool = False,
     cause: str | None = None,
     alias_of: str | None = None,
+    sends: str | None = None,
     wishes: Wishes | None = None,
 ) -> None:
     """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again.
 
-    wishes: of the page; None: it was not seen, what is on record stays.
+    sends: the form of the URL that is sent from now on.   wishes: of the page; None: it was not seen, what is on record stays.
     """
     state = url_after(UrlState.QUEUED, event)
     reply = attempt.reply if attempt else None
@@ -86,7 +88,7 @@ def conclude(
         "server_failures": server,
         "parse_failures": parse,
         "retrying": event is UrlEvent.FAILED,
-        "score": score,
+        "score": None if score is None else max(score, LEAST_SCORE),
         "due_s": due_s,
         "interval_s": interval_s if interval_s is not None else due.interval_s,
         "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
@@ -102,6 +104,8 @@ def conclude(
         "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
         "changed": changed,
     }
+    if sends is not None:
+        row["sends"] = sends
     stay.batch.results.append(row)
     if due.fetched_at is None and event is not UrlEvent.DEFERRED:
         stay.batch.left += 1

@@ -1,7 +1,8 @@
 """The politeness audit (SPEC P10): what the fetch log proves, per host and per address. Zero violations is the product.
 
 Counted per host are gaps shorter than the delay in force, requests while another ran, requests before robots.txt of their
-origin, requests that the copy in force then refused, and requests during a rest that an earlier answer had set. Per address,
+origin, requests that the copy in force then refused, requests during a rest that an earlier answer had set, and requests for one
+robots.txt more often in an hour than its back-off allows. Per address,
 or network of a shared front: starts closer to one another than its budget allows.
 
 It also says what the log cannot prove: visits that ended without a word, lines that cannot be as they stand (`disorder`: the
@@ -27,6 +28,7 @@ KINDS = {
     "before_robots": "requests before robots.txt",
     "disallowed": "disallowed requests",
     "during_block": "contacts during a rest",
+    "robots_repeated": "requests for robots.txt too often",
 }
 _PLURAL = re.compile(r"\b(gap|request|contact|start)s\b")
 
@@ -43,6 +45,7 @@ class HostAudit:
     disallowed           requests that the copy in force then refused;   unjudged: of that time no copy is kept
     during_block         requests during a rest that an earlier answer set, and that no operator ended
     unused_connections   made ahead of a start that did not come
+    robots_repeated      requests for robots.txt of an origin beyond those that an hour may bring
     fenced               requests of visits that had lost their lease: logged, and counted like all others
     disorder             lines that cannot be, and visits that overlap
     """
@@ -58,6 +61,7 @@ class HostAudit:
     before_robots: int
     disallowed: int
     during_block: int
+    robots_repeated: int
     unjudged: int
     fenced: int
     disorder: int
@@ -195,7 +199,7 @@ def _hosts(
 def _host(row: Mapping[str, Any], judged: hindsight.Judged, overlapping: int) -> HostAudit:
     columns = {name: value for name, value in row.items() if name != "host_id"}
     columns["disorder"] += overlapping
-    return HostAudit(**columns, disallowed=judged.disallowed, unjudged=judged.unjudged)
+    return HostAudit(**columns, disallowed=judged.disallowed, robots_repeated=judged.repeated, unjudged=judged.unjudged)
 
 
 def _or_last(margin_s: float | None) -> float:

@@ -50,7 +50,7 @@ def of_crawls(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admissi
     low = [row for row in rows if row["state"] == _QUEUED and _is_low(row, stay.floors.get(row["crawl_id"]))]
     if not low:
         return rows
-    found = [stay.kit.canon.of_row(row["url"], row["key"]) for row in low]
+    found = [stay.kit.canon.of_row(row["url"], row["key"], row.get("linked")) for row in low]
     names = [url.host if isinstance(url, Url) else "" for url in found]
     ids = hosts.ids(tx, sorted({*names}))
     for row, name in zip(low, names, strict=True):

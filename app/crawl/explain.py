@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
+from app.crawl.canon import make_canon
 from app.crawl.pick import make_scope
 from app.crawl.respelt import respelt
 from app.crawl.ruling import Ruling, canonical, ruling
@@ -17,7 +18,7 @@ from app.crawl.wishes import effects
 from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.scope import judge
-from app.policy.url import DEFAULT_TRACKING, Canon
+from app.policy.url import Canon
 from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, urls
 from app.store.crawls import Crawl
 
@@ -76,7 +77,8 @@ class Explanation:
 
 def why(engine: Engine, settings: Settings, text: str) -> Explanation:
     """Raises InputError for a text that is no URL and that no crawl ever refused as a link."""
-    url = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters)).canonicalise(text)
+    canon = make_canon(settings)
+    url = canon.canonicalise(text)
     if not isinstance(url, Url):
         return _no_url(engine, settings, text)
     with db.transaction(engine) as tx:
@@ -86,16 +88,18 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
         known = [] if host is None else _known(tx, url, host, every)
         stored = [] if host is None else robots.of_host(tx, host["id"])
         met = {row.url["crawl_id"] for row in known}
+        forms = dict.fromkeys(row.url["url"] for row in known)
+        known_as = _known_as(canon, known)
         return Explanation(
             asked=text,
             url=url.text,
-            changed=respelt(text, url),
+            changed=respelt(text, url) + [f"known as, and sent as: {form}" for form in forms if form != url.text],
             host=host,
             host_waits_for=None if host is None else host_waits_for(host),
             host_unsent=None
             if host is None
             else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=LATEST_OF_HOST), host["now"]),
-            robots=ruling(stored, url, settings),
+            robots=ruling(stored, known_as or url, settings),
             crawls=known,
             elsewhere=[
                 _would_be(crawl, url, refused)
@@ -105,6 +109,14 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
             suppressions=refused,
             fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=LATEST),
         )
+
+
+def _known_as(canon: Canon, known: Sequence[InCrawl]) -> Url | None:
+    """The form that the first crawl which knows the URL sends: what its robots.txt is asked about."""
+    for row in known:
+        url = canon.of_row(row.url["url"], row.url["key"], row.url["linked"])
+        return url if isinstance(url, Url) else None
+    return None
 
 
 def retry(engine: Engine, settings: Settings, text: str, crawl: str | None) -> list[str]:

@@ -46,7 +46,7 @@ def fetch(stay: Stay, due: Due) -> str | None:
 
 def _gate(stay: Stay, due: Due) -> Url | str | None:
     """The URL if it may be fetched now; None if it is dealt with; else why the visit is to leave."""
-    url = stay.kit.canon.of_row(due.url, due.key)
+    url = stay.kit.canon.of_row(due.url, due.key, due.linked)
     scope = stay.scopes.get(due.crawl_id)
     if isinstance(url, Refusal) or scope is None:
         conclude(
@@ -67,8 +67,9 @@ def _gate(stay: Stay, due: Due) -> Url | str | None:
         _without_robots(stay, url)
         return None
     sitemaps.discover(stay, due, url.origin)
-    decision = rules.decide(url.target) if not rules.allowed(url.target) else None
+    decision = rules.judge(url) if not rules.permits(url) else None
     if decision is not None:
+        stay.kit.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
         conclude(stay, due, UrlEvent.DISALLOWED, cause=f"robots.txt line {decision.line}: {decision.rule}")
         return None
     if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(stay, url, rules):
@@ -212,6 +213,9 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
     due, url = attempt.due, attempt.url
     location = attempt.reply.header(Header.LOCATION) or ""
     target = stay.kit.canon.join(url.text, location)
+    if isinstance(target, Url) and target.key == url.key and target.text != url.text:
+        _respelt(stay, attempt, target)
+        return None
     if isinstance(target, Refusal) or target.key == url.key:
         why = "to itself" if isinstance(target, Url) else f"to no URL of ours ({target})"
         conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"redirects {why}: {location[:200]}")
@@ -228,6 +232,16 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
         stay.block(asked_s, "Retry-After on a redirect")
         return "Retry-After on a redirect"
     return None
+
+
+def _respelt(stay: Stay, attempt: Attempt, target: Url) -> None:
+    """A redirect to another spelling of the same URL: that is sent from now on, after a while and a few times at most."""
+    if attempt.attempts >= stay.kit.settings.attempts_max:
+        cause = f"redirects between spellings of itself: {target.text[:200]}"
+        conclude(stay, attempt.due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause)
+        return
+    rest_s = backoff.url_retry_s(attempt.attempts, stay.kit.rng)
+    conclude(stay, attempt.due, UrlEvent.FAILED, attempt=attempt, due_s=rest_s, sends=target.text)
 
 
 def _failed(stay: Stay, attempt: Attempt, *, most: int | None = None) -> None:

@@ -15,9 +15,10 @@ from app.crawl.admit import refusal_key
 from app.crawl.stay import Batch, Stay
 from app.model import Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
-from app.policy.lifecycle import UrlEvent, url_after
-from app.policy.robots import ALLOW_ALL, Availability
+from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force, rules_in_force
 from app.store import db, hosts, robots, urls
+from app.store.robots import Elsewhere
 from app.store.urls import Admission
 
 
@@ -35,7 +36,7 @@ def admit(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Ente
     are new."""
     judged = []
     for stay, rows in found:
-        rows = _with_foreign_robots(stay, tx, rows)
+        rows = _first_allowed(_with_foreign_robots(stay, tx, rows))
         judged.append((stay, caps.of_crawls(stay, tx, rows) if stay.floors else rows))
     made = _with_hosts(tx, [stay for stay, _ in found], [row for _, rows in judged for row in rows])
     entering: list[Admission] = []
@@ -63,7 +64,9 @@ def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch])
     for name, host_id in entered.hosts.items():
         kit.host_ids.put(name, host_id)
     for row in entered.rows:
-        kit.known.add(row["crawl_id"], row["key"])
+        # A refused form tells nothing of the URL's others: one that is allowed would be queued.
+        is_refused = row["state"] == UrlState.REFUSED
+        kit.known.add(row["crawl_id"], row.get("form", row["key"]) if is_refused else row["key"])
     for batch in batches:
         for crawl_id, key, _ in batch.suppressions:
             kit.known.add(crawl_id, refusal_key(key))
@@ -85,9 +88,7 @@ def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> l
     A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
     """
     book = stay.kit.robots
-    judged = [
-        (row, url) for row in rows if not isinstance(url := stay.kit.canon.of_row(row["url"], row["key"]), Refusal)
-    ]
+    judged = [(row, url) for row in rows if not isinstance(url := _url(stay, row), Refusal)]
     foreign = {url.origin for _, url in judged if url.origin not in stay.robots}
     _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
     refused = _refused(stay, judged, foreign)
@@ -98,22 +99,54 @@ def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> l
     return rows
 
 
+def _url(stay: Stay, row: Admission) -> Url | Refusal:
+    return stay.kit.canon.of_row(row["url"], row["key"], row.get("linked"))
+
+
+def _first_allowed(rows: list[Admission]) -> list[Admission]:
+    """One form of each URL: the first that is not refused, else the first."""
+    if len({row["key"] for row in rows}) == len(rows):
+        return rows
+    chosen: dict[tuple[int, bytes], Admission] = {}
+    for row in rows:
+        where = row["crawl_id"], row["key"]
+        if where not in chosen or (chosen[where]["state"] == UrlState.REFUSED and row["state"] != UrlState.REFUSED):
+            chosen[where] = row
+    return list(chosen.values())
+
+
 def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
     """Remember what the database has of these origins' robots.txt."""
     book = stay.kit.robots
     stored = robots.of_origins(tx, sorted(origins)) if origins else {}
     for origin in origins:
-        availability, body = stored.get(origin, (Availability.UNAVAILABLE, None))
-        has_rules = availability == Availability.AVAILABLE and body is not None
-        book.remember(origin, book.parsed(body) if has_rules and body is not None else ALLOW_ALL, stay.now())
+        found = stored.get(origin)
+        book.remember(origin, ALLOW_ALL if found is None else _rules(stay, found), stay.now())
+
+
+def _rules(stay: Stay, found: Elsewhere) -> Robots:
+    """What is in force there. While nothing may be fetched, a link is not refused: it waits for its gate."""
+    settings = stay.kit.settings
+    phase = in_force(
+        availability=found.availability,
+        unreachable_for_s=found.unreachable_for_s,
+        has_copy=found.body is not None,
+        answers=found.status is not None,
+        disallow_s=settings.robots_disallow_s,
+        copy_s=settings.robots_copy_s,
+    )
+    rules = rules_in_force(phase, lambda: stay.kit.robots.parsed(found.body or b""))
+    return ALLOW_ALL if rules is DISALLOW_ALL else rules
 
 
 def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origin]) -> list[tuple[Admission, Url]]:
     found = []
     for row, url in judged:
         rules = stay.kit.robots.foreign(url.origin, stay.now()) if url.origin in foreign else None
-        if rules is not None and not rules.allowed(url.target):
+        if rules is not None and not rules.permits(url):
             found.append((row, url))
+        elif rules is not None and rules is not ALLOW_ALL:
+            row["reopens"] = True
     return found
 
 

@@ -7,19 +7,20 @@ which origins robots.txt had been asked for before.
 """
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.config import Settings
 from app.crawl.kit import RobotsBook
 from app.model import RequestKind
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, InForce, Robots, in_force
+from app.policy import backoff
+from app.policy.robots import FRESH_AT_LEAST_S, Robots, in_force, rules_in_force
 from app.store import fetches, robots
 from app.store.fetches import Asked
 from app.store.robots import Copy
@@ -27,14 +28,17 @@ from app.store.robots import Copy
 AT_ONCE = 10_000  # rows read from the server
 _EXACT = timedelta(milliseconds=1)  # docs/politeness.md, "Proof"
 _LONGEST = timedelta(minutes=10)  # that a request can last
+_HOUR_S = 3_600.0
+_LEAST_STEP_S = 0.01
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
-    """Requests to a host. unjudged: of their time no copy is kept."""
+    """Requests to a host. unjudged: of their time no copy is kept.   repeated: for robots.txt, more than an hour may bring."""
 
     disallowed: int = 0
+    repeated: int = 0
     unjudged: int = 0
 
 
@@ -63,14 +67,27 @@ def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) ->
     begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
     return {
-        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins)
+        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins, most=hourly(settings))
         for host_id, asked in groupby(rows, lambda row: row.host_id)
     }
 
 
-def _judge(asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline], begins: datetime | None) -> Judged:
-    """asked: the requests to one host, those for robots.txt first.   begins: the log."""
+def hourly(settings: Settings) -> int:
+    """How many requests for one robots.txt an hour may bring, by its back-off or at its shortest freshness."""
+    at_s, failures = 0.0, 0
+    while at_s < _HOUR_S:
+        failures += 1
+        at_s += backoff.host_rest_s(failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        at_s += _LEAST_STEP_S
+    return max(failures, round(_HOUR_S / FRESH_AT_LEAST_S)) + 1
+
+
+def _judge(
+    asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline], begins: datetime | None, *, most: int
+) -> Judged:
+    """asked: the requests to one host, those for robots.txt first.   begins: the log.   most: for one robots.txt in an hour."""
     found = Judged()
+    latest: dict[_Place, deque[datetime]] = defaultdict(lambda: deque(maxlen=most))
     asked_first: dict[_Place, datetime] = {}
     for place, timeline in timelines.items():
         if begins is not None and timeline.since[0] < begins + _LONGEST:
@@ -80,6 +97,9 @@ def _judge(asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline], begins
         if row.kind == RequestKind.ROBOTS:
             if target == "/robots.txt":
                 asked_first[place] = min(row.ended_at, asked_first.get(place, row.ended_at))
+                before = latest[place]
+                found.repeated += len(before) == most and row.started_at - before[0] < timedelta(seconds=_HOUR_S)
+                before.append(row.started_at)
         elif place in asked_first and row.started_at >= asked_first[place]:
             rules = timelines[place].at(row.started_at) if place in timelines else None
             if rules is None:
@@ -122,15 +142,7 @@ def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -
         disallow_s=settings.robots_disallow_s,
         copy_s=settings.robots_copy_s,
     )
-    match decides:
-        case InForce.RULES | InForce.COPY:
-            return book.parsed(copy.body or b"")
-        case InForce.ALLOW_ALL:
-            return ALLOW_ALL
-        case InForce.DISALLOW_ALL:
-            return DISALLOW_ALL
-        case _:
-            assert_never(decides)
+    return rules_in_force(decides, lambda: book.parsed(copy.body or b""))
 
 
 def _split(url: str) -> tuple[_Place, str]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.canon import make_canon
 from app.crawl.ceiling import Ceiling
 from app.crawl.clock_tie import ClockTie
 from app.crawl.full_hosts import FullHosts
@@ -37,7 +38,7 @@ from app.net.dns import Resolver
 from app.net.http import Sender
 from app.policy import breaker, identity, pace, robots, tdm
 from app.policy.scope import Scope
-from app.policy.url import DEFAULT_TRACKING, Canon
+from app.policy.url import Canon
 from app.store import db
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ def make_kit(
         breaker_rules=breaker.Rules(
             failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
         ),
-        canon=Canon((*DEFAULT_TRACKING, *settings.tracking_parameters)),
+        canon=make_canon(settings),
         robots=RobotsBook(settings.product_token),
     )
 

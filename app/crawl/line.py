@@ -21,6 +21,7 @@ from app.store.budgets import Answer
 MOST = 32  # who finds so many before it in line does better to come again
 AGAIN_AHEAD_S = 0.1  # a budget is asked again so much ahead of the start that it told of
 LEAST_WAIT_S = 0.01
+SENT_WITHIN_S = 0.1  # a request that was let through is sent by then, or its thread has come to grief
 LINES_KEPT = 10_000
 LATE_MOST_S = (
     1.0  # a start that seems to have been later than this was not: the database's clock was set, or its rows restored
@@ -59,6 +60,7 @@ class Line:
         self._lot: Lot | None = None
         self._is_unused = False  # no start of the lot has been made
         self._last_start = float("-inf")
+        self._passed_at: float | None = None  # the moment of a start whose request has not been sent yet
 
     def __len__(self) -> int:
         return len(self._places)
@@ -86,15 +88,21 @@ class Line:
                     self._places[0].notify()
 
     def sent(self, at: float) -> None:
-        """The request that was let through went out at this moment: the next gap counts from it."""
+        """The request that was let through went out at this moment, or was given up: the next gap counts from it."""
         with self._lock:
             self._last_start = max(self._last_start, at)
+            self._passed_at = None
+            if self._places:
+                self._places[0].notify()
 
     def _start(self, place: threading.Condition, draw: Draw, until: float) -> Lot | Answer | None:
         while True:
             now = self._monotonic()
             if now > until:
                 return None
+            if self._passed_at is not None and now < self._passed_at + SENT_WITHIN_S:
+                place.wait(SENT_WITHIN_S)
+                continue
             lot = self._lot
             if lot is None or max(now, self._last_start + self._gap_s) > lot.last_at:
                 answer = self._draw(draw, until - now)
@@ -105,7 +113,8 @@ class Line:
                 continue
             wait_s = max(lot.starts_at, self._last_start + self._gap_s) - now
             if wait_s <= 0:
-                self._last_start, self._is_unused = now, False
+                self._last_start = self._passed_at = now
+                self._is_unused = False
                 if lot.is_single:
                     self._lot = None
                 return lot
@@ -136,6 +145,10 @@ class Lines:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._lines: OrderedDict[Hashable, Line] = OrderedDict()
+
+    def has(self, budgets: Hashable) -> bool:
+        """Whether hosts have stood in line for these lately."""
+        return budgets in self._lines
 
     def of(self, budgets: Hashable, gap_s: float) -> Line:
         with self._lock:

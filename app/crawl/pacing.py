@@ -78,6 +78,12 @@ def send(
         body_sha256=digest,
     )
     # robots.txt alone that fails has a back-off of its own, and must not keep its last good copy from being used (R3).
+    if outcome is Outcome.UNREACHABLE and stay.may_be_served_elsewhere(url.origin):
+        return (
+            reply,
+            outcome,
+            digest,
+        )  # a dead port of a host that is there: no trouble of the host's, nor of its address
     _learn(stay, slot, reply, outcome, closes=request.kind is not RequestKind.ROBOTS or outcome is Outcome.UNREACHABLE)
     return reply, outcome, digest
 

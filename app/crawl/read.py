@@ -9,6 +9,7 @@ from app.crawl.wishes import Wishes
 from app.model import Header, Page, Url
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import judge
+from app.policy.url import in_encoding
 from app.store.pages import PageRow
 
 _EMPTY = sha256(b"").digest()
@@ -22,8 +23,9 @@ def page(stay: Stay, attempt: Attempt) -> str | None:
         return isolation.unread(stay, attempt, document)
     base = _base(stay, attempt.url, document)
     wished = wishes.of_page(stay, due, attempt.url, reply, document)
-    found = admit.links(stay, due, base, document.links, nofollow=wished.nofollow)
-    canonical = stay.kit.canon.join(base, document.canonical) if document.canonical else None
+    found = admit.links(stay, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
+    home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
+    canonical = stay.kit.canon.join(base, home_link) if home_link else None
     home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
         found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
@@ -104,7 +106,7 @@ def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, c
         "body_sha256": attempt.body_sha256 or _EMPTY,
         "text_sha256": text_sha256,
         "body_bytes": len(reply.body),
-        "truncated": reply.truncated,
+        "truncated": reply.truncated or document.truncated,
         "links": len(document.links),
         "canonical_url": canonical,
         "directives": wished.directives,

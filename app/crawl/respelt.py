@@ -1,4 +1,4 @@
-"""What the canonical form changed in a URL as a person gave it, in words. Pure; decides nothing (`app.policy.url` did)."""
+"""What is sent otherwise than as given of a URL as a person gave it, in words. Pure; decides nothing (`app.policy.url` did)."""
 
 from urllib.parse import urlsplit
 
@@ -6,7 +6,7 @@ from app.model import Url
 
 
 def respelt(asked: str, url: Url) -> list[str]:
-    """A phrase per change; empty when the URL was canonical as given."""
+    """A phrase per change; empty when it is sent as given."""
     text = asked.strip()
     if text == url.text:
         return []
@@ -31,9 +31,7 @@ def _query(given: str, found: str) -> list[str]:
     names, kept = _names(given), _names(found)
     dropped = [name for name in names if name not in kept]
     changes = [f"parameters dropped: {', '.join(dropped)}"] if dropped else []
-    if [name for name in names if name in kept] != kept:
-        changes.append("parameters sorted")
-    elif not dropped:
+    if not dropped:
         changes.append("escapes in the query normalised")
     return changes
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from typing import Literal, assert_never
+from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -17,7 +17,7 @@ from app.crawl.robots_fetch import Answer
 from app.crawl.stay import RobotsFile, Slot, Stay
 from app.model import Origin, Url
 from app.policy import robots
-from app.policy.robots import ALLOW_ALL, Availability, InForce, Robots
+from app.policy.robots import Availability, InForce, Robots
 from app.store import db
 from app.store import robots as robots_store
 from app.store.robots import Fetched
@@ -139,16 +139,12 @@ def _enforce(stay: Stay, file: RobotsFile, body: Callable[[], bytes]) -> RobotsF
     body: reads the copy, which is asked for only when this process has not parsed it lately.
     """
     decides = _decides(stay, file, stay.now())
-    match decides:
-        case InForce.RULES | InForce.COPY:
-            file.rules = stay.kit.robots.known(file.body_sha256 or b"") or stay.kit.robots.parsed(body())
-            file.signals = stay.kit.robots.signals(file.body_sha256 or b"", body)
-        case InForce.ALLOW_ALL:
-            file.rules = ALLOW_ALL
-        case InForce.DISALLOW_ALL:
-            file.rules = None
-        case _:
-            assert_never(decides)
+    rules = robots.rules_in_force(
+        decides, lambda: stay.kit.robots.known(file.body_sha256 or b"") or stay.kit.robots.parsed(body())
+    )
+    file.rules = None if decides is InForce.DISALLOW_ALL else rules
+    if decides in {InForce.RULES, InForce.COPY}:
+        file.signals = stay.kit.robots.signals(file.body_sha256 or b"", body)
     if decides is InForce.COPY and file.unreachable_from is not None:
         file.fresh_until = min(file.fresh_until, file.unreachable_from + stay.kit.settings.robots_copy_s)
     return file

@@ -27,12 +27,13 @@ AGAIN_MAX_S = 3_600.0  # SPEC R3: asked for all the while, with back-off
 class Answer:
     """The last reply of a chain of redirects.
 
-    is_busy     a further hop could not be made now
+    is_busy     a further hop could not be made now;   free_s: seconds until it may be, as far as is known
     is_circle   the chain came back to where it had been: nobody will ever get this file, which is no 404
     """
 
     reply: Reply
     is_busy: bool = False
+    free_s: float = 0.0
     is_circle: bool = False
 
 
@@ -78,7 +79,7 @@ def judge(stay: Stay, answer: Answer, known: RobotsFile | None) -> Fetched:
     asked_s = stay.asked_s(reply) or 0.0
     fetched = _fetched(stay, reply)
     if answer.is_busy:  # out of reach for a moment, which is nobody's failure
-        again_s = max(BORROW_AGAIN_S, asked_s)
+        again_s = max(_again_s(stay, known, answer.free_s), asked_s)
         return replace(fetched, availability=Availability.UNREACHABLE, fresh_s=again_s, failures=failures)
     if reply.status == 304 and known is not None and known.body_sha256 is not None:
         return replace(fetched, availability=Availability.AVAILABLE, revalidated=True)
@@ -105,6 +106,13 @@ def judge(stay: Stay, answer: Answer, known: RobotsFile | None) -> Fetched:
     )
 
 
+def _again_s(stay: Stay, known: RobotsFile | None, free_s: float) -> float:
+    """When the further hop is tried again: each try asks our own host once more, so as long again as it has been out of reach."""
+    since = known.unreachable_from if known else None
+    away_s = 0.0 if since is None else stay.now() - since
+    return min(max(BORROW_AGAIN_S, away_s, free_s), AGAIN_MAX_S)
+
+
 def _fetched(stay: Stay, reply: Reply) -> Fetched:
     """An answer without a body that counts."""
     return Fetched(
@@ -126,6 +134,7 @@ def _fetched(stay: Stay, reply: Reply) -> Fetched:
 
 def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
     """The next reply; or, where it may not be asked for now, the one before, with the reason."""
+    free_s = 0.0
     if stay.is_blocked:
         why = "redirected, after a while that it asks for"
     elif url.host == stay.taken.name:
@@ -135,11 +144,11 @@ def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
             return Answer(reply=own)
         why = "its redirect cannot be followed at this host's delay"
     else:
-        reply = _send_elsewhere(stay, url, request)
+        reply, free_s = _send_elsewhere(stay, url, request)
         if reply is not None:
             return Answer(reply=reply)
         why = f"redirected to {url.host}, which may not be contacted now"
-    return Answer(reply=before._replace(detail=why), is_busy=True)
+    return Answer(reply=before._replace(detail=why), is_busy=True, free_s=free_s)
 
 
 def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
@@ -156,8 +165,8 @@ def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
     return reply
 
 
-def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
-    """One request to another host, under a lease borrowed for it. None: it may not be contacted now."""
+def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | None, float]:
+    """One request to another host, under a lease borrowed for it. None: it may not be contacted now, but in so many seconds."""
     kit = stay.kit
     row = {
         "name": url.host,
@@ -174,10 +183,12 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
             lease_s=lease_s,
             isolate=kit.settings.settle_urls,
         )
+        free_s = hosts.free_in(tx, url.host) if loan is None else 0.0
     if loan is None:
-        return None
+        return None, AGAIN_MAX_S if free_s is None else free_s
     within_lease = lent + lease_s - request.deadline_s
-    sent = None if stay.is_quiet_at(loan.quiet_hours) else _send_in_a_slot(stay, url, request, loan, within_lease)
+    quiet_s = stay.quiet_for_s(loan.quiet_hours)
+    sent = None if quiet_s else _send_in_a_slot(stay, url, request, loan, within_lease)
     rest_s, because = (sent[1] if sent else None) or (None, None)
     with db.transaction(kit.engine) as tx:
         hosts.give_back(
@@ -188,7 +199,7 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> Reply | None:
             rest_s=rest_s,
             resting_because=because,
         )
-    return sent[0] if sent else None
+    return (sent[0], 0.0) if sent else (None, quiet_s)
 
 
 def _send_in_a_slot(

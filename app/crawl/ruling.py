@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from app.config import Settings
+from app.crawl.canon import make_canon
 from app.crawl.seed import WHY_NO_SEED
 from app.crawl.waits import when
 from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy import robots, tdm
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Availability, InForce, Robots
-from app.policy.url import DEFAULT_TRACKING, Canon
+from app.policy.robots import Availability, InForce
 from app.store.robots import Stored
 
 
@@ -112,7 +112,7 @@ class Ruling:
 
 def canonical(settings: Settings, text: str) -> Url:
     """Raises InputError for what is no URL of ours."""
-    url = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters)).canonicalise(text)
+    url = make_canon(settings).canonicalise(text)
     if isinstance(url, Refusal):
         raise InputError(f"URL {text!r}", WHY_NO_SEED.get(url, url.value))
     return url
@@ -135,8 +135,8 @@ def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
 
 def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
     phase, until = _phase(row, settings)
-    rules = _rules(phase, row, settings)
-    decision = rules.decide(url.target)
+    rules = robots.rules_in_force(phase, lambda: robots.parse(row.body or b"", settings.product_token))
+    decision = rules.judge(url)
     by_the_file = phase in {InForce.RULES, InForce.COPY}
     away_s = rules.visit_time.until_start_s(row.now) if rules.visit_time else 0.0
     return Ruling(
@@ -182,15 +182,3 @@ def _phase(row: Stored, settings: Settings) -> tuple[InForce, datetime | None]:
     ends = [settings.robots_disallow_s] * has_copy + [max(settings.robots_disallow_s, settings.robots_copy_s)]
     ahead = [since + timedelta(seconds=seconds) for seconds in ends if seconds > away_s]
     return phase, ahead[0] if ahead else None
-
-
-def _rules(phase: InForce, row: Stored, settings: Settings) -> Robots:
-    match phase:
-        case InForce.RULES | InForce.COPY:
-            return robots.parse(row.body or b"", settings.product_token)
-        case InForce.ALLOW_ALL:
-            return ALLOW_ALL
-        case InForce.DISALLOW_ALL:
-            return DISALLOW_ALL
-        case _:
-            assert_never(phase)

@@ -9,6 +9,7 @@ from itertools import islice
 from sqlalchemy import Connection, Engine
 
 from app.config import Settings
+from app.crawl.canon import make_canon
 from app.crawl.finish import finish as finish_ended
 from app.crawl.finish import recount
 from app.crawl.frontier import host_rows
@@ -21,7 +22,7 @@ from app.policy import lane, scope
 from app.policy.bare import bare_host
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import ScopeKind
-from app.policy.url import DEFAULT_TRACKING, Canon
+from app.policy.url import Canon
 from app.store import caps, crawls, db, hosts, urls
 from app.store.crawls import Budgets, Crawl
 from app.store.urls import Admission, Admitted, Lot
@@ -41,6 +42,7 @@ _BUDGETS = {
 WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
+    Refusal.PORT: "use a port of a web server: browsers refuse this one; TIPTOE_BAD_PORTS changes the list",
     Refusal.CREDENTIALS: "take the user name and password out of the URL",
     Refusal.LENGTH: "longer than 2,083 characters",
 }
@@ -165,7 +167,7 @@ def add(
     Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
     crawl: or what opens it, called when there is a good line.   kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
     """
-    canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
+    canon = make_canon(settings)
     result = Added()
     numbered = _seeds(canon, lines, result)
     while batch := list(islice(numbered, IMPORT_BATCH)):
@@ -182,7 +184,7 @@ def add(
 
 def check_seeds(settings: Settings, seeds: Sequence[str]) -> list[str]:
     """Problems of some of the seeds, a line each. Raises InputError when not one of them can and may be contacted."""
-    canon = Canon((*DEFAULT_TRACKING, *settings.tracking_parameters))
+    canon = make_canon(settings)
     resolver, guard = make_resolver(settings), make_guard(settings.networks)
     problems: list[InputError] = []
     for text in seeds:
@@ -388,6 +390,7 @@ def _row(crawl_id: int, host_id: int, url: Url, kind: RequestKind) -> Admission:
         "kind": kind.value,
         "key": url.key,
         "url": url.text,
+        "linked": url.linked,
         "state": url_after(None, UrlEvent.ADMITTED).value,
         "lane": lane.lane_for(url, 0) if is_page else 0,
         "score": lane.score_for(0),

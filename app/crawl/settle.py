@@ -12,10 +12,10 @@ from uuid import UUID
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl import duplicates, frontier, pick, turn
+from app.crawl import duplicates, frontier, pick, turn, unwritable
 from app.crawl.frontier import Entered
 from app.crawl.stay import Batch, Doubt, Stay
-from app.errors import LeaseLost
+from app.errors import LeaseLost, Unwritable
 from app.model import Failure, Origin, Refusal
 from app.store import budgets, crawls, db, fetches, hosts, lineage, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.pages import Where
@@ -55,13 +55,28 @@ def may_join(stay: Stay, *, leaves: bool = False) -> bool:
 
 
 def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
-    """Settle batches as `_together` does, again after a deadlock."""
+    """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
+
+    Returns why each visit has ended or is to be left, LOST among these; None: it goes on. If it fails, it does for all of them:
+    each may be settled alone then. One that is alone and that Postgres refuses twice for what it would write is mended. After a
+    deadlock it is done again.
+    """
     kit = stays[0].kit
     kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
     for stay in stays:
         for crawl_id, folder in stay.batch.taken_in:
             db.repeat(partial(_take_in, stay, crawl_id, folder))
-    return db.repeat(partial(_together, stays))
+    act = partial(db.repeat, partial(_together, stays))
+    try:
+        return act()
+    except Unwritable:
+        if len(stays) > 1:
+            raise
+    try:
+        return act()
+    except Unwritable:
+        unwritable.mend(stays[0], _refusal)
+        return act()
 
 
 def _take_in(stay: Stay, crawl_id: int, folder: str) -> None:
@@ -71,12 +86,24 @@ def _take_in(stay: Stay, crawl_id: int, folder: str) -> None:
         crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=stay.host_id, token=stay.token)
 
 
-def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
-    """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
+def _refusal(stay: Stay, part: Batch) -> Unwritable | None:
+    """Why Postgres does not take a part of the visit's batch; None: it does. Nothing is written, whichever it is."""
+    before, batch = _Before.of(stay), stay.batch
+    stay.batch = part
+    try:
+        with db.transaction(stay.kit.engine) as tx:
+            hosts.lock_all_leased(tx, [(stay.host_id, stay.token)])
+            _write([stay], tx)
+            tx.rollback()
+    except Unwritable as error:
+        return error
+    finally:
+        before.restore(stay)
+        stay.batch = batch
+    return None
 
-    Returns why each visit has ended or is to be left, LOST among these; None: it goes on. If it fails, it does for all of them:
-    each may be settled alone then.
-    """
+
+def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     kit, is_alone = stays[0].kit, len(stays) == 1
     sent = kit.monotonic()
     before = [_Before.of(stay) for stay in stays]
@@ -220,8 +247,11 @@ def _write_robots(stay: Stay, tx: Connection) -> None:
 def _next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, str | None]:
     """Pick what each is to fetch next. Returns, by token, why there is nothing to stay for."""
     pick.pick(stays, tx)
+    idle = [stay for stay in stays if not stay.due and not stay.budget_spent]
+    waiting = urls.waiting(tx, [(stay.host_id, str(origin)) for stay in idle for origin in stay.out_of_reach()])
+    queued = {stay.token: {origin for host_id, origin in waiting if host_id == stay.host_id} for stay in idle}
     return {
-        stay.token: None if stay.due or stay.budget_spent else stay.rest_for_origins() or "nothing due"
+        stay.token: stay.wait_for_origins(queued[stay.token]) or "nothing due" if stay.token in queued else None
         for stay in stays
     }
 
@@ -246,7 +276,8 @@ def _contact(stay: Stay) -> hosts.Contact:
         breaker_trips=stay.trips,
         isolate=stay.isolate,
         rest_s=stay.rest_s,
-        resting_because=stay.resting_because,
+        resting_because=stay.resting_because or stay.waiting_because,
+        wait_s=stay.wait_s,
         unfetched=max(stay.unfetched, 0) if stay.counted else stay.unfetched - stay.told,
         counted=stay.counted,
     )
@@ -335,14 +366,18 @@ def log_fenced(stay: Stay) -> None:
 
 def _admissions(stay: Stay, repeating: set[Where]) -> list[Admission]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    rows = {(row["crawl_id"], row["key"]): row for row in stay.batch.admissions}
+    rows = {_form(row): row for row in stay.batch.admissions}
     for reading in stay.batch.readings:
         page = reading.page
         if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue
         for row in reading.links:
-            rows.setdefault((row["crawl_id"], row["key"]), row)
+            rows.setdefault(_form(row), row)
     return list(rows.values())
+
+
+def _form(row: Admission) -> tuple[int, bytes]:
+    return row["crawl_id"], row.get("form", row["key"])
 
 
 def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
@@ -353,13 +388,13 @@ def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
     after = (0, b"")
     while rows := urls.refused_of_host(tx, host_id=stay.host_id, after=after, n=REOPEN_PAGE):
         after = rows[-1][:2]
-        parsed = [(crawl_id, key, stay.kit.canon.of_row(text, key)) for crawl_id, key, text in rows]
+        parsed = [(crawl_id, key, stay.kit.canon.of_row(text, key, linked)) for crawl_id, key, text, linked in rows]
         stay.unfetched += urls.reopen(
             tx,
             host_id=stay.host_id,
             rows=[
                 {"crawl_id": crawl_id, "key": key}
                 for crawl_id, key, url in parsed
-                if not isinstance(url, Refusal) and url.origin == origin and rules.allowed(url.target)
+                if not isinstance(url, Refusal) and url.origin == origin and rules.permits(url)
             ],
         )

@@ -17,7 +17,7 @@ from app.crawl import admit, frontier, isolation
 from app.crawl.attempt import Attempt, conclude
 from app.crawl.reader import Listing
 from app.crawl.stay import Stay
-from app.errors import LeaseLost
+from app.errors import LeaseLost, Unwritable
 from app.model import Origin, Refusal, Url
 from app.parse.sitemap import Child, Entry, Reading
 from app.policy import lastmod, recrawl
@@ -67,11 +67,12 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> str | None:
     reading = isolation.sitemap(stay, attempt, body)
     if not isinstance(reading, Reading | Listing):
         return isolation.unread(stay, attempt, reading)
-    values = iter(reading)
-    known = _note(stay, due, reading)
-    while chunk := list(islice(values, CHUNK)):
-        _admit(stay, due, known, attempt.url, chunk)
-    _note(stay, due, reading)
+    try:
+        _admit_all(stay, due, attempt.url, reading)
+    except Unwritable as error:
+        cause = f"what it lists cannot be written: {error}"[:300]
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause)
+        return None
     changed = due.body_sha256 != digest
     seconds = recrawl.next_interval_s(
         due.interval_s,
@@ -101,6 +102,14 @@ def score_claim(stay: Stay, due: Due, *, changed: bool) -> None:
     if verdict is not None:
         claims, true_claims = stay.batch.claims.get(due.sitemap_id, (0, 0))
         stay.batch.claims[due.sitemap_id] = (claims + 1, true_claims + verdict)
+
+
+def _admit_all(stay: Stay, due: Due, base: Url, reading: Reading | Listing) -> None:
+    values = iter(reading)
+    known = _note(stay, due, reading)
+    while chunk := list(islice(values, CHUNK)):
+        _admit(stay, due, known, base, chunk)
+    _note(stay, due, reading)
 
 
 def _admit(stay: Stay, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
@@ -178,6 +187,8 @@ def _row(crawl_id: int, url: Url, *, found_on: str | None, level: int) -> Admiss
         "kind": "sitemap",
         "key": url.key,
         "url": url.text,
+        "linked": url.linked,
+        "form": url.form,
         "state": "queued",
         "lane": 0,
         "score": 1.0,

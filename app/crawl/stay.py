@@ -6,6 +6,7 @@ Points in time are monotonic seconds. A lease's rest counts from *sending* the q
 """
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -195,6 +196,7 @@ class Stay:
     is_crowded  other hosts draw on the budgets of its last start
     promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
     connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
+    wait_until  nothing queued may be fetched before, for the reason in waiting_because; the host does not rest
     leaving    why the next settle gives the host back
     in_doubt   a commit was sent and not answered
     """
@@ -225,6 +227,8 @@ class Stay:
     rest_until: float | None = None
     resting_because: str | None = None
     is_blocked: bool = False
+    wait_until: float | None = None
+    waiting_because: str | None = None
     slot: Slot | None = None
     held: Slot | None = None
     is_crowded: bool = False
@@ -363,23 +367,42 @@ class Stay:
         away_s = hours.until_start_s(self.database_time(turn)) if hours else 0.0
         return (turn + away_s, VISIT_TIME) if away_s else None
 
-    def rest_for_origins(self) -> str | None:
-        """With nothing else to fetch, rest until an origin out of reach may be tried. Returns why; None: there is none.
+    def wait_for_origins(self, queued: Collection[str]) -> str | None:
+        """With nothing else to fetch, come again when an origin out of reach may be tried. Returns why; None: there is none.
 
-        Another origin of the host may get URLs meanwhile: where there is one, the host is looked at again in time.
+        queued: origins that have something queued: nobody waits for the others. The host itself does not rest, so that a URL of
+        another origin of it is fetched at once.
         """
-        out_of_reach = self.out_of_reach()
+        out_of_reach = [end for origin, end in self.out_of_reach().items() if str(origin) in queued]
         if not out_of_reach:
             return None
-        until, why = min(out_of_reach.values())
-        rest_s = max(until - self.now(), self.delay_s)
-        has_others = len(out_of_reach) < len(self.robots)
-        self.rest(min(rest_s, self.kit.settings.backoff_max_s) if has_others else rest_s, why)
+        until, why = min(out_of_reach)
+        self.wait_until, self.waiting_because = max(until, self.now() + self.delay_s), why
         return why
+
+    @property
+    def wait_s(self) -> float | None:
+        return None if self.wait_until is None else max(self.wait_until - self.now(), 0.0)
+
+    def may_be_served_elsewhere(self, origin: Origin) -> bool:
+        """Whether another origin of the host answered when its robots.txt was asked for, or is to be asked next.
+
+        Then a refused connection says that this port is dead, and nothing of the host or its address.
+        """
+        if any(other != origin and file.status is not None for other, file in self.robots.items()):
+            return True
+        asked = tuple(f"{each}/" for each in (origin, *self.robots))
+        return any(not due.url.startswith(asked) for due in self.due)
 
     def is_quiet_at(self, hours: str | None) -> bool:
         """Whether it is now within these quiet hours of an operator's."""
         return hours is not None and Hours.parse(hours).contains(self.database_time(self.now()))
+
+    def quiet_for_s(self, hours: str | None) -> float:
+        """Seconds until these quiet hours of an operator's end; 0.0 outside of them."""
+        return (
+            Hours.parse(hours).until_end_s(self.database_time(self.now())) if self.is_quiet_at(hours) and hours else 0.0
+        )
 
     def is_slow(self) -> bool:
         """It did not serve the last visitor, or takes seconds to."""

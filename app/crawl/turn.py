@@ -27,7 +27,8 @@ from app.store.budgets import Answer, Budget, BudgetKind
 LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
-LATE_SHARE = 0.6
+LATE_SHARE = 0.6  # of the slack, for a start; the rest is for the road
+HELD_UP_SHARE = 0.2  # and of that, for a thread between its start and sending
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection
 LATE = "late for its start"
@@ -130,6 +131,11 @@ class LineGate:
         self.is_at_ceiling = start_s > left_s
         return not self.is_at_ceiling and not kit.stopping.wait(start_s)
 
+    def is_late(self) -> bool:
+        """Later than its lot allows, by a share of what is left for the road."""
+        slack_s = min((each.slack_s for each in self.wanted if each.kind is not BudgetKind.ALL), default=0.0)
+        return self.lot is None or self.kit.monotonic() > self.lot.last_at + slack_s * HELD_UP_SHARE
+
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
 
@@ -137,7 +143,7 @@ class LineGate:
         kit = self.kit
         starts = min(standing, *(each.lot_most for each in self.wanted))
         sent = kit.monotonic()
-        with db.transaction(kit.engine) as tx:
+        with db.transaction(kit.engine, by_statement=True) as tx:
             answer = budgets.reserve(
                 tx,
                 self.wanted,
@@ -206,7 +212,7 @@ def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None
     for address, wanted in found.wanted(kit, registrable_domain(url.host)):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
-        with db.transaction(kit.engine) as tx:
+        with db.transaction(kit.engine, by_statement=True) as tx:
             asked = _ask(kit, tx, wanted, host_id=host_id, ready_in_s=0.0, horizon_s=longest_s, has_ticket=False)
         if asked.answer.is_near:
             return Slot(address=address, drawn=wanted, line=_line(kit, wanted), dns_ms=found.dns_ms)
@@ -222,7 +228,7 @@ def reserve_ahead(stay: Stay, tx: Connection) -> None:
     if not stay.due or taken.address is None or stay.ready_at - stay.now() > stay.patience_s():
         return
     wanted = kit.shared.of(taken.address, taken.domain)
-    if not wanted:
+    if not wanted or kit.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
         return
     asked = _ask_for(stay, tx, wanted, stay.patience_s())
     if asked.answer.granted or asked.answer.is_near:
@@ -288,8 +294,8 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
         if stay.denied is not None and stay.denied[0] == address:
             last, stay.denied = stay.denied[1], None
             continue
-        with db.transaction(kit.engine) as tx:
-            asked = _ask_for(stay, tx, wanted, longest_s)
+        with db.transaction(kit.engine, by_statement=True) as tx:
+            asked = _ask_for(stay, tx, wanted, longest_s, alone=True)
         last = asked.answer
         if last.granted or last.is_near:
             return _granted(stay, address, wanted, asked, found.dns_ms)
@@ -310,7 +316,9 @@ class _Asked:
     hold_s: float
 
 
-def _ask_for(stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: float) -> _Asked:
+def _ask_for(
+    stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: float, *, alone: bool = False
+) -> _Asked:
     return _ask(
         stay.kit,
         tx,
@@ -320,6 +328,7 @@ def _ask_for(stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: 
         horizon_s=horizon_s + (TICKET_PATIENCE_S if stay.has_ticket else 0.0),
         has_ticket=stay.has_ticket,
         hold_s=0.0 if stay.kit.parking is None else max(stay.started + stay.kit.settings.visit_max_s - stay.now(), 0.0),
+        alone=alone,
     )
 
 
@@ -333,6 +342,7 @@ def _ask(
     horizon_s: float,
     has_ticket: bool,
     hold_s: float = 0.0,
+    alone: bool = False,
 ) -> _Asked:
     sent = kit.monotonic()
     answer = budgets.reserve(
@@ -343,6 +353,7 @@ def _ask(
         horizon_s=max(horizon_s, 2 * LEAD_S),
         has_ticket=has_ticket,
         hold_s=hold_s,
+        alone=alone,
     )
     return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=hold_s)
 

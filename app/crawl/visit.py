@@ -260,9 +260,7 @@ def _refill(stay: Stay) -> str | None:
     if stay.budget_spent:
         stay.rest(BUDGET_REST_S, "budget")
         return "budget"
-    if stay.batch.results or stay.batch.robots:
-        return settle.go_on(stay) or (None if stay.due else _refill(stay))
-    return stay.rest_for_origins() or "nothing due"
+    return settle.go_on(stay) or (None if stay.due else _refill(stay))
 
 
 def _is_full(stay: Stay, next_at: float, *, is_early: bool) -> bool:

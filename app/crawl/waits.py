@@ -54,6 +54,8 @@ def _contact(host: Row, now: datetime) -> str:
         return "nothing: no URL of it is queued in an active crawl"
     if blocked is not None and blocked > now:
         return f"its rest ({host['resting_because']}) to end, {when(blocked, now)}"
+    if next_at > max(now, host["polite_at"]) and host["resting_because"] is not None:
+        return f"its wait ({host['resting_because']}) to end, {when(next_at, now)}, unless a URL of another origin is found"
     if next_at > now:
         return f"its delay of {host['delay_s']:g} s, {when(next_at, now)}"
     return f"a worker: it is due since {when(next_at, now)}"

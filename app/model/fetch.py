@@ -40,8 +40,11 @@ class Gate(Protocol):
     def open(self) -> bool:
         """Blocks until the request may start. False: it may not, and is not sent."""
 
+    def is_late(self) -> bool:
+        """Whether the start that it opened for has passed."""
+
     def sent(self, at_s: float) -> None:
-        """The request went out at this monotonic second."""
+        """The request went out at this monotonic second, or its start was given up."""
 
 
 class Request(NamedTuple):

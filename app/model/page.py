@@ -35,6 +35,7 @@ class Page:
     robots       lower-case tokens of <meta name=robots> (and of our product token)
     tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
     charset      the encoding that was used, canonical name
+    truncated    it nests deeper than its tree: text is missing, and where elements may be hidden links are, too
     """
 
     base: str | None = None
@@ -47,3 +48,4 @@ class Page:
     robots: frozenset[str] = frozenset()
     tdm: Mapping[str, str] = field(default_factory=dict)
     charset: str = "utf-8"
+    truncated: bool = False

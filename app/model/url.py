@@ -1,4 +1,4 @@
-"""What a URL is to us: its canonical text, the origin that owns its robots.txt, and its key."""
+"""What a URL is to us: the text that is sent, the origin that owns its robots.txt, and its key."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -20,18 +20,22 @@ class Origin(NamedTuple):
 
 
 class Url(NamedTuple):
-    """A canonical URL. Made only by `app.policy.url.Canon`.
+    """A URL as it is sent, and what it is known by. Made only by `app.policy.url.Canon`.
 
-    text    the canonical form, ASCII, no fragment, no credentials, at most 2,083 characters
+    text    as sent: ASCII, no fragment, no credentials, at most 2,083 characters
     origin  scheme, host and explicit port
-    target  path and query as sent and as matched by robots.txt, starts with "/"
-    key     SHA-256 of `text`: 32 bytes
+    target  path and query as sent, starts with "/"
+    key     SHA-256 of its canonical form, the same for every order of its parameters: 32 bytes
+    linked  the target as it was linked, where tracking or session parameters were taken out of it
+    form    of this spelling among those of the key; the key itself for the canonical form
     """
 
     text: str
     origin: Origin
     target: str
     key: bytes
+    linked: str | None
+    form: bytes
 
     @property
     def host(self) -> str:
@@ -43,8 +47,9 @@ class Refusal(StrEnum):
 
     INVALID = "invalid"  # not a URL by the WHATWG standard
     SCHEME = "scheme"  # neither http nor https
+    PORT = "port"  # one that browsers refuse, such as 25
     CREDENTIALS = "credentials"  # user or password in the URL
-    LENGTH = "length"  # canonical form over 2,083 characters
+    LENGTH = "length"  # over 2,083 characters as sent
     EXTENSION = "extension"  # a file type that holds no links and no text
     SCOPE = "scope"  # outside the crawl's scope (host, domain, prefix)
     EXCLUDED = "excluded"  # matches an exclude pattern, or no include pattern

@@ -31,7 +31,7 @@ from app.net.dial import Broken, Dialler, Exchange, TooLate, handshake, tls_cont
 from app.net.head import Head
 
 Origin = tuple[str, str, int]
-CONNECTIONS_TRIED = 2  # while a start is waited for
+STARTS_TRIED = 3  # that pass, or while whose wait the server closes
 
 
 class _Connection(urllib3.connection.HTTPConnection):
@@ -101,22 +101,27 @@ class _Connection(urllib3.connection.HTTPConnection):
             exchange.gate.sent(exchange.sent_s)
 
     def _pass(self, gate: Gate) -> None:
-        """Wait at the gate. Where the server closes meanwhile, that start is lost: connect, and wait for another.
+        """Wait at the gate. Where the server closes meanwhile, that start is lost: connect, and wait for another. So it is where
+        this thread was held up.
 
         Raises TooLate.
         """
-        for _ in range(CONNECTIONS_TRIED):
+        for _ in range(STARTS_TRIED):
             waits_from_s = time.monotonic()
             if not gate.open():
                 raise TooLate
             self.exchange.until_s += time.monotonic() - waits_from_s
-            if self.is_connected:
-                self.exchange.started_s = time.monotonic()
+            is_connected = self.is_connected
+            if is_connected:
                 self.sock.serve(self.exchange)
-                return
-            self.close()
-            self.exchange.reused = False
-            self.connect()
+                if not gate.is_late():
+                    self.exchange.started_s = time.monotonic()
+                    return
+            gate.sent(time.monotonic())
+            if not is_connected:
+                self.close()
+                self.exchange.reused = False
+                self.connect()
         raise TooLate
 
     def getresponse(self) -> Response:  # type: ignore[override]

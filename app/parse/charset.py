@@ -7,6 +7,7 @@ Labels are resolved by w3lib. We accept the encodings of the Encoding Standard o
 `punycode`, `idna` …) that raise, that read escapes, or that yield lone surrogates, and a server may name any of them.
 """
 
+import codecs
 import re
 from functools import lru_cache
 
@@ -20,6 +21,46 @@ ENCODINGS = frozenset(
     cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 big5hkscs
     euc_jp iso2022_jp cp932 cp949""".split()  # noqa: SIM905 (a list literal takes a line per word)
 )
+# Labels of the standard that neither w3lib nor Python knows, by their encoding.
+_LABELS = {
+    "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
+    "iso8859-2": "iso88592",
+    "iso8859-6": "csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i",
+    "iso8859-7": "sun_eu_greek",
+    "iso8859-8": "iso-8859-8-i iso-8859-8-e csiso88598i csiso88598e logical visual",
+    "iso8859-10": "iso885910",
+    "iso8859-13": "iso885913",
+    "iso8859-14": "iso885914",
+    "iso8859-15": "iso885915 csisolatin9",
+    "koi8-r": "koi koi8",
+    "koi8-u": "koi8-ru",
+    "mac-roman": "mac x-mac-roman csmacintosh",
+    "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian",
+    "cp874": "dos-874 iso885911",
+    "cp1250": "x-cp1250",
+    "cp1251": "x-cp1251",
+    "cp1252": "x-cp1252 iso88591",
+    "cp1253": "x-cp1253",
+    "cp1254": "x-cp1254 iso88599",
+    "cp1255": "x-cp1255",
+    "cp1256": "x-cp1256",
+    "cp1257": "x-cp1257",
+    "cp1258": "x-cp1258",
+    "gb18030": "x-gbk csgb2312 gb_2312",
+    "big5hkscs": "x-x-big5 cn-big5",
+    "euc_jp": "x-euc-jp cseucpkdfmtjapanese",
+    "cp949": "ks_c_5601-1989 ksc_5601 windows-949 csksc56011987 cseuckr iso-ir-149",
+}
+_BY_LABEL = {label.replace("-", "_"): encoding for encoding, labels in _LABELS.items() for label in labels.split()}
+
+
+def _codec(label: str) -> codecs.CodecInfo | None:
+    encoding = _BY_LABEL.get(label.replace("-", "_"))
+    return codecs.lookup(encoding) if encoding else None
+
+
+codecs.register(_codec)
+
 # "If encoding is UTF-16BE/LE, then set encoding to UTF-8": https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding
 # (a declaration that could be read byte by byte is not in UTF-16). In a header the bare label means little-endian.
 _WIDE = frozenset({"utf-16", "utf-16-be", "utf-16-le"})

@@ -43,6 +43,9 @@ _REFRESH = re.compile(r"\s*[\d.]+[\s;,]+(?:url\s*=\s*)?(?:'([^']*)|\"([^\"]*)|(.
 # TDMRep of 10 May 2024; what they mean is in `app.policy.tdm`.
 _TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
 # Well-formed by shape, RFC 5646 section 2.1; 35 is the length it asks implementations to support (4.4.1).
+_SEPARATORS = re.compile("[,;]")
+# XHTML served as XML may bind its elements to a prefix: https://www.w3.org/TR/xml-names/#ns-decl
+_PREFIX = re.compile(rb"""xmlns:([A-Za-z_][\w.-]*)\s*=\s*["']http://www\.w3\.org/1999/xhtml["']""")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
 
@@ -69,13 +72,19 @@ def read(
         plain = decoded[: text.MAX_TEXT_CHARS] if want_text else ""
         return Page(language=_language(content_language) if want_text else None, main_text=plain, charset=encoding)
     markup, encoding = charset.to_utf8(body, content_type)
+    if _is_xhtml(content_type):
+        markup = _without_prefixes(markup)
     root = tree.grow(markup)
     if root is None:
         return Page(charset=encoding)
     hidden = text.hidden_roots(root) if _may_hide(markup) else []
     survey = _Survey(token=token.lower(), max_links=max_links, want_text=want_text, hidden=_within(hidden))
     survey.walk(root)
+    is_cut = tree.is_cut(root)
+    if is_cut and not _may_hide(markup):
+        survey.add_deep(markup)
     page = Page(
+        truncated=is_cut,
         base=survey.base,
         links=tuple(survey.links),
         canonical=survey.canonical,
@@ -104,6 +113,7 @@ class _Survey:
         self._max_links = max_links
         self._want_text = want_text
         self._hidden = hidden
+        self._inert: set[Element] = set()  # within a template: of no effect on the document
         self.links: list[Link] = []
         self.base: str | None = None
         self.canonical: str | None = None
@@ -119,6 +129,16 @@ class _Survey:
             _STEPS[tag](self, element, tag)
             if len(links) >= most:
                 break
+
+    def add_deep(self, markup: bytes) -> None:
+        """Links deeper in a document than a tree of it reaches. Where elements may be hidden, they are better left alone."""
+        root = tree.grow(tree.flattened(markup))
+        if root is None:
+            return
+        deep = _Survey(token="", max_links=self._max_links, want_text=self._want_text, hidden=set())
+        deep.walk(root)
+        known = {link.href for link in self.links}
+        self.links += [link for link in deep.links if link.href not in known][: self._max_links - len(self.links)]
 
     def _anchor(self, element: Element, kind: str) -> None:
         href = element.get("href")
@@ -140,7 +160,7 @@ class _Survey:
         rel = _tokens(element.get("rel"))
         if not href or _is_no_page(href):
             return
-        if "canonical" in rel:
+        if "canonical" in rel and element not in self._inert:
             self.canonical = self.canonical or href
         elif _leads_to_pages(rel) and _PAGE_TYPE.match(element.get("type") or "text/html"):
             self.links.append(Link(href, rel=rel, kind="link"))
@@ -171,12 +191,13 @@ class _Survey:
 
     def _base(self, element: Element, _tag: str) -> None:
         href = element.get("href")
-        if self.base is None and href is not None:
+        if self.base is None and href is not None and element not in self._inert:
             self.base = href.strip(_WHITESPACE)
 
     def _template(self, element: Element, _tag: str) -> None:
         """What a browser does not show before a script takes it from there; a declarative shadow root it does show.
         https://html.spec.whatwg.org/#the-template-element"""
+        self._inert.update(element.iter("base", "link"))
         if element.get("shadowrootmode") is None and element not in self._hidden:
             self._hidden.update(element.iter())
 
@@ -248,8 +269,8 @@ def _is_empty(element: Element) -> bool:
 
 
 def _directives(content: str) -> Iterator[str]:
-    """Comma-separated; by white space as well, as many write it, unless a value ("max-snippet: 20") follows a colon."""
-    for rule in content[:MAX_FIELD_CHARS].lower().split(","):
+    """Separated by commas or semicolons; by white space too, unless a value ("max-snippet: 20") follows a colon."""
+    for rule in _SEPARATORS.split(content[:MAX_FIELD_CHARS].lower()):
         yield from [fold(rule)] if ":" in rule else rule.split()
 
 
@@ -259,6 +280,18 @@ def _field(value: str | None) -> str | None:
 
 def _is_plain(content_type: str | None) -> bool:
     return content_type is not None and content_type.partition(";")[0].strip().lower() == "text/plain"
+
+
+def _is_xhtml(content_type: str | None) -> bool:
+    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/xhtml+xml"
+
+
+def _without_prefixes(markup: bytes) -> bytes:
+    """`<h:a>` as `<a>`, where `h` is bound to XHTML."""
+    prefixes = {found[1] for found in _PREFIX.finditer(markup)}
+    if not prefixes:
+        return markup
+    return re.sub(rb"<(/?)(?:%s):" % b"|".join(map(re.escape, sorted(prefixes))), rb"<\1", markup)
 
 
 def _language(declared: str | None) -> str | None:

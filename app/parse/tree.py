@@ -1,6 +1,7 @@
 """Grows a tree from markup, in time bounded by the markup's length whatever it holds.
 
-libxml2 bounds nesting by itself (256 levels: the tree ends where the document goes deeper). It does not bound attributes:
+libxml2 bounds nesting by itself (256 levels: the tree ends where the document goes deeper, which `is_cut` tells and `flattened`
+makes up for). It does not bound attributes:
 appending one walks all earlier ones of its tag, so a tag with 40,000 takes a second and one with 200,000 took 51. A document
 that may hold such a tag is first parsed into nothing by a census of attributes, which is linear; if it does hold one, it is not
 read. The parser itself finds the tags there, so no scanner of ours can be led astray about where one begins or ends.
@@ -23,6 +24,17 @@ MAX_ATTRIBUTES = 1000
 # Below this a census costs more than it saves: the worst tag that fits takes 0.03 s.
 _HARMLESS_BYTES = 32 * 1024
 # More than MAX_ATTRIBUTES distinct names, each with a separator, take at least this much.
+# libxml2 stops at 256 open elements (xmlParserMaxDepth).
+_DEEPEST = 250
+# What is markup and no part of the document, up to its end.
+_ENDS = {
+    b"<!--": re.compile(b"-->"),
+    b"<script": re.compile(b"</script", re.IGNORECASE),
+    b"<style": re.compile(b"</style", re.IGNORECASE),
+    b"<textarea": re.compile(b"</textarea", re.IGNORECASE),
+}
+_UNSHOWN = re.compile(b"|".join(_ENDS), re.IGNORECASE)
+_LINK = re.compile(rb"<(?:a|area|i?frame|link)\s[^<>]{0,4096}+>[^<]{0,200}+", re.IGNORECASE)
 _LONG_TAG_BYTES = 2 * MAX_ATTRIBUTES
 # A quoted value with ">" in it, which would hide a long tag from the scan for ">".
 _QUOTED_GT = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
@@ -42,6 +54,26 @@ def grow(markup: bytes) -> Element | None:
             raise MemoryError from error
         return None
     return None if root is None else _whole(root)
+
+
+def is_cut(root: Element) -> bool:
+    """Whether the document goes deeper than libxml2 follows: then the tree ends there, with everything still open."""
+    depth = 0
+    while len(root):
+        root, depth = root[-1], depth + 1
+    return depth >= _DEEPEST
+
+
+def flattened(markup: bytes) -> bytes:
+    """The links of markup without what they stand in, so that no nesting hides them. Linear; what a comment or a script holds is
+    left out, and so is a tag with "<" or ">" in a value."""
+    shown, at = [], 0
+    while opening := _UNSHOWN.search(markup, at):
+        shown.append(markup[at : opening.start()])
+        closing = _ENDS[opening[0].lower()].search(markup, opening.end())
+        at = closing.end() if closing else len(markup)
+    shown.append(markup[at:])
+    return b"\n".join(found[0] + b"</a>" for part in shown for found in _LINK.finditer(part))
 
 
 def is_suspect(markup: bytes) -> bool:

@@ -131,6 +131,7 @@ def _date(written: str) -> datetime | None:
         (datetime.fromisoformat, bare.upper()),
         (parsedate_to_datetime, bare),
         (parsedate_to_datetime, f"{bare} 00:00:00"),
+        (parsedate_to_datetime, f"{bare} 00:00:00 +0000"),  # 25-Jun-2010, which wants a zone beside the time
     ):
         try:
             date = parse(text)

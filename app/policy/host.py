@@ -15,7 +15,9 @@ def queue_for(host: str, queues: int) -> str:
 
 @lru_cache(maxsize=65_536)
 def registrable_domain(host: str) -> str | None:
-    """The domain somebody registered: a label more than the public suffix (publicsuffix.org, ICANN section).
+    """The domain somebody registered: a label more than the public suffix (publicsuffix.org, both sections).
+
+    With its private section: foo.github.io and bar.github.io have different owners.
 
     host: canonical, as in `Origin.host`. None for an IP address, a single label, or a public suffix itself.
     A top-level domain that the list does not hold is itself a suffix (its rule "*"): a.b.test is of b.test.
@@ -34,4 +36,6 @@ def _suffix_list() -> Any:
     # Imported late: it pulls in requests and costs 0.12 s, which commands that judge no domain need not pay.
     from tldextract import TLDExtract
 
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list: no network, no files of its own
+    return TLDExtract(
+        suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
+    )  # the bundled list: no network

@@ -1,16 +1,19 @@
 """How long a Retry-After header asks us to stay away (RFC 9110 section 10.2.3; SPEC P5).
 
-Reads delay-seconds, every form of date that the standard knows (section 5.6.7), and other dates that
-`email.utils` can make sense of. It does not decide on which statuses the header counts, nor is it the
-politeness delay, which may well be longer.
+Reads delay-seconds, every form of date that the standard knows (section 5.6.7), and what servers send besides:
+fractions, lists, ISO dates, and other dates that `email.utils` can make sense of.
+It does not decide on which statuses the header counts, nor is it the politeness delay, which may well be longer.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
+from itertools import pairwise
 
-_DELAY_SECONDS = re.compile("[0-9]+")  # ASCII digits: str.isdigit() takes "²", which int() does not
+_DELAY_SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?")  # ASCII digits: str.isdigit() takes "²", which int() does not
 _MANY_DIGITS = 12  # 30,000 years; more is the cap anyway, and int() of thousands of digits is slow or refused
+_LONGEST_LIST = 1_000
+_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _LONGEST_DATE = 64  # characters; the standard's forms have at most 33
 _RFC_850_YEAR = re.compile(r"[0-9]{1,2}-[A-Za-z]{3}-([0-9]{2})(?![0-9])")
 _FARTHEST = timedelta(days=50 * 365.25)
@@ -19,21 +22,31 @@ _FARTHEST = timedelta(days=50 * 365.25)
 def parse(value: str | None, *, now: datetime, cap_s: float) -> float | None:
     """Seconds to wait from `now` (aware), 0 to cap_s. A date in the past is 0.
 
-    None when there is no such header or nothing sensible in it: a list, a sign, a fraction. Never raises.
+    None when there is no such header or nothing sensible in it: a sign, words. Of a list, which proxies make of two headers, the
+    longest counts; a fraction is rounded up. Never raises.
     """
-    text = (value or "").strip(" \t")
-    if _DELAY_SECONDS.fullmatch(text):
-        return cap_s if len(text) > _MANY_DIGITS else min(float(text), cap_s)
+    text = (value or "").strip(" \t")[:_LONGEST_LIST]
+    parts = [part.strip(" \t") for part in text.split(",")]
+    # A date has a comma itself, after the day of the week.
+    found = [_one(part, now, cap_s) for part in (text, *parts, *map(", ".join, pairwise(parts)))]
+    return max((seconds for seconds in found if seconds is not None), default=None)
+
+
+def _one(text: str, now: datetime, cap_s: float) -> float | None:
+    seconds = _DELAY_SECONDS.fullmatch(text)
+    if seconds:
+        whole, fraction = seconds[1], seconds[2] or ""
+        return cap_s if len(whole) > _MANY_DIGITS else min(float(whole) + bool(fraction.strip("0")), cap_s)
     date = _date(text, now)
-    if date is None:
-        return None
-    return min(max((date - now).total_seconds(), 0.0), cap_s)
+    return None if date is None else min(max((date - now).total_seconds(), 0.0), cap_s)
 
 
 def _date(text: str, now: datetime) -> datetime | None:
     """An HTTP-date or something like it; a date without a zone is UTC, as asctime's form has none."""
     if not text or len(text) > _LONGEST_DATE:
         return None
+    if _ISO_DATE.match(text):
+        return _iso(text)
     fields = parsedate_tz(text)
     if fields is None:
         return None
@@ -45,6 +58,15 @@ def _date(text: str, now: datetime) -> datetime | None:
         date -= timedelta(seconds=fields[9] or 0)
         return _nearest_century(date, text, now)
     except (ValueError, OverflowError):
+        return None
+
+
+def _iso(text: str) -> datetime | None:
+    """ISO 8601, which the standard does not know and servers send."""
+    try:
+        date = datetime.fromisoformat(text.upper())
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
+    except ValueError:
         return None
 
 

@@ -11,15 +11,16 @@ decided, explanations would have needed a second matcher beside it, which might 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from protego import Protego
 
 from app.errors import InputError
-from app.model import Reply
+from app.model import Reply, Url
 from app.policy.hours import Hours
 from app.policy.robots_match import Rule, Ruleset, normal
 from app.policy.robots_text import MAX_BYTES, Group, Text, read
@@ -36,11 +37,12 @@ __all__ = [
     "fresh_for_s",
     "in_force",
     "parse",
+    "rules_in_force",
 ]
 
 _OWN_PATH: Final = "/robots.txt"
 FRESH_S: Final = 12 * 3600.0  # ours: half of the 24 h that RFC 9309 section 2.4 gives
-_FRESH_AT_LEAST_S: Final = 300.0
+FRESH_AT_LEAST_S: Final = 300.0
 _ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 
@@ -83,6 +85,15 @@ class Robots:
             return True
         rule = self._rules.find(_octets(target))[0]
         return rule is None or rule.allow
+
+    def permits(self, url: Url) -> bool:
+        """Both what is sent, and what was linked: a site may forbid the link for the very parameter that is not sent."""
+        return self.allowed(url.target) and (url.linked is None or self.allowed(url.linked))
+
+    def judge(self, url: Url) -> Decision:
+        """The same answer as `permits`, with its reason."""
+        decision = self.decide(url.target)
+        return decision if url.linked is None or not decision.allowed else self.decide(url.linked)
 
     def decide(self, target: str) -> Decision:
         """The same answer as `allowed`, with its reason."""
@@ -159,6 +170,19 @@ def in_force(
     return InForce.ALLOW_ALL if answers else InForce.DISALLOW_ALL
 
 
+def rules_in_force(phase: InForce, copy: Callable[[], Robots]) -> Robots:
+    """The rules of a phase: the one reading for admission, gate, commands and audit. copy: the file, or its last good copy."""
+    match phase:
+        case InForce.RULES | InForce.COPY:
+            return copy()
+        case InForce.ALLOW_ALL:
+            return ALLOW_ALL
+        case InForce.DISALLOW_ALL:
+            return DISALLOW_ALL
+        case _:
+            assert_never(phase)
+
+
 def fresh_for_s(cache_control: str | None) -> float:
     """Seconds until a copy is revalidated: 12 h, or less (never below 5 min) where Cache-Control says so."""
     seconds = FRESH_S
@@ -168,7 +192,7 @@ def fresh_for_s(cache_control: str | None) -> float:
             seconds = 0.0
         elif name == "max-age":
             seconds = min(seconds, _max_age_s(value.strip(' "')))
-    return max(seconds, _FRESH_AT_LEAST_S)
+    return max(seconds, FRESH_AT_LEAST_S)
 
 
 def _max_age_s(digits: str) -> float:

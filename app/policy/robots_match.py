@@ -1,7 +1,9 @@
 """Which rule of a robots.txt group decides a target: RFC 9309 section 2.2.2, within a bounded amount of work.
 
-Compared octet by octet, in one normal form: escapes are undone, except `%2F`, `%3F` and `%25`, which do not
-mean what the bare character means. So `%7E` is `~`, `%c3%b6` is `ö`, `%2A` is a star that stands for itself.
+Compared octet by octet, in one normal form: escapes are undone, except `%25`, and except `%2F` and `%3F` in the path, where they
+do not mean what the bare character means; in the query they do. So `%7E` is `~`, `%c3%b6` is `ö`, `%2A` is a star that stands for
+itself, and `?u=https://x` is `?u=https%3A%2F%2Fx`. A "%" that escapes nothing is `%25`. Where a star may have passed the "?",
+what follows is tried as part of the path and as part of the query.
 `*` is any run of octets, `$` at the end of a pattern is the end of the target. The longest pattern wins
 (counted as escaped: `ö` is six octets; a run of stars is one, at the end only where it matches something),
 Allow wins between equals, the earlier line between twins.
@@ -16,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from urllib.parse import quote_from_bytes
 
 # A step is an octet looked at by `bytes.find` at its slowest, 2.6 ns here: 8 million are about 20 ms. That is
@@ -29,12 +31,20 @@ _NEEDLE_PER_STEP: Final = 8
 
 # RFC 3986 section 2.2; and "%", because what is escaped in the normal form shall not be escaped twice.
 _NEVER_ESCAPED: Final = "!*'();:@&=+$,/?#[]%"
-_KEPT_ESCAPES: Final = (b"2F", b"3F", b"25")
 _HEX: Final = "0123456789abcdefABCDEF"
-_UNESCAPED: Final = {
-    code: b"%" + code.upper() if code.upper() in _KEPT_ESCAPES else bytes.fromhex(code.decode())
-    for code in ((a + b).encode() for a in _HEX for b in _HEX)
-}
+
+
+def _unescaped(*kept: bytes) -> dict[bytes, bytes]:
+    """The two digits of each escape → what stands for it in the normal form."""
+    return {
+        code: b"%" + code.upper() if code.upper() in kept else bytes.fromhex(code.decode())
+        for code in ((a + b).encode() for a in _HEX for b in _HEX)
+    }
+
+
+_IN_PATH: Final = _unescaped(b"2F", b"3F", b"25")
+_IN_QUERY: Final = _unescaped(b"25")
+_ALONE: Final = b"%25"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +68,47 @@ TOO_COSTLY: Final = Rule(allow=False, pattern=b"* (given up: too many patterns w
 
 
 def normal(octets: bytes) -> bytes:
-    """The form in which targets and parts of patterns are compared. "%" without two hex digits stays."""
+    """The form in which targets, and heads of patterns, are compared: octets from the start of a path on."""
+    if b"%" not in octets:
+        return octets
+    path, mark, query = octets.partition(b"?")
+    return _with(_IN_PATH, path) + mark + _with(_IN_QUERY, query)
+
+
+def _with(undone: dict[bytes, bytes], octets: bytes) -> bytes:
     if b"%" not in octets:
         return octets
     head, *rest = octets.split(b"%")
-    return head + b"".join(
-        [_UNESCAPED[part[:2]] + part[2:] if part[:2] in _UNESCAPED else b"%" + part for part in rest]
-    )
+    return head + b"".join([undone[part[:2]] + part[2:] if part[:2] in undone else _ALONE + part for part in rest])
+
+
+class _Part(NamedTuple):
+    """What stands between two stars of a pattern.
+
+    octets    its normal form
+    in_query  another one that counts within the query alone, None where it is the same: of `%2F` behind a star
+    """
+
+    octets: bytes
+    in_query: bytes | None
+
+    def find(self, target: bytes, at: int, end: int) -> tuple[int, int]:
+        """Where it stands first, and where it ends; -1 where it does not. A query comes after a path."""
+        found = target.find(self.octets, at, end)
+        if found >= 0 or self.in_query is None:
+            return found, found + len(self.octets)
+        query = target.find(b"?") + 1
+        found = target.find(self.in_query, max(at, query), end) if query else -1
+        return found, found + len(self.in_query)
+
+    def ends(self, target: bytes) -> int:
+        """Octets of it at the end of the target; -1 where it does not end so."""
+        if target.endswith(self.octets):
+            return len(self.octets)
+        if self.in_query is None or not target.endswith(self.in_query):
+            return -1
+        query = target.find(b"?") + 1
+        return len(self.in_query) if query and len(target) - len(self.in_query) >= query else -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +123,7 @@ class _Pattern:
     rule: Rule
     rank: int
     head: bytes
-    parts: tuple[bytes, ...]
+    parts: tuple[_Part, ...]
     end: Literal["anything", "nothing", "something"]
     steps: int
 
@@ -87,14 +131,14 @@ class _Pattern:
         """For a target that starts with `head`. The leftmost place for a part is as good as any later one."""
         at, parts, end = len(self.head), self.parts, len(target)
         if self.end == "nothing":
-            if not target.endswith(parts[-1]):
+            last = parts[-1].ends(target)
+            if last < 0:
                 return False
-            parts, end = parts[:-1], end - len(parts[-1])
+            parts, end = parts[:-1], end - last
         for part in parts:
-            at = target.find(part, at, end)
-            if at < 0:
+            found, at = part.find(target, at, end)
+            if found < 0:
                 return False
-            at += len(part)
         return at < end if self.end == "something" else at <= end
 
 
@@ -104,19 +148,34 @@ def _compile(rule: Rule) -> Iterator[_Pattern]:
     pattern = before_anchor.rstrip(b"*")
     ends_in_star = pattern != before_anchor  # "/a*$" too: the anchor says nothing there
     anchored = rule.pattern.endswith(b"$") and not ends_in_star
-    head, *parts = (normal(part) for part in re.split(rb"\*+", pattern))
-    length = sum(len(quote_from_bytes(part, _NEVER_ESCAPED)) for part in (head, *parts)) + len(parts) + anchored
+    written, *rest = re.split(rb"\*+", pattern)
+    head, parts = normal(written), tuple(_parts(rest, in_query=b"?" in written))
+    length = sum(map(_length, (head, *(part.octets for part in parts)))) + len(parts) + anchored
     ready = _Pattern(
         rule=rule,
         rank=2 * length + rule.allow,
         head=head,
-        parts=tuple(parts),
+        parts=parts,
         end="nothing" if anchored else "anything",
-        steps=1 + max(map(len, parts), default=0) // _NEEDLE_PER_STEP,
+        steps=(1 + max((len(part.octets) for part in parts), default=0) // _NEEDLE_PER_STEP)
+        * (3 if any(part.in_query is not None for part in parts) else 1),
     )
     yield ready
     if ends_in_star:
         yield replace(ready, rank=ready.rank + 2, end="something")
+
+
+def _parts(written: Iterable[bytes], *, in_query: bool) -> Iterator[_Part]:
+    """in_query: a "?" stands before them in the pattern, so they are of the query."""
+    for octets in written:
+        query = _with(_IN_QUERY, octets)
+        own = query if in_query else normal(octets)
+        yield _Part(own, None if own == query else query)
+        in_query = in_query or b"?" in octets
+
+
+def _length(octets: bytes) -> int:
+    return len(quote_from_bytes(octets, _NEVER_ESCAPED))
 
 
 class _Prefixes(dict[bytes, _Pattern]):
@@ -141,7 +200,7 @@ class Ruleset:
     __slots__ = ("_exact", "_prefixes", "_starred", "_wild")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        best: dict[tuple[bytes, tuple[bytes, ...], str], _Pattern] = {}
+        best: dict[tuple[bytes, tuple[_Part, ...], str], _Pattern] = {}
         for pattern in chain.from_iterable(map(_compile, rules)):
             key = (pattern.head, pattern.parts, pattern.end)
             if key not in best or pattern.rank > best[key].rank:

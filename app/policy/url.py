@@ -1,8 +1,9 @@
-"""What makes two links the same URL, and which links are no URL of ours at all (SPEC U1, U2).
+"""What makes two links the same URL, what is sent for them, and which links are no URL of ours at all.
 
-Parsing and joining are the WHATWG URL Standard's, done by ada. On top lies our own layer, where the standard
-keeps apart what servers do not: escapes (RFC 3986 section 6.2.2), the order of query parameters, tracking and
-session parameters, an empty query, a root dot after the hostname.
+Parsing and joining are the WHATWG URL Standard's, done by ada. A link has two forms. It is *sent* as a browser would send it,
+less its fragment and tracking and session parameters: a site may forbid one order of parameters and allow another. Two links
+are the same URL by the *key*, where the standard keeps apart what servers do not: escapes (RFC 3986 section 6.2.2), the order
+of differently named query parameters, an empty query, a root dot after the hostname (which is not sent either).
 
 It does not decide what a crawl may visit (`app.policy.scope`) nor whether an address may be contacted.
 "/" and "/index.html" stay two URLs, and so do paths that differ in case.
@@ -20,10 +21,10 @@ from app.model import Origin, Refusal, Url
 MAX_LENGTH = 2_083  # characters (SPEC U2): the longest URL that Internet Explorer took
 
 # Names that say who came from where, or whose session it is, never what is shown: general and advertisers,
-# newsletters, Matomo, sessions. `sid`, `session_id`, `source` and `campaign` are left out on purpose: they
-# name content on too many sites. `*` at the end is a wildcard.
+# newsletters, Matomo, sessions. `sid`, `session_id`, `source`, `campaign` and `ref` (a branch, to code hosts) are
+# left out on purpose: they name content on too many sites. `*` at the end is a wildcard.
 _TRACKING = """
-    utm_* gclid gclsrc gbraid wbraid dclid srsltid _ga _gl ref ref_src ref_url
+    utm_* gclid gclsrc gbraid wbraid dclid srsltid _ga _gl ref_src ref_url
     fbclid igshid msclkid yclid ysclid _openstat twclid ttclid li_fat_id epik
     mc_cid mc_eid mkt_tok _hsenc _hsmi __hstc __hssc __hsfp hsctatracking
     vero_id oly_anon_id oly_enc_id wickedid
@@ -31,6 +32,14 @@ _TRACKING = """
     sessionid phpsessid jsessionid aspsessionid* cfid cftoken
 """
 DEFAULT_TRACKING: tuple[str, ...] = tuple(_TRACKING.split())
+
+# https://fetch.spec.whatwg.org/#port-blocking: no web server listens there, and others may take a request for theirs.
+_BAD_PORTS = """
+    0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135
+    137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719
+    1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080
+"""
+BAD_PORTS = frozenset(map(int, _BAD_PORTS.split()))
 
 # Images; what a page is made with; archives; programs; sound and film; office; print; data. Endings that
 # slugs share with domain names (.ai, .so) are left out.
@@ -54,7 +63,13 @@ _ESCAPE = re.compile("%(?:[0-9A-Fa-f]{2})?")
 _OF_DOCUMENT = re.compile(
     r"[\x00-\x20]*(?:h\s*t\s*t\s*p\s*(?:s\s*)?:)?[\x00-\x20]*(?:[?#]|\Z)", re.IGNORECASE | re.ASCII
 )
-_PATH_SESSION = re.compile(r";jsessionid=[^;/]*", re.IGNORECASE)  # Servlet specification 3.1, section 7.1.3
+_PATH_PARAMETER = re.compile(r";[^;/]*")
+_PATH_SESSION = ";jsessionid="  # Servlet specification 3.1, section 7.1.3
+_LONGEST_LINKED = 8_192  # characters of a target that is kept as it was linked
+_UNICODE = frozenset({"utf-8", "utf-16-le", "utf-16-be"})  # whose queries are sent in UTF-8
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+# https://url.spec.whatwg.org/#special-query-percent-encode-set, and the marks of a reference
+_QUERY_OCTETS = frozenset(range(0x21, 0x7F)) - frozenset(b"\"#<>'&;")
 
 
 def _normal_escapes() -> dict[str, str]:
@@ -71,41 +86,49 @@ _NORMAL = _normal_escapes()
 
 
 class Canon:
-    """The canonical form, for one list of tracking parameters. Immutable; threads may share it."""
+    """The two forms of a URL, for one list of tracking parameters. Immutable; threads may share it."""
 
-    __slots__ = ("_names", "_prefixes")
+    __slots__ = ("_bad_ports", "_names", "_prefixes")
 
-    def __init__(self, tracking: Iterable[str] = DEFAULT_TRACKING) -> None:
-        """tracking: query parameters to drop, in any case, `*` at the end as wildcard."""
+    def __init__(self, tracking: Iterable[str] = DEFAULT_TRACKING, bad_ports: Iterable[int] = BAD_PORTS) -> None:
+        """tracking: query parameters to drop, in any case, `*` at the end as wildcard.   bad_ports: never contacted."""
         names = [name.lower() for name in tracking]
         self._names = frozenset(name for name in names if not name.endswith("*"))
         self._prefixes = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+        self._bad_ports = frozenset(bad_ports)
 
     def canonicalise(self, text: str) -> Url | Refusal:
-        """The canonical form of an absolute URL, or why there is none. Idempotent; never raises."""
+        """An absolute URL as it is sent, with its key, or why there is none. Idempotent; never raises."""
         try:
             return self._finish(normalize_url(text))
         except ValueError:
             scalar = _scalar_values(text)
             return Refusal.INVALID if scalar == text else self.canonicalise(scalar)
 
-    def of_row(self, text: str, key: bytes) -> Url | Refusal:
+    def of_row(self, text: str, key: bytes, linked: str | None = None) -> Url | Refusal:
         """The URL of a row of the frontier, as it was admitted: `key` tells that nobody has changed it since. Never raises.
 
-        So a new list of tracking parameters holds for what is admitted from then on.   Not for other tables: suppressions have
-        the keys of texts that have no canonical form.
+        So a new list of tracking parameters holds for what is admitted from then on, and rows of a release that sent the key's
+        form are sent as they stand. Not for other tables: suppressions have the keys of texts that have no canonical form.
         """
         slash = text.find("/", 8)
-        if slash < 0 or not text.startswith(("http://", "https://")) or _key(text) != key:
+        if slash < 0 or not text.startswith(("http://", "https://")):
+            return self.canonicalise(text)
+        site, target = text[:slash], text[slash:]
+        is_plain = _hash(text) == key
+        if not is_plain and _hash(site + _key_target(target)) != key:
             return self.canonicalise(text)
         try:
-            origin = _origin(text[:slash])
+            origin = _origin(site)
         except ValueError:
             return self.canonicalise(text)
-        return origin if isinstance(origin, Refusal) else Url(text, origin, text[slash:], key)
+        if isinstance(origin, Refusal):
+            return origin
+        form = key if is_plain and linked is None else _hash(f"{text}\n{linked or ''}")
+        return Url(text, origin, target, key, linked, form)
 
     def join(self, base: str, href: str) -> Url | Refusal:
-        """The canonical form of `href` in a document whose base URL is `base` (absolute). Never raises."""
+        """The same for `href` in a document whose base URL is `base` (absolute). Never raises."""
         try:
             return self._finish(join_url(base, href))
         except ValueError:
@@ -119,33 +142,45 @@ class Canon:
         if "#" in href:
             href = href[: href.index("#")]
         slash = href.index("/", 8)
-        site, target = href[:slash], href[slash:]
+        site, linked = href[:slash], href[slash:]
         origin = _origin(site)
         if isinstance(origin, Refusal):
             return origin
+        if origin.port in self._bad_ports:
+            return Refusal.PORT
         if origin.host.endswith("."):
-            return self._without_root_dot(origin, target)
-        if "?" in target:
-            path, _, query = target.partition("?")
-            target = _path(site, path) + self._query(query)
-        else:
-            target = _path(site, target)
+            return self._without_root_dot(origin, linked)
+        target = self._sent(site, linked)
         text = site + target
         if len(text) > MAX_LENGTH:
             return Refusal.LENGTH
-        return Url(text, origin, target, _key(text))
+        normal = _key_target(target)
+        key = _hash(site + normal)
+        if target == linked:
+            return Url(text, origin, target, key, None, key if normal == target else _hash(f"{text}\n"))
+        kept = linked if len(linked) <= _LONGEST_LINKED else None
+        return Url(text, origin, target, key, kept, _hash(f"{text}\n{kept or ''}"))
 
-    def _query(self, query: str) -> str:
-        """The query with its "?", or "" when nothing is left of it. `a` and `a=` stay as they are written."""
-        if "%" in query:
-            query = _escapes(query)
-        kept = [part for part in query.split("&") if part and not self._is_tracking(part)]
-        if len(kept) > 1:
-            kept.sort(key=lambda part: part.partition("="))
-        return "?" + "&".join(kept) if kept else ""
+    def _sent(self, site: str, target: str) -> str:
+        """The target as linked, less tracking and session parameters; a "?" that they leave goes with them."""
+        path, mark, query = target.partition("?")
+        if ";" in path:
+            bare = _PATH_PARAMETER.sub(lambda found: "" if _is_session(found[0]) else found[0], path)
+            if bare != path:
+                # What is left of a segment may be "..": /a/..;jsessionid=1 names /a/../ only now.
+                path = normalize_url(site + bare)[len(site) :]
+        if query:
+            parts = query.split("&")
+            kept = [part for part in parts if not self._is_tracking(part)]
+            if len(kept) < len(parts):
+                query = "&".join(kept)
+                mark = "?" if query else ""
+        return path + mark + query
 
     def _is_tracking(self, parameter: str) -> bool:
         name = parameter.partition("=")[0].lower()
+        if "%" in name:
+            name = _escapes(name).lower()
         return name in self._names or name.startswith(self._prefixes)
 
     def _without_root_dot(self, origin: Origin, target: str) -> Url | Refusal:
@@ -154,6 +189,26 @@ class Canon:
         if not host or host.endswith("."):
             return Refusal.INVALID
         return self.canonicalise(f"{origin.scheme}://{host}:{origin.port}{target}")
+
+
+def in_encoding(href: str, encoding: str) -> str:
+    """A link of a document in a legacy encoding, its query in that encoding, as browsers send it.
+
+    encoding: the Python codec that the document was decoded with. Characters that it lacks become `&#…;`, escaped.
+    https://url.spec.whatwg.org/#string-percent-encode-after-encoding
+    """
+    if href.isascii() or encoding in _UNICODE:
+        return href
+    head, fragment_mark, fragment = href.partition("#")
+    path, mark, query = head.partition("?")
+    if query.isascii():
+        return href
+    return path + mark + _NOT_ASCII.sub(lambda run: _encoded(run[0], encoding), query) + fragment_mark + fragment
+
+
+def _encoded(text: str, encoding: str) -> str:
+    octets = text.encode(encoding, "xmlcharrefreplace")
+    return "".join(chr(octet) if octet in _QUERY_OCTETS else f"%{octet:02X}" for octet in octets)
 
 
 def is_of_document(href: str) -> bool:
@@ -174,7 +229,7 @@ def is_skipped_extension(target: str) -> bool:
     return bool(dot) and extension.lower() in SKIPPED_EXTENSIONS
 
 
-def _key(text: str) -> bytes:
+def _hash(text: str) -> bytes:
     return sha256(text.encode("utf-8", "replace")).digest()
 
 
@@ -190,16 +245,25 @@ def _origin(site: str) -> Origin | Refusal:
     return Origin(scheme, host, int(port))
 
 
-def _path(site: str, path: str) -> str:
-    """The path with normal escapes and without `;jsessionid=…`."""
-    if "%" in path:
-        path = _escapes(path)
-    if ";" in path:
-        bare = _PATH_SESSION.sub("", path)
-        if bare != path:
-            # What is left of a segment may be "..": /a/..;jsessionid=1 names /a/../ only now.
-            return normalize_url(site + bare)[len(site) :]
-    return path
+def _key_target(target: str) -> str:
+    """The target in the form that two links to one URL share."""
+    if "%" in target:
+        target = _escapes(target)
+    if "?" not in target:
+        return target
+    path, _, query = target.partition("?")
+    parts = [part for part in query.split("&") if part]
+    if len(parts) > 1:
+        parts.sort(key=_name)
+    return path + "?" + "&".join(parts) if parts else path
+
+
+def _name(parameter: str) -> str:
+    return parameter.partition("=")[0]
+
+
+def _is_session(parameter: str) -> bool:
+    return (_escapes(parameter) if "%" in parameter else parameter).lower().startswith(_PATH_SESSION)
 
 
 def _escapes(text: str) -> str:

@@ -93,16 +93,18 @@ def reserve(
     starts: int = 0,
     near_s: float = 0.0,
     lost: int = 0,
+    alone: bool = False,
 ) -> Answer:
     """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
 
     has_ticket  it comes when it was told to
     starts      draw so many at once, a gap apart, for hosts that were promised theirs; 0: ask, and be promised one where shared
     near_s      of a draw: the longest wait for a start that it is worth to ask again for
+    alone       its transaction writes nothing else
     lost        starts that this process drew lately and could not use
     hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
 
-    The last statement of a transaction: it holds the budgets until the commit.
+    The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
     rows = db.rows_param(
         [
@@ -128,6 +130,7 @@ def reserve(
         "draws": starts > 0,
         "near_s": near_s,
         "lost": lost,
+        "alone": alone,
     }
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):

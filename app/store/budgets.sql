@@ -2,6 +2,7 @@
 -- One host alone is granted its start here. Where several share, a host is promised a time (`is_near`: it comes within :horizon_s), and starts are
 -- drawn in lots by those who wait for them (:draws), no further ahead than :horizon_s; told that one comes within :near_s, they ask again.
 -- A start that was drawn and :lost to lateness was nobody's who was promised one: promises from now on are so much later.
+-- A promise is no start: where nothing else is written with it (:alone), its commit is not waited for, nor its lock held so long.
 -- Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
@@ -58,10 +59,11 @@ WITH wanted AS MATERIALIZED (
     FROM held AS h, verdict AS v
     WHERE b.kind = h.kind AND b.name = h.name AND v.budgets = (SELECT count(*) FROM wanted)
 )
-SELECT v.budgets, v.granted, coalesce(v.is_near, false) AS is_near, v.failures, v.blocked, coalesce(v.shared, false) AS shared,
+SELECT CASE WHEN :alone AND NOT v.granted THEN set_config('synchronous_commit', 'off', true) END AS promised,
+       v.budgets, v.granted, coalesce(v.is_near, false) AS is_near, v.failures, v.blocked, coalesce(v.shared, false) AS shared,
        v.hold > interval '0' AS held, v.now,
        CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
-       CAST(extract(epoch FROM CASE WHEN v.granted THEN v.start_at ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
+       CAST(extract(epoch FROM CASE WHEN v.granted OR (:draws AND v.is_near) THEN v.start_at ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
        (SELECT CASE WHEN h.blocked_until > v.now THEN h.kind || ' rests: ' || h.resting_because ELSE h.kind || ' budget' END
         FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS because
 FROM verdict AS v

@@ -4,12 +4,10 @@ SQL stands in .sql files beside the modules that run it: `-- name: words of its 
 SQL from strings. Rows go in as one JSON parameter (`json_to_recordset`): one round trip however many.
 """
 
-import json
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-import orjson
 import psycopg
 import structlog
 from sqlalchemy import Connection, Engine, TextClause, create_engine, event, text
@@ -25,8 +22,9 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.errors import Deadlock, InputError, ServiceError
-from app.store import views
+from app.errors import Deadlock, InputError, ServiceError, Unwritable
+from app.store import border, views
+from app.store.border import rows_param as rows_param
 from app.words import without_password
 
 _log = structlog.get_logger()
@@ -89,18 +87,6 @@ def queries(room: str) -> Mapping[str, TextClause]:
 def rooms() -> list[str]:
     """Names of all query files, for the test that PREPAREs every query."""
     return sorted(path.stem for path in Path(__file__).parent.glob("*.sql") if path.stem != "views")
-
-
-def rows_param(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as one JSON parameter. bytes become hex text: decode(x, 'hex') in the query. NUL, which Postgres' text
-    cannot hold, and lone surrogates are dropped."""
-    try:
-        encoded = orjson.dumps(rows, default=_hex).decode()
-    except orjson.JSONEncodeError:  # a lone surrogate
-        encoded = json.dumps(rows, default=_hex, ensure_ascii=False).encode("utf-8", "ignore").decode()
-    if "\\u0000" in encoded:
-        encoded = re.sub(r"(?<!\\)((?:\\\\)*)\\u0000", r"\1", encoded)
-    return encoded
 
 
 def array_param(values: Sequence[int | UUID | None]) -> str:
@@ -185,14 +171,6 @@ def _driven(query: TextClause) -> _Driven:
     return _Driven(query)
 
 
-def _hex(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, datetime | UUID):  # which orjson knows by itself
-        return str(value)
-    raise TypeError(f"{type(value).__name__} in a row")
-
-
 def connect(url: str, *, pool_size: int = 16) -> Engine:
     """An engine for a process; made after fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
     try:
@@ -221,6 +199,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
         )
     except ArgumentError as error:  # ?plugin=x
         raise InputError("TIPTOE_DATABASE_URL", f"has a parameter that is not known: {error}") from error
+    event.listen(engine, "connect", lambda connection, _record: border.guard(connection))
     if "options" in session:
         event.listen(engine, "connect", _refuse_lost_session)
     return engine
@@ -274,15 +253,23 @@ def repeat(act: Callable[[], _T]) -> _T:
 
 
 @contextmanager
-def transaction(engine: Engine) -> Iterator[Connection]:
-    """A short transaction, committed at the end. Raises ServiceError when Postgres is out of reach or refuses to serve.
+def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Connection]:
+    """A short transaction, committed at the end.
+
+    Raises ServiceError when Postgres is out of reach or refuses to serve, Unwritable when it refuses the values.
+
+    by_statement: each statement commits by itself, where Postgres executes it: a row that many wait for is locked for no round
+    trip, and not for as long as a busy process takes to say COMMIT.
 
     Its queries are not pipelined (psycopg's pipeline mode spares round trips): a backend that waits within a pipeline is not idle
     in a transaction to Postgres, and so a process that is stopped there would keep its host locked as long as it is.
     """
     try:
-        with _connection(engine) as connection, connection.begin():
-            yield connection
+        with _connection(engine) as connection:
+            if by_statement:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            with connection.begin():
+                yield connection
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         is_read_only = getattr(cause, "sqlstate", None) == READ_ONLY
@@ -296,6 +283,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
             raise ServiceError(
                 f"Postgres at {place(engine)}", f"{remedy}; {_POOLER_REMEDY}" if _NO_OPTIONS in remedy else remedy
             ) from error
+        if isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # SQLSTATE 22 and 23: by what it would write
+            raise Unwritable(cause.sqlstate, _first_line(cause)) from error
         raise
 
 

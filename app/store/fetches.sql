@@ -61,4 +61,4 @@ SELECT min(started_at) FROM fetches
 SELECT host_id, kind, url, started_at, ended_at
 FROM fetches
 WHERE outcome <> 'unsent' AND (CAST(:host_ids AS bigint[]) IS NULL OR host_id = ANY(CAST(:host_ids AS bigint[])))
-ORDER BY host_id, kind <> 'robots'
+ORDER BY host_id, kind <> 'robots', started_at

@@ -83,6 +83,7 @@ class Contact:
     pause_s   the delay with its jitter: what really is waited after the last request
     age_s     seconds since the end of the last request of this batch, measured just before the query is sent; None: none
     rest_s    the host is left alone this long, beyond its delay, for the reason in resting_because
+    wait_s    nothing that is queued may be fetched before: a new URL ends the wait, unlike a rest
     unfetched how many URLs more wait for their first fetch than before; `counted`: how many they are, just counted
     """
 
@@ -105,6 +106,7 @@ class Contact:
     resting_because: str | None = None
     unfetched: int = 0
     counted: bool = False
+    wait_s: float | None = None
 
 
 _CONTACT = [field.name for field in fields(Contact)]
@@ -160,6 +162,12 @@ def borrow(tx: Connection, *, name: str, lease_s: float, isolate: int) -> Loan |
     """None when the host may not be contacted now. isolate: as in claim_due."""
     rows = db.run(tx, _sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate})
     return next(iter(rows.of(Loan)), None)
+
+
+def free_in(tx: Connection, name: str) -> float | None:
+    """Seconds until a host that could not be borrowed may be contacted, as far as its row tells. None: it is paused."""
+    row = db.run(tx, _sql["free_in"], {"name": name}).one_or_none()
+    return row.seconds if row else None
 
 
 def give_back(

@@ -85,6 +85,12 @@ WHERE hosts.id = free.id
 RETURNING hosts.id AS host_id, hosts.lease_token AS token, hosts.delay_s,
           coalesce(hosts.quiet_hours, (SELECT d.quiet_hours FROM domains AS d WHERE d.name = hosts.domain)) AS quiet_hours
 
+-- free_in: seconds until a host that could not be borrowed may be contacted by its pace and its rest; NULL: it is paused
+SELECT CAST(extract(epoch FROM greatest(h.polite_at, h.blocked_until, clock_timestamp()) - clock_timestamp()) AS double precision)
+       AS seconds
+FROM hosts AS h
+WHERE h.name = :name AND h.state <> 'paused' AND NOT h.pause_requested
+
 -- give_back: end a borrowed lease; the delay counts from the end of the request, if one was sent
 UPDATE hosts
 SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
@@ -192,13 +198,14 @@ SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
         THEN greatest(
             clock_timestamp(), h.polite_at, h.blocked_until,
             clock_timestamp() + make_interval(secs => r.pause_s - r.age_s),
-            clock_timestamp() + make_interval(secs => r.rest_s))
+            clock_timestamp() + make_interval(secs => r.rest_s),
+            clock_timestamp() + make_interval(secs => r.wait_s))
         END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, token uuid, delay_s double precision, robots_delay_s double precision, pause_s double precision,
     age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint, recent_statuses smallint[],
     recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean,
-    rest_s double precision, resting_because text)
+    rest_s double precision, resting_because text, wait_s double precision)
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
 -- block: what a visit that lost its lease was told holds all the same; it needs no token, for it only makes the host rest
@@ -241,15 +248,19 @@ SELECT id FROM hosts WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO K
 
 -- lock_quiet: before a wake: wait for visits that are just leaving, having looked before our URLs were there
 SELECT id FROM hosts
-WHERE id = ANY(CAST(:ids AS bigint[])) AND (state = 'taken' OR next_fetch_at IS NULL)
+WHERE id = ANY(CAST(:ids AS bigint[])) AND (state = 'taken' OR next_fetch_at IS NULL
+       OR (resting_because IS NOT NULL AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
 ORDER BY id
 FOR NO KEY UPDATE
 
 -- wake: hosts that got a queued URL get a next contact, unless they have one or a lease stands
--- A statement after lock_quiet, so that it sees what the leaving visits committed.
+-- A statement after lock_quiet, so that it sees what the leaving visits committed. One that waits for a robots.txt is due sooner:
+-- the URL may be of another of its origins.
 UPDATE hosts
 SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
-WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle' AND next_fetch_at IS NULL
+WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle'
+  AND (next_fetch_at IS NULL
+       OR (resting_because IS NOT NULL AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
 RETURNING id
 
 -- wake_forgotten: the same for hosts that a crash between an admission and its waking left behind

@@ -63,6 +63,15 @@ class Brief(NamedTuple):
     unreachable_for_s: float | None
 
 
+class Elsewhere(NamedTuple):
+    """What a link to another origin is judged by; as in Stored and Brief."""
+
+    availability: str
+    status: int | None
+    body: bytes | None
+    unreachable_for_s: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """What a fetch of robots.txt brought.
@@ -153,10 +162,13 @@ def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
     return (row.body or b"") if row else b""
 
 
-def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, tuple[str, bytes | None]]:
-    """{origin: (availability, body)} of those that have been fetched."""
+def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, Elsewhere]:
+    """Those that have been fetched."""
     rows = db.run(tx, _sql["of_origins"], {"rows": db.rows_param([origin._asdict() for origin in origins])})
-    return {Origin(row.scheme, row.host, row.port): (row.availability, row.body) for row in rows}
+    return {
+        Origin(row.scheme, row.host, row.port): Elsewhere(row.availability, row.status, row.body, row.unreachable_for_s)
+        for row in rows
+    }
 
 
 def store(tx: Connection, *, host_id: int, fetched: Sequence[tuple[Origin, Fetched]]) -> None:

@@ -23,7 +23,8 @@ WITH wanted AS MATERIALIZED (
     SELECT o.host, o.scheme, o.port, (SELECT h.id FROM hosts AS h WHERE h.name = o.host) AS host_id
     FROM json_to_recordset(CAST(:rows AS json)) AS o (host text, scheme text, port integer)
 )
-SELECT w.host, r.scheme, r.port, r.availability, r.body
+SELECT w.host, r.scheme, r.port, r.availability, r.status, r.body,
+       CAST(extract(epoch FROM clock_timestamp() - r.unreachable_since) AS double precision) AS unreachable_for_s
 FROM wanted AS w
 JOIN robots AS r ON r.host_id = w.host_id AND r.scheme = w.scheme AND r.port = w.port
 

@@ -36,6 +36,7 @@ class Due(NamedTuple):
     key: bytes
     kind: str
     url: str
+    linked: str | None
     lane: int
     depth: int
     hops: int
@@ -64,7 +65,12 @@ class Due(NamedTuple):
 
 
 class Admission(TypedDict):
-    """A URL to be admitted; host_id is filled in by the settle, once the host has a row. due_s: of one that is put off."""
+    """A URL to be admitted; host_id is filled in by the settle, once the host has a row.
+
+    linked   as in app.model.Url;   form: the same, where it is not the key
+    reopens  its robots.txt allows this form: it takes the place of another form of the same URL that it refused
+    due_s    of one that is put off
+    """
 
     host_id: int
     crawl_id: int
@@ -80,11 +86,17 @@ class Admission(TypedDict):
     cause: str | None
     sitemap_id: int | None
     lastmod: str | None
+    linked: NotRequired[str | None]
+    form: NotRequired[bytes]
+    reopens: NotRequired[bool]
     due_s: NotRequired[float]
 
 
 class Result(TypedDict):
-    """What came of a queued URL: every column that `record` writes. due_s counts from now; score None: as it was."""
+    """What came of a queued URL: every column that `record` writes. due_s counts from now; score None: as it was.
+
+    sends: another form of it that is sent from now on.
+    """
 
     host_id: int
     crawl_id: int
@@ -110,6 +122,7 @@ class Result(TypedDict):
     alias_of: str | None
     fetched: bool
     changed: bool
+    sends: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +156,16 @@ def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:
     return db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)}).of(Due)
 
 
+def waiting(tx: Connection, origins: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+    """origins: (host id, scheme://host:port). Returns those that have something queued in an active crawl."""
+    if not origins:
+        return set()
+    rows = [{"host_id": host_id, "origin": origin} for host_id, origin in origins]
+    return {(row.host_id, row.origin) for row in db.run(tx, _sql["waiting"], {"rows": db.rows_param(rows)})}
+
+
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
-    """One row per (crawl, key), whoever comes first."""
+    """One row per (crawl, key), whoever comes first; one that was refused is queued again for a form that is allowed."""
     if not rows:
         return Admitted(rows=0, queued=Counter())
     made = db.run(tx, _sql["admit"], {"rows": db.rows_param(rows)}).all()
@@ -244,11 +265,13 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
     return [row.crawl_id for row in rows]
 
 
-def refused_of_host(tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int) -> list[tuple[int, bytes, str]]:
-    """(crawl id, key, URL), a page of n after the last (crawl id, key) of the page before."""
+def refused_of_host(
+    tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int
+) -> list[tuple[int, bytes, str, str | None]]:
+    """(crawl id, key, URL, as linked), a page of n after the last (crawl id, key) of the page before."""
     where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
     rows = db.run(tx, _sql["refused_of_host"], where)
-    return [(row.crawl_id, row.key, row.url) for row in rows]
+    return [(row.crawl_id, row.key, row.url, row.linked) for row in rows]
 
 
 def reopen(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> int:

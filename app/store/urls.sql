@@ -1,5 +1,5 @@
 -- pick: hosts' next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, CAST(c.admits_above AS double precision) AS admits_above, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, CAST(c.admits_above AS double precision) AS admits_above, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
        u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause
@@ -16,18 +16,34 @@ CROSS JOIN LATERAL (
 ) AS u
 WHERE c.state = 'active'
 
+-- waiting: which of these origins of a host have something queued in an active crawl
+SELECT r.host_id, r.origin
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, origin text)
+WHERE EXISTS (
+    SELECT FROM crawls AS c
+    WHERE c.state = 'active' AND EXISTS (
+        SELECT FROM urls AS u
+        WHERE u.crawl_id = c.id AND u.host_id = r.host_id AND u.state = 'queued' AND starts_with(u.url, r.origin || '/')))
+
 -- admit: one row per (crawl, URL key), whoever comes first; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS spares the common case (known already) a wait for a settle that is updating that very row.
-INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod, due_at)
-SELECT r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause,
-       r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s)
+-- A form of a URL that robots.txt allows takes the place of one that it refused. Of several at once one comes in: the allowed one.
+INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod, due_at, linked)
+SELECT DISTINCT ON (r.host_id, r.crawl_id, r.key)
+       r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause,
+       r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s), r.linked
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real, depth integer,
-    hops smallint, found_on text, cause text, sitemap_id bigint, lastmod timestamptz, due_s double precision)
+    hops smallint, found_on text, cause text, sitemap_id bigint, lastmod timestamptz, due_s double precision, linked text,
+    reopens boolean)
 WHERE NOT EXISTS (
-    SELECT FROM urls AS u WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex'))
-ORDER BY r.host_id, r.crawl_id, r.key
-ON CONFLICT (host_id, crawl_id, key) DO NOTHING
+    SELECT FROM urls AS u
+    WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+      AND NOT (coalesce(r.reopens, false) AND nullif(u.state, '') = 'refused' AND (u.url, u.linked) IS DISTINCT FROM (r.url, r.linked)))
+ORDER BY r.host_id, r.crawl_id, r.key, r.state = 'refused'
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE
+SET state = 'queued', url = excluded.url, linked = excluded.linked, cause = NULL
+WHERE urls.state = 'refused' AND excluded.state = 'queued' AND (urls.url, urls.linked) IS DISTINCT FROM (excluded.url, excluded.linked)
 RETURNING host_id, state
 
 -- count_attempt: in isolation the attempt is spent before the fetch, so that a page that kills us is counted
@@ -50,13 +66,14 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
     status = r.status, outcome = r.outcome, cause = r.cause, directives = r.directives, opt_out = r.opt_out, alias_of = r.alias_of,
+    url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
     parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
-    outcome text, cause text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean)
+    outcome text, cause text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
 -- give_up: the host cannot be crawled: its queued URLs end, their cause kept
@@ -146,7 +163,7 @@ WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL O
 RETURNING crawl_id
 
 -- refused_of_host: URLs that robots.txt of an origin refuses, a page of them
-SELECT crawl_id, key, url
+SELECT crawl_id, key, url, linked
 FROM urls
 WHERE host_id = :host_id AND state = 'refused' AND (crawl_id, key) > (:after_crawl, :after_key)
 ORDER BY crawl_id, key

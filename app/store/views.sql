@@ -34,6 +34,7 @@ SELECT h.name AS host, h.state, h.queue,
          WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'offered to ' || h.queue
          WHEN h.next_fetch_at IS NULL OR NOT q.is_queued THEN 'nothing queued'
          WHEN h.blocked_until > clock_timestamp() THEN 'resting: ' || coalesce(h.resting_because, 'blocked')
+         WHEN h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL THEN 'resting: ' || h.resting_because
          WHEN h.next_fetch_at > clock_timestamp() THEN 'delay'
          ELSE 'due'
        END AS waits_for,

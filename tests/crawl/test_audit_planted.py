@@ -237,6 +237,16 @@ def test_one_origin_out_of_reach_does_not_stop_the_others(log: Log, a: int) -> N
     assert wrong(log.engine) == {}
 
 
+@pytest.mark.parametrize(
+    ("every_s", "times", "repeated"), [(10.0, 17, 5), (10.0, 12, 0), (300.0, 40, 0), (120.0, 40, 28)]
+)
+def test_robots_txt_that_is_asked_for_without_end(log: Log, a: int, every_s: float, times: int, repeated: int) -> None:
+    """Thirteen times an hour may be, the first of them in the clean log."""
+    for number in range(times):
+        log.robots(a, 10.0 + number * every_s)
+    assert wrong(log.engine) == ({"a.test": {"robots_repeated": repeated}} if repeated else {})
+
+
 def test_robots_out_of_reach_that_answers_no_more(log: Log) -> None:
     """503 at first, nothing at all later: past the copy's time nobody knows whether the host is there."""
     c = log.host("c.test", robots=PRIVATE)

@@ -64,6 +64,13 @@ class Drawing:
         return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
 
 
+def go(line: Line, draw: Drawing, clock: Clock) -> Lot | Answer | None:
+    """Stand in line, and send at once."""
+    found = line.wait(draw, clock.now + 2)
+    line.sent(clock.now)
+    return found
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -76,21 +83,21 @@ def line(clock: Clock) -> Line:
 
 def test_the_first_in_line_draws_and_starts_at_once(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now))
-    assert isinstance(line.wait(draw, clock.now + 2), Lot)
+    assert isinstance(go(line, draw, clock), Lot)
     assert (draw.standing, draw.left_s, len(line)) == ([1], [2.0], 0)
 
 
 def test_a_lot_serves_several_starts_and_no_two_closer_than_the_gap(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now))
-    line.wait(draw, clock.now + 2)
+    go(line, draw, clock)
     clock.now += GAP_S
-    line.wait(draw, clock.now + 2)
+    go(line, draw, clock)
     assert draw.standing == [1], "the second start is of the same lot"
 
 
 def test_what_is_left_of_a_lot_that_has_passed_is_never_used(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now, lasts_s=1.0))
-    line.wait(draw, clock.now + 2)
+    go(line, draw, clock)
     clock.now += 1.1
     found = line.wait(draw, clock.now + 2)
     assert isinstance(found, Lot)
@@ -99,31 +106,31 @@ def test_what_is_left_of_a_lot_that_has_passed_is_never_used(line: Line, clock: 
 
 def test_a_start_that_passed_before_it_could_be_used_is_drawn_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now - 2, lasts_s=1.0), lambda: lot(clock.now))
-    assert isinstance(line.wait(draw, clock.now + 2), Lot)
+    assert isinstance(go(line, draw, clock), Lot)
     assert draw.lost == [0, 1], "and the budget is told of the one that was lost"
 
 
 def test_the_gap_counts_from_when_the_request_went_out(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now, lasts_s=0.5), lambda: clock.lot_after(1.0))
-    line.wait(draw, clock.now + 2)
+    go(line, draw, clock)
     line.sent(clock.now + 0.495)
     clock.now += 0.49
-    line.wait(draw, clock.now + 2)
+    go(line, draw, clock)
     assert len(draw.standing) == 2, "a gap after the request was sent the lot is over"
 
 
 def test_a_database_whose_clock_was_set_is_believed(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now, lasts_s=0.0))
-    line.wait(draw, clock.now + 2)
+    go(line, draw, clock)
     line.sent(clock.now + LATE_MOST_S + GAP_S)
     clock.now += 0.002
-    assert isinstance(line.wait(draw, clock.now + 2), Lot)
+    assert isinstance(go(line, draw, clock), Lot)
 
 
 def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now, is_single=True))
     for _ in range(2):
-        line.wait(draw, clock.now + 2)
+        go(line, draw, clock)
         clock.now += GAP_S
     assert len(draw.standing) == 2
 
@@ -131,13 +138,33 @@ def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock
 def test_a_budget_that_has_none_so_soon_answers_the_one_who_asked(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: LATER, lambda: lot(clock.now))
     assert line.wait(draw, clock.now + 2) is LATER
-    assert isinstance(line.wait(draw, clock.now + 2), Lot)
+    assert isinstance(go(line, draw, clock), Lot)
 
 
 def test_a_start_that_is_near_is_asked_for_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: replace(LATER, is_near=True, wait_s=0.1), lambda: lot(clock.now))
-    assert isinstance(line.wait(draw, clock.now + 2), Lot)
+    assert isinstance(go(line, draw, clock), Lot)
     assert draw.lost == [0, 0]
+
+
+def test_the_next_start_waits_until_the_request_before_it_is_sent() -> None:
+    """Its thread may be held up between its start and sending."""
+    line = Line(GAP_S, time.monotonic)
+    draw = Drawing(lambda: lot(time.monotonic()))
+    line.wait(draw, time.monotonic() + FAR_S)
+    sent: list[float] = []
+
+    def held_up() -> None:
+        while not len(line):
+            threading.Event().wait(0.001)
+        threading.Event().wait(GAP_S)
+        sent.append(time.monotonic())
+        line.sent(sent[0])
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(held_up)
+        line.wait(draw, time.monotonic() + FAR_S)
+        assert time.monotonic() >= sent[0] + GAP_S
 
 
 def test_nobody_waits_beyond_its_time(line: Line, clock: Clock) -> None:

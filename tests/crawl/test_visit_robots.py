@@ -33,6 +33,29 @@ def chain(site: Site, hops: int, last: Page) -> None:
     site.pages[f"/robots-{hops}"] = last
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Sitemap: http://h/\x00s.xml",
+        "Crawl-delay: \x00",
+        "Crawl-delay: 0\x00",
+        "Request-rate: 1\x00/5",
+        "Visit-time: 00\x0000-2400",
+        "Disallow: /\x00",
+        "User-agent: \x00",
+        "\x00",
+    ],
+)
+def test_a_nul_in_any_line_costs_no_visit(kit: Kit, web: Web, line: str) -> None:
+    site = web.site()
+    site.robots = Answer(body=f"User-agent: *\n{line}\nDisallow: /no".encode(), headers={"ETag": '"a"'})
+    site.pages["/"] = html("/no", "/yes")
+    start(kit, site.url())
+    run(kit)
+    assert site.paths[:2] == ["/robots.txt", "/"]
+    assert site.pages_asked == ["/", "/yes"]
+
+
 # --- 2xx --------------------------------------------------------------------------------------------------------
 
 
@@ -260,7 +283,7 @@ def test_while_out_of_reach_the_last_good_copy_is_kept_but_not_used(make: Callab
 
 @pytest.mark.parametrize("first", ["good", "bad"])
 def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Kit], web: Web, first: str) -> None:
-    kit = make(new_host_failures_max=2)
+    kit = make(new_host_failures_max=2, backoff_base_s=30.0, backoff_max_s=60.0)
     good = web.site()
     bad = web.site(beside=good)
     bad.robots = Answer(status=500)
@@ -399,3 +422,104 @@ def test_the_log_has_the_delay_of_the_host_that_was_asked(make: Callable[..., Ki
     run(kit)
     logged = one(kit.engine, "SELECT delay_s FROM fetches WHERE url = :url", url=other.url("/its-robots"))
     assert logged == 0.25
+
+
+def dead_beside(web: Web, site: Site) -> Site:
+    """Another origin of the same host, where nothing listens."""
+    dead = web.site(beside=site)
+    dead.close()
+    return dead
+
+
+def test_a_dead_port_stops_neither_the_hosts_other_origins_nor_its_address(make: Callable[..., Kit], web: Web) -> None:
+    """With budgets per address, and rests that are longer than the test."""
+    kit = make(backoff_base_s=600.0, backoff_max_s=3_600.0, address_gap_s=0.01)
+    good = web.site()
+    dead = dead_beside(web, good)
+    good.pages |= {f"/{n}": html(f"/{n + 1}") for n in range(1, 20)}
+    start(kit, good.url("/1"), *(dead.url(f"/{n}") for n in range(5)))
+    for _ in range(20):
+        go(kit)
+    assert len(good.pages_asked) == 20
+    row = host(kit.engine, one(kit.engine, "SELECT id FROM hosts"))
+    assert (row["state"], row["blocked_until"]) == ("idle", None)
+    assert row["resting_because"] == "robots.txt out of reach"
+    assert row["next_fetch_at"] > row["now"], "it waits for the dead origin's next turn"
+    assert one(kit.engine, "SELECT count(*) FROM budgets WHERE blocked_until IS NOT NULL") == 0
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 5
+
+
+def test_a_url_of_a_healthy_origin_ends_the_wait_for_a_dead_one(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(backoff_base_s=600.0, backoff_max_s=3_600.0)
+    good = web.site()
+    dead = dead_beside(web, good)
+    good.pages |= {"/1": html(), "/2": html()}
+    crawl = start(kit, good.url("/1"), dead.url())
+    for _ in range(3):
+        go(kit)
+    seed.add(kit.engine, kit.settings, crawl, [good.url("/2")])
+    go(kit)
+    assert good.pages_asked == ["/1", "/2"]
+    seed.add(kit.engine, kit.settings, crawl, [dead.url("/2")])
+    assert [report.requests for report in go(kit)] == [0], "looked at, and nothing is asked of the dead one"
+
+
+def test_nobody_waits_for_a_dead_origin_that_has_nothing_queued(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(backoff_base_s=600.0, backoff_max_s=3_600.0)
+    good = web.site()
+    dead = dead_beside(web, good)
+    good.pages["/1"] = html()
+    crawl = start(kit, dead.url())
+    go(kit)
+    sql(kit.engine, "DELETE FROM urls")
+    seed.add(kit.engine, kit.settings, crawl, [good.url("/1")])
+    reports = go(kit)
+    assert good.pages_asked == ["/1"]
+    assert [report.ending for report in reports] == ["nothing due"]
+    row = host(kit.engine, one(kit.engine, "SELECT id FROM hosts"))
+    assert (row["next_fetch_at"], row["resting_because"]) == (None, None)
+
+
+def asked_again_in_s(kit: Kit) -> float:
+    return float(one(kit.engine, "SELECT extract(epoch FROM expires_at - fetched_at) FROM robots"))
+
+
+def test_a_redirect_to_a_host_that_rests_waits_for_its_next_contact(kit: Kit, web: Web) -> None:
+    site, other = web.site(), web.site()
+    site.robots = redirect(other.url("/its-robots"))
+    host_id = make_host(kit.engine, other.host)
+    sql(kit.engine, "UPDATE hosts SET blocked_until = now() + interval '20 minutes' WHERE id = :id", id=host_id)
+    start(kit, site.url())
+    for _ in range(4):
+        go(kit)
+    assert (site.paths, other.paths) == (["/robots.txt"], [])
+    assert 1_100 < asked_again_in_s(kit) < 1_201
+
+
+def test_a_redirect_to_a_host_whose_end_nobody_knows_is_tried_ever_more_rarely(
+    make: Callable[..., Kit], web: Web
+) -> None:
+    kit = make()
+    site, other = web.site(), web.site()
+    site.robots = redirect(other.url("/its-robots"))
+    busy(kit, other)
+    start(kit, site.url())
+    go(kit)
+    assert asked_again_in_s(kit) == 10
+    ago = "UPDATE robots SET unreachable_since = now() - interval '5 minutes', expires_at = now() - interval '1 second'"
+    sql(kit.engine, ago)
+    bring_forward(kit.engine)
+    go(kit)
+    assert site.paths == ["/robots.txt"] * 2
+    assert 290 < asked_again_in_s(kit) < 400
+
+
+def test_a_redirect_to_a_forbidden_address_is_a_failure_that_backs_off(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(backoff_base_s=600.0, backoff_max_s=7_200.0)
+    site = web.site()
+    site.robots = redirect("http://10.11.12.13/robots.txt")
+    start(kit, site.url())
+    for _ in range(3):
+        go(kit)
+    assert site.paths == ["/robots.txt"]
+    assert (one(kit.engine, "SELECT failures FROM robots"), asked_again_in_s(kit)) == (1, 600)

@@ -14,6 +14,7 @@ from app.policy.lane import WEIGHTS, lane_for
 from app.policy.scope import ScopeKind, judge, scope_of
 from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, is_skipped_extension, without_fragment
 from tests.fuzz.parts import assert_told, lines, text
+from tests.fuzz.release_0_1 import canonical_of_0_1, has_repeated_names
 
 CANON = Canon()
 GUARD = make_guard()
@@ -36,24 +37,46 @@ def url(data: bytes) -> None:
 def assert_canonical(found: Url | Refusal) -> None:
     """A URL that is one for the parser, for robots.txt, for the sender and for the database alike, and stays the same."""
     if not isinstance(found, Url):
-        assert found in {Refusal.INVALID, Refusal.SCHEME, Refusal.CREDENTIALS, Refusal.LENGTH}
+        assert found in {Refusal.INVALID, Refusal.SCHEME, Refusal.CREDENTIALS, Refusal.LENGTH, Refusal.PORT}
         return
-    text, origin, target, key = found
-    assert CANON.canonicalise(text) == found
-    assert CANON.join(text, "") == found == CANON.join("http://other.example/", text)
+    text, origin, target, key, linked, form = found
+    again = CANON.canonicalise(text)
+    assert isinstance(again, Url)
+    assert again[:5] == (text, origin, target, key, None)
+    assert CANON.join(text, "") == again == CANON.join("http://other.example/", text)
+    assert CANON.of_row(text, key, linked) == found
+    if linked is not None:
+        _of_the_link(found, linked)
     assert text == f"{origin}{target}"
     assert _PLAIN.fullmatch(text), "visible ASCII"
     assert len(text) <= MAX_LENGTH
     assert "#" not in text
     assert target.startswith("/")
-    assert key == sha256(text.encode()).digest()
+    assert (form == key) is (key == sha256(text.encode()).digest() and linked is None)
+    _as_in_0_1(found)
     assert not origin.host.endswith(".")
     assert origin.host == origin.host.lower()
     query = target.partition("?")[2]
     assert not _TRACKING & {part.partition("=")[0].lower() for part in query.split("&") if part}
-    assert query or "?" not in target
     _as_others_read_it(text, origin, target)
     _judged(found)
+
+
+def _of_the_link(found: Url, linked: str) -> None:
+    """What was linked is the same URL, and is sent as this one is."""
+    assert linked != found.target
+    assert len(linked) > len(found.target)
+    assert CANON.canonicalise(f"{found.origin}{linked}") == found
+
+
+def _as_in_0_1(found: Url) -> None:
+    """The frontier of 0.1 has the canonical form as its text, and its digest as key: this link is that row."""
+    canonical = canonical_of_0_1(found)
+    assert (found.key == sha256(canonical.encode()).digest()) or has_repeated_names(canonical)
+    row_key = sha256(canonical.encode()).digest()
+    row = CANON.of_row(canonical, row_key)
+    assert isinstance(row, Url)
+    assert (row.text, row.key, row.form) == (canonical, row_key, row_key), "sent as it stands"
 
 
 def _as_others_read_it(text: str, origin: Origin, target: str) -> None:

@@ -14,6 +14,7 @@ class Gate:
         self._opens = list(opens)
         self._before = before
         self.asked = 0
+        self.late: list[bool] = []
         self.sent_s: list[float] = []
 
     def open(self) -> bool:
@@ -21,6 +22,9 @@ class Gate:
         if callable(self._before):
             self._before(self.asked)
         return self._opens.pop(0) if len(self._opens) > 1 else self._opens[0]
+
+    def is_late(self) -> bool:
+        return bool(self.late and self.late.pop(0))
 
     def sent(self, at_s: float) -> None:
         self.sent_s.append(at_s)
@@ -105,11 +109,20 @@ def test_a_server_that_closes_while_the_start_is_waited_for_is_connected_anew_an
     assert (reply.status, gate.asked, site.connections, len(site.heads)) == (200, 2, 2, 1)
 
 
+def test_a_thread_that_was_held_up_after_its_start_waits_for_another(site: HostileServer, sender: Sender) -> None:
+    site.answers["/"] = page()
+    gate = Gate(True)
+    gate.late = [True, False]
+    reply = sender.send(Request(url=site.url("/"), gate=gate))
+    assert isinstance(reply, Reply)
+    assert (reply.status, gate.asked, site.connections, len(gate.sent_s)) == (200, 2, 1, 2)
+
+
 def test_a_server_that_closes_each_time_is_given_up(site: HostileServer, sender: Sender) -> None:
     gate = Gate(True, before=lambda _: site.hang_up_all())
     unsent = sender.send(Request(url=site.url("/"), gate=gate))
     assert isinstance(unsent, Unsent)
-    assert (gate.asked, site.heads) == (2, [])
+    assert (gate.asked, site.heads) == (3, [])
 
 
 def test_the_wait_at_the_gate_is_no_part_of_the_deadline(site: HostileServer, sender: Sender) -> None:

@@ -587,6 +587,9 @@ class Waiting:
         assert self._tickets.wait(10)
         return True
 
+    def is_late(self) -> bool:
+        return False
+
     def sent(self, at_s: float) -> None:
         pass
 

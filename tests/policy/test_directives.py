@@ -56,6 +56,13 @@ HEADERS_GOOGLE = [
 ]
 
 HEADERS_OURS = [
+    ("noindex;nofollow", {"noindex", "nofollow"}),
+    ("unavailable_after: 25-Jun-2010", {"noindex"}),
+    ("unavailable_after: 25-Jun-2010 15:00:00 PST", {"noindex"}),
+    ("unavailable_after: 25-Jun-2030", set()),
+    ("unavailable_after: 25 Jun 2010", {"noindex"}),
+    ("unavailable_after: Friday, 25-Jun-10", {"noindex"}),
+    ("unavailable_after: 2010-06-25", {"noindex"}),
     (None, set()),
     ("", set()),
     (" ,, \n,", set()),

@@ -37,7 +37,11 @@ def test_ours_queues_are_shared_out_evenly() -> None:
         ("a.b.example.org", "example.org"),
         ("www.example.co.uk", "example.co.uk"),
         ("xn--e1afmkfd.xn--p1ai", "xn--e1afmkfd.xn--p1ai"),
-        ("me.github.io", "github.io"),  # ICANN section only: private suffixes count as one owner's
+        ("me.github.io", "me.github.io"),  # the private section: each has an owner of its own
+        ("a.me.github.io", "me.github.io"),
+        ("github.io", None),
+        ("a.b.blogspot.com", "b.blogspot.com"),
+        ("x.s3.amazonaws.com", "x.s3.amazonaws.com"),
         ("a.test", "a.test"),  # no such suffix in the list: its rule "*"
         ("b.a.test", "a.test"),
         ("co.uk", None),

@@ -171,6 +171,32 @@ MATCHES_RFC9309 = [
     ("/100%", "/100%", True),
     ("/%zz", "/%zz", True),
     ("/b%FC", "/b%FD", False),  # octets, not characters
+    # the table of section 2.2.2: in the query an escaped delimiter is the delimiter, in the path it is not
+    ("/go?u=https://x.y", "/go?u=https%3A%2F%2Fx.y/1", True),
+    ("/go?u=https%3A%2F%2Fx.y", "/go?u=https://x.y/1", True),
+    ("/go?u=https%3a%2f%2fx.y", "/go?u=https%3A%2F%2Fx.y/1", True),
+    ("/go?u=a?b", "/go?u=a%3Fb", True),
+    ("/go?u=a%3Fb", "/go?u=a?b", True),
+    ("/go%3Fu", "/go?u", False),
+    ("/go/*?u=%2F", "/go/x?u=/", True),
+    ("/*u=https%3A%2F%2Fx", "/go?u=https://x", True),  # behind a star: in the path or in the query
+    ("/*u=https%3A%2F%2Fx", "/go/u=https:%2F%2Fx", True),
+    ("/*u=https%3A%2F%2Fx", "/go/u=https://x", False),
+    ("/*%2Fb$", "/a?x/b", True),
+    ("/*%2Fb$", "/x/b", False),
+    ("/*%2Fb$", "/x%2fb", True),
+    ("/*%3Fb", "/a?b", False),
+    ("/*%3Fb", "/a?x?b", True),
+    ("/*/b*%2F", "/a?x=/b/c", True),
+    # a "%" that escapes nothing is "%25" on both sides
+    ("/50%off", "/50%off", True),
+    ("/50%off", "/50%25off", True),
+    ("/50%25off", "/50%off", True),
+    ("/50%25off", "/50%2525off", False),
+    ("/%u011f", "/%25u011f", True),
+    ("/%u011f", "/%u011f", True),
+    ("/a%", "/a%25", True),
+    ("/a%2", "/a%252", True),
 ]
 
 

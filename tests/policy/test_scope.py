@@ -115,3 +115,19 @@ def test_ours_bad_input_is_named(rest: dict[str, object], told: str) -> None:
     with pytest.raises(InputError) as error:
         scope(ScopeKind.HOST, "http://h/", **rest)
     assert error.value.what == told
+
+
+def test_the_domain_of_a_shared_suffix_is_its_owners() -> None:
+    """publicsuffix.org, private section: foo.github.io is not github.io."""
+    (seed,) = (CANON.canonicalise("http://foo.github.io/"),)
+    assert isinstance(seed, Url)
+    scope = scope_of([seed], kind=ScopeKind.DOMAIN)
+    for text, refusal in (
+        ("http://foo.github.io/a", None),
+        ("http://www.foo.github.io/", None),
+        ("http://bar.github.io/", Refusal.SCOPE),
+        ("http://github.io/", Refusal.SCOPE),
+    ):
+        url = CANON.canonicalise(text)
+        assert isinstance(url, Url)
+        assert judge(scope, url, 1) is refusal

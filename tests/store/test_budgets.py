@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from app.store import budgets, db
 from app.store.budgets import Answer, Budget, BudgetKind
-from tests.store.rows import Aside, await_blocked, backend, sql
+from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 10.0)
 DOMAIN = Budget(BudgetKind.DOMAIN, "example.org", 100.0)
@@ -177,3 +177,62 @@ def test_a_host_that_begins_to_share_keeps_clear_of_one_that_had_it_alone(engine
     assert ask(engine, ADDRESS, ticket=True, horizon_s=30).shared, "the first one knows at once"
     pass_by(engine, 60)
     assert ask(engine, ADDRESS, host_id=2, ticket=True).wait_s == pytest.approx(0, abs=0.1), "from now on as shared"
+
+
+def draw(engine: Engine, budget: Budget, *, near_s: float = 0.0, starts: int = 1, lost: int = 0) -> Answer:
+    with db.transaction(engine) as tx:
+        return budgets.reserve(
+            tx,
+            [budget],
+            host_id=1,
+            ready_in_s=0.0,
+            horizon_s=0.5,
+            has_ticket=False,
+            starts=starts,
+            near_s=near_s,
+            lost=lost,
+        )
+
+
+def promised_in_s(engine: Engine) -> float:
+    return float(one(engine, "SELECT extract(epoch FROM queue_at - clock_timestamp())::float FROM budgets"))
+
+
+def test_a_draw_is_told_of_a_start_that_is_near_and_not_of_the_promises_behind_it(engine: Engine) -> None:
+    ask(engine, ADDRESS)
+    for host_id in range(2, 5):
+        ask(engine, ADDRESS, host_id=host_id)
+    pass_by(engine, budgets.LONE_S)
+    before_s = promised_in_s(engine)
+    near = draw(engine, ADDRESS, near_s=60.0)
+    assert (near.granted, near.is_near, near.wait_s) == (False, True, pytest.approx(ADDRESS.gap_s, abs=0.5))
+    assert promised_in_s(engine) == pytest.approx(before_s, abs=0.3), "nobody is promised later for it"
+
+
+def test_a_lot_holds_its_starts_a_gap_apart_and_the_next_one_comes_behind_it(engine: Engine) -> None:
+    ask(engine, ADDRESS)
+    ask(engine, ADDRESS, host_id=2)
+    pass_by(engine, 60)
+    assert draw(engine, ADDRESS, starts=3).granted
+    behind = draw(engine, ADDRESS, near_s=600.0)
+    assert behind.wait_s == pytest.approx(3 * ADDRESS.gap_s + ADDRESS.slack_s, abs=0.3)
+
+
+def test_promises_come_later_by_the_starts_that_were_lost(engine: Engine) -> None:
+    ask(engine, ADDRESS)
+    for host_id in (2, 3):
+        ask(engine, ADDRESS, host_id=host_id)
+    pass_by(engine, ADDRESS.gap_s + budgets.LONE_S + 1)
+    before_s = promised_in_s(engine)
+    assert draw(engine, ADDRESS, lost=1).granted
+    assert promised_in_s(engine) == pytest.approx(before_s + ADDRESS.gap_s + ADDRESS.slack_s, abs=0.3)
+
+
+def test_a_promise_is_not_waited_for_at_its_commit_and_a_start_is(engine: Engine) -> None:
+    def committed(host_id: int) -> str:
+        with db.transaction(engine) as tx:
+            tx.exec_driver_sql("SELECT set_config('synchronous_commit', 'on', true)")
+            budgets.reserve(tx, [ADDRESS], host_id=host_id, ready_in_s=0.0, horizon_s=0.5, has_ticket=False, alone=True)
+            return str(tx.exec_driver_sql("SHOW synchronous_commit").scalar_one())
+
+    assert [committed(host_id) for host_id in (1, 2)] == ["on", "off"]

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from app.errors import ServiceError
+from app.errors import ServiceError, Unwritable
 from app.store import db
 from tests.faults.waiting import until
 
@@ -67,8 +67,9 @@ def test_what_was_run_before_a_failure_is_not_kept(engine: Engine) -> None:
             db.run(tx, insert, {"name": "example.org"})
             db.run(tx, insert, {"name": "example.org"})
 
-    with pytest.raises(psycopg.errors.UniqueViolation):
+    with pytest.raises(Unwritable, match="example") as refused:
         twice()
+    assert refused.value.sqlstate == psycopg.errors.UniqueViolation.sqlstate
     with db.transaction(engine) as tx:
         assert db.run(tx, text("SELECT count(*) FROM domains")).scalar_one() == 0
 

@@ -6,8 +6,8 @@ Where seeds redirect to comes into the scope of their crawl.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,57 @@
+"""Text on its way to Postgres: the one place that makes whatever a site sent into text that Postgres takes.
+
+Postgres' text holds neither NUL nor half of a surrogate pair (https://www.postgresql.org/docs/current/datatype-character.html).
+Both are dropped here, in every parameter: rows that go as one JSON parameter (`rows_param`), and text by itself or in a list
+(`Dumper`, which each connection of `db.connect` uses). A header, a title or a line of robots.txt that holds one would else fail
+its settle each time the visit is made again.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+import psycopg
+from psycopg.types.string import StrDumperUnknown
+
+_NUL = "\x00"
+_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+def clean(text: str) -> str:
+    """The text less NUL and lone surrogates."""
+    if _NUL in text:
+        text = text.replace(_NUL, "")
+    return text if text.isascii() else text.encode("utf-8", "ignore").decode()
+
+
+def rows_param(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as one JSON parameter. bytes become hex text: decode(x, 'hex') in the query."""
+    try:
+        encoded = orjson.dumps(rows, default=_hex).decode()
+    except orjson.JSONEncodeError:  # a lone surrogate
+        encoded = json.dumps(rows, default=_hex, ensure_ascii=False).encode("utf-8", "ignore").decode()
+    return _ESCAPED_NUL.sub(r"\1", encoded) if "\\u0000" in encoded else encoded
+
+
+class Dumper(StrDumperUnknown):
+    """psycopg's own for text, which would raise; lists of text go through it too."""
+
+    def dump(self, obj: str) -> bytes:
+        return obj.replace(_NUL, "").encode("utf-8", "ignore")
+
+
+def guard(connection: psycopg.Connection[Any]) -> None:
+    """Have a connection clean the text that it sends."""
+    connection.adapters.register_dumper(str, Dumper)
+
+
+def _hex(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime | UUID):  # which orjson knows by itself
+        return str(value)
+    raise TypeError(f"{type(value).__name__} in a row")
