@@ -211,3 +211,13 @@ def test_a_seed_that_was_not_fetched_yet_says_what_it_waits_for(kit: Kit, web: W
 def test_why_nothing_without_a_seed(kit: Kit) -> None:
     start(kit)
     assert report.report(kit.engine, "c").why_nothing == "it has no seed"
+
+
+def test_a_seed_that_redirects_where_nobody_may_go_is_not_followed_there(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = redirect("http://169.254.169.254/latest/meta-data/")
+    start(kit, site.url())
+    run(kit)
+    why = str(report.report(kit.engine, "c").why_nothing)
+    assert "http://169.254.169.254/latest/meta-data/ is refused: robots.txt out of reach" in why
+    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE status IS NOT NULL AND url LIKE '%169.254%'") == 0
