@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test gate check faults-quick faults bench soak fuzz venv clean
+.PHONY: help crawl test gate check faults-quick faults bench soak fuzz mutants venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -52,6 +52,9 @@ soak: $(VENV)/dev.stamp ## one random fault after another, for minutes: ARGS="--
 
 fuzz: $(VENV)/dev.stamp ## fuzz the parsers, led by coverage: ARGS="--target page --seconds 60"
 	@exec $(BIN)/python -m tests.fuzz $(ARGS)
+
+mutants: $(VENV)/dev.stamp ## break one small thing at a time, and see whether a test notices: ARGS="app/policy --most 20 --seed N"
+	@exec $(BIN)/python -m tests.mutants $(ARGS)
 
 venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 

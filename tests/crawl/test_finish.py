@@ -44,14 +44,16 @@ def test_a_crawl_without_seeds_ends(engine: Engine) -> None:
     assert finish(engine) == ["c"]
 
 
-def test_a_crawl_that_gets_seeds_this_moment_does_not_end(engine: Engine) -> None:
+@pytest.mark.parametrize("change", ["state = 'queued'", f"state = 'resting', retrying = true, {REST}"])
+def test_a_crawl_that_gets_open_urls_this_moment_does_not_end(engine: Engine, change: str) -> None:
     """Neither before they are committed, nor by a look that is older than they are."""
     crawl_id, host_id = make_crawl(engine), make_host(engine)
     with db.transaction(engine) as tx:
         urls.admit(tx, [admission(host_id, crawl_id)])
+        tx.execute(text(f"UPDATE urls SET {change}"))
         crawls.widen(tx, crawl_id=crawl_id, hosts=["h.test"], domains=[], prefixes=[])
         ending = Aside(lambda: finish(engine))
-        await_blocked(engine, backend(tx), ending)
+        assert await_blocked(engine, backend(tx), ending)
     assert ending.outcome() == []
     assert one(engine, "SELECT state FROM crawls") == "active"
 

@@ -179,6 +179,25 @@ def test_the_holder_writes(engine: Engine, name: str, write: Callable[..., objec
         assert {**host(engine, host_id), "now": None} != before
 
 
+def test_leases_are_locked_in_the_order_of_their_hosts(engine: Engine) -> None:
+    """Whoever waits for the first host holds none of the others, in whatever order rows stand and are asked for."""
+    leases = [taken_host(engine) for _ in range(3)]
+    (first, _), *others = leases
+    sql(engine, "UPDATE hosts SET failures = failures WHERE id = :id", id=first)  # its row stands last now
+
+    def lock() -> int:
+        with db.transaction(engine) as tx:
+            return len(hosts.lock_all_leased(tx, leases[::-1]).pauses)
+
+    with db.transaction(engine) as tx:
+        hosts.lock(tx, [first])
+        settle = Aside(lock)
+        assert await_blocked(engine, backend(tx), settle)
+        free = sql(engine, "SELECT id FROM hosts WHERE id <> :id ORDER BY id FOR NO KEY UPDATE SKIP LOCKED", id=first)
+    assert [row["id"] for row in free] == [host_id for host_id, _ in others]
+    assert settle.outcome() == 3
+
+
 def test_a_lease_that_ran_out_but_was_not_claimed_is_still_the_holders(engine: Engine) -> None:
     host_id, token = taken_host(engine)
     run_out(engine)

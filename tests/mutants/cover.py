@@ -1,0 +1,69 @@
+"""Which test files can notice a change of a file: those whose imports lead to it, the closest first."""
+
+import ast
+from collections import deque
+from functools import cache
+from pathlib import Path
+
+from tests.mutants.mutant import ROOT
+
+SUITES = ("tests/policy", "tests/store", "tests/crawl", "tests/cli")
+_SOURCES = ("app", *SUITES)
+_TELLING = 5  # letters; shorter words stand in many names
+_VIEWS = "app/store/views.sql"  # made by a migration
+
+
+def tests_of(path: str, within: str) -> list[str]:
+    """First those that bear its name, or that of the function or query `within`; then by how many imports away it is."""
+    away = _away(_module_of(path))
+    words = [each.strip("_").lower() for each in within.split(".")]
+    names = {Path(path).stem, *(each for each in words if len(each) >= _TELLING)}
+    found = [name for suite in SUITES for name in _paths(suite) if Path(name).name.startswith("test_") and name in away]
+    return sorted(found, key=lambda name: (not any(each in Path(name).stem for each in names), away[name], name))
+
+
+def _module_of(path: str) -> str:
+    """The Python file that speaks for it: a file of queries belongs to the one beside it."""
+    if path == _VIEWS:
+        return "app/store/db.py"
+    return str(Path(path).with_suffix(".py"))
+
+
+def _away(path: str) -> dict[str, int]:
+    """By file: how many imports lead from it to `path`, at the least."""
+    away = {path: 0}
+    waiting = deque([path])
+    while waiting:
+        at = waiting.popleft()
+        for by in _importers().get(at, ()):
+            if by not in away:
+                away[by] = away[at] + 1
+                waiting.append(by)
+    return away
+
+
+@cache
+def _importers() -> dict[str, list[str]]:
+    importers: dict[str, list[str]] = {}
+    for path in [path for folder in _SOURCES for path in _paths(folder)]:
+        for imported in _imports(path):
+            importers.setdefault(imported, []).append(path)
+    return importers
+
+
+def _paths(folder: str) -> list[str]:
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
+
+
+def _imports(path: str) -> set[str]:
+    """Files of ours. A test has its folder's fixtures, too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{each.name}" for each in node.names}
+    files = {name.replace(".", "/") + ending for name in names for ending in (".py", "/__init__.py")}
+    if path.startswith("tests/"):
+        files.add(str(Path(path).with_name("conftest.py")))
+    return {file for file in files - {path} if (ROOT / file).is_file()}
