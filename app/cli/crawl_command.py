@@ -5,13 +5,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli import options
 from app.cli.database import bring_to_head
 from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, as_json_text, say
+from app.cli.own import how_to_go_on, serving
 from app.cli.run import patiently, run
 from app.words import counted
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from app.local.services import Services
     from app.store.crawls import Budgets, Crawl, Totals
 
-MOST_CAUSES = 3
+MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +89,9 @@ def crawl(
     _check(settings, wish)
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
-        found, is_new_work = _prepare(engine, settings, wish)
-        interrupted = is_new_work and run(engine, settings, services, found)
+        with serving(engine, services, _name(wish)):
+            found, is_new_work = _prepare(engine, settings, wish)
+            interrupted = is_new_work and run(engine, settings, services, found)
         _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
     if interrupted:
         raise typer.Exit(130)
@@ -104,6 +106,8 @@ def up(
 ) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
     from app.crawl import sweep
+    from app.local.home import open_home
+    from app.local.serving import up as serves_all
     from app.local.stack import Stack
 
     wanted = options.settings_with(contact=contact, delay=delay, allow_network=allow_network, home=home)
@@ -117,7 +121,7 @@ def up(
             say(f"their passwords are in {services.home / 'services.json'}, for you alone to read")
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
-            with Stack(settings, services) as stack:
+            with serves_all(open_home(services.home), say), Stack(settings, services) as stack:
                 while True:
                     stack.tend()
                     time.sleep(1.0)
@@ -168,15 +172,21 @@ def _check(settings: "Settings", wish: _Wish) -> None:
         say(f"warning: {problem}")
 
 
+def _name(wish: _Wish) -> str:
+    from app.crawl.seed import in_full
+    from app.model import Url
+    from app.policy.url import Canon
+
+    first = next(url for url in map(Canon().canonicalise, map(in_full, wish.seeds)) if isinstance(url, Url))
+    return wish.name or first.host
+
+
 def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Crawl, bool]":
     """The crawl of this name, made or taken up again; and whether there is anything to run for."""
     from app.crawl import seed, sweep
-    from app.model import Url
-    from app.policy.url import Canon
     from app.store import crawls, db
 
-    first = next(url for url in map(Canon().canonicalise, map(seed.in_full, wish.seeds)) if isinstance(url, Url))
-    name = wish.name or first.host
+    name = _name(wish)
     with db.transaction(engine) as tx:
         known = crawls.by_name(tx, name)
     if known is None:
@@ -216,30 +226,36 @@ def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
     """What came of it, where it is, and how to go on."""
-    totals, causes = patiently(lambda: _outcome(engine, crawl))
+    totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     say(
         f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {counted(totals.fetches, 'request')}, "
         f"{totals.failed:,} failed, {counted(totals.suppressed, 'link')} refused, "
         f"{counted(totals.bytes, 'byte')} in {seconds:,.1f} s"
     )
-    for each in causes:  # nothing was brought: why?
-        say(f"{each['state']}, {counted(each['urls'], 'URL')}: {each['cause']}")
+    if redirects:
+        more = f" and {counted(len(redirects) - MOST_TOLD, 'other')}" if len(redirects) > MOST_TOLD else ""
+        say(f"seeds redirect there, so it is in scope: {', '.join(redirects[:MOST_TOLD])}{more}")
     say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
-        say("interrupted: the same command goes on")
+        say(how_to_go_on(services, totals.name, totals.state))
+    if why is not None:
+        say(f"no page: {why}")
     if as_json:
         keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
         brought = {key: getattr(totals, key) for key in keys}
         answer(as_json_text({"crawl": totals.name, **brought, "seconds": round(seconds, 3), **_where(services)}))
 
 
-def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[dict[str, Any]]]":
-    from app.store import crawls, db, urls
+def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str | None]":
+    """Its totals, what redirects of seeds brought into its scope, and why it has no page."""
+    from app.crawl.report import why_nothing
+    from app.store import crawls, db
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
-        return totals, [] if totals.pages else urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES)
+        redirects = crawls.by_id(tx, crawl.id).scope_redirects
+        return totals, redirects, None if totals.pages else why_nothing(tx, crawl.id)
 
 
 def _where(services: "Services") -> dict[str, object]:

@@ -207,6 +207,8 @@ def _show_report(found: "Report") -> None:
     heading("crawl")
     facts(_crawl_facts(found.crawl))
     facts(("at the cap per host", host) for host in found.full_hosts)
+    if found.why_nothing is not None:
+        facts([("no page, because", found.why_nothing)])
     heading("URLs by state")
     facts(found.urls.items())
     heading("requests by ending (all rounds)")
@@ -236,6 +238,7 @@ def _floor(crawl: "Crawl") -> str | None:
 def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
     return [
         ("scope", crawl.scope),
+        ("taken in by redirects of seeds", crawl.scope_redirects),
         ("include", crawl.include),
         ("exclude", crawl.exclude),
         ("max pages", crawl.max_pages),

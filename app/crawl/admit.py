@@ -8,14 +8,17 @@ Repeats are cheap: a visit keeps the joins of a directory, a process the keys th
 from collections.abc import Iterable
 from hashlib import sha256
 
+import structlog
+
 from app.crawl.stay import Stay
 from app.model import Link, Refusal, RequestKind, Url
 from app.policy import lane
 from app.policy.lifecycle import UrlEvent, url_after
-from app.policy.scope import judge
+from app.policy.scope import judge, taken_in, widened
 from app.policy.url import in_encoding, is_of_document, without_fragment
 from app.store.urls import Admission, Due
 
+_log = structlog.get_logger()
 _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest to anybody, and many
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
@@ -57,7 +60,7 @@ def admissions(
     for url in targets:
         if known.has(due.crawl_id, url.key) or (url.form != url.key and known.has(due.crawl_id, url.form)):
             continue
-        refusal = judge(scope, url, depth)
+        refusal = judge(scope, url, depth, is_link=hops == 0)
         if refusal is None:
             rows.append(_row(stay, due.crawl_id, url, found_on=found_on, depth=depth, hops=hops))
         elif refusal not in _SILENT:
@@ -65,13 +68,27 @@ def admissions(
     return rows
 
 
-def redirected(stay: Stay, due: Due, target: Url, *, found_on: str) -> list[Admission]:
-    """The row for where a redirect leads: of the same kind, judged as a link would be; a sitemap may lie outside the scope."""
+def redirected(stay: Stay, due: Due, source: Url, target: Url) -> list[Admission]:
+    """The row for where a redirect leads: of the same kind, judged as a link would be; a sitemap may lie outside the scope.
+
+    Where a seed leads, by its own chain of redirects, comes into the scope; the settle writes that down first.
+    """
     if due.kind == RequestKind.PAGE:
-        return admissions(stay, due, [target], found_on=found_on, depth=due.depth, hops=due.hops + 1)
-    row = _row(stay, due.crawl_id, target, found_on=found_on, depth=due.depth, hops=due.hops + 1)
+        if due.depth == 0:  # the seeds and their chains alone
+            _take_in(stay, due, source, target)
+        return admissions(stay, due, [target], found_on=source.text, depth=due.depth, hops=due.hops + 1)
+    row = _row(stay, due.crawl_id, target, found_on=source.text, depth=due.depth, hops=due.hops + 1)
     row["kind"] = due.kind
     return [row]
+
+
+def _take_in(stay: Stay, due: Due, source: Url, target: Url) -> None:
+    scope = stay.scopes[due.crawl_id]
+    folder = taken_in(scope, source, target)
+    if folder is not None:
+        stay.scopes[due.crawl_id] = widened(scope, [folder])
+        stay.batch.taken_in.append((due.crawl_id, folder))
+        _log.info("crawl.widened", crawl=due.crawl_id, seed=source.text, to=target.text, scope=folder)
 
 
 def suppress(

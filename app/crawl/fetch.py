@@ -225,7 +225,7 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
             stay, due.crawl_id, target, Refusal.REDIRECTS, found_on=url.text, detail=f"more than {HOPS} hops"
         )
     else:
-        stay.batch.read(None, admit.redirected(stay, due, target, found_on=url.text))
+        stay.batch.read(None, admit.redirected(stay, due, url, target))
     conclude(stay, due, UrlEvent.ALIASED, attempt=attempt, alias_of=target.text)
     asked_s = stay.asked_s(attempt.reply)
     if asked_s:

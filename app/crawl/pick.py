@@ -1,8 +1,8 @@
 """The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
-not somewhere behind it: from what the process has drawn (`app.crawl.grants`), else from the crawl's row. What is not used is
-given back; what a crash loses, `finish` counts free again.
+not somewhere behind it: from what the process has drawn (`app.crawl.grants`), else from the crawl's row, where hosts
+share a small budget. What is not used is given back; what a crash loses, `finish` counts free again.
 """
 
 from collections import defaultdict, deque
@@ -99,7 +99,7 @@ def make_scope(crawl: Crawl) -> scope.Scope:
         exclude=crawl.exclude,
         max_depth=crawl.max_depth,
     )
-    return scope.Scope(
+    found = scope.Scope(
         kind=patterns.kind,
         hosts=frozenset(crawl.scope_hosts),
         domains=frozenset(crawl.scope_domains),
@@ -108,6 +108,7 @@ def make_scope(crawl: Crawl) -> scope.Scope:
         exclude=patterns.exclude,
         max_depth=crawl.max_depth,
     )
+    return scope.widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 
 
 def _set_floor(stay: Stay, due: Due) -> None:
@@ -142,6 +143,6 @@ def _reserve(stay: Stay, tx: Connection, crawl_id: int, wanted: int) -> int:
     if wanted > held:
         held += grants.take(crawl_id, wanted - held, stay.now())
     if wanted > held or (wanted < held and not grants.is_open(crawl_id, stay.now())):
-        held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held)
+        held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held, host_id=stay.host_id, held=held)
     stay.granted[crawl_id] = held
     return max(held, 0)

@@ -86,7 +86,7 @@ def _home(stay: Stay, attempt: Attempt, canonical: Url | None) -> Url | None:
     if canonical is None or canonical.key == url.key or canonical.host != url.host:
         return None
     scope = stay.scopes[attempt.due.crawl_id]
-    return canonical if judge(scope, canonical, attempt.due.depth) is None else None
+    return canonical if judge(scope, canonical, attempt.due.depth, is_link=True) is None else None
 
 
 def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:

@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.seed import find
 from app.store import caps, crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
 from app.store.crawls import Crawl, Totals
+from app.words import counted
 
 Row = Mapping[str, Any]
 MOST_HOSTS = 20
 MOST_CAUSES = 10
 MOST_SITEMAPS = 20
+MOST_SEEDS = 1
 LATEST_VISITS = 5
 
 
@@ -34,6 +36,7 @@ class Report:
 
     sitemaps: the largest, what was wrong with them, and how often their lastmod was put to the test and told the truth
     full_hosts: hosts of it at the cap per host, the fullest first
+    why_nothing: of a crawl without a page
     """
 
     crawl: Crawl
@@ -46,6 +49,7 @@ class Report:
     sitemaps: Sequence[Row]
     hosts: Sequence[Row]
     full_hosts: list[str]
+    why_nothing: str | None
 
 
 def status(engine: Engine) -> Status:
@@ -80,9 +84,10 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
     crawl = find(engine, name)
     cap = settings.frontier_max_per_host if settings else None
     with db.transaction(engine) as tx:
+        brought = crawls.totals(tx, crawl.id)
         return Report(
             crawl=crawl,
-            totals=crawls.totals(tx, crawl.id),
+            totals=brought,
             urls=urls.states(tx, crawl.id),
             outcomes=fetches.outcomes(tx, crawl.id),
             reasons=suppressions.reasons(tx, crawl.id),
@@ -91,4 +96,26 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
+            why_nothing=None if brought.pages else why_nothing(tx, crawl.id),
         )
+
+
+def why_nothing(tx: Connection, crawl_id: int) -> str:
+    """Why a crawl brought no page: what became of its seeds, the first MOST_SEEDS of them."""
+    found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
+    if not found:
+        return "it has no seed"
+    more = found[0]["total"] - len(found)
+    return "; ".join(_end_of_seed(row) for row in found) + (f"; and {counted(more, 'seed')} more" if more else "")
+
+
+def _end_of_seed(row: Row) -> str:
+    url, ending = row["url"], f"{row['outcome']} (status {row['status']})" if row["status"] else row["outcome"]
+    if row["reason"] is not None:
+        return f"{url} redirects to {row['alias_of']}, which is not followed ({row['reason']})"
+    if row["cause"] is not None:
+        return f"{url} is {row['state']}: {row['cause']}"
+    if row["state"] == "queued":
+        because = row["resting_because"] or (f"it ended as {ending} last" if ending else None)
+        return f"{url} was not fetched yet" + (f": {because}" if because else "")
+    return f"{url} ended as {ending}"

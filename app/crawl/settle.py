@@ -63,6 +63,9 @@ def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     """
     kit = stays[0].kit
     kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
+    for stay in stays:
+        for crawl_id, folder in stay.batch.taken_in:
+            db.repeat(partial(_take_in, stay, crawl_id, folder))
     act = partial(db.repeat, partial(_together, stays))
     try:
         return act()
@@ -74,6 +77,13 @@ def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
     except Unwritable:
         unwritable.mend(stays[0], _refusal)
         return act()
+
+
+def _take_in(stay: Stay, crawl_id: int, folder: str) -> None:
+    """What a seed's redirect brings into a scope, before what it admits: a crawl's row is locked by itself here, and once more
+    is as good as once. Nothing if the lease is lost."""
+    with db.transaction(stay.kit.engine) as tx:
+        crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=stay.host_id, token=stay.token)
 
 
 def _refusal(stay: Stay, part: Batch) -> Unwritable | None:

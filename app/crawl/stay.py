@@ -137,6 +137,7 @@ class Batch:
     counted: Due | None = None
     refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None
+    taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
     left: int = 0  # results of URLs that nobody had fetched before, and that are not queued any more
 
     def read(self, page: PageRow | None, links: list[Admission]) -> None:

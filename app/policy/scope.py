@@ -5,7 +5,7 @@ It does not decide what robots.txt allows, nor which addresses may be contacted.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -13,6 +13,8 @@ from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.host import registrable_domain
 from app.policy.url import is_skipped_extension
+
+MOST_TAKEN_IN = 10_000  # by redirects of a crawl's seeds: each process reads all of the scope anew for each of them
 
 
 class ScopeKind(StrEnum):
@@ -29,12 +31,13 @@ class Scope:
     """A crawl's scope. Made by `scope_of`.
 
     kind       which of the next three counts
-    hosts      hostnames of the seeds
+    hosts      hostnames of the seeds; for DOMAIN, of what their redirects led to
     domains    registrable domains of the seeds; the hostname itself where there is none
     prefixes   starts of canonical URLs, each ending in "/"
     include    searched in the canonical URL; one must match, unless there are none
     exclude    searched in the canonical URL; none may match
     max_depth  links from a seed, None for no limit
+    redirects  how much came in by redirects of seeds
     """
 
     kind: ScopeKind
@@ -44,6 +47,7 @@ class Scope:
     include: tuple[re.Pattern[str], ...]
     exclude: tuple[re.Pattern[str], ...]
     max_depth: int | None
+    redirects: int = 0
 
 
 def scope_of(
@@ -68,17 +72,44 @@ def scope_of(
     )
 
 
-def judge(scope: Scope, url: Url, depth: int) -> Refusal | None:
+def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
+    """The folder that a seed's redirect from `source` to `target` brings into the scope; None: it brings none.
+
+    It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for.
+    Nothing comes in beyond MOST_TAKEN_IN.
+    """
+    if scope.redirects >= MOST_TAKEN_IN:
+        return None
+    if _within(scope, target) or (scope.kind is ScopeKind.PREFIX and source.origin == target.origin):
+        return None
+    return _prefix(target)
+
+
+def widened(scope: Scope, folders: Sequence[str]) -> Scope:
+    """The scope with what redirects of seeds brought in (`taken_in`)."""
+    redirects = scope.redirects + len(folders)
+    if scope.kind is ScopeKind.PREFIX:
+        return replace(scope, prefixes=(*scope.prefixes, *folders), redirects=redirects)
+    return replace(scope, hosts=scope.hosts.union(map(host_of_folder, folders)), redirects=redirects)
+
+
+def host_of_folder(folder: str) -> str:
+    """Hostname of a canonical URL's start; an IPv6 literal keeps its brackets."""
+    authority = folder.split("/", 3)[2]
+    return authority[: authority.index("]") + 1] if "]" in authority else authority.partition(":")[0]
+
+
+def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refusal | None:
     """Why a URL is not admitted, or None when it is. depth: links from a seed.
 
-    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0) is exempt from the first and the last:
-    somebody asked for it.
+    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and where it redirects to, is exempt from all but
+    SCOPE: somebody asked for it.   is_link: not a seed, though as near: patterns hold.
     """
     if depth > 0 and is_skipped_extension(url.target):
         return Refusal.EXTENSION
     if not _within(scope, url):
         return Refusal.SCOPE
-    if not _is_picked(scope, url.text):
+    if (depth > 0 or is_link) and not _is_picked(scope, url.text):
         return Refusal.EXCLUDED
     if scope.max_depth is not None and depth > scope.max_depth:
         return Refusal.DEPTH
@@ -90,7 +121,7 @@ def _within(scope: Scope, url: Url) -> bool:
         case ScopeKind.HOST:
             return url.host in scope.hosts
         case ScopeKind.DOMAIN:
-            return _domain(url.host) in scope.domains
+            return url.host in scope.hosts or _domain(url.host) in scope.domains
         case ScopeKind.PREFIX:
             return url.text.startswith(scope.prefixes)
         case ScopeKind.ANY:

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection
 
 from app.store import db
 
 _sql = db.queries("crawls")
+SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.grants)
+MOST_SHARING = 100  # hosts that are looked at
+SOON_S = 10.0  # for how long of their delays pages are kept for other hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Crawl:
     scope_hosts: list[str]
     scope_domains: list[str]
     scope_prefixes: list[str]
+    scope_redirects: list[str]
     include: list[str]
     exclude: list[str]
     max_pages: int | None
@@ -132,6 +137,12 @@ def widen(
     )
 
 
+def take_in(tx: Connection, *, crawl_id: int, folder: str, host_id: int, token: UUID) -> None:
+    """folder: start of a URL that a seed on this host, visited under this token, redirects to."""
+    where = {"crawl_id": crawl_id, "folder": folder, "host_id": host_id, "token": token}
+    db.run(tx, _sql["take_in"], where)
+
+
 def set_budgets(tx: Connection, *, crawl_id: int, budgets: Budgets, keep_fresh: bool) -> None:
     tx.execute(_sql["set_budget"], {"crawl_id": crawl_id, "keep_fresh": keep_fresh, **_budgets(budgets)})
 
@@ -200,9 +211,22 @@ def recount_reserved(tx: Connection, crawl_id: int) -> None:
     tx.execute(_sql["recount_reserved"], {"crawl_id": crawl_id})
 
 
-def reserve(tx: Connection, *, crawl_id: int, n: int) -> int:
-    """Pages granted of n asked for; a negative n gives back."""
-    return int(db.run(tx, _sql["reserve"], {"crawl_id": crawl_id, "n": n}).scalar_one())
+def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None, held: int = 0) -> int:
+    """Pages granted of n asked for; a negative n gives back.
+
+    host_id, held: for whom, and what it has been granted before and has not fetched; a small budget is shared with other hosts
+    then. None: first come, first served.
+    """
+    where = {
+        "crawl_id": crawl_id,
+        "n": n,
+        "host_id": host_id or 0,
+        "held": held,
+        "small": SMALL_BUDGET if host_id is not None else 0,
+        "hosts": MOST_SHARING,
+        "soon_s": SOON_S,
+    }
+    return int(db.run(tx, _sql["reserve"], where).scalar_one())
 
 
 def draw_lot(tx: Connection, *, crawl_id: int, share: int, least: int, most: int, held_s: float) -> Lot:

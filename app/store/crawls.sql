@@ -23,6 +23,12 @@ SET revision = revision + 1,
     scope_prefixes = ARRAY(SELECT DISTINCT unnest(scope_prefixes || CAST(:prefixes AS text[])) ORDER BY 1)
 WHERE id = :crawl_id
 
+-- take_in: the scope takes in where a seed redirects to, unless it has it; nothing where the visit's lease is lost
+UPDATE crawls
+SET revision = revision + 1, scope_redirects = scope_redirects || CAST(:folder AS text)
+WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
+  AND EXISTS (SELECT FROM hosts WHERE id = :host_id AND lease_token = :token)
+
 -- set_budget: new budgets for a crawl; NULL: none
 -- Grants of running visits stay counted. Visits of a crawl that had no budget have URLs in hand and no grants: all of the budget
 -- counts as granted until they have ended (recount_reserved).
@@ -151,16 +157,46 @@ WHERE c.id = :crawl_id AND c.pages_reserved >= c.max_pages
     WHERE v.ended_at IS NULL AND v.ending IS NULL AND h.state = 'taken' AND v.taken_at <= c.pages_held_until)
 
 -- reserve: change a visit's grant of pages by n (negative: give back), as far as the budget goes
+-- Of a budget of at most :small pages a host gets its level, an equal part of what hosts without anything to fetch soon have left. Beyond
+-- it, it gets what others below theirs cannot use soon, at their delays. Among :hosts or more, each gets that part of what is left.
 UPDATE crawls AS c
 SET pages_reserved = c.pages_reserved + granted.n,
     pages_held_until = CASE WHEN granted.n > 0 THEN greatest(c.pages_held_until, clock_timestamp()) ELSE c.pages_held_until END
 FROM (
     SELECT id, CASE WHEN CAST(:n AS bigint) < 0 THEN CAST(:n AS bigint)
-                    ELSE greatest(0, least(CAST(:n AS bigint), max_pages - pages_reserved)) END AS n
+                    ELSE greatest(0, least(CAST(:n AS bigint), max_pages - pages_reserved, CASE WHEN max_pages <= :small THEN (
+        WITH RECURSIVE queued (host_id, place) AS (
+            (SELECT u.host_id, 1 FROM urls AS u WHERE u.crawl_id = :crawl_id AND u.state = 'queued' ORDER BY u.host_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT u.host_id FROM urls AS u
+                    WHERE u.crawl_id = :crawl_id AND u.state = 'queued' AND u.host_id > q.host_id ORDER BY u.host_id LIMIT 1), q.place + 1
+            FROM queued AS q WHERE q.host_id IS NOT NULL AND q.place < :hosts
+        ), sharing AS (
+            SELECT h.id, coalesce(ch.pages, 0) AS pages, ceil(:soon_s / greatest(h.delay_s, 0.01)) AS usable
+            FROM queued AS q JOIN hosts AS h ON h.id = q.host_id
+            LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = :crawl_id AND ch.host_id = h.id
+            WHERE h.id = :host_id
+               OR (h.failures = 0 AND NOT h.pause_requested AND h.state <> 'paused'
+                   AND coalesce(h.blocked_until <= clock_timestamp() + make_interval(secs => :soon_s), true)
+                   AND (h.state IN ('offered', 'taken') OR h.next_fetch_at <= clock_timestamp() + make_interval(secs => :soon_s)))
+        ), level AS (
+            SELECT greatest(floor((max_pages - (
+                       SELECT coalesce(sum(done.pages), 0) FROM crawl_hosts AS done
+                       WHERE done.crawl_id = :crawl_id AND done.host_id NOT IN (SELECT id FROM sharing))) / greatest(count(*), 1)), 1) AS pages
+            FROM sharing
+        )
+        SELECT CASE WHEN (SELECT count(host_id) FROM queued) >= :hosts THEN greatest(1, (max_pages - pages_reserved) / :hosts)
+                    ELSE greatest(
+                        level.pages - coalesce((SELECT pages FROM sharing WHERE id = :host_id), 0) - :held,
+                        max_pages - pages_reserved - (
+                            SELECT coalesce(sum(least(greatest(level.pages - o.pages, 0), o.usable)), 0)
+                            FROM sharing AS o WHERE o.id <> :host_id)) END
+        FROM level
+    ) END)) END AS n
     FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 ) AS granted
 WHERE c.id = granted.id
-RETURNING granted.n
+RETURNING CAST(granted.n AS bigint) AS n
 
 -- draw_lot: pages for visits to come of a process that holds them for so long; none where the budget has little left
 UPDATE crawls AS c

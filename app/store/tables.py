@@ -76,6 +76,13 @@ crawls = Table(
         comment="seed URLs up to their last slash",
     ),
     Column(
+        "scope_redirects",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="folders of URLs that seeds redirected to: hosts, or prefixes, that came into the scope",
+    ),
+    Column(
         "include",
         ARRAY(Text),
         nullable=False,

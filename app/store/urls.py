@@ -312,6 +312,11 @@ def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
     return list(tx.execute(_sql["retry_failed"], {"crawl_id": crawl_id}).scalars())
 
 
+def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
+    """url, state, status, outcome, cause, alias_of, reason, resting_because, total; without aliases of another row."""
+    return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], {"crawl_id": crawl_id, "n": n}).mappings()]
+
+
 def causes(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
     """state, cause, urls."""
     return [dict(row) for row in tx.execute(_sql["causes"], {"crawl_id": crawl_id, "n": n}).mappings()]

@@ -219,6 +219,20 @@ UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures 
 WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
+-- ends_of_seeds: what became of a crawl's seeds and of where they redirect to, the last of each chain first
+-- Their total; why a redirect was not followed; why the host rests, while it does.
+SELECT u.url, u.state, u.status, u.outcome, u.cause, u.alias_of, s.reason,
+       CASE WHEN h.blocked_until > clock_timestamp() THEN h.resting_because END AS resting_because,
+       count(*) OVER () AS total
+FROM urls AS u
+JOIN hosts AS h ON h.id = u.host_id
+LEFT JOIN LATERAL (
+    SELECT reason FROM suppressions WHERE crawl_id = u.crawl_id AND url = u.alias_of AND u.state = 'alias' LIMIT 1
+) AS s ON true
+WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND u.kind = 'page' AND (u.state <> 'alias' OR s.reason IS NOT NULL)
+ORDER BY u.hops DESC, u.id
+LIMIT :n
+
 -- causes: why URLs of a crawl ended, or their pages were not kept, the most frequent first
 SELECT state, cause, count(*) AS urls
 FROM urls

@@ -14,7 +14,7 @@ from app.store import crawls, db
 from app.store.crawls import Budgets
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
-from tests.store.rows import Aside, claim, make_crawl, one, sql
+from tests.store.rows import Aside, claim, make_crawl, make_due_host, one, sql
 
 Make = Callable[..., Kit]
 LEASE_S = 60.0
@@ -152,9 +152,65 @@ def test_a_small_budget_is_shared_by_all_hosts(make: Make, web: Web) -> None:
     start(kit, *(site_of(web, 40).url() for _ in range(5)), budgets=Budgets(max_pages=60))
     run(kit, threads=5)
     got = [row["pages"] for row in sql(kit.engine, "SELECT pages FROM crawl_hosts")]
-    assert sum(got) == 60 == reserved(kit.engine)
-    assert len(got) == 5
-    assert min(got) > 0
+    assert got == [12] * 5
+    assert reserved(kit.engine) == 60
+
+
+def test_what_a_host_has_no_use_for_is_for_the_others(make: Make, web: Web) -> None:
+    kit = make()
+    start(kit, *(site_of(web, pages).url() for pages in (2, 40, 5, 40)), budgets=Budgets(max_pages=41))
+    run(kit, threads=4)
+    got = sorted(row["pages"] for row in sql(kit.engine, "SELECT pages FROM crawl_hosts"))
+    assert got == [2, 5, 17, 17]
+
+
+SMALL = 60
+
+
+@pytest.mark.parametrize(
+    ("others", "n", "held", "granted"),
+    [
+        ([{}], 50, 0, 30),  # of two alike each gets half
+        ([{}], 50, 10, 20),  # counting what it holds
+        ([{}, {}], 7, 0, 7),
+        ([{"pages": 20}], 50, 0, 30),  # and what the other has had
+        ([{"delay_s": 5.0}], 60, 0, 58),  # two pages are all that it can use in ten seconds
+        ([{"delay_s": 60.0}, {"delay_s": 60.0}], 60, 0, 58),
+        ([{"failures": 1}], 60, 0, 60),
+        ([{"blocked_until": "now() + interval '1 hour'"}], 60, 0, 60),
+        ([{"next_fetch_at": "now() + interval '1 hour'"}], 60, 0, 60),
+        ([{"pause_requested": "true"}], 60, 0, 60),
+        ([{"queued": False}], 60, 0, 60),  # it has nothing to fetch
+        ([{"queued": False, "pages": 40}], 60, 0, 20),  # there is no more
+        ([{}] * 40, 50, 0, 20),  # one for each, and what that leaves
+        ([{}] * 70, 50, 0, 1),
+        ([{}] * 100, 50, 0, 1),
+    ],
+)
+def test_a_small_budget_is_shared_by_what_hosts_can_use_soon(
+    engine: Engine, others: list[dict[str, object]], n: int, held: int, granted: int
+) -> None:
+    done = sum(int(str(other.get("pages", 0))) for other in others)
+    crawl_id = make_crawl(engine, max_pages=SMALL, pages_reserved=done + held)
+    hosts = [make_due_host(engine, name=f"h{number}.test") for number in range(len(others) + 1)]
+    sql(engine, "UPDATE hosts SET delay_s = 0")
+    for host_id, other in zip(hosts, [{}, *others], strict=True):
+        for column in other.keys() - {"pages", "queued"}:
+            sql(engine, f"UPDATE hosts SET {column} = {other[column]} WHERE id = {host_id}")
+        if other.get("pages"):
+            with db.transaction(engine) as tx:
+                row = {"crawl_id": crawl_id, "host_id": host_id, "pages": int(str(other["pages"]))}
+                crawls.count(tx, [{**row, "fetches": 0, "failed": 0, "bytes": 0}])
+        if other.get("queued", True):
+            sql(
+                engine,
+                """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
+                   VALUES (:host, :crawl, '', 'u', 'queued', 0, 1, 0)""",
+                host=host_id,
+                crawl=crawl_id,
+            )
+    with db.transaction(engine) as tx:
+        assert crawls.reserve(tx, crawl_id=crawl_id, n=n, host_id=hosts[0], held=held) == granted
 
 
 def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(kit: Kit, engine: Engine, web: Web) -> None:

@@ -144,5 +144,5 @@ def scope(data: bytes) -> None:
     if isinstance(found, Url):
         itself = re.escape(found.text)
         kept_out = scope_of([found], kind=ScopeKind.ANY, exclude=[itself])
-        assert judge(kept_out, found, 0) is Refusal.EXCLUDED
-        assert judge(scope_of([found], kind=ScopeKind.ANY, include=[itself]), found, 0) is None
+        assert judge(kept_out, found, 0, is_link=True) is Refusal.EXCLUDED
+        assert judge(scope_of([found], kind=ScopeKind.ANY, include=[itself]), found, 0, is_link=True) is None

@@ -85,10 +85,10 @@ def test_ours_patterns(include: tuple[str, ...], exclude: tuple[str, ...], link:
         ("http://h/", 9, Refusal.DEPTH),
         ("http://h/", 3, Refusal.DEPTH),
         ("http://h/", 2, None),
-        # seeds are spared EXTENSION and DEPTH only
+        # seeds are spared all but SCOPE
         ("http://h/a.png", 0, None),
         ("http://elsewhere/", 0, Refusal.SCOPE),
-        ("http://h/draft", 0, Refusal.EXCLUDED),
+        ("http://h/draft", 0, None),
     ],
 )
 def test_ours_order_of_reasons(link: str, depth: int, reason: Refusal | None) -> None:

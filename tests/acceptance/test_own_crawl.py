@@ -1,0 +1,39 @@
+"""`tiptoe crawl` serves its own crawl: one that was stopped goes on by its own command."""
+
+import signal
+
+import pytest
+
+from tests.acceptance.conftest import Tiptoe, kill_group, manual, until
+from tests.crawl.web import Web
+
+pytestmark = pytest.mark.acceptance
+
+
+@pytest.mark.parametrize("end", ["ctrl-c", "kill -9"])
+def test_another_crawl_does_not_go_on_with_one_that_was_stopped(tiptoe: Tiptoe, web: Web, end: str) -> None:
+    stopped, other = web.site(), web.site()
+    paths = manual(stopped, 30)
+    manual(other, 5)
+    first = ("crawl", stopped.url("/"), "--name", "first", "--json")
+    running = tiptoe.start(*first)
+    until(lambda: len(stopped.log) >= 5, "five requests")
+    if end == "ctrl-c":
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate()
+        assert running.returncode == 130, err
+        assert "the same command goes on" in err
+        assert "first (paused)" in err
+    else:
+        kill_group(running)
+    asked = len(stopped.log)
+
+    second = tiptoe.run("crawl", other.url("/"), "--name", "second", "--json")
+
+    assert (second.code, second.summary["pages"]) == (0, 5), second.err
+    assert len(stopped.log) == asked, "nothing of the first one"
+    assert "wait, and go on by their own commands: first" in second.err
+
+    last = tiptoe.run(*first)
+    assert (last.code, last.summary["state"]) == (0, "finished"), last.err
+    assert set(stopped.pages_asked) == paths

@@ -1,0 +1,68 @@
+"""Whose crawl is paused by a command's end depends on whose database it is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from app.cli import own
+from app.local.services import Services
+from tests.store.rows import clean, make_crawl, sql
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+def services(home: Path, *, embedded: bool) -> Services:
+    return Services(
+        database_url="postgresql://x",
+        broker_url="redis://x",
+        home=home,
+        data_dir=home,
+        started=(),
+        password_file=home / "pgpass" if embedded else None,
+    )
+
+
+def states(engine: Engine) -> dict[str, str]:
+    return {row["name"]: row["state"] for row in sql(engine, "SELECT name, state FROM crawls")}
+
+
+@pytest.mark.parametrize("ends", [None, KeyboardInterrupt()])
+@pytest.mark.parametrize(("embedded", "after"), [(True, "paused"), (False, "active")])
+def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
+    engine: Engine, tmp_path: Path, embedded: bool, after: str, ends: BaseException | None
+) -> None:
+    """On a configured one other workers may serve it."""
+    where = services(tmp_path, embedded=embedded)
+    try:
+        with own.serving(engine, where, "mine"):
+            make_crawl(engine, "mine")
+            make_crawl(engine, "others")
+            if ends is not None:
+                raise ends
+    except KeyboardInterrupt:
+        pass
+    assert states(engine) == {"mine": after, "others": "active"}
+    assert ("tiptoe crawl pause mine" in own.how_to_go_on(where, "mine", after)) is not embedded
+
+
+def test_a_crawl_that_ended_stays_as_it_is(engine: Engine, tmp_path: Path) -> None:
+    with own.serving(engine, services(tmp_path, embedded=True), "mine"):
+        make_crawl(engine, "mine", state="finished", finished_at="2026-01-01T00:00Z", ended_because="done")
+    assert states(engine) == {"mine": "finished"}
+
+
+def test_others_are_named(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(7):
+        make_crawl(engine, f"waits-{number}", state="paused")
+    make_crawl(engine, "runs")
+    with own.serving(engine, services(tmp_path, embedded=True), "mine"):
+        pass
+    said = capsys.readouterr().err
+    assert "waits-0, waits-1, waits-2, waits-3, waits-4 and 2 more" in said
+    assert "these workers serve them too: runs" in said
