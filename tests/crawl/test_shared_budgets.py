@@ -246,7 +246,9 @@ def test_connections_of_one_name_that_are_reset_rest_that_name_alone(make: Make,
         **{(name, path): 1 for name in ("host1.test", "host2.test") for path in ("/robots.txt", "/")},
     }
     assert one(kit.engine, "SELECT resting_because FROM budgets") is None
-    assert one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at > clock_timestamp() + interval '30 min'") == 1
+    assert (
+        one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at > clock_timestamp() + interval '30 min'") == 1
+    )
 
 
 def test_connections_of_two_names_that_are_reset_rest_the_address(make: Make, web: Web) -> None:
