@@ -61,8 +61,10 @@ def _loads(env_file: Path | None) -> None:
     try:
         settings = load(_env_file=env_file)
     except SettingError as error:
-        name = next(name for name in _NAMES if error.what.startswith(f"{name}="))
-        assert_told(error, f"{name}=")
+        what = next(
+            text for name in _NAMES for text in (f"{name}=", f"{name} is not set") if error.what.startswith(text)
+        )
+        assert_told(error, what)
         return
     except InputError as error:
         assert_told(error, "the file .env")
