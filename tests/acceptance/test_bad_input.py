@@ -46,14 +46,14 @@ def free_port() -> int:
 def test_services_that_are_not_there(tiptoe: Tiptoe) -> None:
     port = free_port()
     tiptoe.env["TIPTOE_DATABASE_URL"] = f"postgresql://who:secret@127.0.0.1:{port}/db"
-    ran = tiptoe.run("crawl", "http://127.0.0.1:1/")
+    ran = tiptoe.run("crawl", "http://127.0.0.1:81/")
     assert ran.code == 1
     says(ran, f"127.0.0.1:{port}")
     assert "secret" not in ran.err
 
     del tiptoe.env["TIPTOE_DATABASE_URL"]
     tiptoe.env["TIPTOE_BROKER_URL"] = f"redis://:secret@127.0.0.1:{port}/0"
-    ran = tiptoe.run("crawl", "http://127.0.0.1:1/")
+    ran = tiptoe.run("crawl", "http://127.0.0.1:81/")
     assert ran.code == 1
     says(ran, "TIPTOE_BROKER_URL", str(port))
     assert "secret" not in ran.err
@@ -73,7 +73,7 @@ SETTINGS = [
 @pytest.mark.parametrize(("name", "value", "words"), SETTINGS)
 def test_a_setting_that_cannot_work(tiptoe: Tiptoe, name: str, value: str, words: tuple[str, ...]) -> None:
     tiptoe.env[name] = value
-    ran = tiptoe.run("crawl", "http://127.0.0.1:1/")
+    ran = tiptoe.run("crawl", "http://127.0.0.1:81/")
     assert ran.code in {1, 2}, ran.err
     says(ran, *words)
 
@@ -82,7 +82,7 @@ def test_a_home_that_cannot_be_written(tiptoe: Tiptoe) -> None:
     file = tiptoe.home.parent / "file"
     file.write_text("")
     tiptoe.env["TIPTOE_HOME"] = str(file / "home")
-    ran = tiptoe.run("crawl", "http://127.0.0.1:1/")
+    ran = tiptoe.run("crawl", "http://127.0.0.1:81/")
     assert ran.code == 2
     says(ran, str(file / "home"), "TIPTOE_HOME")
 

@@ -36,6 +36,7 @@ OURS = {
     ),
     "fetches.address_budget": "an address, or a network of an operator's",
     "pages.charset": "the name of a codec",
+    "crawls.scope_redirects": "hosts and folders of canonical URLs: ASCII",
 }
 
 
