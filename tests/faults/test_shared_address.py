@@ -16,7 +16,6 @@ UNUSED_MOST = 1
 
 
 # names on one address, seconds of a handshake, whether its servers close after each answer
-@pytest.mark.xfail(strict=True, reason="a start that is late by a handshake is thrown away with its connection")
 @pytest.mark.parametrize(
     "scene",
     [
