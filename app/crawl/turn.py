@@ -27,7 +27,7 @@ from app.store.budgets import Answer, Budget, BudgetKind
 LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
-LATE_SHARE = 0.6  # of the slack, for a start; the rest is for the road
+LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
 HELD_UP_SHARE = 0.2  # and of that, for a thread between its start and sending
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 GATE_S = 2.0  # the longest wait in line, with a connection

@@ -43,7 +43,7 @@ class Budget(NamedTuple):
     def slack_s(self) -> float:
         """Starts are granted this much further apart than the budget asks: what a start may come late, and what the road may
         take more of one than of the next."""
-        return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.01))
+        return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.02))
 
     @property
     def lot_most(self) -> int:
