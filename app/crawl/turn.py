@@ -133,8 +133,11 @@ class LineGate:
 
     def is_late(self) -> bool:
         """Later than its lot allows, by a share of what is left for the road."""
-        slack_s = min((each.slack_s for each in self.wanted if each.kind is not BudgetKind.ALL), default=0.0)
-        return self.lot is None or self.kit.monotonic() > self.lot.last_at + slack_s * HELD_UP_SHARE
+        return self.lot is None or self.kit.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
+
+    @property
+    def _slack_s(self) -> float:
+        return min(each.slack_s for each in self.wanted)
 
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
@@ -159,11 +162,10 @@ class LineGate:
         if not answer.granted:
             return answer
         lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
-        slack_s = min((each.slack_s for each in self.wanted if each.kind is not BudgetKind.ALL), default=0.0)
         earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
         return Lot(
             starts_at=latest + answer.wait_s,
-            last_at=earliest + answer.wait_s + lot_s + slack_s * LATE_SHARE,
+            last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
             is_single=answer.failures > 0,
             granted_at=(answer.now, latest),
         )
@@ -377,13 +379,12 @@ def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
     """Not before the start by the later bound of the database's moment, not after it by the earlier one."""
     answer = asked.answer
     late_s = budgets.LONE_S - LONE_MARGIN_S
-    slacks = [late_s for each in wanted if each.kind is not BudgetKind.ALL]
     last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
     return Slot(
         address=address,
         drawn=wanted,
         ready_at=asked.received + answer.wait_s,
-        not_after=asked.sent + answer.took_s + last_s + min(slacks) if slacks else None,
+        not_after=asked.sent + answer.took_s + last_s + late_s,
         granted_at=(answer.now, asked.received),
         probes=answer.failures > 0,
         dns_ms=dns_ms,
@@ -392,7 +393,7 @@ def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: fl
 
 
 def _line(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
-    gap_s = max(each.gap_s for each in wanted if each.kind is not BudgetKind.ALL)
+    gap_s = max(each.gap_s for each in wanted)
     return kit.lines.of(wanted, gap_s)
 
 

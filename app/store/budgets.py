@@ -106,13 +106,14 @@ def reserve(
 
     The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
+    lot_s = max(starts - 1, 0) * max(each.gap_s for each in wanted)  # the widest gap spaces them on every budget
     rows = db.rows_param(
         [
             {
                 "kind": each.kind.value,
                 "name": each.name,
                 "gap_s": each.gap_s + each.slack_s,
-                "lot_s": max(starts - 1, 0) * each.gap_s,
+                "lot_s": lot_s,
                 "promise_s": each.promise_s,
             }
             for each in wanted

@@ -218,6 +218,21 @@ def test_a_lot_holds_its_starts_a_gap_apart_and_the_next_one_comes_behind_it(eng
     assert behind.wait_s == pytest.approx(3 * ADDRESS.gap_s + ADDRESS.slack_s, abs=0.3)
 
 
+def test_a_lot_on_several_budgets_holds_each_of_them_as_long_as_its_widest_gap_asks(engine: Engine) -> None:
+    """Else another domain's host would start at the address between two starts of the lot."""
+    both = (ADDRESS, DOMAIN)
+    for host_id in (1, 2):
+        ask(engine, *both, host_id=host_id)
+    pass_by(engine, 600)
+    with db.transaction(engine) as tx:
+        lot = budgets.reserve(
+            tx, both, host_id=1, ready_in_s=0.0, horizon_s=0.5, has_ticket=False, starts=3, near_s=0.0
+        )
+    assert lot.granted
+    held = draw(engine, ADDRESS, near_s=3_600.0)
+    assert held.wait_s == pytest.approx(2 * DOMAIN.gap_s + ADDRESS.gap_s + ADDRESS.slack_s, abs=0.3)
+
+
 def test_promises_come_later_by_the_starts_that_were_lost(engine: Engine) -> None:
     ask(engine, ADDRESS)
     for host_id in (2, 3):
