@@ -22,7 +22,7 @@ from app.errors import LeaseLost
 from app.model import Url
 from app.policy.host import registrable_domain
 from app.store import budgets, db, hosts
-from app.store.budgets import Answer, Budget, BudgetKind
+from app.store.budgets import Answer, Budget
 
 LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LONE_MARGIN_S = 0.1
