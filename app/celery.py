@@ -1,8 +1,8 @@
 """The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
 
-Messages are doorbells: acknowledged early (on Redis not at all: `app.doorbell`), never redelivered, no result, JSON only.
+Messages are doorbells: acknowledged early (on Redis not at all: `app.celery_redis`), never redelivered, no result, JSON only.
 Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no ETA, no countdown, no `expires`; points in
-time are Postgres'. Every message may be lost, doubled or late. Those that nobody reads do not pile up: `app.doorbell`.
+time are Postgres'. Every message may be lost, doubled or late. Those that nobody reads do not pile up: `app.celery_redis`.
 
 Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue behind visits would be no claim. Its other
 entries are messages on the queue `maintenance`, which a plain worker serves too.
@@ -18,7 +18,7 @@ from celery.beat import ScheduleEntry, Scheduler
 from kombu import Queue  # type: ignore[attr-defined]
 from kombu.exceptions import OperationalError
 
-from app import doorbell
+from app import celery_redis
 from app.config import Settings, current
 from app.errors import TiptoeError
 from app.log import configure
@@ -97,15 +97,15 @@ def make_app(settings: Settings) -> Celery:
     app = Celery(
         "tiptoe",
         broker=settings.broker_url or "memory://",
-        amqp="app.doorbell:AMQP",
+        amqp="app.celery_redis:AMQP",
         include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog", "workers.stale"],
     )
-    doorbell.install()
+    celery_redis.install()
     is_redis = _is_redis(settings.broker_url)
     if is_redis:
-        app.steps["consumer"].add(doorbell.LookAgain)
+        app.steps["consumer"].add(celery_redis.LookAgain)
     app.conf.update(
-        worker_pool="app.doorbell:TaskPool",
+        worker_pool="app.celery_redis:TaskPool",
         worker_concurrency=settings.concurrency,
         worker_prefetch_multiplier=1,
         worker_disable_prefetch=is_redis,
@@ -143,7 +143,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def expiring(broker_url: str | None, seconds: float) -> dict[str, float]:
-    """Options of a message that its broker drops after so long, by the broker's clock alone. Redis cannot (`app.doorbell`)."""
+    """Options of a message that its broker drops after so long, by the broker's clock alone. Redis cannot."""
     return {} if _is_redis(broker_url) else {"expiration": seconds}
 
 

@@ -21,8 +21,8 @@ import structlog
 from sqlalchemy import Engine, text
 from sqlalchemy.engine import make_url
 
+from app.beat import claim
 from app.config import Settings, load
-from app.crawl import claim
 from app.local.services import start_postgres
 from app.store import db, hosts, urls
 from app.store.hosts import Offer

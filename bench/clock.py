@@ -21,10 +21,10 @@ from typing import Any
 EVERY_S = 1.0
 # Where a step of a visit begins.
 STEPS = {
-    "take-up": ("app.crawl.visit:take_up",),
-    "fetch": ("app.crawl.fetch:fetch",),
-    "settle": ("app.crawl.settle:go_on", "app.crawl.settle:leave", "app.crawl.settle:together"),
-    "dispatch": ("app.crawl.claim:dispatch",),
+    "take-up": ("app.crawl.visit.visit:take_up",),
+    "fetch": ("app.crawl.page.fetch:fetch",),
+    "settle": ("app.crawl.visit.settle:go_on", "app.crawl.visit.settle:leave", "app.crawl.visit.settle:together"),
+    "dispatch": ("app.beat.claim:dispatch",),
 }
 # Where a layer begins; from there on everything is its, until another one begins. Lower layers first: who imports a function
 # by name must find it wrapped.
@@ -43,12 +43,12 @@ LAYERS = {
     "parse": ("app.parse.html:read",),
     "log": ("structlog._base:BoundLoggerBase._proxy_to_logger",),
     "messages out": ("celery.app.base:Celery.send_task",),
-    "links": ("app.crawl.admit:links",),
+    "links": ("app.crawl.frontier.admit:links",),
     "crawl": (
-        "app.crawl.visit:visit",
-        "app.crawl.visit:go_on",
-        "app.crawl.visit:settle_together",
-        "app.crawl.claim:dispatch",
+        "app.crawl.visit.visit:visit",
+        "app.crawl.visit.visit:go_on",
+        "app.crawl.visit.visit:settle_together",
+        "app.beat.claim:dispatch",
     ),
     "celery, around a visit": ("concurrent.futures.thread:_WorkItem.run",),
 }

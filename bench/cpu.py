@@ -21,7 +21,7 @@ ENDED = "ended"  # children of ours that are no more
 # Words of the command line, without folders (all of them), and the role. The first that fits.
 ROLES = (
     (("app.local.keeper",), "keepers"),
-    (("app.crawl.reader",), "readers"),
+    (("app.runtime.reader",), "readers"),
     (("bench.clock", "worker"), "workers"),
     (("celery", "worker"), "workers"),
     (("celery", "beat"), "beat"),

@@ -21,8 +21,10 @@ import psycopg
 import structlog
 from sqlalchemy import Engine, text
 
+from app.admin import crawls
+from app.admin import seeds as new_seeds
+from app.beat import claim
 from app.config import Settings, load
-from app.crawl import claim, seed
 from app.local.services import start_postgres
 from app.store.hosts import Offer
 from bench import scale_load, tiptoe
@@ -113,11 +115,11 @@ def _seeds(size: int, frontier: Frontier) -> dict[str, Cell]:
 
 
 def _import(engine: Engine, settings: Settings, lines: Iterator[str], n: int, into: str) -> dict[str, Cell]:
-    crawl = seed.create(engine, "seeds")
+    crawl = crawls.create(engine, "seeds")
     began = time.monotonic()
-    added = seed.add(engine, settings, crawl, lines)
+    added = new_seeds.add(engine, settings, crawl, lines)
     seconds = time.monotonic() - began
-    seed.finish(engine, crawl)
+    crawls.finish(engine, crawl)
     if added.added != n:
         raise BenchError(f"{added.added:,} seeds were added, not {n:,}: {added.bad[:1]}")
     return {"into": into, "seeds": n, "seconds": round(seconds, 1), "a second": round(n / seconds)}

@@ -14,10 +14,14 @@ from pathlib import Path
 
 from sqlalchemy import Engine, text
 
+from app.admin import explain, report
+from app.beat import claim, finish, promote, rotate_logs, sweep, trim
 from app.config import Settings
-from app.crawl import claim, explain, fetch, finish, promote, report, retain, settle, sweep, trim
-from app.crawl.kit import Kit, make_kit
-from app.crawl.visit import take_up
+from app.crawl.page import fetch
+from app.crawl.state.setup import make_kit
+from app.crawl.state.worker import Kit
+from app.crawl.visit import settle
+from app.crawl.visit.visit import take_up
 from app.model import Reply, Request
 from app.store import db, suppressions, urls
 from app.store.hosts import Offer
@@ -186,7 +190,7 @@ class Frontier:
         self.aside_sql("UPDATE crawls SET max_pages = NULL")
         self.timed("sweep", lambda: sweep.sweep(self.engine))
         self.timed("trim", lambda: trim.trim(self.engine, self.settings))
-        self.timed("retain", lambda: retain.retain(self.engine, self.settings))
+        self.timed("retain", lambda: rotate_logs.retain(self.engine, self.settings))
         self.timed(f"forget {LINKS // 10} refusals", self._forget)
 
     def _forget(self) -> None:

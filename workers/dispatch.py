@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from kombu import Producer  # type: ignore[attr-defined]
 
-from app import doorbell
+from app import celery_redis
+from app.beat import claim
 from app.celery import MAINTENANCE, app, expiring
 from app.config import current
-from app.crawl import claim
 from app.errors import ServiceError
 from app.store.hosts import Offer
 from workers import process
@@ -29,7 +29,7 @@ def dispatch() -> int:
 def unread(queues: Sequence[str], most: int) -> Mapping[str, int]:
     """Messages that wait in each queue. The janitors' queue is kept as short as the others."""
     with app.producer_pool.acquire(block=True) as producer:
-        return doorbell.unread(producer.connection, [*queues, MAINTENANCE], most)
+        return celery_redis.unread(producer.connection, [*queues, MAINTENANCE], most)
 
 
 def offer(offers: Sequence[Offer]) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import structlog
 
+from app.beat import finish as finish_crawls
+from app.beat import promote as promote_urls
+from app.beat import rotate_logs as retain_logs
+from app.beat import sweep as sweep_up
+from app.beat import trim as trim_crawls
 from app.celery import app
 from app.config import current
-from app.crawl import finish as finish_crawls
-from app.crawl import promote as promote_urls
-from app.crawl import retain as retain_logs
-from app.crawl import sweep as sweep_up
-from app.crawl import trim as trim_crawls
 from app.errors import ServiceError
 from workers import process
 

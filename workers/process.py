@@ -6,19 +6,23 @@ Made under a lock: the threads of a worker ask for them all at once, and `lru_ca
 import os
 import socket
 import threading
+from collections.abc import Callable
 from functools import lru_cache
 
 from celery import signals
 from sqlalchemy import Engine
 
 from app.config import current
-from app.crawl.gathering import Gatherer, Gathering
-from app.crawl.kit import Kit, make_engine, make_kit, make_sender
-from app.crawl.parking import Parking
-from app.crawl.stay import Stay
+from app.crawl.state.setup import make_engine, make_kit, make_sender
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.runtime.delay_queue import Parking
+from app.runtime.group_commit import Gatherer, Gathering
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is given back
+Parked = Stay | Gathering[Stay]
 _making = threading.RLock()
+_act: Callable[[Parked], None] | None = None
 _is_told = False
 
 
@@ -54,13 +58,15 @@ def _kit() -> Kit:
     )
 
 
-def _resume(parked: Stay | Gathering[Stay]) -> None:
-    from workers import visit  # it needs this module
+def resume_with(act: Callable[[Parked], None]) -> None:
+    """Set what a thread does with a visit, or a gathering of them, whose turn has come. Call it before the first visit."""
+    global _act
+    _act = act
 
-    if isinstance(parked, Gathering):
-        visit.settle(parked.close())
-    else:
-        visit.resume(parked)
+
+def _resume(parked: Parked) -> None:
+    assert _act is not None, "workers.visit was not imported"
+    _act(parked)
 
 
 @signals.worker_shutting_down.connect

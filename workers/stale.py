@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from celery import signals
 
-from app import doorbell
+from app import celery_redis
 from app.celery import MAINTENANCE, app
 from app.config import current
 from app.errors import ServiceError
@@ -39,4 +39,4 @@ def drop(queues: Sequence[str]) -> None:
     if MAINTENANCE in newest:
         newest[MAINTENANCE] = 2 * most(current().offers_max)
     with app.connection_for_write() as connection:
-        doorbell.keep(connection, newest)
+        celery_redis.keep(connection, newest)

@@ -10,11 +10,12 @@ import structlog
 from kombu.exceptions import OperationalError
 
 from app.celery import app
-from app.crawl.kit import Kit
-from app.crawl.stay import Stay
-from app.crawl.visit import PARKED, CutOff, Report, give_back, go_on, settle_alone, settle_together
-from app.crawl.visit import visit as visit_host
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import PARKED, CutOff, Report, give_back, go_on, settle_alone, settle_together
+from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
+from app.runtime.group_commit import Gathering
 from app.store import db
 from workers import process, watchdog
 from workers.bell import ring
@@ -52,6 +53,17 @@ def settle(stays: Sequence[Stay]) -> None:
         then = [(stay, partial(settle_alone, stay)) for stay in stays]
     for stay, act in then:
         _attend_parked(stay, act)
+
+
+def _go_on(parked: process.Parked) -> None:
+    """What a thread does when the turn of a parked visit, or of gathered batches, has come. Never raises."""
+    if isinstance(parked, Gathering):
+        settle(parked.close())
+    else:
+        resume(parked)
+
+
+process.resume_with(_go_on)
 
 
 def _attend_parked(stay: Stay, act: Callable[[], Report]) -> None:

@@ -105,7 +105,7 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
-    from app.crawl import sweep
+    from app.beat import sweep
     from app.local.home import open_home
     from app.local.serving import up as serves_all
     from app.local.stack import Stack
@@ -133,7 +133,7 @@ def up(
 def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engine]]":
     """Postgres, migrated, and a broker that answers: those that are configured, ours for the rest."""
     from app.cli.broker import check_broker
-    from app.crawl.kit import make_engine
+    from app.crawl.state.setup import make_engine
     from app.local.services import LocalServices
 
     local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
@@ -151,7 +151,7 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
 
 def _settings(settings: "Settings") -> "Settings":
     """The same, if a crawl can be run with them. Raises InputError."""
-    from app.crawl.kit import make_credentials, make_signer
+    from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
 
@@ -164,7 +164,8 @@ def _settings(settings: "Settings") -> "Settings":
 
 def _check(settings: "Settings", wish: _Wish) -> None:
     """Before anything is started: is there one seed that we can and may contact? Raises InputError."""
-    from app.crawl.seed import check_seeds, check_sitemaps
+    from app.admin.crawls import check_sitemaps
+    from app.admin.seeds import check_seeds
 
     if wish.sitemaps is not None:
         check_sitemaps(wish.sitemaps)
@@ -173,7 +174,7 @@ def _check(settings: "Settings", wish: _Wish) -> None:
 
 
 def _name(wish: _Wish) -> str:
-    from app.crawl.seed import in_full
+    from app.admin.seeds import in_full
     from app.model import Url
     from app.policy.url import Canon
 
@@ -183,7 +184,9 @@ def _name(wish: _Wish) -> str:
 
 def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Crawl, bool]":
     """The crawl of this name, made or taken up again; and whether there is anything to run for."""
-    from app.crawl import seed, sweep
+    from app.admin import crawls as seed
+    from app.admin import seeds as new_seeds
+    from app.beat import sweep
     from app.store import crawls, db
 
     name = _name(wish)
@@ -201,7 +204,7 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
             sitemaps=wish.sitemaps or "all",
             honour_opt_outs=bool(wish.honour_opt_outs),
         )
-        seed.add(engine, settings, known, wish.seeds)
+        new_seeds.add(engine, settings, known, wish.seeds)
         return seed.find(engine, name), True
     sweep.end_leases_of_the_dead(engine)
     sweep.sweep(engine)
@@ -249,7 +252,7 @@ def _tell(
 
 def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str | None]":
     """Its totals, what redirects of seeds brought into its scope, and why it has no page."""
-    from app.crawl.report import why_nothing
+    from app.admin.report import why_nothing
     from app.store import crawls, db
 
     with db.transaction(engine) as tx:

@@ -28,7 +28,7 @@ from app.words import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.crawl.report import Report
+    from app.admin.report import Report
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
@@ -46,7 +46,7 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
-    from app.crawl import steer
+    from app.admin import steer
 
     with open_database() as (settings, engine):
         crawl = steer.start(engine, name, again=again, settings=settings)
@@ -55,7 +55,7 @@ def start(
 
 def pause(name: Name, as_json: AsJson = False) -> None:
     """Fetch nothing more of this crawl until it is resumed. Others go on."""
-    from app.crawl import steer
+    from app.admin import steer
 
     with open_database() as (_, engine):
         steer.pause(engine, name)
@@ -64,7 +64,7 @@ def pause(name: Name, as_json: AsJson = False) -> None:
 
 def resume(name: Name, as_json: AsJson = False) -> None:
     """Go on with a paused crawl where it stopped."""
-    from app.crawl import steer
+    from app.admin import steer
 
     with open_database() as (_, engine):
         steer.resume(engine, name)
@@ -73,7 +73,7 @@ def resume(name: Name, as_json: AsJson = False) -> None:
 
 def finish(name: Name, as_json: AsJson = False) -> None:
     """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` takes it up again."""
-    from app.crawl import steer
+    from app.admin import steer
 
     with open_database() as (_, engine):
         steer.finish(engine, name)
@@ -114,7 +114,7 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change a crawl: scope, patterns, budgets, freshness. What is queued is judged anew before it is fetched."""
-    from app.crawl import edit as edits
+    from app.admin import edit as edits
 
     change = edits.Change(
         scope=scope,
@@ -149,8 +149,8 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete a crawl for good: its URLs, pages, refused links and counts. Hosts stay, and the log of requests for the audit."""
-    from app.crawl import edit as edits
-    from app.crawl import report
+    from app.admin import edit as edits
+    from app.admin import report
     from app.errors import InputError
 
     with open_database() as (settings, engine):
@@ -166,7 +166,7 @@ def delete(
 
 def retry_failed(name: Name, as_json: AsJson = False) -> None:
     """Queue again what a crawl gave up, with its attempts forgotten. A finished crawl becomes active."""
-    from app.crawl import steer
+    from app.admin import steer
 
     with open_database() as (_, engine):
         n = steer.retry_failed(engine, name)
@@ -175,7 +175,7 @@ def retry_failed(name: Name, as_json: AsJson = False) -> None:
 
 def list_(as_json: AsJson = False) -> None:
     """All crawls: state, and what they have brought in this round."""
-    from app.crawl import report
+    from app.admin import report
 
     with open_database() as (_, engine):
         found = report.totals(engine)
@@ -184,7 +184,7 @@ def list_(as_json: AsJson = False) -> None:
 
 def report(name: Name, as_json: AsJson = False) -> None:
     """What a crawl came to: URLs by state, endings of its requests, refused links, hosts. Counts exactly, so it takes a while."""
-    from app.crawl import report as reports
+    from app.admin import report as reports
 
     with open_database() as (settings, engine):
         found = reports.report(engine, name, settings)

@@ -9,15 +9,15 @@ from app.cli.database import open_database
 from app.cli.out import AsJson, say, show_json, table
 
 if TYPE_CHECKING:
+    from app.admin.doctor import Check
     from app.config import Settings
-    from app.crawl.doctor import Check
 
 PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
     """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, with a remedy each. Exit 1: one fails."""
-    from app.crawl.doctor import Grade
+    from app.admin.doctor import Grade
 
     checks = _examine()
     if as_json:
@@ -30,9 +30,9 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Each part only if those that it stands on are in order."""
+    from app.admin import doctor
+    from app.admin.doctor import Grade
     from app.config import load, unknown_variables
-    from app.crawl import doctor
-    from app.crawl.doctor import Grade
     from app.errors import TiptoeError
 
     try:
@@ -55,8 +55,8 @@ def _examine() -> "list[Check]":
 
 def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
     """Workers that answer on it with their queues, and the check of the broker itself."""
+    from app.admin.doctor import Check, Grade, broken
     from app.cli.broker import check_broker, kind_of
-    from app.crawl.doctor import Check, Grade, broken
     from app.errors import TiptoeError
 
     with ExitStack() as shares:

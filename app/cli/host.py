@@ -45,7 +45,7 @@ _SHOWN = (
 @app.command()
 def show(name: Name, as_json: AsJson = False) -> None:
     """Everything about a host: what it waits for, its pace, robots.txt, the latest visits, requests and operators' commands."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (settings, engine):
         page = hosts.show(engine, settings, name)
@@ -95,7 +95,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """Hosts, the next due first, and what each waits for."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (_, engine):
         found = hosts.listed(engine, waits_for=waits_for, most=limit)
@@ -108,7 +108,7 @@ def list_(
 @app.command()
 def pause(name: Name, as_json: AsJson = False) -> None:
     """Contact this host no more, in any crawl, until it is resumed."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (_, engine):
         how = hosts.pause(engine, name)
@@ -118,7 +118,7 @@ def pause(name: Name, as_json: AsJson = False) -> None:
 @app.command()
 def resume(name: Name, as_json: AsJson = False) -> None:
     """Let a paused host be visited again, no sooner than its pace allows."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (_, engine):
         hosts.resume(engine, name)
@@ -135,7 +135,7 @@ def slow(
     as_json: AsJson = False,
 ) -> None:
     """Set a host's delay, before robots.txt and the default; `default` gives the word back to them."""
-    from app.crawl import hosts
+    from app.admin import hosts
     from app.errors import InputError
 
     try:
@@ -164,7 +164,7 @@ def quiet(
     as_json: AsJson = False,
 ) -> None:
     """Hours of the day in which a host is not contacted at all; `default`: none of its own."""
-    from app.crawl import hosts
+    from app.admin import hosts
     from app.policy.hours import Hours
 
     wanted = None if hours == "default" else str(Hours.parse(hours))
@@ -190,7 +190,7 @@ def pin(
     as_json: AsJson = False,
 ) -> None:
     """Send a host's visits to a queue of its own; `default` gives it back to the one it hashes to."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (settings, engine):
         chosen = hosts.pin(engine, settings, name, None if queue == "default" else queue)
@@ -200,7 +200,7 @@ def pin(
 @app.command()
 def release(name: Name, as_json: AsJson = False) -> None:
     """End a host's rest after errors or a Retry-After. Its delay still holds."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (_, engine):
         hosts.release(engine, name)
@@ -210,7 +210,7 @@ def release(name: Name, as_json: AsJson = False) -> None:
 @app.command()
 def forget(name: Name, as_json: AsJson = False) -> None:
     """Fetch a host's robots.txt anew before the next request to it."""
-    from app.crawl import hosts
+    from app.admin import hosts
 
     with open_database() as (_, engine):
         origins = hosts.forget(engine, name)
@@ -219,7 +219,7 @@ def forget(name: Name, as_json: AsJson = False) -> None:
 
 
 def _done(name: str, says: str, as_json: bool, **document: object) -> None:
-    from app.crawl import hosts
+    from app.admin import hosts
 
     host = hosts.hostname(name)
     done(f"{host}: {says}", as_json=as_json, host=host, says=says, **document)

@@ -16,7 +16,7 @@ EXAMPLE = "https://example.org/"
 def show(as_json: AsJson = False) -> None:
     """Show the headers of a request for a page, as they would go out now: signed, if a key is set."""
     from app.config import load
-    from app.crawl.kit import make_sender
+    from app.crawl.state.setup import make_sender
     from app.model import Request
 
     settings = load()
@@ -34,8 +34,8 @@ def page(
     """Write the page for site owners: who we are, how to slow or stop us, how to verify us; and our addresses as JSON."""
     from datetime import UTC, datetime
 
+    from app.admin import site_owners
     from app.config import load
-    from app.crawl import site_owners
 
     settings = load()
     files = {out / name: text for name, text in site_owners.files(settings, datetime.now(UTC)).items()}

@@ -11,8 +11,8 @@ from app.cli.url import Url, show_ruling
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from app.admin.robots_report import Ruling
     from app.config import Settings
-    from app.crawl.ruling import Ruling
 
 app = typer.Typer(no_args_is_help=True, help="robots.txt: may we fetch this, and who says so?")
 
@@ -33,7 +33,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """May we fetch this URL, by the stored robots.txt? Names group and line. Exit 0: allowed, 1: refused, 3: not known."""
-    from app.crawl import robots_check
+    from app.admin import robots_check
 
     with open_database() as (settings, engine):
         found = _ask(engine, settings, url) if fetch else robots_check.check(engine, settings, url)
@@ -50,8 +50,8 @@ def _ask(engine: "Engine", settings: "Settings", url: str) -> "Ruling":
     import os
     import socket
 
-    from app.crawl import robots_check
-    from app.crawl.kit import make_kit, make_sender
+    from app.admin import robots_check
+    from app.crawl.state.setup import make_kit, make_sender
 
     sender = make_sender(settings)
     worker = f"{socket.gethostname()}:{os.getpid()}"

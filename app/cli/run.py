@@ -25,8 +25,8 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
     A Postgres that is away for a while is waited for, as beat and workers wait.
     Raises ServiceError for a child that cannot stay up.
     """
-    from app.crawl import sweep
-    from app.crawl.live import Live
+    from app.admin.live import Live
+    from app.beat import sweep
     from app.local.progress import Progress
     from app.local.stack import Stack
 

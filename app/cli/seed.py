@@ -17,8 +17,8 @@ from app.words import counted
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from app.admin.seeds import Added
     from app.config import Settings
-    from app.crawl.seed import Added
     from app.store import crawls
 
 app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
@@ -51,8 +51,8 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add seeds to a crawl. A finished crawl becomes active again; workers (`tiptoe up`) do the rest."""
-    from app.crawl import steer
-    from app.crawl.edit import Change
+    from app.admin import steer
+    from app.admin.edit import Change
 
     wish = Change(
         scope=scope,
@@ -99,8 +99,8 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Add seeds from a file, however large. Bad lines are told by number, good ones are kept; empty ones and # are skipped."""
-    from app.crawl import seed_file, steer
-    from app.crawl.edit import Change
+    from app.admin import seed_file, steer
+    from app.admin.edit import Change
 
     wish = Change(
         scope=scope,
@@ -127,7 +127,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """The seeds of a crawl, in the order they came, and what became of each."""
-    from app.crawl.seed import find
+    from app.admin.crawls import find
     from app.store import db, urls
 
     with open_database() as (_, engine):
@@ -147,16 +147,16 @@ def _add(
     lines: Iterable[str | tuple[int, str]],
     are_sitemaps: bool,
 ) -> "Added":
-    from app.crawl import seed
+    from app.admin import seeds
     from app.model import RequestKind
 
     kind = RequestKind.SITEMAP if are_sitemaps else RequestKind.PAGE
-    return seed.add(engine, settings, crawl, lines, kind=kind)
+    return seeds.add(engine, settings, crawl, lines, kind=kind)
 
 
 def _warn(settings: "Settings", urls: list[str], added: "Added") -> None:
     """Seeds that are URLs but cannot be contacted from here, now. They are kept: workers may see more than we do."""
-    from app.crawl.seed import check_seeds
+    from app.admin.seeds import check_seeds
     from app.errors import InputError
 
     bad = {seed.text for seed in added.bad}

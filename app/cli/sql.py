@@ -38,7 +38,7 @@ def sql(
     ] = False,
 ) -> None:
     """Ask the database. Read-only; a table for people cuts long cells, --json and --csv do not. docs/sql.md has recipes."""
-    from app.crawl.sql import select
+    from app.admin.sql import select
     from app.errors import InputError
 
     if as_json and as_csv:

@@ -43,7 +43,7 @@ _TOTALS = ("unjudged", "fenced", "disorder")
 
 def status(as_json: AsJson = False) -> None:
     """What is going on: crawls, hosts and what they wait for, queues with offers nobody took up yet, the last visits."""
-    from app.crawl import report
+    from app.admin import report
 
     with open_database() as (_, engine):
         found = report.status(engine)
@@ -66,7 +66,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Was it polite? Gaps, concurrency, robots.txt, rests, proved per host and address from the fetch log. Exit 1: violations."""
-    from app.crawl import audit as audits
+    from app.admin import audit as audits
 
     with open_database() as (settings, engine):
         found = audits.audit(engine, settings, crawl)

@@ -8,8 +8,8 @@ from app.cli.database import open_database
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
 
 if TYPE_CHECKING:
-    from app.crawl.explain import Explanation, InCrawl
-    from app.crawl.ruling import Ruling
+    from app.admin.explain import Explanation, InCrawl
+    from app.admin.robots_report import Ruling
 
 app = typer.Typer(no_args_is_help=True, help="One URL: why it was (not) fetched, and a second chance for it.")
 
@@ -24,7 +24,7 @@ OneCrawl = Annotated[
 @app.command()
 def why(url: Url, as_json: AsJson = False) -> None:
     """Why was this URL fetched, or not, and what does it wait for? Everything that is known, on one page."""
-    from app.crawl import explain
+    from app.admin import explain
 
     with open_database() as (settings, engine):
         found = explain.why(engine, settings, url)
@@ -34,7 +34,7 @@ def why(url: Url, as_json: AsJson = False) -> None:
 @app.command()
 def retry(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
     """Queue a URL now, whatever its state; its host's pace still holds."""
-    from app.crawl import explain
+    from app.admin import explain
 
     with open_database() as (settings, engine):
         names = explain.retry(engine, settings, url, crawl)
@@ -44,7 +44,7 @@ def retry(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
 @app.command()
 def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
     """Take a URL out of the frontier. The log keeps its requests; a link found later may bring it back."""
-    from app.crawl import explain
+    from app.admin import explain
 
     with open_database() as (settings, engine):
         names = explain.forget(engine, settings, url, crawl)

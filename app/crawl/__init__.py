@@ -1,1 +1,3 @@
-"""Use cases, one per file: plain functions with explicit arguments."""
+"""What a worker does, from taking up a host to leaving it. Its rooms import only what stands below them:
+visit ▸ page ▸ robots ▸ frontier and request ▸ state.
+"""

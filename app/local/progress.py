@@ -1,6 +1,6 @@
 """What a person sees of a running crawl: at most a screen that is drawn anew; a line now and then where no terminal is.
 
-It asks nothing of the database: `app.crawl.live` looks at it.
+It asks nothing of the database: `app.admin.live` looks at it.
 """
 
 import sys
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TextIO
 
-from app.crawl.live import MOST_QUEUED, Look
+from app.admin.live import MOST_QUEUED, Look
 from app.store.live import HostRow
 from app.words import counted, harmless, rounded
 

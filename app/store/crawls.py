@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("crawls")
-SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.grants)
+SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.grants)
 MOST_SHARING = 100  # hosts that are looked at
 SOON_S = 10.0  # for how long of their delays pages are kept for other hosts
 

@@ -398,7 +398,7 @@ def revisions() -> list[str]:
 
 
 def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
-    """For Alembic's include_name: partitions come and go (app.crawl.retain), so app.store.tables does not declare them."""
+    """For Alembic's include_name: partitions come and go (app.beat.rotate_logs), so app.store.tables does not declare them."""
     made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
     return lambda name, kind, _: kind != "table" or name not in made
 

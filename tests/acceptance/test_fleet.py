@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from app.admin import crawls as seed
+from app.admin import seeds
 from app.config import load
-from app.crawl import seed
-from app.crawl.kit import make_engine
+from app.crawl.state.setup import make_engine
 from app.store import crawls, db, fetches
 from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
@@ -60,7 +61,7 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
             fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
         until(lambda: bool(flower_tasks(port, "tiptoe.promote")), "workers send the events that Flower asked for")
         crawl = seed.create(engine, "fleet")
-        seed.add(engine, settings, crawl, [site.url("/") for site in sites])
+        seeds.add(engine, settings, crawl, [site.url("/") for site in sites])
         until(lambda: seed.find(engine, "fleet").state == "finished", "the crawl ends")
         until(lambda: bool(flower_tasks(port, "tiptoe.visit")), "Flower has seen visits")
         shown = flower_tasks(port, "tiptoe.visit")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from app.admin import crawls, seeds
 from app.celery import make_app
 from app.config import load
-from app.crawl import seed
-from app.crawl.kit import make_engine
+from app.crawl.state.setup import make_engine
 from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
 from workers.watchdog import EXIT_CODE
@@ -41,13 +41,13 @@ def test_a_worker_that_stops_consuming_ends_itself(
             control.cancel_consumer(queue)
         until(lambda: len((control.inspect(timeout=1).active_queues() or {}).get("w@test", QUEUES)) == 1, "it is deaf")
         with celery(env, tmp_path, "beat", "--pidfile="):
-            crawl = seed.create(engine, "deaf")
-            seed.add(engine, settings, crawl, [site.url("/")])
+            crawl = crawls.create(engine, "deaf")
+            seeds.add(engine, settings, crawl, [site.url("/")])
             until(lambda: deaf.poll() is not None, "the watchdog ends it")
             assert deaf.returncode == EXIT_CODE
             assert "watchdog.ends" in (tmp_path / "worker.log").read_text()
             assert site.log == []
             with celery(env, tmp_path, "worker", "--hostname", "w2@test", "--concurrency", "4"):
-                until(lambda: seed.find(engine, "deaf").state == "finished", "another one finishes the crawl")
+                until(lambda: crawls.find(engine, "deaf").state == "finished", "another one finishes the crawl")
     assert set(site.pages_asked) == wanted
     engine.dispose()

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import make_app
-from app.crawl.kit import make_kit, make_sender
+from app.crawl.state.setup import make_kit, make_sender
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import clean

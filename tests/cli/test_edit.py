@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
+from app.admin import edit
 from app.config import load
-from app.crawl import edit
 from app.errors import ServiceError
 from app.store.tables import metadata
 from tests.cli.conftest import Tiptoe

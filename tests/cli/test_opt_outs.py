@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from app.crawl.kit import make_kit, make_sender
+from app.crawl.state.setup import make_kit, make_sender
 from tests.cli.conftest import Tiptoe
 from tests.crawl import loop
 from tests.crawl.web import Site, Web, html

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
+from app.admin.doctor import Check, Grade
 from app.cli import out
-from app.crawl.doctor import Check, Grade
 from tests.cli.conftest import run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
+from app.admin.live import Live, Look
 from app.cli.run import patiently
-from app.crawl.live import Live, Look
 from app.errors import ServiceError
 from app.store import crawls, db
 from app.store.crawls import Crawl

@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import replace
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from app.model import Reply, Request, Unsent
 
 TICK_S = 0.001  # that a request takes, and what is done with its reply

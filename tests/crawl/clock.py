@@ -11,11 +11,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from app.crawl import claim
-from app.crawl.finish import finish
-from app.crawl.kit import Kit
-from app.crawl.promote import promote
-from app.crawl.visit import Report, visit
+from app.beat import claim
+from app.beat.finish import finish
+from app.beat.promote import promote
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import Report, visit
 from app.store import crawls, db
 from app.store.hosts import Offer
 from tests.crawl.loop import go

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from app.crawl.kit import Kit, make_kit, make_sender
+from app.crawl.state.setup import make_kit, make_sender
+from app.crawl.state.worker import Kit
 from tests.crawl.loop import make_settings
 from tests.crawl.web import Web
 from tests.store.rows import clean

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.crawl.kit import Kit
-from app.crawl.line import Draw, Line, Lines, Lot
+from app.crawl.state.line import Draw, Line, Lines, Lot
+from app.crawl.state.worker import Kit
 from app.store import budgets
 from tests.crawl.web import Answer, Hit, Site, Web, html
 

@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import Engine
 
+from app.admin import crawls as seed
+from app.admin import seeds as new_seeds
+from app.beat import claim
+from app.beat.finish import finish
+from app.beat.promote import promote
 from app.config import Settings, load
-from app.crawl import claim, seed
-from app.crawl.finish import finish
-from app.crawl.kit import Kit
-from app.crawl.promote import promote
-from app.crawl.visit import Report, visit
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import Report, visit
 from app.store import crawls, db
 from app.store.crawls import Crawl
 from app.store.hosts import Offer
@@ -46,7 +48,7 @@ def make_settings(database_url: str, **overrides: object) -> Settings:
 def start(kit: Kit, *seeds: str, name: str = "c", **columns: object) -> Crawl:
     """A crawl with these seeds; without sitemaps, unless told so."""
     crawl = seed.create(kit.engine, name, **{"sitemaps": "none", **columns})  # type: ignore[arg-type]
-    seed.add(kit.engine, kit.settings, crawl, seeds)
+    new_seeds.add(kit.engine, kit.settings, crawl, seeds)
     return crawl
 
 

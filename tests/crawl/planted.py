@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from app.admin import audit
+from app.admin.audit import Audit
 from app.config import Settings, load
-from app.crawl import audit
-from app.crawl.audit import Audit
 from tests.store.rows import make_host, one, sql
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

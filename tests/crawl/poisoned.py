@@ -4,14 +4,14 @@ import os
 import sys
 from pathlib import Path
 
-from app.crawl.readers import Readers
+from app.runtime.reader_pool import Readers
 
 ROOT = Path(__file__).parents[2]
 CODE = f"""
 import runpy, sys
 sys.path.insert(0, {str(ROOT)!r})
 runpy.run_path({str(ROOT / "tests" / "faults" / "poison" / "sitecustomize.py")!r})
-from app.crawl.reader import main
+from app.runtime.reader import main
 main(int(sys.argv[1]))
 """
 MEMORY_BYTES = 512 * 1024 * 1024
@@ -56,5 +56,5 @@ def _is_reader(pid: int) -> bool:
         return False
     _, _, group, session = rest.split()[:4]
     if line:
-        return b"app.crawl.reader" in line
+        return b"app.runtime.reader" in line
     return name.startswith("python") and int(group) == pid and int(session) == os.getsid(0)

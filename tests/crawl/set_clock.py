@@ -3,7 +3,7 @@
 import math
 import threading
 
-from app.crawl.parking import Clock
+from app.runtime.delay_queue import Clock
 
 LONG_S = 30.0  # nothing takes so long; a test that would wait for ever fails after it
 

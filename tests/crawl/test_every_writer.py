@@ -12,7 +12,7 @@ from threading import Barrier, Lock
 import pytest
 from sqlalchemy import Engine, text
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from app.errors import Deadlock
 from app.store import db
 from tests.crawl.writers import ASLEEP, SETTINGS, Fleet, Webmaster, Writers, overdrawn, plant

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from sqlalchemy import Engine
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from app.model import Refusal
 from app.store import db, hosts, urls
 from app.store.crawls import Crawl

@@ -15,18 +15,19 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.crawl import claim, explain, hosts, seed, steer
-from app.crawl.finish import finish
-from app.crawl.gathering import Gatherer, Gathering
-from app.crawl.kit import Kit
-from app.crawl.parking import Parking
-from app.crawl.promote import promote
-from app.crawl.retain import retain
-from app.crawl.stay import Stay
-from app.crawl.trim import trim
-from app.crawl.visit import CutOff, Report, give_back, go_on, settle_together, visit
+from app.admin import crawls, explain, hosts, seeds, steer
+from app.beat import claim
+from app.beat.finish import finish
+from app.beat.promote import promote
+from app.beat.rotate_logs import retain
+from app.beat.trim import trim
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import CutOff, Report, give_back, go_on, settle_together, visit
 from app.errors import InputError
 from app.model import Reply, Request, Unsent, Whereabouts
+from app.runtime.delay_queue import Parking
+from app.runtime.group_commit import Gatherer, Gathering
 from app.store import db
 from app.store.crawls import Budgets
 from app.store.hosts import Offer
@@ -181,14 +182,14 @@ class Writers:
             "finish": lambda: finish(engine),
             "retention": lambda: retain(engine, settings),
             "upgrade": lambda: db.upgrade(self._url),
-            "seed": lambda: seed.add(
-                engine, settings, seed.find(engine, self._crawl()), [self._page() for _ in range(20)]
+            "seed": lambda: seeds.add(
+                engine, settings, crawls.find(engine, self._crawl()), [self._page() for _ in range(20)]
             ),
             "pause": self._pause,
             "pause crawl": self._pause_crawl,
             "forget": lambda: explain.forget(engine, settings, self._page(), None),
             "retry": lambda: explain.retry(engine, settings, self._page(), None),
-            "again": lambda: seed.go_round(engine, seed.find(engine, self._crawl()), settings),
+            "again": lambda: crawls.go_round(engine, crawls.find(engine, self._crawl()), settings),
             "again, capped": self._again,
             "robots": lambda: hosts.forget(engine, self._dice.choice(self._web.names)),
             "slow": lambda: hosts.slow_domain(
@@ -236,8 +237,8 @@ class Writers:
     def _again(self) -> None:
         """As the command does it that is given once more."""
         name = self._crawl()
-        found = seed.find(self._kit.engine, name)
-        seed.take_up_again(
+        found = crawls.find(self._kit.engine, name)
+        crawls.take_up_again(
             self._kit.engine,
             self._kit.settings,
             found,
@@ -258,8 +259,8 @@ class Writers:
 def plant(kit: Kit, web: Webmaster) -> None:
     """The crawls, each with a seed at every host."""
     for name, pages in CRAWLS.items():
-        crawl = seed.create(kit.engine, name, scope_kind="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
-        seed.add(kit.engine, kit.settings, crawl, [f"http://{host}/" for host in web.names])
+        crawl = crawls.create(kit.engine, name, scope_kind="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
+        seeds.add(kit.engine, kit.settings, crawl, [f"http://{host}/" for host in web.names])
 
 
 def overdrawn(kit: Kit) -> list[dict[str, Any]]:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.crawl.isolation import BUSY  # the machine was too busy to read a page in isolation: brought, and brought again
+from app.crawl.page.isolation import (
+    BUSY,  # the machine was too busy to read a page in isolation: brought, and brought again
+)
 from tests.faults.log_judge import Seen
 from tests.faults.web import FORBIDDEN, Line, Web
 

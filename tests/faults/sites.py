@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.crawl import seed
-from app.crawl.isolation import BUSY
-from app.crawl.kit import make_engine
+from app.admin import crawls, seeds
+from app.crawl.page.isolation import BUSY
+from app.crawl.state.setup import make_engine
 from tests.faults.kit import Rig, quick_or_long
 from tests.hostile import storms
 from tests.hostile.judge import CAP_BYTES, ROBOTS_TRIES, TRIES
@@ -183,8 +183,8 @@ def _crawl(rig: Rig, name: str, hosts: Sequence[Host], *, sitemaps: str) -> None
     settings = rig.settings.model_copy(update={"database_url": rig.database_url})
     engine = make_engine(settings)
     try:
-        crawl = seed.create(engine, name, sitemaps=sitemaps)
-        seed.add(engine, settings, crawl, [host.url() for host in hosts])
+        crawl = crawls.create(engine, name, sitemaps=sitemaps)
+        seeds.add(engine, settings, crawl, [host.url() for host in hosts])
     finally:
         engine.dispose()
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from app.crawl import steer
-from app.crawl.kit import make_engine
+from app.admin import steer
+from app.crawl.state.setup import make_engine
 from tests.faults.kit import CRAWL, MakeRig, Rig, at_most_s, quick_or_long
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.sites import (

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from app.admin import seed_file
+from app.admin.seeds import MOST_BAD_LINES, Added, _seeds
 from app.config import Settings, load
-from app.crawl import seed_file
-from app.crawl.canon import make_canon
-from app.crawl.kit import make_resolver
-from app.crawl.seed import MOST_BAD_LINES, Added, _seeds
-from app.crawl.shared import SharedBudgets
+from app.crawl.state.canon import make_canon
+from app.crawl.state.setup import make_resolver
+from app.crawl.state.shared_budgets import SharedBudgets
 from app.errors import InputError, SettingError
 from app.model import Url
 from app.net import signing_key

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from tests.crawl.conftest import engine, kit, make
 from tests.hostile.judge import CAP_BYTES, LONG_S, ROBOTS_TRIES, TRIES
 from tests.hostile.origin import NETWORK, HostileOrigin

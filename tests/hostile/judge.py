@@ -4,7 +4,7 @@ import itertools
 
 from sqlalchemy import Engine
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from tests.hostile.origin import Host, HostileOrigin
 from tests.store.rows import sql, url
 

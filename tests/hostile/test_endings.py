@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from app.store.crawls import Budgets
 from tests.crawl.loop import run, start
 from tests.hostile.judge import HOPS, LONG_S, READ_AHEAD_BYTES, SHORT_S, TRIES, assert_decent, ending, stored

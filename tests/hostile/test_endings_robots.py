@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.crawl.kit import Kit
+from app.crawl.state.worker import Kit
 from tests.crawl.loop import run, start
 from tests.hostile.judge import LONG_S, READ_AHEAD_BYTES, ROBOTS_TRIES, SHORT_S, assert_decent
 from tests.hostile.origin import NETWORK, HostileOrigin

@@ -1,9 +1,9 @@
 """Every heavy document is read within what a reader may take: that is the product's own bound, the kernel keeps it."""
 
 from app.config import load
-from app.crawl.reader import PageOptions
-from app.crawl.readers import Readers
 from app.model import Page
+from app.runtime.reader import PageOptions
+from app.runtime.reader_pool import Readers
 from tests.hostile.heavy import HEAVY, MIB
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.crawl.audit import audit
-from app.crawl.kit import Kit
+from app.admin.audit import audit
+from app.crawl.state.worker import Kit
 from tests.crawl.clock import STEP, host, step, work
 from tests.crawl.loop import run, start
 from tests.hostile import storms

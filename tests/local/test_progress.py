@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from app.crawl.live import MOST_QUEUED, Look
+from app.admin.live import MOST_QUEUED, Look
 from app.local import progress
 from app.local.progress import Progress
 from app.store.live import CrawlRow, HostRow

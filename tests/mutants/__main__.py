@@ -72,7 +72,9 @@ def _try(drawn: list[Mutant], arguments: argparse.Namespace) -> tuple[Counter[st
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants ARGS=…", description=__doc__)
-    parser.add_argument("under", nargs="*", help="only files that begin so: app/policy, app/crawl/turn.py; D: all")
+    parser.add_argument(
+        "under", nargs="*", help="only files that begin so: app/policy, app/crawl/request/slots.py; D: all"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the draw; D: 0")
     parser.add_argument("--most", type=_count, default=20, help="mutants; D: 20")
     parser.add_argument("--minutes", type=float, default=30.0, help="no mutant is begun after them; D: 30")

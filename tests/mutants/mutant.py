@@ -9,7 +9,7 @@ from tests.mutants import python, sql
 from tests.mutants.cut import Cut
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("app/policy", "app/store", "app/crawl")
+ROOMS = ("app/policy", "app/store", "app/crawl", "app/beat", "app/runtime")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Mutant:
 
 def of_tree(root: Path = ROOT) -> list[Mutant]:
     """Every mutant there is: of policy and crawl, and of the store's queries."""
-    files = [path for room in ROOMS for path in sorted((root / room).glob("*.sql" if room == "app/store" else "*.py"))]
+    files = [path for room in ROOMS for path in sorted((root / room).rglob("*.sql" if room == "app/store" else "*.py"))]
     return [each for path in files for each in of_file(path.relative_to(root).as_posix(), path.read_text())]
 
 

@@ -20,7 +20,9 @@ from app.policy.lifecycle import (
 from app.store.tables import metadata
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted(chain((ROOT / "app" / "crawl").glob("*.py"), (ROOT / "app" / "store").glob("*.py")))
+SOURCES = sorted(
+    chain.from_iterable((ROOT / "app" / room).rglob("*.py") for room in ("admin", "beat", "crawl", "store"))
+)
 CONCEPTS = ROOT / "docs" / "concepts.md"
 
 
@@ -46,7 +48,7 @@ def test_every_state_leads_back_to_an_open_one() -> None:
 def test_only_an_event_of_the_table_moves_a_url() -> None:
     """What the code concludes of a queued URL has a row, and every row from queued is concluded somewhere."""
     concluded = _events_named("conclude") | {UrlEvent.ALIASED, UrlEvent.SETTLED}
-    concluded |= {UrlEvent.PUT_OFF, UrlEvent.GAVE_WAY}  # not of a fetch: app.crawl.caps
+    concluded |= {UrlEvent.PUT_OFF, UrlEvent.GAVE_WAY}  # not of a fetch: app.crawl.frontier.caps
     rows = {event for state, event in URL_TRANSITIONS if state is UrlState.QUEUED}
     assert concluded <= rows
     assert rows == concluded

@@ -116,7 +116,7 @@ def test_ours_every_reply_has_an_outcome_and_every_outcome_a_reply() -> None:
         for conditional in (True, False)
     }
     by_evidence = {Outcome.CHALLENGED, Outcome.SOFT_BLOCKED}  # app.policy.blocks
-    not_sent = {Outcome.UNSENT}  # app.crawl.pacing
+    not_sent = {Outcome.UNSENT}  # app.crawl.request.send
     assert found | by_evidence | not_sent == set(Outcome)
 
 

@@ -11,8 +11,8 @@ import pytest
 from psycopg import sql as composed
 from sqlalchemy import Engine
 
+from app.beat import claim as dispatcher
 from app.config import load
-from app.crawl import claim as dispatcher
 from app.store import db, hosts, lineage
 from tests.store.rows import ISOLATE, OFFER_S, claim, host, make_due_host, make_host, one, sql
 

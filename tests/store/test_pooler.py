@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from app.crawl import doctor, seed
-from app.crawl.kit import make_kit, make_sender
+from app.admin import crawls, doctor, seeds
+from app.crawl.state.setup import make_kit, make_sender
 from app.errors import InputError, ServiceError
 from app.local.running import free_port
 from app.store import db
@@ -93,10 +93,10 @@ def test_a_crawl_through_a_pooler(pooled: str) -> None:
         site.pages = {f"/{n}": html(*(f"/{m}" for m in range(30)), text=f"Words of {n}") for n in range(30)}
         engine = db.connect(pooled)
         kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:1")
-        crawl = seed.create(engine, "pooled", sitemaps="none")
-        seed.add(engine, settings, crawl, [site.url("/0")])
+        crawl = crawls.create(engine, "pooled", sitemaps="none")
+        seeds.add(engine, settings, crawl, [site.url("/0")])
         run(kit, threads=4)
-        assert seed.find(engine, "pooled").state == "finished"
+        assert crawls.find(engine, "pooled").state == "finished"
         assert one(engine, "SELECT count(*) FROM urls WHERE status = 200") == 30
         assert one(engine, "SELECT count(*) FROM hosts WHERE state <> 'idle'") == 0
         engine.dispose()

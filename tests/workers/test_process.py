@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from app import config
-from app.crawl import visit as visits
+from app.crawl.visit import visit as visits
 from app.errors import ServiceError
 from workers import process, visit
 

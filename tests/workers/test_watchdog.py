@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.config import Settings
-from app.crawl.kit import make_engine
+from app.crawl.state.setup import make_engine
 from app.store import db, hosts
 from tests.crawl.loop import make_settings
 from tests.store.rows import clean, make_due_host, sql

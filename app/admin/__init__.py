@@ -1,0 +1,1 @@
+"""What a person asks or orders, one use case a file. The command line is its only caller."""

@@ -1,0 +1,241 @@
+"""Is everything that a crawl needs in order? Each check: what was found, and what to do about it.
+
+The caller reaches for the services; here is judged what it found. Nothing is changed.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.waiting import when
+from app.config import Settings
+from app.crawl.state.setup import make_credentials, make_signer
+from app.errors import InputError, TiptoeError
+from app.policy import identity
+from app.store import caps, crawls, db, hosts, visits
+from app.words import counted
+
+LITTLE_SPACE_BYTES = 1024**3
+LEAST_SPACE_BYTES = 100 * 1024**2
+MOST_NAMED = 10
+
+
+class Grade(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """name: what was looked at.   finding: what was found.   remedy: what to do; empty when all is well."""
+
+    name: str
+    grade: Grade
+    finding: str
+    remedy: str = ""
+
+
+def broken(name: str, error: TiptoeError) -> Check:
+    """A check that ended in an error: its line says both what is wrong and what would do."""
+    what, remedy = getattr(error, "what", str(error)), getattr(error, "remedy", "")
+    return Check(name=name, grade=Grade.FAIL, finding=what, remedy=remedy)
+
+
+def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
+    """unknown: TIPTOE_ variables that no setting has."""
+    return [
+        Check(name="settings", grade=Grade.OK, finding="valid"),
+        *(
+            Check(
+                name="settings",
+                grade=Grade.WARN,
+                finding=f"{name} is no setting",
+                remedy="correct its spelling, or unset it",
+            )
+            for name in unknown
+        ),
+        _contact(settings),
+        *_signing(settings),
+        *_credentials(settings),
+        _home(settings.home),
+    ]
+
+
+def database(engine: Engine) -> list[Check]:
+    """Reachable, new enough, schema at head."""
+    try:
+        version = db.check(engine)
+        found, lacking = db.revision(engine), db.lacks(engine)
+    except TiptoeError as error:
+        return [broken("database", error)]
+    where = f"Postgres {version} at {db.place(engine)}"
+    session = Check(name="database", grade=Grade.OK, finding=where)
+    if lacking:
+        finding = f"{where}: its sessions lack settings, which a pooler does not pass on"
+        session = Check(name="database", grade=Grade.WARN, finding=finding, remedy="; ".join(lacking))
+    return [session, _schema(found)]
+
+
+def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]]) -> list[Check]:
+    """served: {worker: queues} of the workers that answered. The schema must be at head."""
+    with db.transaction(engine) as tx:
+        every = [crawl for crawl in crawls.every(tx) if crawl.state == "active"]
+        active = [crawl.name for crawl in every]
+        queues = hosts.queues(tx)
+        latest = visits.latest(tx, 1)
+        full = _full_hosts(tx, settings)
+    frontier = _frontier(settings, full, [crawl.name for crawl in every if crawl.admits_above is not None])
+    return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier]
+
+
+def _contact(settings: Settings) -> Check:
+    try:
+        identity.check(settings.product_token, settings.contact)
+    except InputError as error:
+        return broken("contact", error)
+    if settings.contact is None:
+        return Check(
+            name="contact",
+            grade=Grade.WARN,
+            finding="not set: no public host is contacted",
+            remedy="set TIPTOE_CONTACT=you@example.org",
+        )
+    return Check(name="contact", grade=Grade.OK, finding=f"{settings.product_token}, {settings.contact}")
+
+
+def _signing(settings: Settings) -> list[Check]:
+    """Nothing where no key is set: requests need none."""
+    try:
+        signer = make_signer(settings)
+    except InputError as error:
+        return [broken("signing", error)]
+    if signer is None:
+        return []
+    return [Check(name="signing", grade=Grade.OK, finding=f"key {signer.keyid} of {settings.signature_agent}")]
+
+
+def _credentials(settings: Settings) -> list[Check]:
+    try:
+        origins = len(make_credentials(settings))
+    except InputError as error:
+        return [broken("credentials", error)]
+    return [Check(name="credentials", grade=Grade.OK, finding=f"for {counted(origins, 'site')}")] if origins else []
+
+
+def _home(home: Path) -> Check:
+    """The folder, or the nearest above it that exists: can we write there, and how much?"""
+    there = home.absolute()
+    while not there.exists():
+        there = there.parent
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        return Check(
+            name="home",
+            grade=Grade.FAIL,
+            finding=f"{home} cannot be written",
+            remedy="set TIPTOE_HOME to a folder of your own",
+        )
+    free = shutil.disk_usage(there).free
+    finding = f"{home.absolute()}, {free / 1e9:,.1f} GB free"
+    if free < LITTLE_SPACE_BYTES:
+        grade = Grade.FAIL if free < LEAST_SPACE_BYTES else Grade.WARN
+        return Check(name="home", grade=grade, finding=finding, remedy="make room, or set TIPTOE_HOME to a larger disk")
+    return Check(name="home", grade=Grade.OK, finding=finding)
+
+
+def _schema(found: str | None) -> Check:
+    known = db.revisions()
+    if found == known[-1]:
+        return Check(name="schema", grade=Grade.OK, finding=f"at head, {found}")
+    if found is not None and found not in known:
+        finding = f"{found} is newer than this Tiptoe, which knows {known[-1]}"
+        return Check(name="schema", grade=Grade.FAIL, finding=finding, remedy="upgrade Tiptoe here")
+    return Check(
+        name="schema",
+        grade=Grade.FAIL,
+        finding=f"{found or 'none yet'}, head is {known[-1]}",
+        remedy="tiptoe db upgrade",
+    )
+
+
+def _workers(served: Mapping[str, Sequence[str]], active: Sequence[str]) -> Check:
+    if served:
+        return Check(name="workers", grade=Grade.OK, finding=f"{len(served)} answer: {', '.join(sorted(served))}")
+    if not active:
+        return Check(name="workers", grade=Grade.OK, finding="none run, and no crawl is active")
+    return Check(
+        name="workers",
+        grade=Grade.WARN,
+        finding=f"none answers, and {counted(len(active), 'crawl is', 'crawls are')} active",
+        remedy="tiptoe up, or celery -A app worker (and one celery -A app beat)",
+    )
+
+
+def _queues(
+    settings: Settings, served: Mapping[str, Sequence[str]], queues: Sequence[Mapping[str, Any]]
+) -> list[Check]:
+    """Queues on which hosts wait: does anyone serve them, and does beat know them?"""
+    by_anyone = {queue for names in served.values() for queue in names}
+    found: list[Check] = []
+    for row in queues:
+        queue, waiting = row["queue"], f"{_wait(row['hosts'])} on queue {row['queue']}"
+        if queue not in settings.queue_names:
+            remedy = "add it to TIPTOE_PINNED_QUEUES, or move the hosts: tiptoe host pin NAME default"
+            found.append(
+                Check(name="queues", grade=Grade.FAIL, finding=f"{waiting}, which no setting names", remedy=remedy)
+            )
+        elif served and queue not in by_anyone:
+            remedy = f"start a worker for it: celery -A app worker -Q {queue}"
+            found.append(
+                Check(name="queues", grade=Grade.FAIL, finding=f"{waiting}, which nobody serves", remedy=remedy)
+            )
+    hosts_waiting = sum(row["hosts"] for row in queues)
+    return found or [
+        Check(name="queues", grade=Grade.OK, finding=f"{_wait(hosts_waiting)} on {counted(len(queues), 'queue')}")
+    ]
+
+
+def _wait(n: int) -> str:
+    return counted(n, "host waits", "hosts wait")
+
+
+def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str, Any]]) -> Check:
+    """Beat is known by what it does: hosts that are due get offers."""
+    last = f"last visit {when(latest[0]['taken_at'], latest[0]['now'])}" if latest else "no visit yet"
+    overdue = [row for row in queues if row["overdue"]]
+    if not overdue:
+        return Check(name="beat", grade=Grade.OK, finding=f"no host is overdue; {last}")
+    late = sum(row["overdue"] for row in overdue)
+    since = when(min(row["overdue_since"] for row in overdue), overdue[0]["now"])
+    return Check(
+        name="beat",
+        grade=Grade.WARN,
+        finding=f"{counted(late, 'host is', 'hosts are')} overdue, the first since {since}; {last}",
+        remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, see its log and the queues above",
+    )
+
+
+def _full_hosts(tx: Connection, settings: Settings) -> list[str]:
+    cap = settings.frontier_max_per_host
+    return [] if cap is None else [row["name"] for row in caps.full_hosts(tx, cap=cap, n=MOST_NAMED)]
+
+
+def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str]) -> Check:
+    """At a cap, links are refused or put off: what was meant, or too low a cap."""
+    found, remedies = [], []
+    if full:
+        found.append(f"hosts at their cap of {counted(settings.frontier_max_per_host or 0, 'URL')}: {', '.join(full)}")
+        remedies.append("TIPTOE_FRONTIER_MAX_PER_HOST")
+    if crawls_full and settings.caps_crawls:
+        found.append(f"crawls at their cap: {', '.join(crawls_full)}")
+        remedies += ["TIPTOE_FRONTIER_MAX_PER_CRAWL", "TIPTOE_FRONTIER_MAX"]
+    if not found:
+        return Check(name="frontier", grade=Grade.OK, finding="no host or crawl is at its cap")
+    remedy = f"raise {' or '.join(remedies)}, or exclude what fills it; tiptoe crawl report says what gives way"
+    return Check(name="frontier", grade=Grade.WARN, finding="; ".join(found), remedy=remedy)

@@ -1,0 +1,220 @@
+"""Everything about one URL on one page (SPEC X3): what it is, what became of it, and what it waits for. Reads only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.robots_report import Ruling, canonical, ruling
+from app.admin.url_changes import respelt
+from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
+from app.config import Settings
+from app.crawl.frontier.pick import make_scope
+from app.crawl.page.preferences import effects
+from app.crawl.state.canon import make_canon
+from app.errors import InputError
+from app.model import Refusal, Url
+from app.policy.scope import judge
+from app.policy.url import Canon
+from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, urls
+from app.store.crawls import Crawl
+
+LATEST = 10
+LATEST_OF_HOST = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InCrawl:
+    """What one crawl knows of the URL.
+
+    url          its row of the frontier
+    scope        "inside", or the reason why it would not be admitted today
+    page         what the document says, where it was kept;   duplicate: of which page
+    waits_for    what stands between it and its next fetch
+    effects      what came of the page's directives and opt-outs, but for its being kept out, which is its `cause`
+    """
+
+    crawl: str
+    crawl_state: str
+    url: Row
+    scope: str
+    page: Row | None
+    duplicate: Row | None
+    waits_for: list[str]
+    effects: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WouldBe:
+    """What an unfinished crawl that does not know the URL would say to a link to it."""
+
+    crawl: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """asked: as given.   url: canonical, None where there is none.   changed: what that changed.
+
+    host_unsent: what has kept visits from sending since the host's last request
+    """
+
+    asked: str
+    url: str | None
+    changed: list[str]
+    host: Row | None
+    host_waits_for: str | None
+    host_unsent: str | None
+    robots: Ruling | None
+    crawls: list[InCrawl]
+    elsewhere: list[WouldBe]
+    suppressions: list[Mapping[str, Any]]
+    fetches: list[Mapping[str, Any]]
+
+
+def why(engine: Engine, settings: Settings, text: str) -> Explanation:
+    """Raises InputError for a text that is no URL and that no crawl ever refused as a link."""
+    canon = make_canon(settings)
+    url = canon.canonicalise(text)
+    if not isinstance(url, Url):
+        return _no_url(engine, settings, text)
+    with db.transaction(engine) as tx:
+        every = {crawl.id: crawl for crawl in crawls.every(tx)}
+        refused = suppressions.of_url(tx, url.key)
+        host = hosts.show(tx, url.host)
+        known = [] if host is None else _known(tx, url, host, every)
+        stored = [] if host is None else robots.of_host(tx, host["id"])
+        met = {row.url["crawl_id"] for row in known}
+        forms = dict.fromkeys(row.url["url"] for row in known)
+        known_as = _known_as(canon, known)
+        return Explanation(
+            asked=text,
+            url=url.text,
+            changed=respelt(text, url) + [f"known as, and sent as: {form}" for form in forms if form != url.text],
+            host=host,
+            host_waits_for=None if host is None else host_waits_for(host),
+            host_unsent=None
+            if host is None
+            else unsent_lately(fetches.unsent(tx, host_id=host["id"], n=LATEST_OF_HOST), host["now"]),
+            robots=ruling(stored, known_as or url, settings),
+            crawls=known,
+            elsewhere=[
+                _would_be(crawl, url, refused)
+                for crawl in every.values()
+                if crawl.id not in met and crawl.state != "finished"
+            ],
+            suppressions=refused,
+            fetches=[] if host is None else fetches.of_url(tx, host_id=host["id"], key=url.key, n=LATEST),
+        )
+
+
+def _known_as(canon: Canon, known: Sequence[InCrawl]) -> Url | None:
+    """The form that the first crawl which knows the URL sends: what its robots.txt is asked about."""
+    for row in known:
+        url = canon.of_row(row.url["url"], row.url["key"], row.url["linked"])
+        return url if isinstance(url, Url) else None
+    return None
+
+
+def retry(engine: Engine, settings: Settings, text: str, crawl: str | None) -> list[str]:
+    """Queue a URL now, whatever its state, in one crawl or all that know it. Returns their names."""
+    return _change(engine, settings, text, crawl, "retry")
+
+
+def forget(engine: Engine, settings: Settings, text: str, crawl: str | None) -> list[str]:
+    """Take a URL out of the frontier; the log keeps its fetches. Returns the names of the crawls that knew it."""
+    return _change(engine, settings, text, crawl, "forget")
+
+
+def _change(engine: Engine, settings: Settings, text: str, crawl: str | None, what: str) -> list[str]:
+    url = canonical(settings, text)
+    host_id, changed = db.repeat(partial(_change_row, engine, url, crawl, what))
+    if what == "retry":
+        with db.transaction(engine) as tx:
+            hosts.wake(tx, [host_id])
+    return changed
+
+
+def _change_row(engine: Engine, url: Url, crawl: str | None, what: str) -> tuple[int, list[str]]:
+    """Returns the host's id and the names of the crawls that know the URL. Raises InputError."""
+    with db.transaction(engine) as tx:
+        names = {row.id: row.name for row in crawls.every(tx)}
+        crawl_id = next((id for id, name in names.items() if name == crawl), None)
+        if crawl is not None and crawl_id is None:
+            raise InputError(f"crawl {crawl!r}", f"there is none of this name; there are: {', '.join(names.values())}")
+        host_id = hosts.ids(tx, [url.host]).get(url.host)
+        changed: list[int] = []
+        if host_id is not None:
+            hosts.lock(tx, [host_id])
+            change = urls.retry if what == "retry" else urls.forget
+            changed = change(tx, host_id=host_id, key=url.key, crawl_id=crawl_id)
+    if host_id is None or not changed:
+        raise InputError(url.text, f"crawl {crawl} does not know it" if crawl else "no crawl knows it")
+    return host_id, [names[id] for id in changed]
+
+
+def _no_url(engine: Engine, settings: Settings, text: str) -> Explanation:
+    """Not a URL of ours; but maybe a link that was refused as such."""
+    shown = text.strip()[:500]
+    with db.transaction(engine) as tx:
+        refused = suppressions.of_url(tx, sha256(shown.encode("utf-8", "surrogatepass")).digest())
+    if not refused:
+        canonical(settings, text)
+    return Explanation(
+        asked=text,
+        url=None,
+        changed=[],
+        host=None,
+        host_waits_for=None,
+        host_unsent=None,
+        robots=None,
+        crawls=[],
+        elsewhere=[],
+        suppressions=refused,
+        fetches=[],
+    )
+
+
+def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> list[InCrawl]:
+    documents = pages.of_url(tx, host_id=host["id"], key=url.key)
+    duplicates = pages.duplicates_of_url(tx, host_id=host["id"], key=url.key)
+    return [
+        InCrawl(
+            crawl=row["crawl"],
+            crawl_state=row["crawl_state"],
+            url=row,
+            scope=_scope(every[row["crawl_id"]], url, row["depth"]),
+            page=documents.get(row["crawl_id"]),
+            duplicate=duplicates.get(row["crawl_id"]),
+            waits_for=url_waits_for(row, every[row["crawl_id"]], host),
+            effects=effects(
+                directives=row["directives"],
+                opt_out=row["opt_out"],
+                honours=every[row["crawl_id"]].honour_opt_outs,
+            ),
+        )
+        for row in urls.find(tx, host_id=host["id"], key=url.key)
+    ]
+
+
+def _scope(crawl: Crawl, url: Url, depth: int) -> str:
+    refusal = judge(make_scope(crawl), url, depth)
+    return "inside" if refusal is None else f"outside: {refusal}"
+
+
+def _would_be(crawl: Crawl, url: Url, refused: Sequence[Mapping[str, Any]]) -> WouldBe:
+    """Judged as a link one step from a seed."""
+    refusal = judge(make_scope(crawl), url, 1)
+    found_full = any(row["crawl_id"] == crawl.id and row["reason"] == Refusal.FRONTIER_FULL for row in refused)
+    if refusal is not None:
+        verdict = f"a link to it is refused: {refusal}"
+    elif found_full:
+        verdict = (
+            "it had to give way while the frontier was full; a link that is found while there is room brings it in"
+        )
+    else:
+        verdict = "a link to it would be admitted; none was found yet"
+    return WouldBe(crawl=crawl.name, verdict=verdict)

@@ -1,0 +1,223 @@
+"""What an operator does with a host: look, pause, resume, slow down, pin to a queue, release from a rest, forget its robots.txt.
+
+No function here contacts a host or lets one be contacted early: each changes when the next visit may come, never the pace.
+Each leaves a row in `host_events`, in its own transaction: the audit asks who ended a rest.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.robots_report import opt_out
+from app.admin.waiting import host_waits_for
+from app.config import Settings
+from app.errors import InputError
+from app.model import Origin, Url
+from app.policy.host import queue_for, registrable_domain
+from app.policy.hours import Hours
+from app.policy.url import Canon
+from app.store import budgets, db, domains, fetches, hosts, robots, visits
+from app.store.robots import Stored
+from app.words import counted
+
+LONGEST_DELAY_S = 86_400.0
+WAITS = ("delay", "due", "resting", "paused", "being visited", "offered", "nothing queued")  # as in v_host_status
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPage:
+    """Everything about one host. host: its row.   robots: by origin, the file as text.
+
+    domain: what an operator said of its registrable domain.   address_budget: what it shares with others there.
+    visits, fetches, events: the latest. Events are what operators did: at, event, detail.
+    """
+
+    host: Row
+    waits_for: str
+    domain: Row | None
+    address_budget: Row | None
+    robots: list[Row]
+    visits: list[Row]
+    fetches: list[Row]
+    events: list[Row]
+
+
+def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> HostPage:
+    """name: or any URL of it, for which opt-outs are told. Raises InputError for a host that no crawl has met."""
+    url = _url(name)
+    name = url.host
+    with db.transaction(engine) as tx:
+        host = hosts.show(tx, name)
+        if host is None:
+            raise _unknown(name)
+        return HostPage(
+            host=host,
+            waits_for=host_waits_for(host),
+            domain=domains.find(tx, host["domain"]) if host["domain"] else None,
+            address_budget=budgets.of_address(tx, str(host["address"])) if host["address"] else None,
+            robots=[_copy(url, row, settings) for row in robots.of_host(tx, host["id"])],
+            visits=visits.recent(tx, host_id=host["id"], n=latest),
+            fetches=fetches.of_host(tx, host_id=host["id"], n=latest),
+            events=hosts.events(tx, host_id=host["id"], n=latest),
+        )
+
+
+def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> list[Row]:
+    """waits_for: start of what they wait for, as in v_host_status: "resting", "delay", "paused" … Raises InputError."""
+    if waits_for is not None and not any(waits_for.startswith(each) or each.startswith(waits_for) for each in WAITS):
+        raise InputError(f"waits for {waits_for!r}", f"use the beginning of one of: {', '.join(WAITS)}")
+    with db.transaction(engine) as tx:
+        return hosts.listed(tx, waits_for=waits_for, n=most)
+
+
+def pause(engine: Engine, name: str) -> str:
+    """Returns when it takes hold: a visit that is there ends at its next settle."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        state = hosts.pause(tx, name)
+        hosts.note_event(tx, name, "paused")
+    if state is None:
+        raise _unknown(name)
+    return "paused" if state == "paused" else "pauses when the visit that is there settles (seconds)"
+
+
+def resume(engine: Engine, name: str) -> None:
+    """May be visited again, no sooner than its pace allows."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        _wake(tx, name, hosts.resume(tx, name))
+        hosts.note_event(tx, name, "resumed")
+
+
+def release(engine: Engine, name: str) -> None:
+    """Ends a rest after errors or a Retry-After; the delay still holds."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        _wake(tx, name, hosts.release(tx, name))
+        hosts.note_event(tx, name, "released")
+
+
+def slow(engine: Engine, name: str, delay_s: float | None) -> None:
+    """An operator's delay between requests, before robots.txt and the default; None gives the word back to them."""
+    name = hostname(name)
+    _check_delay(delay_s)
+    with db.transaction(engine) as tx:
+        if hosts.slow(tx, name, delay_s) is None:
+            raise _unknown(name)
+        hosts.note_event(tx, name, "slowed", "default" if delay_s is None else f"{delay_s:g} s")
+
+
+def slow_domain(engine: Engine, name: str, delay_s: float | None) -> tuple[str, int]:
+    """The same for every host of the registrable domain that `name` belongs to and that has no delay of its own.
+
+    Hosts that are met later are included. Returns the domain, and how many of its hosts are known.
+    """
+    _check_delay(delay_s)
+    domain = _domain(name)
+    with db.transaction(engine) as tx:
+        for host in (known := domains.slow(tx, domain, delay_s)):
+            hosts.note_event(tx, host, "slowed", f"domain: {'default' if delay_s is None else f'{delay_s:g} s'}")
+    return domain, len(known)
+
+
+def quiet(engine: Engine, name: str, hours: str | None) -> str | None:
+    """No contact within these hours of the day (UTC), such as 08:00-18:00; None: none of its own. Returns them as kept."""
+    name = hostname(name)
+    kept = None if hours is None else str(Hours.parse(hours))
+    with db.transaction(engine) as tx:
+        if hosts.quiet(tx, name, kept) is None:
+            raise _unknown(name)
+        hosts.note_event(tx, name, "quiet", kept or "default")
+    return kept
+
+
+def quiet_domain(engine: Engine, name: str, hours: str | None) -> tuple[str, int]:
+    """The same for every host of the registrable domain, those met later included. Returns as slow_domain does."""
+    kept = None if hours is None else str(Hours.parse(hours))
+    domain = _domain(name)
+    with db.transaction(engine) as tx:
+        for host in (known := domains.quiet(tx, domain, kept)):
+            hosts.note_event(tx, host, "quiet", f"domain: {kept or 'default'}")
+    return domain, len(known)
+
+
+def pin(engine: Engine, settings: Settings, name: str, queue: str | None) -> str:
+    """Its visits go to this queue from the next offer on; None: to its own by hash. Returns the queue."""
+    name = hostname(name)
+    if queue is not None and queue not in settings.queue_names:
+        raise InputError(
+            f"queue {queue!r}", f"no worker serves it; set TIPTOE_PINNED_QUEUES={queue} for workers and beat"
+        )
+    chosen = queue or queue_for(name, settings.queues)
+    with db.transaction(engine) as tx:
+        if hosts.pin(tx, name, chosen, pinned=queue is not None) is None:
+            raise _unknown(name)
+        hosts.note_event(tx, name, "pinned", chosen if queue else f"default: {chosen}")
+    return chosen
+
+
+def forget(engine: Engine, name: str) -> int:
+    """Its robots.txt is fetched anew before the next request. Returns of how many origins."""
+    name = hostname(name)
+    with db.transaction(engine) as tx:
+        host_id = hosts.ids(tx, [name]).get(name)
+        if host_id is None:
+            raise _unknown(name)
+        hosts.lock(tx, [host_id])
+        origins = robots.forget(tx, host_id)
+        hosts.note_event(tx, name, "forgotten", f"robots.txt of {counted(origins, 'origin')}")
+        return origins
+
+
+def hostname(text: str) -> str:
+    """The canonical name, from a name or a URL. Raises InputError."""
+    return _url(text).host
+
+
+def _url(text: str) -> Url:
+    given = text.strip()
+    url = Canon().canonicalise(given if "://" in given else f"http://{given}/")
+    if not isinstance(url, Url):
+        raise InputError(f"host {text!r}", "write a hostname, such as example.org")
+    return url
+
+
+def _check_delay(delay_s: float | None) -> None:
+    if delay_s is not None and not 0 <= delay_s <= LONGEST_DELAY_S:
+        raise InputError(f"delay of {delay_s:g} s", f"use 0 to {LONGEST_DELAY_S:g} seconds, or default")
+
+
+def _domain(name: str) -> str:
+    found = registrable_domain(hostname(name))
+    if found is None:
+        raise InputError(f"host {name}", "is of no registrable domain; leave --domain out")
+    return found
+
+
+def _copy(url: Url, row: Stored, settings: Settings) -> Row:
+    return {
+        "origin": str(Origin(row.scheme, url.host, row.port)),
+        "availability": row.availability,
+        "status": row.status,
+        "detail": row.detail or None,
+        "fetched_at": row.fetched_at,
+        "expires_at": row.expires_at,
+        "unreachable_since": row.unreachable_since,
+        "crawl_delay_s": row.crawl_delay_s,
+        "sitemaps": row.sitemaps,
+        "opt_out": opt_out(row, url.target, settings),
+        "text": None if row.body is None else row.body.decode("utf-8", "replace"),
+    }
+
+
+def _wake(tx: Connection, name: str, host_id: int | None) -> None:
+    if host_id is None:
+        raise _unknown(name)
+    hosts.wake(tx, [host_id])
+
+
+def _unknown(name: str) -> InputError:
+    return InputError(f"host {name}", "no crawl has met it; `tiptoe host list` names those that are known")

@@ -1,0 +1,121 @@
+"""What is going on (`status`) and what a crawl came to (`report`). Reads only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.crawls import find
+from app.config import Settings
+from app.store import caps, crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
+from app.store.crawls import Crawl, Totals
+from app.words import counted
+
+Row = Mapping[str, Any]
+MOST_HOSTS = 20
+MOST_CAUSES = 10
+MOST_SITEMAPS = 20
+MOST_SEEDS = 1
+LATEST_VISITS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """crawls: totals of each.   waiting: because, hosts, earliest.   queues: those with offers outstanding."""
+
+    crawls: list[Totals]
+    waiting: Sequence[Row]
+    offers: dict[str, int]
+    visits: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One crawl. urls: by state.   outcomes, reasons, causes, hosts: most frequent first.   duplicates: by kind.
+
+    sitemaps: the largest, what was wrong with them, and how often their lastmod was put to the test and told the truth
+    full_hosts: hosts of it at the cap per host, the fullest first
+    why_nothing: of a crawl without a page
+    """
+
+    crawl: Crawl
+    totals: Totals
+    urls: dict[str, int]
+    outcomes: Sequence[Row]
+    reasons: Sequence[Row]
+    causes: Sequence[Row]
+    duplicates: dict[str, int]
+    sitemaps: Sequence[Row]
+    hosts: Sequence[Row]
+    full_hosts: list[str]
+    why_nothing: str | None
+
+
+def status(engine: Engine) -> Status:
+    """Soft and quick: no count of every URL."""
+    with db.transaction(engine) as tx:
+        return Status(
+            crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
+            waiting=hosts.waits(tx),
+            offers=hosts.offers_outstanding(tx),
+            visits=visits.latest(tx, LATEST_VISITS),
+        )
+
+
+def of(engine: Engine, name: str) -> Totals:
+    """Of one crawl. Raises InputError."""
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        return crawls.totals(tx, crawl.id)
+
+
+def totals(engine: Engine) -> list[Totals]:
+    """Of every crawl, the oldest first."""
+    with db.transaction(engine) as tx:
+        return [crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)]
+
+
+def report(engine: Engine, name: str, settings: Settings | None = None) -> Report:
+    """Exact: counts every URL and reads the fetch log; seconds at millions. Raises InputError for an unknown crawl.
+
+    settings: for the cap per host; None: no host is said to be at it.
+    """
+    crawl = find(engine, name)
+    cap = settings.frontier_max_per_host if settings else None
+    with db.transaction(engine) as tx:
+        brought = crawls.totals(tx, crawl.id)
+        return Report(
+            crawl=crawl,
+            totals=brought,
+            urls=urls.states(tx, crawl.id),
+            outcomes=fetches.outcomes(tx, crawl.id),
+            reasons=suppressions.reasons(tx, crawl.id),
+            causes=urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES),
+            duplicates=pages.duplicate_kinds(tx, crawl.id),
+            sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
+            hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
+            full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
+            why_nothing=None if brought.pages else why_nothing(tx, crawl.id),
+        )
+
+
+def why_nothing(tx: Connection, crawl_id: int) -> str:
+    """Why a crawl brought no page: what became of its seeds, the first MOST_SEEDS of them."""
+    found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
+    if not found:
+        return "it has no seed"
+    more = found[0]["total"] - len(found)
+    return "; ".join(_end_of_seed(row) for row in found) + (f"; and {counted(more, 'seed')} more" if more else "")
+
+
+def _end_of_seed(row: Row) -> str:
+    url, ending = row["url"], f"{row['outcome']} (status {row['status']})" if row["status"] else row["outcome"]
+    if row["reason"] is not None:
+        return f"{url} redirects to {row['alias_of']}, which is not followed ({row['reason']})"
+    if row["cause"] is not None:
+        return f"{url} is {row['state']}: {row['cause']}"
+    if row["state"] == "queued":
+        because = row["resting_because"] or (f"it ended as {ending} last" if ending else None)
+        return f"{url} was not fetched yet" + (f": {because}" if because else "")
+    return f"{url} ended as {ending}"

@@ -1,0 +1,74 @@
+"""robots.txt by hand: what the stored copy says, and asking a site for it once, politely.
+
+`ask` is a visit that fetches nothing but robots.txt: whoever asks by hand keeps to the pace of the host, of its address and
+of the fleet like everybody, and what comes back (a Crawl-delay, a Retry-After) holds from there on.
+"""
+
+from sqlalchemy import Engine
+
+from app.admin.robots_report import Ruling, canonical, ruling
+from app.admin.waiting import Row, host_waits_for, when
+from app.config import Settings
+from app.crawl.frontier.enter import host_rows
+from app.crawl.robots import obtain
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.crawl.visit import settle
+from app.crawl.visit.visit import take_up
+from app.errors import InputError, LeaseLost
+from app.model import Url
+from app.store import db, hosts
+from app.store import robots as robots_store
+
+
+def check(engine: Engine, settings: Settings, text: str) -> Ruling:
+    """By the stored copy. Raises InputError for what is no URL."""
+    url = canonical(settings, text)
+    with db.transaction(engine) as tx:
+        host_id = hosts.ids(tx, [url.host]).get(url.host)
+        stored = robots_store.of_host(tx, host_id) if host_id is not None else []
+    return ruling(stored, url, settings)
+
+
+def ask(kit: Kit, text: str) -> Ruling:
+    """Fetch robots.txt of the URL's origin once and store it. Raises InputError when the host may not be contacted now."""
+    url = canonical(kit.settings, text)
+    stay = _visit(kit, url)
+    known = stay.robots.get(url.origin)
+    if known is not None:
+        known.fresh_until = stay.now()
+    try:
+        obtain.of(stay, url.origin)
+        settle.leave(stay, "robots check")
+    except LeaseLost:
+        settle.log_fenced(stay)
+        raise
+    if stay.requests == 0:
+        because = stay.resting_because or f"delay of {stay.delay_s:g} s"
+        raise InputError(f"host {url.host}", f"may not be contacted now; it waits for its {because} to pass")
+    return check(kit.engine, kit.settings, url.text)
+
+
+def _visit(kit: Kit, url: Url) -> Stay:
+    """Raises InputError saying until when the host is to be left alone."""
+    settings = kit.settings
+    with db.transaction(kit.engine) as tx:
+        hosts.ensure(tx, rows=host_rows([url.host], settings.queues), delay_s=settings.default_delay_s)
+    with db.transaction(kit.engine) as tx:
+        offer = hosts.offer_now(tx, name=url.host, offer_s=settings.offer_s, isolate=settings.settle_urls)
+        host = hosts.show(tx, url.host)
+        assert host is not None
+        if offer is None:
+            raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {_why_not(host)}")
+    stay = take_up(kit, offer.host_id, offer.token)
+    if stay is None:
+        raise LeaseLost(f"host {url.host}: somebody else took it; try again")
+    return stay
+
+
+def _why_not(host: Row) -> str:
+    until = max(host["polite_at"], host["blocked_until"] or host["polite_at"])
+    if host["state"] == "idle" and until > host["now"]:
+        because = host["resting_because"] or f"delay of {host['delay_s']:g} s"
+        return f"its {because} to pass, {when(until, host['now'])}"
+    return host_waits_for(host)

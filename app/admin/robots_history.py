@@ -1,0 +1,153 @@
+"""What robots.txt said at the moment of each request: the log, judged by the history of copies (SPEC P10, R2, R3).
+
+Judged by today's settings: the product token, and the phases of a file that could not be had. Requests before the first
+robots.txt of their origin are a violation of their own (`v_politeness_audit` counts them); those after it that are older
+than the history are not judged: nobody knows what it said. Where the log was cut (`app.beat.rotate_logs`), the history also says
+of which origins robots.txt had been asked for before.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from app.config import Settings
+from app.crawl.state.robots_book import RobotsBook
+from app.model import RequestKind
+from app.policy import backoff
+from app.policy.robots import FRESH_AT_LEAST_S, Robots, in_force, rules_in_force
+from app.store import fetches, robots
+from app.store.fetches import Asked
+from app.store.robots import Copy
+
+AT_ONCE = 10_000  # rows read from the server
+_EXACT = timedelta(milliseconds=1)  # docs/politeness.md, "Proof"
+_LONGEST = timedelta(minutes=10)  # that a request can last
+_HOUR_S = 3_600.0
+_LEAST_STEP_S = 0.01
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(slots=True, kw_only=True)
+class Judged:
+    """Requests to a host. unjudged: of their time no copy is kept.   repeated: for robots.txt, more than an hour may bring."""
+
+    disallowed: int = 0
+    repeated: int = 0
+    unjudged: int = 0
+
+
+class _Place(NamedTuple):
+    """An origin within its host."""
+
+    scheme: str
+    port: int
+
+
+@dataclass(slots=True)
+class _Timeline:
+    """What robots.txt of an origin said, since when; in order."""
+
+    since: list[datetime] = field(default_factory=list)
+    rules: list[Robots] = field(default_factory=list)
+
+    def at(self, moment: datetime) -> Robots | None:
+        index = bisect_right(self.since, moment + _EXACT)
+        return self.rules[index - 1] if index else None
+
+
+def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) -> dict[int, Judged]:
+    """{host id: what was found}, of these hosts or of all. Reads the log host by host: memory is flat."""
+    book = RobotsBook(settings.product_token)
+    begins = fetches.begins(tx)
+    rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
+    return {
+        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins, most=hourly(settings))
+        for host_id, asked in groupby(rows, lambda row: row.host_id)
+    }
+
+
+def hourly(settings: Settings) -> int:
+    """How many requests for one robots.txt an hour may bring, by its back-off or at its shortest freshness."""
+    at_s, failures = 0.0, 0
+    while at_s < _HOUR_S:
+        failures += 1
+        at_s += backoff.host_rest_s(failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        at_s += _LEAST_STEP_S
+    return max(failures, round(_HOUR_S / FRESH_AT_LEAST_S)) + 1
+
+
+def _judge(
+    asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline], begins: datetime | None, *, most: int
+) -> Judged:
+    """asked: the requests to one host, those for robots.txt first.   begins: the log.   most: for one robots.txt in an hour."""
+    found = Judged()
+    latest: dict[_Place, deque[datetime]] = defaultdict(lambda: deque(maxlen=most))
+    asked_first: dict[_Place, datetime] = {}
+    for place, timeline in timelines.items():
+        if begins is not None and timeline.since[0] < begins + _LONGEST:
+            asked_first[place] = timeline.since[0]
+    for row in asked:
+        place, target = _split(row.url)
+        if row.kind == RequestKind.ROBOTS:
+            if target == "/robots.txt":
+                asked_first[place] = min(row.ended_at, asked_first.get(place, row.ended_at))
+                before = latest[place]
+                found.repeated += len(before) == most and row.started_at - before[0] < timedelta(seconds=_HOUR_S)
+                before.append(row.started_at)
+        elif place in asked_first and row.started_at >= asked_first[place]:
+            rules = timelines[place].at(row.started_at) if place in timelines else None
+            if rules is None:
+                found.unjudged += 1
+            elif not rules.allowed(target):
+                found.disallowed += 1
+    return found
+
+
+def _timelines(settings: Settings, book: RobotsBook, copies: Iterable[Copy]) -> Mapping[_Place, _Timeline]:
+    """copies: in order, as the history has them."""
+    places: dict[_Place, _Timeline] = defaultdict(_Timeline)
+    for copy in copies:
+        timeline = places[_Place(copy.scheme, copy.port)]
+        while timeline.since and timeline.since[-1] >= copy.since:  # a phase that this line came before
+            timeline.since.pop()
+            timeline.rules.pop()
+        for moment in _phases(settings, copy):
+            timeline.since.append(moment)
+            timeline.rules.append(_rules(settings, book, copy, moment))
+    return places
+
+
+def _phases(settings: Settings, copy: Copy) -> list[datetime]:
+    """The moments from `since` on at which what is in force may change by itself."""
+    if copy.unreachable_since is None:
+        return [copy.since]
+    ends = (copy.unreachable_since + timedelta(seconds=s) for s in (settings.robots_disallow_s, settings.robots_copy_s))
+    return [copy.since, *sorted(end for end in ends if end > copy.since)]
+
+
+def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -> Robots:
+    """What is in force at that moment."""
+    since = copy.unreachable_since
+    decides = in_force(
+        availability=copy.availability,
+        unreachable_for_s=None if since is None else (moment - since).total_seconds(),
+        has_copy=copy.body is not None,
+        answers=copy.status is not None,
+        disallow_s=settings.robots_disallow_s,
+        copy_s=settings.robots_copy_s,
+    )
+    return rules_in_force(decides, lambda: book.parsed(copy.body or b""))
+
+
+def _split(url: str) -> tuple[_Place, str]:
+    """Origin and target of a canonical URL."""
+    scheme, _, authority, path = url.split("/", 3)
+    _, colon, port = authority.rpartition(":")
+    number = int(port) if colon and port.isdigit() else _PORTS[scheme[:-1]]
+    return _Place(scheme[:-1], number), f"/{path}"

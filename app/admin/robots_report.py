@@ -1,0 +1,184 @@
+"""What a stored copy of robots.txt says of a URL: what a visit's gate would decide now, and why. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from app.admin.seeds import WHY_NO_SEED
+from app.admin.waiting import when
+from app.config import Settings
+from app.crawl.state.canon import make_canon
+from app.errors import InputError
+from app.model import Refusal, Url
+from app.policy import robots, tdm
+from app.policy.robots import Availability, InForce
+from app.store.robots import Stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What robots.txt says of a URL.
+
+    allowed       None: nobody has fetched the origin's file yet
+    availability  available; unavailable: there is none, all is allowed; unreachable: `phase` says what that means now
+    phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file can be had before
+    rule, line    what decided; None when no line did
+    has_copy      the file was read once;   copied_at: since when it is known as it was then
+    visit_time    hours (UTC) in which the site wishes to be visited;   opens_at: when they begin, None within them
+    opt_out       what it and the origin's tdmrep.json, if that was asked for, say of the URL about text and data mining
+    expires_at    the file is asked for again then
+    """
+
+    url: str
+    origin: str
+    allowed: bool | None
+    availability: str | None = None
+    phase: InForce | None = None
+    phase_until: datetime | None = None
+    has_copy: bool = False
+    group: str | None = None
+    rule: str | None = None
+    line: int | None = None
+    crawl_delay_s: float | None = None
+    visit_time: str | None = None
+    opens_at: datetime | None = None
+    sitemaps: tuple[str, ...] = ()
+    opt_out: str | None = None
+    status: int | None = None
+    detail: str | None = None
+    fetched_at: datetime | None = None
+    expires_at: datetime | None = None
+    copied_at: datetime | None = None
+    unreachable_since: datetime | None = None
+    now: datetime | None = None
+
+    def sentence(self) -> str:
+        """The decision and who made it, for a person."""
+        if self.allowed is None:
+            return f"not known: nobody has fetched {self.origin}/robots.txt yet; a visit does before anything else"
+        word = "allowed" if self.allowed else "refused"
+        match self.phase:
+            case InForce.DISALLOW_ALL:
+                return f"{word}: robots.txt is out of reach ({self._trouble}): complete disallow (RFC 9309)"
+            case InForce.ALLOW_ALL if self.availability == Availability.UNREACHABLE:
+                return (
+                    f"{word}: robots.txt is out of reach ({self._trouble}), but the host answers: everything is allowed"
+                )
+            case InForce.ALLOW_ALL:
+                return f"{word}: the site has no robots.txt (status {self.status})"
+            case InForce.RULES | InForce.COPY | None:
+                return f"{word}: {self._by_the_file()}"
+            case _:
+                assert_never(self.phase)
+
+    def in_force(self) -> str | None:
+        """Which phase of a file that cannot be had it is, and what comes after; None for one that can be had."""
+        if self.unreachable_since is None or self.now is None:
+            return None
+        why = f"since robots.txt is out of reach since {self.unreachable_since.isoformat(' ', 'seconds')}"
+        if self.phase is InForce.ALLOW_ALL:
+            return f"everything is allowed {why}: the host answers, its robots.txt alone does not"
+        if self.phase_until is None:
+            return f"complete disallow {why}: the host does not answer"
+        until = when(self.phase_until, self.now)
+        if self.phase is InForce.COPY:
+            copied = f" of {self.copied_at.isoformat(' ', 'seconds')}" if self.copied_at else ""
+            return f"last good copy{copied} in force {why}; until {until}"
+        then = "the last good copy decides" if self.has_copy else "everything is allowed, if the host answers"
+        return f"complete disallow {why}; until {until}, then {then}"
+
+    def visiting(self) -> str | None:
+        """The visit time, and when it begins."""
+        if self.visit_time is None or self.now is None:
+            return None
+        return f"{self.visit_time} UTC, " + (f"opens {when(self.opens_at, self.now)}" if self.opens_at else "open now")
+
+    def asked_again(self) -> str | None:
+        """When the file is asked for again, at the soonest: a visit does, before its next page."""
+        if self.expires_at is None or self.now is None:
+            return None
+        return when(self.expires_at, self.now)
+
+    @property
+    def _trouble(self) -> str:
+        return self.detail or str(self.status)
+
+    def _by_the_file(self) -> str:
+        if self.rule is not None:
+            return f"line {self.line}, {self.rule} (group {self.group})"
+        return f"no line of group {self.group} is about it" if self.group else "no group is about us"
+
+
+def canonical(settings: Settings, text: str) -> Url:
+    """Raises InputError for what is no URL of ours."""
+    url = make_canon(settings).canonicalise(text)
+    if isinstance(url, Refusal):
+        raise InputError(f"URL {text!r}", WHY_NO_SEED.get(url, url.value))
+    return url
+
+
+def ruling(stored: Sequence[Stored], url: Url, settings: Settings) -> Ruling:
+    """Pure. stored: the host's origins."""
+    for row in stored:
+        if (row.scheme, row.port) == (url.origin.scheme, url.origin.port):
+            return _by(row, url, settings)
+    return Ruling(url=url.text, origin=str(url.origin), allowed=None)
+
+
+def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
+    """What an origin's files say about text and data mining of path and query `target`. Pure."""
+    by_the_file = _phase(row, settings)[0] in {InForce.RULES, InForce.COPY}
+    file = tdm.RobotsSignals(row.body or b"", settings.product_token) if by_the_file else tdm.NO_SIGNALS
+    return tdm.text([*file.of(target), *tdm.of_tdmrep(row.tdmrep or b"", target)])
+
+
+def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
+    phase, until = _phase(row, settings)
+    rules = robots.rules_in_force(phase, lambda: robots.parse(row.body or b"", settings.product_token))
+    decision = rules.judge(url)
+    by_the_file = phase in {InForce.RULES, InForce.COPY}
+    away_s = rules.visit_time.until_start_s(row.now) if rules.visit_time else 0.0
+    return Ruling(
+        url=url.text,
+        origin=str(url.origin),
+        allowed=decision.allowed,
+        availability=row.availability,
+        phase=phase,
+        phase_until=until,
+        has_copy=row.body is not None,
+        group=decision.group,
+        rule=decision.rule if by_the_file else None,
+        line=decision.line,
+        crawl_delay_s=row.crawl_delay_s,
+        visit_time=str(rules.visit_time) if rules.visit_time else None,
+        opens_at=row.now + timedelta(seconds=away_s) if away_s else None,
+        sitemaps=row.sitemaps,
+        opt_out=opt_out(row, url.target, settings),
+        status=row.status,
+        detail=row.detail or None,
+        fetched_at=row.fetched_at,
+        expires_at=row.expires_at,
+        copied_at=row.copied_at if row.body is not None else None,
+        unreachable_since=row.unreachable_since,
+        now=row.now,
+    )
+
+
+def _phase(row: Stored, settings: Settings) -> tuple[InForce, datetime | None]:
+    """What is in force now, and until when if the file stays out of reach; None: for good. Database times only."""
+    since, has_copy = row.unreachable_since, row.body is not None
+    away_s = None if since is None else (row.now - since).total_seconds()
+    phase = robots.in_force(
+        availability=row.availability,
+        unreachable_for_s=away_s,
+        has_copy=has_copy,
+        answers=row.status is not None,
+        disallow_s=settings.robots_disallow_s,
+        copy_s=settings.robots_copy_s,
+    )
+    if since is None or away_s is None or phase is InForce.ALLOW_ALL:
+        return phase, None
+    ends = [settings.robots_disallow_s] * has_copy + [max(settings.robots_disallow_s, settings.robots_copy_s)]
+    ahead = [since + timedelta(seconds=seconds) for seconds in ends if seconds > away_s]
+    return phase, ahead[0] if ahead else None

@@ -1,0 +1,66 @@
+"""Trim: crawls, and all of them together, are kept at their caps (SPEC F7), by a sample of the frontier.
+
+Says of each crawl how good a link must be to be admitted, and lets the worst of what is too much give way at hosts that nobody
+visits; the others' visits do so themselves. Nothing is counted by a settle, so between two looks a crawl exceeds its cap by what
+the fleet finds meanwhile.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
+from sqlalchemy import Engine
+
+from app.config import Settings
+from app.crawl.frontier import caps
+from app.policy.caps import floor, higher
+from app.store import caps as store
+from app.store import db, suppressions
+
+_log = structlog.get_logger()
+BLOCKS = 1_024  # that a look reads: some 20,000 URLs
+MOST = 5_000  # that give way at a look
+
+
+def trim(engine: Engine, settings: Settings) -> int:
+    """How many gave way. Nothing is done where no crawl has a cap."""
+    if not settings.caps_crawls:
+        return 0
+    with db.transaction(engine) as tx:
+        percent = store.sample_percent(tx, BLOCKS)
+        waiting = store.unfetched(tx, percent)
+        asked = store.floors(tx)
+    together = sum((Counter(here) for here in waiting.values()), Counter[float]())
+    of_all = floor(together, settings.frontier_max)
+    gone = 0
+    for crawl_id, before in asked.items():
+        here = waiting.get(crawl_id, {})
+        now = higher(floor(here, settings.frontier_max_per_crawl), of_all)
+        if now != before:
+            with db.transaction(engine) as tx:
+                store.admit_above(tx, crawl_id, now)
+            _log.info("trim.floor", crawl=crawl_id, above=now)
+        gone += db.repeat(
+            partial(_thin, engine, settings, [crawl_id], sum(here.values()), settings.frontier_max_per_crawl, percent)
+        )
+    return gone + db.repeat(
+        partial(_thin, engine, settings, list(asked), together.total() - gone, settings.frontier_max, percent)
+    )
+
+
+def _thin(
+    engine: Engine, settings: Settings, crawl_ids: Sequence[int], waiting: int, cap: int | None, percent: float
+) -> int:
+    """The worst of these crawls give way, as far as more than the cap are waiting. Returns how many did."""
+    if cap is None or waiting <= cap:
+        return 0
+    with db.transaction(engine) as tx:
+        weakest = store.weakest_of(tx, crawl_ids, n=min(waiting - cap, MOST), percent=percent)
+        free = store.lock_unvisited(tx, {weak.host_id for weak in weakest})
+        weakest = [weak for weak in weakest if weak.host_id in free]
+        gone = caps.let_go(settings, tx, weakest)
+        suppressions.note(tx, [caps.refusal(settings, weak, caps.OF_CRAWL) for weak in weakest])
+        for host_id, n in Counter(host_id for host_id, _, _ in gone).items():
+            store.swell(tx, host_id=host_id, n=-n)
+    return len(gone)

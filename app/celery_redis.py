@@ -1,0 +1,176 @@
+"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon, drop
+what nobody read.
+
+**No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
+acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
+message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench polite`).
+
+**A free thread.** With `worker_disable_prefetch` a worker whose threads are all busy stops consuming, and nothing tells
+its event loop that one is free again: it looks at its next timer, up to a second later. `TaskPool` knows, and `LookAgain`
+wakes it.
+
+**Coming back.** A broker that is away is tried again after 2, 4, 6 … 30 s: one that was away for some minutes is found up to
+half a minute after it is back, and the crawl stands still for so long. Here 5 s are the most.
+
+**Dropping.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each of them.
+Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No clock is
+needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale. `unread` counts
+the messages before each claim, a full queue gets none, and what is beyond twice the bound is cut off by Redis itself. Before
+a worker reads its first one (`workers.stale`) all but the newest are cut off, as many as offers stand in Postgres. A broker
+that speaks AMQP lets messages expire, by its own clock alone.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+from celery import bootsteps
+from celery.app import amqp
+from celery.concurrency import thread
+from kombu import connection
+from kombu.exceptions import OperationalError
+from kombu.transport import TRANSPORT_ALIASES, redis
+
+from app.errors import ServiceError
+
+_log = structlog.get_logger()
+
+
+class QoS(redis.QoS):
+    """Acknowledges only what was tracked."""
+
+    def ack(self, delivery_tag: str) -> None:
+        if delivery_tag in self._delivered:
+            super().ack(delivery_tag)
+
+
+class Channel(redis.Channel):
+    QoS = QoS
+
+
+class Transport(redis.Transport):
+    Channel = Channel
+
+
+class Connection(connection.Connection):
+    def _ensure_connection(
+        self,
+        errback: Any = None,
+        max_retries: int | None = None,
+        interval_start: float = 1.0,
+        interval_step: float = 1.0,
+        interval_max: float = 5.0,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
+        """Theirs, but for the intervals; who sends messages names its own."""
+        return super()._ensure_connection(
+            errback, max_retries, interval_start, interval_step, interval_max, *args, **options
+        )
+
+
+class AMQP(amqp.AMQP):  # type: ignore[misc]  # celery is untyped
+    Connection = Connection
+
+
+def unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
+    """Messages that wait in each queue, nothing where the broker is not Redis. Raises ServiceError.
+
+    most  messages that a queue may hold; of more than twice as many the oldest are dropped
+    """
+    return keep(connection, dict.fromkeys(queues, 2 * most))
+
+
+def keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
+    """The messages that wait in each queue when all but so many of the newest are dropped, as `unread`.
+
+    connection  kombu's, which may have gone stale: asked a second time, it is a new one
+    """
+    broken = (*connection.connection_errors, *connection.channel_errors)
+    try:
+        try:
+            return _keep(connection, newest)
+        except connection.connection_errors:
+            return _keep(connection, newest)
+    except (*broken, OperationalError) as error:
+        raise ServiceError("the broker", str(error) or type(error).__name__) from error
+
+
+def _keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
+    connection.ensure_connection(max_retries=1, interval_start=0)  # by itself it would try for ever
+    channel = connection.default_channel
+    if not isinstance(channel, redis.Channel):
+        return {}
+    with channel.conn_or_acquire() as client:
+        sizes = _each(client, [("LLEN", queue) for queue in newest])
+        found = dict(zip(newest, sizes, strict=True))
+        over = {queue: size - newest[queue] for queue, size in found.items() if size > newest[queue]}
+        _each(
+            client, [("LTRIM", queue, 0, -1 - stale) for queue, stale in over.items()]
+        )  # new ones come in on the left
+    if over:
+        _log.info("doorbells.dropped", queues=len(over), messages=sum(over.values()))
+    return {queue: min(size, newest[queue]) for queue, size in found.items()}
+
+
+def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The answers to all of them, in one round trip."""
+    if not commands:
+        return []
+    with client.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        return list(pipe.execute())
+
+
+def install() -> None:
+    """From now on redis:// and rediss:// mean this transport, in this process."""
+    TRANSPORT_ALIASES.update(redis="app.celery_redis:Transport", rediss="app.celery_redis:Transport")
+
+
+class TaskPool(thread.TaskPool):  # type: ignore[misc]  # celery is untyped
+    """Celery's threads. `on_free` is called, in any of them, when one is free again after none was."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.on_free: Callable[[], object] = _nothing
+        self._lock = threading.Lock()
+        self._in_hand = 0
+
+    def on_apply(self, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            self._in_hand += 1
+        try:
+            applied = super().on_apply(*args, **kwargs)
+        except BaseException:
+            self._ended()
+            raise
+        applied.f.add_done_callback(self._ended)  # by then Celery has counted it as done
+        return applied
+
+    def _ended(self, _: object = None) -> None:
+        with self._lock:
+            was_full = self._in_hand >= self.limit
+            self._in_hand -= 1
+        if was_full:
+            self.on_free()
+
+
+class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
+    """Wakes the consumer's event loop when a thread is free. Other pools' processes end in the loop itself."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, parent: Any) -> None:
+        if isinstance(parent.pool, TaskPool) and parent.hub is not None:
+            parent.pool.on_free = partial(parent.hub.call_soon, _nothing)
+
+    def stop(self, parent: Any) -> None:
+        if isinstance(parent.pool, TaskPool):
+            parent.pool.on_free = _nothing
+
+
+def _nothing() -> None:
+    """Being woken is all."""

@@ -1,0 +1,104 @@
+"""Exact duplicates (SPEC C1): documents that say, byte for byte or in their main text, what another of the crawl says.
+
+All are noted. Within a host, the same bytes make the URL an alias of the first that had them. Its links are not followed
+again where that loses nothing or stops a trap: in the same folder they lead to the same URLs, and a document that repeats
+itself in ever deeper folders is one. The same bytes on another host are a mirror: noted, and crawled for its own sake.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
+from app.crawl.state.batch import Batch
+from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.store import pages
+from app.store.pages import PageRow, Where
+from app.store.urls import Result
+
+NO_TEXT = sha256(b"").digest()
+
+
+def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
+    """Note the duplicates of batches that are settled together, make aliases of those on the same host. Returns those whose links
+    are not to be followed."""
+    rows = {
+        (row["host_id"], row["crawl_id"], row["key"]): row
+        for row in (reading.page for batch in batches for reading in batch.readings)
+        if row is not None and row["body_bytes"] > 0
+    }
+    if not rows:
+        return set()
+    before = _noted_before(batches, tx, rows)
+    rows = dict(sorted(rows.items(), key=lambda item: item[0] in before))  # an original stays one: it comes first
+    worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_TEXT}
+    stored_body, stored_text = pages.originals(tx, list(rows.values()))
+    same_body = _within(rows, _body) | stored_body
+    same_text = _within(worded, _text) | {where: url for where, url in stored_text.items() if where in worded}
+    same_text = {where: of_url for where, of_url in same_text.items() if where not in same_body}
+    pages.note_duplicates(tx, [*_notes(rows, same_text, "text"), *_notes(rows, same_body, "body")])
+    pages.forget_duplicates(tx, before - same_body.keys() - same_text.keys())
+    here = {where: of_url for where, of_url in same_body.items() if _host(of_url) == _host(rows[where]["url"])}
+    if here:
+        for result in (result for batch in batches for result in batch.results):
+            of_url = here.get((result["host_id"], result["crawl_id"], result["key"]))
+            if of_url is not None:
+                _make_alias(result, of_url)
+    return {where for where, of_url in here.items() if _folder(rows[where]["url"]).startswith(_folder(of_url))}
+
+
+def _noted_before(batches: Sequence[Batch], tx: Connection, rows: Mapping[Where, PageRow]) -> set[Where]:
+    """Which of these are noted as duplicates from an earlier round."""
+    if not any(fetch["reason"] == "recrawl" for batch in batches for fetch in batch.fetches):
+        return set()
+    return pages.noted_duplicates(tx, rows)
+
+
+def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -> dict[Where, str]:
+    """Duplicates among the batches themselves: of the first that has the same."""
+    first: dict[tuple[int, bytes], str] = {}
+    same: dict[Where, str] = {}
+    for where, row in rows.items():
+        of_url = first.setdefault((row["crawl_id"], digest(row)), row["url"])
+        if of_url != row["url"]:
+            same[where] = of_url
+    return same
+
+
+def _notes(rows: Mapping[Where, PageRow], same: Mapping[Where, str], kind: str) -> Iterable[Mapping[str, object]]:
+    return [
+        {
+            "host_id": where[0],
+            "crawl_id": where[1],
+            "key": where[2],
+            "url": rows[where]["url"],
+            "kind": kind,
+            "of_url": of_url,
+        }
+        for where, of_url in same.items()
+    ]
+
+
+def _make_alias(result: Result, of_url: str) -> None:
+    result["state"] = url_after(UrlState.QUEUED, UrlEvent.ALIASED).value
+    result["alias_of"] = of_url
+    result["due_s"] = None
+
+
+def _host(url: str) -> str | None:
+    return urlsplit(url).hostname
+
+
+def _folder(url: str) -> str:
+    """A URL up to the last slash of its path: what relative links are joined to."""
+    path = url.partition("?")[0]
+    return path[: path.rindex("/") + 1]
+
+
+def _body(row: PageRow) -> bytes:
+    return row["body_sha256"]
+
+
+def _text(row: PageRow) -> bytes:
+    return row["text_sha256"]

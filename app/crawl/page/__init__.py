@@ -1,0 +1,1 @@
+"""One URL: gate ▸ attempt ▸ read."""

@@ -1,0 +1,163 @@
+"""Isolation: what may have killed a worker is counted before it is fetched, and read by a process that may die of it.
+
+A host comes into it when a taken lease ran out, for thrice the URLs that the visit can have had in hand (50 at most, 9 at 1 s
+delay); a URL when it has ended a reader before. So a document that crashes, hangs or fills its parser costs one worker at most.
+How its reader ended is its cause. Where only the document can be to blame, it is quarantined at once. Where a busy or full
+machine may be, it is tried again in isolation: `attempts_max` times with the visit that was lost. What kills the worker all the
+same (in the sender, say, or where no process can be started) is quarantined after as many more visits. A visit that ended because
+Postgres did is no death: it gives back what it counted.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import BinaryIO, Literal
+
+import structlog
+
+from app.config import Settings
+from app.crawl.page.attempt import Attempt, conclude
+from app.crawl.request import slots
+from app.crawl.state.visit import LEASE_MARGIN_S, Stay, most_in_hand
+from app.crawl.state.worker import Kit
+from app.errors import LeaseLost, ServiceError
+from app.model import Header, Page, RequestKind
+from app.parse.html import read as read_html
+from app.parse.sitemap import Reading
+from app.policy import backoff
+from app.policy.lifecycle import UrlEvent
+from app.runtime.reader import Listing, PageOptions
+from app.runtime.reader_pool import Death
+from app.store import db, hosts, urls
+from app.store.urls import Due, Result
+from app.words import counted
+
+_log = structlog.get_logger()
+Unread = Death | Literal["busy"]
+BUSY = "readers busy"
+
+
+def longest(settings: Settings, delay_s: float) -> int:
+    """For how many URLs a host is in isolation. Those of the lost visit are drawn again soon, but not always first."""
+    return min(3 * most_in_hand(settings, delay_s), settings.settle_urls)
+
+
+def holds(stay: Stay, due: Due) -> bool:
+    return stay.isolate > 0 or due.parse_failures > 0
+
+
+def count(stay: Stay, due: Due) -> int | None:
+    """Attempts with this one, which is spent now. Raises LeaseLost.
+
+    None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
+    """
+    if due.parse_failures >= stay.kit.settings.attempts_max:
+        conclude(
+            stay,
+            due,
+            UrlEvent.EXHAUSTED,
+            cause=f"poison: {counted(due.parse_failures, 'visit')} died while fetching or reading it",
+        )
+        return None
+    stay.isolate = max(stay.isolate - 1, 0)
+    with db.transaction(stay.kit.engine) as tx:
+        if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
+            raise LeaseLost(stay.taken.name)
+        attempts = urls.count_attempt(tx, host_id=stay.host_id, crawl_id=due.crawl_id, key=due.key)
+    stay.batch.counted = due
+    return attempts
+
+
+def owe(stay: Stay) -> None:
+    """The visit ends, and no document is to blame: the request could not be sent, or Postgres is away. What was counted is to be
+    given back, now or when Postgres serves again."""
+    due, stay.batch.counted = stay.batch.counted, None
+    if due is not None:
+        stay.kit.owed.append((stay.host_id, due.crawl_id, due.key))
+
+
+def paid(kit: Kit, results: Iterable[Result]) -> None:
+    """These were written after all, attempts and failures with them: nothing is owed for their URLs."""
+    for result in results:
+        with suppress(ValueError):
+            kit.owed.remove((result["host_id"], result["crawl_id"], result["key"]))
+
+
+def pay(kit: Kit) -> None:
+    """Give back what is owed. It needs no lease: one attempt less, of a URL that nobody has settled since."""
+    while kit.owed:
+        host_id, crawl_id, key = owed = kit.owed.popleft()
+        try:
+            with db.transaction(kit.engine) as tx:
+                urls.uncount_attempt(tx, host_id=host_id, crawl_id=crawl_id, key=key)
+        except ServiceError:
+            kit.owed.append(owed)
+            return
+
+
+def page(stay: Stay, attempt: Attempt) -> Page | Unread:
+    """The document, read here, or in isolation by a reader. Raises LeaseLost."""
+    settings, reply = stay.kit.settings, attempt.reply
+    options = PageOptions(
+        content_type=reply.header(Header.CONTENT_TYPE),
+        content_language=reply.header("content-language"),
+        token=settings.product_token.lower(),
+        max_links=settings.max_links,
+        want_text=settings.keep_text,
+    )
+    if attempt.isolated:
+        within_s = _within_s(stay)
+        found = "busy" if within_s is None else stay.kit.readers.page(reply.body, options, within_s=within_s)
+        if found != "none":
+            return found
+    with stay.kit.room.reading(reply.body, patience_s=stay.lease_ends - stay.now() - LEASE_MARGIN_S):
+        return read_html(reply.body, **options)
+
+
+def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing | Unread:
+    """The same of a sitemap."""
+    if attempt.isolated:
+        within_s = _within_s(stay)
+        found = "busy" if within_s is None else stay.kit.readers.sitemap(body, within_s=within_s)
+        if found != "none":
+            return found
+        body.seek(0)
+    return Reading(body)
+
+
+def unread(stay: Stay, attempt: Attempt, why: Unread) -> str | None:
+    """What becomes of a document that was brought and not read. Returns why the visit is to leave, None to go on."""
+    due, settings, attempt = attempt.due, stay.kit.settings, replace(attempt, is_unread=True)
+    tally = stay.batch.tally(due.crawl_id)
+    if due.kind == RequestKind.PAGE:  # it was counted as one
+        tally.pages -= 1
+        if due.crawl_id in stay.granted:
+            stay.granted[due.crawl_id] += 1
+    if why == "busy":
+        conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt)
+        return BUSY
+    times = due.parse_failures + 1
+    tally.failed += 1
+    _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
+    if why.is_proof:
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=why.cause)
+    elif times >= max(settings.attempts_max - 1, 1):  # the visit that was lost was the first try
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"{why.cause}, {times} times")
+    else:
+        rest_s = backoff.url_retry_s(times, stay.kit.rng)
+        conclude(stay, due, UrlEvent.FAILED, attempt=attempt, due_s=rest_s, cause=why.cause)
+    return None
+
+
+def _within_s(stay: Stay) -> float | None:
+    """Seconds that a reader may take, so that the visit can still write what came of it. Raises LeaseLost.
+
+    None: Postgres is away. The answer is counted already, and has to come to an end that takes it back: it is unread.
+    """
+    if stay.lease_ends - stay.now() < stay.kit.readers.patience_s + LEASE_MARGIN_S:
+        try:
+            slots.extend(stay)
+        except ServiceError as error:
+            _log.warning("page.unread", host=stay.taken.name, error=str(error))
+            return None
+    return stay.lease_ends - stay.now() - LEASE_MARGIN_S

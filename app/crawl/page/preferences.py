@@ -1,0 +1,122 @@
+"""What a page and its site ask of us beside robots.txt's Disallow, and what comes of it (SPEC R8, R9).
+
+Directives (X-Robots-Tag, <meta name=robots>) bind every crawl. Opt-outs from text and data mining are recorded in every crawl,
+and bind those that honour them: the page is kept out of `pages` as one that says noindex is, and its links are followed.
+
+A 304 brings headers and no page. What is on record holds on, and what they say comes on top: they can take nothing back,
+since there is no page that could be kept after all. So a page that was kept out for an opt-out which is known to be withdrawn
+is asked for as if it was new (`is_wanted_whole`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.crawl.robots import tdmrep
+from app.crawl.state.visit import Stay
+from app.model import Header, Page, Reply, Url
+from app.policy import directives, tdm
+from app.policy.directives import Directives
+from app.policy.tdm import Signal
+from app.store.urls import Due
+
+NOINDEX = "kept out of pages: noindex"
+OPTED_OUT = "kept out of pages: it opts out of text and data mining"
+SITE_OPTED_OUT = "kept out of pages: its site opts out of text and data mining"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """Of one page.
+
+    directives, opt_out   for the record, a line each
+    nofollow, noarchive   its links are not followed; its text is not kept
+    kept_out              why it is not kept at all: one of the lines above
+    """
+
+    directives: str | None
+    opt_out: str | None
+    nofollow: bool
+    noarchive: bool
+    kept_out: str | None
+
+
+NONE = Wishes(directives=None, opt_out=None, nofollow=False, noarchive=False, kept_out=None)
+_SPEAKING = frozenset({"x-robots-tag", "content-usage", "content-signal", "tdm-reservation", "tdm-policy"})
+
+
+def of_page(stay: Stay, due: Due, url: Url, reply: Reply, document: Page) -> Wishes:
+    if _is_silent(stay, due, url, reply, document):
+        return NONE
+    said = _directives(stay, reply, document.robots)
+    site = _of_site(stay, due, url)
+    signals = [*tdm.of_reply(reply.headers), *tdm.of_meta(document.tdm), *tdm.of_directives(said.no_ai), *site]
+    return _wishes(due, said, tdm.text(signals), site)
+
+
+def _is_silent(stay: Stay, due: Due, url: Url, reply: Reply, document: Page) -> bool:
+    """Nobody has said anything: most pages."""
+    return (
+        not document.robots
+        and not document.tdm
+        and not due.honour_opt_outs
+        and stay.robots[url.origin].signals.is_silent
+        and _SPEAKING.isdisjoint(reply.headers)
+    )
+
+
+def of_unchanged(stay: Stay, due: Due, url: Url, reply: Reply) -> Wishes:
+    """After a 304."""
+    said = _directives(stay, reply, (due.directives or "").split(","))
+    site = _of_site(stay, due, url)
+    signals = [*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]
+    opt_out = due.opt_out if tdm.was_reserved(due.opt_out) else tdm.text(signals) or due.opt_out
+    return _wishes(due, said, opt_out, site)
+
+
+def is_wanted_whole(stay: Stay, due: Due, url: Url) -> bool:
+    """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of those
+    that the page itself tells."""
+    if due.cause not in {OPTED_OUT, SITE_OPTED_OUT}:
+        return False
+    return not due.honour_opt_outs or (due.cause == SITE_OPTED_OUT and not tdm.reserved(_of_site(stay, due, url)))
+
+
+def effects(*, directives: str | None, opt_out: str | None, honours: bool) -> list[str]:
+    """For a person: what came of what is on record for a page, but for its being kept out, which is its cause."""
+    names = set((directives or "").split(", "))
+    found = []
+    if names & {"nofollow", "none"}:
+        found.append("nofollow: its links are not followed")
+    if "noarchive" in names:
+        found.append("noarchive: its text is not kept")
+    if tdm.was_reserved(opt_out) and not honours:
+        found.append("opt-out: recorded only, the crawl does not honour them")
+    return found
+
+
+def _directives(stay: Stay, reply: Reply, others: Iterable[str]) -> Directives:
+    now = stay.database_time(stay.now())
+    return directives.read(reply.header(Header.X_ROBOTS_TAG), others, stay.kit.settings.product_token, now=now)
+
+
+def _of_site(stay: Stay, due: Due, url: Url) -> tuple[Signal, ...]:
+    """robots.txt in every crawl, tdmrep.json in those that ask for it."""
+    signals = stay.robots[url.origin].signals.of(url.target)
+    return signals + tdmrep.signals(stay, url) if due.honour_opt_outs else signals
+
+
+def _wishes(due: Due, said: Directives, opt_out: str | None, site: Iterable[Signal]) -> Wishes:
+    kept_out = None
+    if said.noindex:
+        kept_out = NOINDEX
+    elif due.honour_opt_outs and tdm.reserved(site):
+        kept_out = SITE_OPTED_OUT
+    elif due.honour_opt_outs and tdm.was_reserved(opt_out):
+        kept_out = OPTED_OUT
+    return Wishes(
+        directives=said.text,
+        opt_out=opt_out,
+        nofollow=said.nofollow,
+        noarchive=said.noarchive,
+        kept_out=kept_out,
+    )

@@ -1,0 +1,116 @@
+"""A page that was fetched: parsed, its links put up for admission, its text kept, its next recrawl set."""
+
+from hashlib import sha256
+
+from app.crawl.frontier import admit
+from app.crawl.page import isolation, preferences, sitemaps
+from app.crawl.page.attempt import Attempt, conclude, interval_s
+from app.crawl.page.preferences import Wishes
+from app.crawl.state.visit import Stay
+from app.model import Header, Page, Url
+from app.policy.lifecycle import UrlEvent
+from app.policy.scope import judge
+from app.policy.url import in_encoding
+from app.store.pages import PageRow
+
+_EMPTY = sha256(b"").digest()
+
+
+def page(stay: Stay, attempt: Attempt) -> str | None:
+    """Read the body of `attempt` into the batch. Returns why the visit is to leave, None to go on. Raises LeaseLost."""
+    settings, due, reply = stay.kit.settings, attempt.due, attempt.reply
+    document = isolation.page(stay, attempt)
+    if not isinstance(document, Page):
+        return isolation.unread(stay, attempt, document)
+    base = _base(stay, attempt.url, document)
+    wished = preferences.of_page(stay, due, attempt.url, reply, document)
+    found = admit.links(stay, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
+    home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
+    canonical = stay.kit.canon.join(base, home_link) if home_link else None
+    home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
+    if home is not None:
+        found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
+    text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
+    canonical_text = canonical.text if isinstance(canonical, Url) else None
+    is_kept = settings.keep_text and wished.kept_out is None
+    row = _row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
+    stay.batch.read(row, found)
+    if wished.kept_out is not None:
+        stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
+    changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
+    seconds = interval_s(stay, due, changed=None if due.text_sha256 is None else changed)
+    sitemaps.score_claim(stay, due, changed=changed)
+    conclude(
+        stay,
+        due,
+        UrlEvent.ALIASED if home else UrlEvent.SETTLED,
+        attempt=attempt,
+        due_s=None if home else seconds,
+        interval_s=seconds,
+        text_sha256=text_sha256,
+        changed=changed or due.text_sha256 is None,
+        alias_of=home.text if home else None,
+        wishes=wished,
+    )
+    return None
+
+
+def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:
+    """Of a 304: what they say of a page that we have. What is kept of it changes with that."""
+    due = attempt.due
+    wished = preferences.of_unchanged(stay, due, attempt.url, attempt.reply)
+    if wished.kept_out is not None:
+        stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
+    elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):
+        stay.batch.revisions.append(
+            {
+                "host_id": stay.host_id,
+                "crawl_id": due.crawl_id,
+                "key": due.key,
+                "directives": wished.directives,
+                "opt_out": wished.opt_out,
+                "noarchive": wished.noarchive,
+            }
+        )
+    return wished
+
+
+def _base(stay: Stay, url: Url, document: Page) -> str:
+    """<base href> where it is one of ours, else the document's own URL."""
+    base = stay.kit.canon.join(url.text, document.base) if document.base else url
+    return base.text if isinstance(base, Url) else url.text
+
+
+def _home(stay: Stay, attempt: Attempt, canonical: Url | None) -> Url | None:
+    """The URL that rel=canonical names as the document's home (U3): believed within the host and the crawl's scope."""
+    url = attempt.url
+    if canonical is None or canonical.key == url.key or canonical.host != url.host:
+        return None
+    scope = stay.scopes[attempt.due.crawl_id]
+    return canonical if judge(scope, canonical, attempt.due.depth, is_link=True) is None else None
+
+
+def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
+    reply = attempt.reply
+    return {
+        "host_id": attempt.due.host_id,
+        "crawl_id": attempt.due.crawl_id,
+        "key": attempt.due.key,
+        "url": attempt.url.text,
+        "status": reply.status or 0,
+        "content_type": reply.header(Header.CONTENT_TYPE),
+        "charset": document.charset,
+        "language": document.language,
+        "title": document.title,
+        "description": document.description,
+        "main_text": None if wished.noarchive else document.main_text,
+        "body_sha256": attempt.body_sha256 or _EMPTY,
+        "text_sha256": text_sha256,
+        "body_bytes": len(reply.body),
+        "truncated": reply.truncated or document.truncated,
+        "links": len(document.links),
+        "canonical_url": canonical,
+        "directives": wished.directives,
+        "opt_out": wished.opt_out,
+        "depth": attempt.due.depth,
+    }

@@ -1,0 +1,215 @@
+"""Sitemaps (SPEC M1, M2): found, read as a stream, their pages admitted and what they say of changes put to the test.
+
+A sitemap is a row of the frontier like a page (`urls.kind`), so that its host's pace, robots.txt, retries and recrawls hold
+for it. It is found in robots.txt, at /sitemap.xml of a host that the crawl's seeds name, in an index, or given by hand. Its
+body goes to a temporary file and its entries to the frontier 1,000 at a time, each time under the lease: constant memory, and
+a crash repeats at most one file.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from itertools import islice
+from typing import BinaryIO
+
+from app.crawl.frontier import admit, enter
+from app.crawl.page import isolation
+from app.crawl.page.attempt import Attempt, conclude
+from app.crawl.state.visit import Stay
+from app.errors import LeaseLost, Unwritable
+from app.model import Origin, Refusal, Url
+from app.parse.sitemap import Child, Entry, Reading
+from app.policy import lastmod, recrawl
+from app.policy.host import registrable_domain
+from app.policy.lifecycle import UrlEvent
+from app.policy.scope import Scope, ScopeKind
+from app.runtime.reader import Listing
+from app.store import db, hosts, sitemaps, suppressions
+from app.store.sitemaps import Known
+from app.store.urls import Admission, Due
+
+MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
+IN_MEMORY_BYTES = 1024 * 1024
+CHUNK = 1_000
+LEVELS = 3  # of index files above a sitemap
+GUESS = "/sitemap.xml"
+
+
+def discover(stay: Stay, due: Due, origin: Origin) -> None:
+    """Once a visit and crawl: admit the sitemaps of an origin whose robots.txt is known, if the crawl is about its host."""
+    if due.sitemaps == "none" or (due.crawl_id, origin) in stay.discovered:
+        return
+    stay.discovered.add((due.crawl_id, origin))
+    if due.depth > 0 and not _is_named(stay.scopes[due.crawl_id], origin.host):
+        return
+    file = stay.robots[origin]
+    declared = file.rules.sitemaps if file.rules is not None else ()
+    texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
+    found = [stay.kit.canon.join(f"{origin}/", text) for text in texts]
+    rows = [
+        _row(due.crawl_id, url, found_on=f"{origin}/robots.txt" if declared else f"{origin}/", level=0)
+        for url in found
+        if not isinstance(url, Refusal) and not stay.kit.known.has(due.crawl_id, url.key)
+    ]
+    stay.batch.admissions += rows
+
+
+def sink() -> BinaryIO:
+    """Where a body of up to MAX_BYTES goes: memory at first, then a temporary file that has no name."""
+    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]
+
+
+def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> str | None:
+    """Admit what the sitemap lists, and put its result into the batch. Returns why the visit is to leave, None to go on. Raises
+    LeaseLost."""
+    due = attempt.due
+    digest = _digest(body)
+    reading = isolation.sitemap(stay, attempt, body)
+    if not isinstance(reading, Reading | Listing):
+        return isolation.unread(stay, attempt, reading)
+    try:
+        _admit_all(stay, due, attempt.url, reading)
+    except Unwritable as error:
+        cause = f"what it lists cannot be written: {error}"[:300]
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause)
+        return None
+    changed = due.body_sha256 != digest
+    seconds = recrawl.next_interval_s(
+        due.interval_s,
+        changed=None if due.body_sha256 is None else changed,
+        base_s=stay.kit.settings.sitemap_interval_s,
+        min_s=stay.kit.settings.recrawl_min_s,
+        max_s=stay.kit.settings.recrawl_max_s,
+    )
+    conclude(
+        stay,
+        due,
+        UrlEvent.SETTLED,
+        attempt=attempt,
+        due_s=seconds,
+        interval_s=seconds,
+        body_sha256=digest,
+        changed=changed,
+    )
+    return None
+
+
+def score_claim(stay: Stay, due: Due, *, changed: bool) -> None:
+    """A page that a sitemap lists was fetched again: did its lastmod tell the truth?"""
+    if due.sitemap_id is None or due.lastmod is None or due.fetched_at is None:
+        return
+    verdict = lastmod.is_true(due.lastmod, fetched_at=due.fetched_at, changed=changed)
+    if verdict is not None:
+        claims, true_claims = stay.batch.claims.get(due.sitemap_id, (0, 0))
+        stay.batch.claims[due.sitemap_id] = (claims + 1, true_claims + verdict)
+
+
+def _admit_all(stay: Stay, due: Due, base: Url, reading: Reading | Listing) -> None:
+    values = iter(reading)
+    known = _note(stay, due, reading)
+    while chunk := list(islice(values, CHUNK)):
+        _admit(stay, due, known, base, chunk)
+    _note(stay, due, reading)
+
+
+def _admit(stay: Stay, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
+    now = stay.taken.now + timedelta(seconds=stay.since_anchor(stay.now()))
+    children = [_join(stay, base, value) for value in chunk if isinstance(value, Child)]
+    rows = [
+        _row(due.crawl_id, url, found_on=due.url, level=due.depth + 1)
+        for url, _ in _urls(children)
+        if due.depth < LEVELS and url.host == base.host and not stay.kit.known.has(due.crawl_id, url.key)
+    ]
+    pages = list(_urls(_join(stay, base, value) for value in chunk if isinstance(value, Entry)))
+    said = {url.key: lastmod.plausible(when, now) for url, when in pages}
+    for row in admit.admissions(stay, due, [url for url, _ in pages], found_on=due.url, depth=1, hops=0):
+        row["lastmod"] = _iso(said[row["key"]])
+        row["sitemap_id"] = known.id if said[row["key"]] else None
+        rows.append(row)
+    new = {row["key"] for row in rows}
+    claims = [
+        {"key": url.key, "lastmod": _iso(said[url.key])}
+        for url, _ in pages
+        if url.host == stay.taken.name and said[url.key] is not None and url.key not in new
+    ]
+    _write(stay, due, known, rows, claims)
+
+
+def _write(stay: Stay, due: Due, known: Known, rows: list[Admission], claims: Sequence[Mapping[str, object]]) -> None:
+    sent = stay.now()
+    with db.transaction(stay.kit.engine) as tx:
+        if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
+            raise LeaseLost(stay.taken.name)
+        admitted = enter.admit(tx, [(stay, rows)])
+        suppressions.note(tx, list(stay.batch.suppressions.values()))
+        believed = lastmod.is_believed(known.claims, known.true_claims)
+        sitemaps.claim(
+            tx, host_id=stay.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
+        )
+    stay.lease_ends = sent + stay.kit.settings.lease_s
+    enter.committed([stay], admitted, [stay.batch])
+    stay.batch.suppressions.clear()
+
+
+def _note(stay: Stay, due: Due, reading: Reading | Listing) -> Known:
+    with db.transaction(stay.kit.engine) as tx:
+        if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
+            raise LeaseLost(stay.taken.name)
+        return sitemaps.note(
+            tx,
+            host_id=stay.host_id,
+            crawl_id=due.crawl_id,
+            key=due.key,
+            url=due.url,
+            format=reading.kind.value,
+            entries=reading.entries,
+            problem=reading.problem,
+        )
+
+
+def _is_named(scope: Scope, host: str) -> bool:
+    """Not one that some link led to. Seeds, whatever the scope, are known by their depth."""
+    return host in scope.hosts or (scope.kind is ScopeKind.DOMAIN and registrable_domain(host) in scope.domains)
+
+
+def _join(stay: Stay, base: Url, value: Entry | Child) -> tuple[Url | Refusal, datetime | None]:
+    return stay.kit.canon.join(base.text, value.loc), value.lastmod
+
+
+def _urls(found: Iterable[tuple[Url | Refusal, datetime | None]]) -> Iterator[tuple[Url, datetime | None]]:
+    return ((url, when) for url, when in found if isinstance(url, Url))
+
+
+def _row(crawl_id: int, url: Url, *, found_on: str | None, level: int) -> Admission:
+    return {
+        "host_id": 0,
+        "crawl_id": crawl_id,
+        "kind": "sitemap",
+        "key": url.key,
+        "url": url.text,
+        "linked": url.linked,
+        "form": url.form,
+        "state": "queued",
+        "lane": 0,
+        "score": 1.0,
+        "depth": level,
+        "hops": 0,
+        "found_on": found_on,
+        "cause": None,
+        "sitemap_id": None,
+        "lastmod": None,
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _digest(body: BinaryIO) -> bytes:
+    body.seek(0)
+    digest = sha256()
+    while block := body.read(1024 * 1024):
+        digest.update(block)
+    body.seek(0)
+    return digest.digest()

@@ -1,0 +1,1 @@
+"""One request: granted a start, sent, logged."""

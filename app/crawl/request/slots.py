@@ -1,0 +1,431 @@
+"""Whose turn it is: a request starts only when its host, its address, its domain and the fleet's ceiling all have room.
+
+    quiet hours ▶ the host's own delay ▶ a start on every shared budget ▶ wait for the later of the two ▶ lease long enough ▶ send
+
+Budgets are rows that the whole fleet shares (`app.store.budgets`): what they allow holds over every worker and through crashes. A
+start that was granted and not used is lost, never used twice.
+
+A host that has its budgets to itself is granted its starts ahead, and may use them late. Where several hosts share one, a start
+is drawn only when it can be used at once: the host is promised a time, connects when that is near, and stands in line with its
+connection (`app.crawl.state.line`); the start is confirmed right before the request is sent. A visit whose time is further away
+is parked or leaves, and its host is due again when it was told to come.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from app.crawl.state.line import MOST, Line, Lot
+from app.crawl.state.slot import Slot
+from app.crawl.state.visit import LEASE_MARGIN_S, Stay
+from app.crawl.state.worker import Kit
+from app.errors import LeaseLost
+from app.model import Url
+from app.policy.host import registrable_domain
+from app.store import budgets, db, hosts
+from app.store.budgets import Answer, Budget
+
+LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
+LONE_MARGIN_S = 0.1
+CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
+LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
+HELD_UP_SHARE = 0.2  # and of that, for a thread between its start and sending
+TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
+GATE_S = 2.0  # the longest wait in line, with a connection
+LATE = "late for its start"
+AT_CEILING = "all budget"
+# A start is drawn no sooner: one that is missed is lost, and the next, where nobody has drawn it yet, comes the sooner.
+DRAW_AHEAD_S = 0.3
+CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
+# The longest wait between connecting and sending: no part of the request's deadline.
+AT_GATE_S = GATE_S + CONNECT_AHEAD_S
+
+
+def take(stay: Stay, url: Url, deadline_s: float) -> Slot | None:
+    """Wait for the turn if it comes soon; then the next request may start. None: leave, and come again. Raises LeaseLost."""
+    return wait(stay, url, stay.patience_s(), deadline_s)
+
+
+def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | None:
+    """The same for a wait of at most longest_s. The lease outlasts the wait and the whole request."""
+    if _is_quiet(stay):
+        return None
+    if stay.ready_at - stay.now() > longest_s:
+        return None
+    slot = _slot(stay, url, longest_s)
+    if slot is None:
+        return None
+    if slot.line is not None:
+        ahead_s = stay.ready_at - stay.now() - CONNECT_AHEAD_S
+        if ahead_s > 0 and stay.kit.stopping.wait(ahead_s):
+            return None
+        _outlast(stay, AT_GATE_S + deadline_s)
+        return slot._replace(not_after=stay.lease_ends - deadline_s - AT_GATE_S)
+    if not _below_ceiling(stay, longest_s):
+        return None
+    wait_s = max(stay.ready_at, slot.ready_at) - stay.now()
+    _outlast(stay, max(wait_s, 0) + deadline_s)
+    if wait_s > 0 and stay.kit.stopping.wait(wait_s):
+        return None
+    # A process that was stopped meanwhile wakes when another visits the host: the sender looks at the clock once more.
+    within_lease = stay.lease_ends - deadline_s
+    return slot._replace(not_after=within_lease if slot.not_after is None else min(slot.not_after, within_lease))
+
+
+def _outlast(stay: Stay, seconds: float) -> None:
+    """The lease outlasts them, with its margin. Raises LeaseLost."""
+    if stay.lease_ends - stay.now() < seconds + LEASE_MARGIN_S:
+        extend(stay)
+
+
+@dataclass(slots=True, kw_only=True)
+class LineGate:
+    """Opens when its host is ready and its start has come, in line with the others of this process. One for each request.
+
+    until    monotonic second after which it does not wait any more
+    lot      of the start that it opened for;   answer: why it did not, where a budget said so
+    """
+
+    kit: Kit
+    line: Line
+    wanted: tuple[Budget, ...]
+    host_id: int
+    ready_at: float
+    until: float
+    lot: Lot | None = None
+    answer: Answer | None = None
+    opened: int = 0
+    is_at_ceiling: bool = False
+
+    @property
+    def why(self) -> str:
+        """Why the request was not sent, in words."""
+        if self.is_at_ceiling:
+            return AT_CEILING
+        if self.answer is not None:
+            return self.answer.because
+        return "the server closed the connection while its start was waited for" if self.opened else LATE
+
+    def open(self) -> bool:
+        self.lot = None
+        wait_s = self.ready_at - self.kit.monotonic()
+        if wait_s > 0 and self.kit.stopping.wait(wait_s):
+            return False
+        if not self._is_below_ceiling():
+            return False
+        found = self.line.wait(self._draw, self.until)
+        if self.kit.stopping.is_set():
+            return False
+        if isinstance(found, Lot):
+            self.lot, self.opened = found, self.opened + 1
+            return True
+        self.answer = found
+        return False
+
+    def _is_below_ceiling(self) -> bool:
+        """Waits for a start of the fleet's, if it comes in time."""
+        kit = self.kit
+        if kit.ceiling is None:
+            return True
+        left_s = max(self.until - kit.monotonic(), 0.0)
+        start_s = kit.ceiling.take(kit.engine, horizon_s=left_s)
+        self.is_at_ceiling = start_s > left_s
+        return not self.is_at_ceiling and not kit.stopping.wait(start_s)
+
+    def is_late(self) -> bool:
+        """Later than its lot allows, by a share of what is left for the road."""
+        return self.lot is None or self.kit.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
+
+    @property
+    def _slack_s(self) -> float:
+        return min(each.slack_s for each in self.wanted)
+
+    def sent(self, at_s: float) -> None:
+        self.line.sent(at_s)
+
+    def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
+        kit = self.kit
+        starts = min(standing, *(each.lot_most for each in self.wanted))
+        sent = kit.monotonic()
+        with db.transaction(kit.engine, by_statement=True) as tx:
+            answer = budgets.reserve(
+                tx,
+                self.wanted,
+                host_id=self.host_id,
+                ready_in_s=LEAD_S,
+                horizon_s=min(left_s, DRAW_AHEAD_S),
+                near_s=left_s,
+                has_ticket=False,
+                starts=starts,
+                lost=lost,
+            )
+        received = kit.monotonic()
+        if not answer.granted:
+            return answer
+        lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
+        earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
+        return Lot(
+            starts_at=latest + answer.wait_s,
+            last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
+            is_single=answer.failures > 0,
+            granted_at=(answer.now, latest),
+        )
+
+
+def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
+    """What the request waits at, no sooner than its host is ready; None: it has its start."""
+    if slot.line is None:
+        return None
+    return LineGate(
+        kit=kit,
+        line=slot.line,
+        wanted=slot.drawn,
+        host_id=host_id,
+        ready_at=ready_at,
+        until=max(kit.monotonic(), ready_at) + GATE_S,
+    )
+
+
+def passed(slot: Slot, gate: LineGate) -> Slot:
+    """The slot with the start that the gate opened for."""
+    if gate.lot is None:
+        return slot
+    return slot._replace(granted_at=gate.lot.granted_at, probes=gate.lot.is_single)
+
+
+def told(stay: Stay, answer: Answer) -> None:
+    """A shared budget told the host to come later: the visit waits for it where it may, else it leaves."""
+    settings = stay.kit.settings
+    if stay.kit.parking is not None and not answer.blocked and answer.wait_s <= settings.settle_s:
+        stay.ready_at = max(stay.ready_at, stay.now() + answer.wait_s)
+        stay.promised = answer.because
+    else:
+        stay.rest(answer.wait_s, answer.because)
+
+
+def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
+    """A slot for one request to another host, whose lease was borrowed; waited for if it comes within longest_s, else None."""
+    if kit.ceiling is not None:
+        start_s = kit.ceiling.take(kit.engine, horizon_s=longest_s)
+        if start_s > longest_s or kit.stopping.wait(start_s):
+            return None
+    if not kit.shared.any:
+        return Slot()
+    found = _where(kit, url, None)
+    for address, wanted in found.wanted(kit, registrable_domain(url.host)):
+        if not wanted:
+            return Slot(address=address, dns_ms=found.dns_ms)
+        with db.transaction(kit.engine, by_statement=True) as tx:
+            asked = _ask(kit, tx, wanted, host_id=host_id, ready_in_s=0.0, horizon_s=longest_s, has_ticket=False)
+        if asked.answer.is_near:
+            return Slot(address=address, drawn=wanted, line=_line(kit, wanted), dns_ms=found.dns_ms)
+        if asked.answer.granted:
+            slot = _slot_of(address, wanted, asked, found.dns_ms)
+            return None if kit.stopping.wait(max(slot.ready_at - kit.monotonic(), 0.0)) else slot
+    return None if found.choices else Slot()
+
+
+def reserve_ahead(stay: Stay, tx: Connection) -> None:
+    """At take-up, in its transaction and as its last statement: a start on the budgets of the address that the host had."""
+    taken, kit = stay.taken, stay.kit
+    if not stay.due or taken.address is None or stay.ready_at - stay.now() > stay.patience_s():
+        return
+    wanted = kit.shared.of(taken.address, taken.domain)
+    if not wanted or kit.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
+        return
+    asked = _ask_for(stay, tx, wanted, stay.patience_s())
+    if asked.answer.granted or asked.answer.is_near:
+        stay.slot = _granted(stay, taken.address, wanted, asked, None)
+    else:
+        stay.denied = (taken.address, asked.answer)
+
+
+def spaced_at(slot: Slot, started: float) -> float:
+    """The moment that the host's next start has to wait for, since this one came later than its slot. Only a host that has its
+    budgets to itself may be so late; they count from the slot. One that holds them keeps their gaps itself, and where several
+    share them the line does."""
+    if slot.line is not None:
+        return started
+    if slot.held_until is not None:
+        return started + max(each.gap_s + each.slack_s for each in slot.drawn)
+    late_s = started - slot.ready_at
+    return started + max((each.gap_s for each in slot.drawn if late_s > each.slack_s * LATE_SHARE), default=0.0)
+
+
+def others_from(stay: Stay) -> float:
+    """The moment from which others may draw on the budgets that the host has held. Its last start may have come late to the site,
+    so the gaps count from the end."""
+    drawn = stay.held.drawn if stay.held is not None else ()
+    last = stay.now() if stay.batch.last_end is None else stay.batch.last_end
+    return last + max((each.gap_s + each.slack_s for each in drawn), default=0.0)
+
+
+def _below_ceiling(stay: Stay, longest_s: float) -> bool:
+    """Take a start of the fleet's: the host is ready no sooner than that. False: none comes soon, the visit is to leave.
+
+    Who stands in line takes it at the gate.
+    """
+    ceiling = stay.kit.ceiling
+    if ceiling is None:
+        return True
+    start_s = ceiling.take(stay.kit.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
+    if start_s > max(longest_s, CEILING_PATIENCE_S):
+        stay.rest(start_s, AT_CEILING)
+        return False
+    stay.ready_at = max(stay.ready_at, stay.now() + start_s)
+    return True
+
+
+def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
+    """A granted start for a request to `url`; None after a denial: the visit is to leave."""
+    kit = stay.kit
+    if not kit.shared.any:
+        return Slot()
+    reserved, stay.slot = stay.slot, None
+    found = _where(kit, url, stay.taken.address)
+    if not found.choices:
+        return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
+    if reserved is not None and reserved.address == found.choices[0]:
+        return reserved
+    held = stay.held
+    if held is not None and held.address == found.choices[0] and stay.ready_at <= (held.held_until or 0.0):
+        return held._replace(ready_at=max(stay.ready_at, held.ready_at), dns_ms=found.dns_ms)
+    last: Answer | None = None
+    for address, wanted in found.wanted(kit, stay.taken.domain):
+        if not wanted:
+            return Slot(address=address, dns_ms=found.dns_ms)
+        if stay.denied is not None and stay.denied[0] == address:
+            last, stay.denied = stay.denied[1], None
+            continue
+        with db.transaction(kit.engine, by_statement=True) as tx:
+            asked = _ask_for(stay, tx, wanted, longest_s, alone=True)
+        last = asked.answer
+        if last.granted or last.is_near:
+            return _granted(stay, address, wanted, asked, found.dns_ms)
+        if not last.blocked:
+            break
+    assert last is not None
+    told(stay, last)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
+
+    answer: Answer
+    sent: float
+    received: float
+    hold_s: float
+
+
+def _ask_for(
+    stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: float, *, alone: bool = False
+) -> _Asked:
+    return _ask(
+        stay.kit,
+        tx,
+        wanted,
+        host_id=stay.host_id,
+        ready_in_s=stay.ready_at - stay.now(),
+        horizon_s=horizon_s + (TICKET_PATIENCE_S if stay.has_ticket else 0.0),
+        has_ticket=stay.has_ticket,
+        hold_s=0.0 if stay.kit.parking is None else max(stay.started + stay.kit.settings.visit_max_s - stay.now(), 0.0),
+        alone=alone,
+    )
+
+
+def _ask(
+    kit: Kit,
+    tx: Connection,
+    wanted: tuple[Budget, ...],
+    *,
+    host_id: int,
+    ready_in_s: float,
+    horizon_s: float,
+    has_ticket: bool,
+    hold_s: float = 0.0,
+    alone: bool = False,
+) -> _Asked:
+    sent = kit.monotonic()
+    answer = budgets.reserve(
+        tx,
+        wanted,
+        host_id=host_id,
+        ready_in_s=max(ready_in_s, LEAD_S),
+        horizon_s=max(horizon_s, 2 * LEAD_S),
+        has_ticket=has_ticket,
+        hold_s=hold_s,
+        alone=alone,
+    )
+    return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=hold_s)
+
+
+def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot | None:
+    """A start, or a place in line for one; None: the line is too long."""
+    stay.is_crowded, stay.promised = asked.answer.shared, None
+    if asked.answer.is_near:
+        line = _line(stay.kit, wanted)
+        if len(line) >= MOST:
+            told(stay, asked.answer)
+            return None
+        return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
+    slot = _slot_of(address, wanted, asked, dns_ms)
+    if slot.held_until is not None:
+        stay.held = slot
+    return slot
+
+
+def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
+    """Not before the start by the later bound of the database's moment, not after it by the earlier one."""
+    answer = asked.answer
+    late_s = budgets.LONE_S - LONE_MARGIN_S
+    last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
+    return Slot(
+        address=address,
+        drawn=wanted,
+        ready_at=asked.received + answer.wait_s,
+        not_after=asked.sent + answer.took_s + last_s + late_s,
+        granted_at=(answer.now, asked.received),
+        probes=answer.failures > 0,
+        dns_ms=dns_ms,
+        held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,
+    )
+
+
+def _line(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
+    gap_s = max(each.gap_s for each in wanted)
+    return kit.lines.of(wanted, gap_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    choices: tuple[str, ...]
+    dns_ms: float | None
+
+    def wanted(self, kit: Kit, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
+        return [(address, kit.shared.of(address, domain)) for address in self.choices]
+
+
+def _where(kit: Kit, url: Url, prefer: str | None) -> _Found:
+    if kit.where is None:
+        return _Found(choices=(), dns_ms=None)
+    found = kit.where(url.text, prefer)
+    return _Found(choices=found.addresses, dns_ms=found.dns_ms)
+
+
+def _is_quiet(stay: Stay) -> bool:
+    """An operator's quiet hours, by the database's clock: the host rests until they end."""
+    if stay.quiet is None or not stay.is_quiet_at(str(stay.quiet)):
+        return False
+    stay.rest(stay.quiet.until_end_s(stay.database_time(stay.now())), "quiet hours")
+    return True
+
+
+def extend(stay: Stay) -> None:
+    """The lease begins anew. Raises LeaseLost."""
+    sent = stay.now()
+    with db.transaction(stay.kit.engine) as tx:
+        if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
+            raise LeaseLost(stay.taken.name)
+    stay.lease_ends = sent + stay.kit.settings.lease_s

@@ -1,0 +1,1 @@
+"""One origin's rules: asked for, kept, and in force."""

@@ -1,0 +1,231 @@
+"""Asking a site for its robots.txt, and what its answer means. RFC 9309 section 2.3.1: 2xx is parsed, 3xx followed for
+five hops, 4xx allows all, and 5xx, 429 and every failure of the network mean that it is out of reach.
+
+Each hop is a contact at the pace of the host it goes to; another host's lease is borrowed for it.
+"""
+
+from dataclasses import dataclass, replace
+
+from app.crawl.request import send, slots
+from app.crawl.state.robots_file import RobotsFile
+from app.crawl.state.slot import Slot
+from app.crawl.state.visit import LEASE_MARGIN_S, OUT_OF_REACH, Stay
+from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Url
+from app.policy import backoff, robots
+from app.policy.host import queue_for, registrable_domain
+from app.policy.robots import Availability
+from app.policy.url import Canon
+from app.store import db, hosts
+from app.store.robots import Fetched
+
+HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
+LONGEST_HOP_WAIT_S = 20.0
+LONGEST_SLOT_WAIT_S = 5.0
+BORROW_AGAIN_S = 10.0
+AGAIN_MAX_S = 3_600.0  # SPEC R3: asked for all the while, with back-off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The last reply of a chain of redirects.
+
+    is_busy     a further hop could not be made now;   free_s: seconds until it may be, as far as is known
+    is_circle   the chain came back to where it had been: nobody will ever get this file, which is no 404
+    """
+
+    reply: Reply
+    is_busy: bool = False
+    free_s: float = 0.0
+    is_circle: bool = False
+
+
+def url_of(stay: Stay, origin: Origin) -> Url:
+    url = stay.kit.canon.canonicalise(f"{origin}/robots.txt")
+    assert isinstance(url, Url), f"an origin has a robots.txt: {origin}"
+    return url
+
+
+def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer | None:
+    """Redirects are followed, each hop at its own host's pace. known: for its validators. None: nothing was asked, the
+    slot had passed."""
+    has_copy = known is not None and known.body_sha256 is not None
+    request = Request(
+        url=url.text,
+        kind=RequestKind.ROBOTS,
+        etag=known.etag if known and has_copy else None,
+        last_modified=known.last_modified if known and has_copy else None,
+        max_body_bytes=robots.MAX_BYTES + 1,
+        deadline_s=stay.kit.settings.robots_deadline_s,
+    )
+    first = _send(stay, slot, url, request)
+    if first is None:
+        return None
+    answer = Answer(reply=first)
+    seen = {url.key}
+    for _ in range(HOPS):
+        target = _target(stay.kit.canon, url, answer.reply)
+        if target is None or answer.is_busy:
+            break
+        if target.key in seen:
+            return replace(answer, is_circle=True)
+        seen.add(target.key)
+        url = target
+        answer = _hop(stay, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
+    return answer
+
+
+def judge(stay: Stay, answer: Answer, known: RobotsFile | None) -> Fetched:
+    """What the answer means for the origin. known: before it."""
+    reply, settings = answer.reply, stay.kit.settings
+    failures = known.failures if known else 0
+    asked_s = stay.asked_s(reply) or 0.0
+    fetched = _fetched(stay, reply)
+    if answer.is_busy:  # out of reach for a moment, which is nobody's failure
+        again_s = max(_again_s(stay, known, answer.free_s), asked_s)
+        return replace(fetched, availability=Availability.UNREACHABLE, fresh_s=again_s, failures=failures)
+    if reply.status == 304 and known is not None and known.body_sha256 is not None:
+        return replace(fetched, availability=Availability.AVAILABLE, revalidated=True)
+    if answer.is_circle or fetched.availability == Availability.UNREACHABLE:
+        most_s = min(settings.backoff_max_s, AGAIN_MAX_S)
+        rest_s = backoff.host_rest_s(failures + 1, base_s=settings.backoff_base_s, max_s=most_s)
+        detail = "redirects in a circle" if answer.is_circle else fetched.detail
+        return replace(
+            fetched,
+            availability=Availability.UNREACHABLE,
+            detail=detail,
+            fresh_s=max(rest_s, asked_s),
+            failures=failures + 1,
+        )
+    if fetched.availability == Availability.UNAVAILABLE:
+        return fetched
+    rules = stay.kit.robots.parsed(reply.body)
+    return replace(
+        fetched,
+        body=reply.body,
+        crawl_delay_raw=rules.crawl_delay_raw,
+        crawl_delay_s=rules.crawl_delay_s,
+        sitemaps=rules.sitemaps,
+    )
+
+
+def _again_s(stay: Stay, known: RobotsFile | None, free_s: float) -> float:
+    """When the further hop is tried again: each try asks our own host once more, so as long again as it has been out of reach."""
+    since = known.unreachable_from if known else None
+    away_s = 0.0 if since is None else stay.now() - since
+    return min(max(BORROW_AGAIN_S, away_s, free_s), AGAIN_MAX_S)
+
+
+def _fetched(stay: Stay, reply: Reply) -> Fetched:
+    """An answer without a body that counts."""
+    return Fetched(
+        at=stay.database_time(reply.ended_s),
+        availability=robots.availability(reply),
+        revalidated=False,
+        status=reply.status,
+        detail=reply.detail or (reply.failure.value if reply.failure else ""),
+        body=None,
+        etag=reply.header(Header.ETAG),
+        last_modified=reply.header(Header.LAST_MODIFIED),
+        fresh_s=robots.fresh_for_s(reply.header(Header.CACHE_CONTROL)),
+        failures=0,
+        crawl_delay_raw=None,
+        crawl_delay_s=None,
+        sitemaps=(),
+    )
+
+
+def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
+    """The next reply; or, where it may not be asked for now, the one before, with the reason."""
+    free_s = 0.0
+    if stay.is_blocked:
+        why = "redirected, after a while that it asks for"
+    elif url.host == stay.taken.name:
+        slot = slots.wait(stay, url, LONGEST_HOP_WAIT_S, request.deadline_s)
+        own = _send(stay, slot, url, request) if slot is not None else None
+        if own is not None:
+            return Answer(reply=own)
+        why = "its redirect cannot be followed at this host's delay"
+    else:
+        reply, free_s = _send_elsewhere(stay, url, request)
+        if reply is not None:
+            return Answer(reply=reply)
+        why = f"redirected to {url.host}, which may not be contacted now"
+    return Answer(reply=before._replace(detail=why), is_busy=True, free_s=free_s)
+
+
+def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
+    """None: its slot had passed."""
+    sent = send.send(stay, slot, request, url=url, reason="robots")
+    if sent is None:
+        return None
+    reply, outcome, _ = sent
+    asked_s = stay.asked_s(reply)
+    if outcome in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE}:
+        send.trouble(stay, reply, OUT_OF_REACH)
+    elif outcome is Outcome.REDIRECT and asked_s:
+        stay.block(asked_s, "Retry-After on a redirect")
+    return reply
+
+
+def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | None, float]:
+    """One request to another host, under a lease borrowed for it. None: it may not be contacted now, but in so many seconds."""
+    kit = stay.kit
+    row = {
+        "name": url.host,
+        "domain": registrable_domain(url.host),
+        "queue": queue_for(url.host, kit.settings.queues),
+    }
+    lease_s = LONGEST_SLOT_WAIT_S + request.deadline_s + LEASE_MARGIN_S
+    with db.transaction(kit.engine) as tx:
+        hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
+        lent = kit.monotonic()
+        loan = hosts.borrow(
+            tx,
+            name=url.host,
+            lease_s=lease_s,
+            isolate=kit.settings.settle_urls,
+        )
+        free_s = hosts.free_in(tx, url.host) if loan is None else 0.0
+    if loan is None:
+        return None, AGAIN_MAX_S if free_s is None else free_s
+    within_lease = lent + lease_s - request.deadline_s
+    quiet_s = stay.quiet_for_s(loan.quiet_hours)
+    sent = None if quiet_s else _send_in_a_slot(stay, url, request, loan, within_lease)
+    rest_s, because = (sent[1] if sent else None) or (None, None)
+    with db.transaction(kit.engine) as tx:
+        hosts.give_back(
+            tx,
+            host_id=loan.host_id,
+            token=loan.token,
+            age_s=kit.monotonic() - sent[0].ended_s if sent else None,
+            rest_s=rest_s,
+            resting_because=because,
+        )
+    return (sent[0], 0.0) if sent else (None, quiet_s)
+
+
+def _send_in_a_slot(
+    stay: Stay, url: Url, request: Request, loan: hosts.Loan, within_lease: float
+) -> tuple[Reply, tuple[float, str] | None] | None:
+    """Another slot is asked for where one passed before there was a connection, as long as the loan holds.
+
+    within_lease: monotonic second after which the request would outlast the loan: it is not sent any more
+    """
+    until = stay.now() + LONGEST_SLOT_WAIT_S
+    for _ in range(send.TRIES):
+        slot = slots.elsewhere(stay.kit, url, loan.host_id, until - stay.now())
+        if slot is not None:
+            latest = within_lease - (slots.AT_GATE_S if slot.line is not None else 0.0)
+            slot = slot._replace(not_after=min(slot.not_after or latest, latest))
+        sent = send.send_elsewhere(stay, slot, request, loan, url=url) if slot is not None else None
+        if slot is None or sent is not None or stay.rest_until is not None:
+            return sent
+    return None
+
+
+def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
+    """Where a redirect leads; None when it is none, or leads nowhere: then it stands as it is (as 404)."""
+    if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
+        return None
+    target = canon.join(url.text, reply.header(Header.LOCATION) or "")
+    return None if isinstance(target, Refusal) else target

@@ -1,0 +1,52 @@
+"""Parsed robots.txt, kept by a process."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from app.model import Origin
+from app.policy import robots, tdm
+from app.runtime.lru import Lru
+
+if TYPE_CHECKING:
+    pass
+
+
+class RobotsBook:
+    """Parsed robots.txt: by content for the origins we visit, by origin (for a minute) for those that links lead to."""
+
+    FOREIGN_S = 60.0
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._parsed: Lru[bytes, robots.Robots] = Lru(1_024)
+        self._signals: Lru[bytes, tdm.RobotsSignals] = Lru(1_024)
+        self._foreign: Lru[Origin, tuple[float, robots.Robots]] = Lru(4_096)
+
+    def known(self, digest: bytes) -> robots.Robots | None:
+        """By the SHA-256 of a body that was parsed before."""
+        return self._parsed.get(digest)
+
+    def parsed(self, body: bytes) -> robots.Robots:
+        digest = sha256(body).digest()
+        found = self._parsed.get(digest)
+        if found is None:
+            found = robots.parse(body, self._token)
+            self._parsed.put(digest, found)
+        return found
+
+    def signals(self, digest: bytes, body: Callable[[], bytes]) -> tdm.RobotsSignals:
+        """Its lines about text and data mining. body: reads it, where this process has not lately."""
+        found = self._signals.get(digest)
+        if found is None:
+            found = tdm.RobotsSignals(body(), self._token)
+            self._signals.put(digest, found)
+        return found
+
+    def foreign(self, origin: Origin, now: float) -> robots.Robots | None:
+        """ALLOW_ALL for an origin whose file nobody has fetched yet; None: look it up and call `remember`."""
+        entry = self._foreign.get(origin)
+        return entry[1] if entry and entry[0] > now else None
+
+    def remember(self, origin: Origin, found: robots.Robots, now: float) -> None:
+        self._foreign.put(origin, (now + self.FOREIGN_S, found))

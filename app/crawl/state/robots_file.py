@@ -1,0 +1,44 @@
+"""An origin's robots.txt and tdmrep.json as a visit holds them."""
+
+from dataclasses import dataclass
+
+from app.policy.robots import Availability, Robots
+from app.policy.tdm import NO_SIGNALS, RobotsSignals
+
+
+@dataclass(slots=True, kw_only=True)
+class RobotsFile:
+    """An origin's robots.txt as the visit holds it. Points in time are monotonic seconds.
+
+    rules                            what is in force (app.crawl.robots.obtain decides); None: complete disallow
+    signals                          what it says about text and data mining, where its rules are in force
+    availability, status, failures   of the last attempt, and how many failed in a row
+    asked, fresh_until               the last attempt, and when the next is due
+    unreachable_from                 the first failure after the last success
+    body_sha256, etag, last_modified, crawl_delay_s   of the file, or of its last good copy
+    """
+
+    rules: Robots | None = None
+    signals: RobotsSignals = NO_SIGNALS
+    availability: Availability
+    status: int | None
+    failures: int
+    asked: float
+    fresh_until: float
+    unreachable_from: float | None
+    body_sha256: bytes | None
+    etag: str | None
+    last_modified: str | None
+    crawl_delay_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tdmrep:
+    """An origin's /.well-known/tdmrep.json as the visit holds it.
+
+    body    empty where there is none, and where nobody knows
+    ask_at  monotonic seconds: asked for before the next page from then on
+    """
+
+    body: bytes
+    ask_at: float

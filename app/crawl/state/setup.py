@@ -1,0 +1,134 @@
+"""Makes a worker's resources from the settings."""
+
+import threading
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from app.config import Settings
+from app.crawl.state.canon import make_canon
+from app.crawl.state.cap_estimates import FullHosts
+from app.crawl.state.ceiling import Ceiling
+from app.crawl.state.robots_book import RobotsBook
+from app.crawl.state.shared_budgets import SharedBudgets
+from app.errors import ServiceError
+from app.model import Reply, Request, Unsent, Whereabouts
+from app.net.address import make_guard
+from app.net.dns import Resolver
+from app.net.http import Sender
+from app.policy import breaker, identity, pace
+from app.runtime.delay_queue import Parking
+from app.runtime.group_commit import Gatherer
+from app.runtime.reader_pool import Readers
+from app.store import db
+
+if TYPE_CHECKING:
+    from app.net.signature import Signer
+from app.crawl.state.worker import Kit
+
+REFUSED_NAME_S = 30.0  # at most
+
+
+def make_engine(settings: Settings) -> Engine:
+    """Raises ServiceError without a database URL, InputError for one that is not Postgres'."""
+    if settings.database_url is None:
+        raise ServiceError(
+            "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
+        )
+    return db.connect(settings.database_url, pool_size=settings.pool_size)
+
+
+def make_resolver(settings: Settings) -> Resolver:
+    """A refusal is forgotten before the shortest rest of a host is over: a try of the host that is no lookup would count as one
+    more failure of it."""
+    fixed = dict(pair.split("=", 1) for pair in settings.resolve)
+    return Resolver(fixed=fixed, negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2))
+
+
+def make_sender(settings: Settings) -> Sender:
+    """The process's one sender. Raises InputError for an identity that is no honest one."""
+    identity.check(settings.product_token, settings.contact)
+    return Sender(
+        headers=identity.headers(
+            token=settings.product_token,
+            version=version("tiptoe"),
+            contact=settings.contact,
+            info_url=settings.info_url,
+            purpose=settings.purpose,
+        ),
+        guard=make_guard(settings.networks),
+        resolver=make_resolver(settings),
+        require_contact=settings.contact is None,
+        idle_s=settings.idle_connection_s,
+        signer=make_signer(settings),
+        credentials=make_credentials(settings),
+    )
+
+
+def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:
+    """What is sent to sites of one's own, by origin. Raises InputError for a file that cannot be used."""
+    if settings.credentials_file is None:
+        return {}
+    from app.net import credentials
+
+    return credentials.load(settings.credentials_file)
+
+
+def make_signer(settings: Settings) -> "Signer | None":
+    """What signs our requests; None without a key. Raises InputError for a key file that cannot be used."""
+    if settings.signing_key is None or settings.signature_agent is None:
+        return None
+    from app.net import signing_key
+    from app.net.signature import AgentForm, Signer
+
+    key = signing_key.load(settings.signing_key)
+    return Signer(key, settings.signature_agent, AgentForm(settings.signature_agent_form))
+
+
+def make_kit(
+    settings: Settings,
+    *,
+    engine: Engine,
+    send: Callable[[Request], Reply | Unsent],
+    where: Callable[[str, str | None], Whereabouts] | None,
+    worker: str,
+    parking: Parking[Any] | None = None,
+    gatherer: Gatherer[Any] | None = None,
+) -> Kit:
+    return Kit(
+        settings=settings,
+        engine=engine,
+        send=send,
+        where=where,
+        worker=worker,
+        parking=parking,
+        gatherer=gatherer,
+        shared=SharedBudgets(settings),
+        ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
+        full_hosts=FullHosts(cap=settings.frontier_max_per_host),
+        readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),
+        slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1)),
+        pace_rules=_pace_rules(settings),
+        breaker_rules=breaker.Rules(
+            failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
+        ),
+        canon=make_canon(settings),
+        robots=RobotsBook(settings.product_token),
+    )
+
+
+def _pace_rules(settings: Settings) -> pace.Rules:
+    return pace.Rules(
+        window=settings.adaptive_window,
+        level_max=settings.adaptive_level_max,
+        base_min_s=settings.adaptive_base_min_s,
+        rate_limited=settings.adaptive_429_levels,
+        unavailable=settings.adaptive_503_levels,
+        server_errors=settings.adaptive_5xx_in_a_row,
+        slow_s=settings.adaptive_slow_s,
+        healthy_errors=settings.adaptive_healthy_errors,
+        latency_factor=settings.latency_factor,
+        latency_weight=settings.latency_weight,
+    )

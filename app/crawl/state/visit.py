@@ -1,0 +1,280 @@
+"""What a visit in progress knows: its lease, its host's pace, the crawls it serves, and the batch not settled yet.
+
+The one mutable record of a visit; `visit`, `robots`, `fetch`, `read` and `settle` are the steps that work on it.
+Points in time are monotonic seconds. A lease's rest counts from *sending* the query that set it, a wait from
+*receiving* its answer: neither can come out too long, nor too short.
+"""
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from app.config import Settings
+from app.crawl.state.batch import Batch, Doubt
+from app.crawl.state.robots_file import RobotsFile, Tdmrep
+from app.crawl.state.slot import Slot
+from app.crawl.state.worker import Kit
+from app.model import Header, Origin, Refusal, Reply, Url
+from app.policy import breaker, pace, retry_after
+from app.policy.hours import Hours
+from app.policy.scope import Scope
+from app.store import hosts
+from app.store.budgets import Answer
+from app.store.urls import Due
+
+LEASE_MARGIN_S = 5.0
+SLOW_S = 5.0
+OUT_OF_REACH = "robots.txt out of reach"
+VISIT_TIME = "visit-time of robots.txt"
+
+
+def most_in_hand(settings: Settings, delay_s: float) -> int:
+    """How many URLs a visit to a host with this delay can have fetched and not settled."""
+    if delay_s <= settings.linger_s:
+        return settings.settle_urls
+    return min(int(settings.settle_s / delay_s) + 1, settings.settle_urls)
+
+
+@dataclass(slots=True, kw_only=True)
+class Stay:
+    """A visit in progress.
+
+    unfetched  how many URLs of the host wait for their first fetch, as estimated, but for the batch's;   told: what its row says
+    counted    they have been counted just now: the row is to say so
+    floors     by crawl that is full: the score that a link must exceed
+    held       the budgets that it has to itself for the time of the visit
+    is_crowded  other hosts draw on the budgets of its last start
+    promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
+    connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
+    wait_until  nothing queued may be fetched before, for the reason in waiting_because; the host does not rest
+    leaving    why the next settle gives the host back
+    in_doubt   a commit was sent and not answered
+    """
+
+    kit: Kit
+    host_id: int
+    token: UUID
+    taken: hosts.Taken
+    started: float
+    anchor: float
+    lease_ends: float
+    ready_at: float
+    delay_s: float
+    robots_delay_s: float | None
+    failures: int
+    isolate: int
+    batch: Batch
+    answered: bool
+    unfetched: int
+    told: int
+    counted: bool = False
+    address: str | None = None
+    history: pace.History
+    trips: int
+    quiet: Hours | None
+    spaced_at: float = 0.0
+    requests: int = 0
+    rest_until: float | None = None
+    resting_because: str | None = None
+    is_blocked: bool = False
+    wait_until: float | None = None
+    waiting_because: str | None = None
+    slot: Slot | None = None
+    held: Slot | None = None
+    is_crowded: bool = False
+    promised: str | None = None
+    connect_s: float = 0.0
+    denied: tuple[str, Answer] | None = None
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    floors: dict[int, float] = field(default_factory=dict)
+    robots: dict[Origin, RobotsFile] = field(default_factory=dict)
+    tdmrep: dict[Origin, Tdmrep] = field(default_factory=dict)
+    discovered: set[tuple[int, Origin]] = field(default_factory=set)
+    due: deque[Due] = field(default_factory=deque)
+    granted: dict[int, int] = field(default_factory=dict)
+    joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
+    budget_spent: bool = False
+    has_left: bool = False
+    leaving: str | None = None
+    in_doubt: Doubt | None = None
+
+    def now(self) -> float:
+        return self.kit.monotonic()
+
+    def since_anchor(self, moment: float) -> float:
+        """Seconds from the anchor (database time `taken.now`) to a monotonic moment."""
+        return moment - self.anchor
+
+    def database_time(self, moment: float) -> datetime:
+        """The database's time at a monotonic moment, as in the fetch log: never ahead of it."""
+        return self.taken.now + timedelta(seconds=self.since_anchor(moment))
+
+    def set_pace(self) -> None:
+        """The delay in force, from what is known of the host now; the wait for the next request follows it."""
+        settings = self.kit.settings
+        self.robots_delay_s = pace.slowest(file.crawl_delay_s for file in self.robots.values())
+        base_s = pace.base_delay_s(
+            operator_s=self.taken.delay_override_s,
+            robots_s=self.robots_delay_s,
+            default_s=settings.default_delay_s,
+            robots_max_s=settings.crawl_delay_max_s,
+        )
+        before, self.delay_s = (
+            self.delay_s,
+            pace.delay_in_force_s(
+                base_s,
+                self.history,
+                self.kit.pace_rules,
+                floor_s=settings.delay_override_s,
+                most_s=settings.crawl_delay_max_s,
+            ),
+        )
+        if self.batch.last_end is not None and self.delay_s != before:
+            self.ready_at = max(self.batch.last_end + self._jittered_s(), self.spaced_at)
+        elif self.taken.contacted:
+            self.ready_at += max(self.delay_s - before, 0.0)
+
+    def contacted(self, ended: float, spaced_at: float) -> None:
+        """A request has ended: the host's delay counts from here.   spaced_at: nor does the next one start before."""
+        if not self.batch.fetches:
+            self.batch.started = ended
+        self.batch.last_end = ended
+        self.spaced_at = spaced_at
+        self.ready_at = max(ended + self._jittered_s(), self.spaced_at)
+        self.requests += 1
+
+    def _jittered_s(self) -> float:
+        return pace.with_jitter_s(self.delay_s, self.kit.settings.jitter, self.kit.rng)
+
+    def learn(self, status: int, ms: int | None, *, closes: bool = True) -> None:
+        """A result of the host: its level and its delay adapt; so many failures in a row close it (P4, P6).
+
+        closes: this one can be the last of these.
+        """
+        rules = self.kit.breaker_rules
+        self.history = pace.after(self.history, self.kit.pace_rules, status=status, ms=ms)
+        is_probing = breaker.is_probing(self.history.statuses, rules)
+        if closes or not is_probing:
+            self.trips = breaker.trips_after(self.trips, self.history.statuses, rules)
+        self.set_pace()
+        if closes and is_probing:
+            self.block(breaker.rest_s(self.trips, rules), breaker.BECAUSE)
+
+    def soft_blocked(self) -> None:
+        """The rate is cut (P7)."""
+        self.history = pace.soft_blocked(self.history, self.kit.pace_rules)
+        self.set_pace()
+
+    def rest(self, seconds: float, because: str) -> None:
+        """Leave, and leave the host alone for this long from now. The longest of several rests counts."""
+        until = self.now() + seconds
+        if self.rest_until is None or until > self.rest_until:
+            self.rest_until, self.resting_because = until, because
+
+    def block(self, seconds: float, because: str) -> None:
+        """The same by the answer that has just come: counted from its end, and noted in its row of the log."""
+        end = self.now() if self.batch.last_end is None else self.batch.last_end
+        self.rest(seconds + end - self.now(), because)
+        self.is_blocked = True
+        if self.batch.fetches:
+            row = self.batch.fetches[-1]
+            row["rest_s"] = max(row["rest_s"] or 0.0, seconds)
+
+    @property
+    def rest_s(self) -> float | None:
+        return None if self.rest_until is None else self.rest_until - self.now()
+
+    @property
+    def has_ticket(self) -> bool:
+        """A shared budget told the host to come now: by its gap, or by the end of its rest."""
+        because = self.taken.resting_because or ""
+        return self.promised is not None or (
+            self.requests == 0 and (because.endswith(" budget") or " rests: " in because)
+        )
+
+    def asked_s(self, reply: Reply) -> float | None:
+        """Seconds from the reply's end that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
+        value = reply.header(Header.RETRY_AFTER)
+        if value is None:
+            return None
+        now = self.database_time(reply.ended_s)
+        return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
+
+    def out_of_reach(self) -> dict[Origin, tuple[float, str]]:
+        """Origins that no page may be fetched from for now: until when at the soonest, and why.
+
+        One whose robots.txt is to be asked for again is none of them: its next URL leads to that.
+        """
+        now = self.now()
+        known = {origin: self.shut(file) for origin, file in self.robots.items() if file.fresh_until > now}
+        return {origin: shut for origin, shut in known.items() if shut is not None}
+
+    def shut(self, file: RobotsFile) -> tuple[float, str] | None:
+        """Until when, and why, no page may be fetched under this file; None: it may, when the host's turn comes."""
+        if file.rules is None:
+            return file.fresh_until, OUT_OF_REACH
+        turn, hours = max(self.now(), self.ready_at), file.rules.visit_time
+        away_s = hours.until_start_s(self.database_time(turn)) if hours else 0.0
+        return (turn + away_s, VISIT_TIME) if away_s else None
+
+    def wait_for_origins(self, queued: Collection[str]) -> str | None:
+        """With nothing else to fetch, come again when an origin out of reach may be tried. Returns why; None: there is none.
+
+        queued: origins that have something queued: nobody waits for the others. The host itself does not rest, so that a URL of
+        another origin of it is fetched at once.
+        """
+        out_of_reach = [end for origin, end in self.out_of_reach().items() if str(origin) in queued]
+        if not out_of_reach:
+            return None
+        until, why = min(out_of_reach)
+        self.wait_until, self.waiting_because = max(until, self.now() + self.delay_s), why
+        return why
+
+    @property
+    def wait_s(self) -> float | None:
+        return None if self.wait_until is None else max(self.wait_until - self.now(), 0.0)
+
+    def may_be_served_elsewhere(self, origin: Origin) -> bool:
+        """Whether another origin of the host answered when its robots.txt was asked for, or is to be asked next.
+
+        Then a refused connection says that this port is dead, and nothing of the host or its address.
+        """
+        if any(other != origin and file.status is not None for other, file in self.robots.items()):
+            return True
+        asked = tuple(f"{each}/" for each in (origin, *self.robots))
+        return any(not due.url.startswith(asked) for due in self.due)
+
+    def is_quiet_at(self, hours: str | None) -> bool:
+        """Whether it is now within these quiet hours of an operator's."""
+        return hours is not None and Hours.parse(hours).contains(self.database_time(self.now()))
+
+    def quiet_for_s(self, hours: str | None) -> float:
+        """Seconds until these quiet hours of an operator's end; 0.0 outside of them."""
+        return (
+            Hours.parse(hours).until_end_s(self.database_time(self.now())) if self.is_quiet_at(hours) and hours else 0.0
+        )
+
+    def is_slow(self) -> bool:
+        """It did not serve the last visitor, or takes seconds to."""
+        is_silent = self.history.statuses[-1:] == (pace.NO_ANSWER,)
+        return self.failures > 0 or is_silent or (self.history.latency_s or 0.0) > SLOW_S
+
+    def patience_s(self) -> float:
+        """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
+        settings = self.kit.settings
+        return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else self.connect_s)
+
+    def is_early(self) -> bool:
+        """The host's turn is further away than the visit waits for it in its thread."""
+        return self.ready_at - self.now() > self.patience_s()
+
+    def batch_size(self) -> int:
+        """How many URLs to pick: as many as can be fetched until the next settle. On a host that is probed one is all."""
+        settings = self.kit.settings
+        if self.isolate > 0 or breaker.is_probing(self.history.statuses, self.kit.breaker_rules):
+            return 1
+        if self.delay_s > settings.linger_s and self.kit.parking is None:
+            return 1
+        return most_in_hand(settings, self.delay_s)

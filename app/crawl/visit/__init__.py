@@ -1,0 +1,1 @@
+"""A stay at one host: take up ▸ work ▸ park ▸ settle ▸ leave."""

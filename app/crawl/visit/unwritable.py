@@ -1,0 +1,159 @@
+"""A batch that Postgres refuses for a value in it: finds the rows at fault, and puts into the batch what can be written instead.
+
+Else the visit would be lost with its lease, and be made again to the same end for as long as the crawl runs. Each part of the
+batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the cause, an origin whose
+robots.txt is at fault with all its URLs; a link or a line of the log is left out or made bare. An error of SQLSTATE 22 or 23
+alone comes here: a full disk and an outage are no row's fault.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+
+from app.crawl.state.batch import Batch, GivingUp, Reading
+from app.crawl.state.visit import Stay
+from app.errors import Unwritable
+from app.model import Origin
+from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.policy.robots import Availability
+from app.store.fetches import Fetch
+from app.store.robots import Fetched
+from app.store.urls import Result
+
+_log = structlog.get_logger()
+AGAIN_S = 3_600.0  # an origin whose robots.txt cannot be kept
+_CAUSE_CHARS = 300
+_SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_type", "etag", "last_modified")
+
+# Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it takes it.
+Refuses = Callable[[Stay, Batch], Unwritable | None]
+
+
+def mend(stay: Stay, refuses: Refuses) -> None:
+    """Take what Postgres refuses out of the visit's batch, or put something in its place."""
+    batch, started = stay.batch, stay.batch.started
+
+    def fault(**part: object) -> Unwritable | None:
+        return refuses(stay, replace(Batch(started=started), **part))  # type: ignore[arg-type]
+
+    for origin, fetched in list(batch.robots):
+        if error := fault(robots=[(origin, fetched)]):
+            _mend_robots(stay, origin, fetched, error)
+    for place, result in enumerate(batch.results):
+        if error := fault(results=[result]):
+            batch.results[place] = _quarantined(stay, result, error)
+    for place, reading in enumerate(batch.readings):
+        batch.readings[place] = _mended_reading(stay, reading, fault)
+    for place, row in enumerate(batch.fetches):
+        if error := fault(fetches=[row]):
+            batch.fetches[place] = _bare(stay, row, error)
+    batch.admissions = [row for row in batch.admissions if not _is_left_out(stay, fault(admissions=[row]), row["url"])]
+    batch.suppressions = {
+        key: row
+        for key, row in batch.suppressions.items()
+        if not _is_left_out(stay, fault(suppressions={key: row}), row["url"])
+    }
+    batch.revisions = [
+        row for row in batch.revisions if not _is_left_out(stay, fault(revisions=[row]), "what a 304 says")
+    ]
+    batch.tdmrep = [
+        (
+            origin,
+            replace(asked, body=None) if _is_left_out(stay, fault(tdmrep=[(origin, asked)]), str(origin)) else asked,
+        )
+        for origin, asked in batch.tdmrep
+    ]
+
+
+def _mended_reading(stay: Stay, reading: Reading, fault: Callable[..., Unwritable | None]) -> Reading:
+    """The document, if it can be kept, and those of its links that can be admitted."""
+    page = reading.page
+    error = fault(readings=[Reading(page=page, links=[])]) if page is not None else None
+    if page is not None and error is not None:
+        for place, result in enumerate(stay.batch.results):
+            if (result["crawl_id"], result["key"]) == (page["crawl_id"], page["key"]):
+                stay.batch.results[place] = _quarantined(stay, result, error)
+        return Reading(page=None, links=[])
+    if not reading.links or fault(readings=[Reading(page=None, links=reading.links)]) is None:
+        return reading
+    links = [
+        row
+        for row in reading.links
+        if not _is_left_out(stay, fault(readings=[Reading(page=None, links=[row])]), row["url"])
+    ]
+    return Reading(page=page, links=links)
+
+
+def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
+    """The result, with nothing in it that a site said."""
+    _log.error("settle.url_refused", host=stay.taken.name, key=result["key"].hex(), error=str(error))
+    stay.batch.tally(result["crawl_id"]).failed += 1
+    bare: dict[str, object] = dict.fromkeys(Result.__annotations__)
+    kept = ("host_id", "crawl_id", "key", "attempts", "network_failures", "server_failures", "parse_failures")
+    bare |= {name: result[name] for name in kept}  # type: ignore[literal-required]
+    bare |= {
+        "state": url_after(UrlState.QUEUED, UrlEvent.EXHAUSTED).value,
+        "cause": f"what came of it cannot be written: {error}"[:_CAUSE_CHARS],
+        "retrying": False,
+        "fetched": True,
+        "changed": False,
+    }
+    return bare  # type: ignore[return-value]
+
+
+def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
+    """Rules that cannot be kept are not known to the fleet: complete disallow, and its URLs end with the cause."""
+    _log.error("settle.robots_refused", host=stay.taken.name, origin=str(origin), error=str(error))
+    why = f"robots.txt cannot be written: {error}"[:_CAUSE_CHARS]
+    bare = replace(
+        fetched,
+        availability=Availability.UNREACHABLE.value,
+        revalidated=False,
+        status=None,
+        detail=why,
+        body=None,
+        etag=None,
+        last_modified=None,
+        fresh_s=AGAIN_S,
+        failures=1,
+        crawl_delay_raw=None,
+        crawl_delay_s=None,
+        sitemaps=(),
+    )
+    batch = stay.batch
+    batch.robots = [(each, bare if each == origin else was) for each, was in batch.robots]
+    batch.renewed_robots = [each for each in batch.renewed_robots if each != origin]
+    batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=why, prefix=f"{origin}/"))
+    file = stay.robots[origin]
+    stay.robots[origin] = replace(
+        file,
+        rules=None,
+        availability=Availability.UNREACHABLE,
+        status=None,
+        failures=1,
+        fresh_until=file.asked + AGAIN_S,
+        unreachable_from=file.asked,
+        body_sha256=None,
+        etag=None,
+        last_modified=None,
+        crawl_delay_s=None,
+    )
+    stay.due = deque(due for due in stay.due if not due.url.startswith(f"{origin}/"))
+
+
+def _bare(stay: Stay, row: Fetch, error: Unwritable) -> Fetch:
+    """The request was made, and is logged: without what the site said."""
+    _log.error("settle.fetch_refused", host=stay.taken.name, url=row["url"], error=str(error))
+    bare = row.copy()
+    for name in _SAID_BY_THE_SITE:
+        bare[name] = None  # type: ignore[literal-required]
+    bare["detail"] = str(error)[:_CAUSE_CHARS]
+    return bare
+
+
+def _is_left_out(stay: Stay, error: Unwritable | None, what: str) -> bool:
+    if error is not None:
+        _log.error("settle.row_refused", host=stay.taken.name, what=what, error=str(error))
+    return error is not None

@@ -1,0 +1,1 @@
+"""Threads, processes and memory. This room knows nothing of crawls."""

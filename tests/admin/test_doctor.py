@@ -1,0 +1,166 @@
+"""Each thing that can be out of order is named, with what to do about it; what is in order is not complained about."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import doctor
+from app.admin.doctor import Check, Grade
+from app.config import Settings
+from app.crawl.state.worker import Kit
+from app.errors import ServiceError, SettingError
+from app.store import db
+from tests.crawl.loop import go, make_settings, start
+from tests.crawl.web import Web, html
+from tests.store.rows import sql
+
+
+def the(checks: list[Check], name: str) -> Check:
+    (found,) = [check for check in checks if check.name == name]
+    return found
+
+
+def configured(tmp_path: Path, **overrides: object) -> list[Check]:
+    return doctor.configuration(make_settings("postgresql://x/y", **{"home": tmp_path, **overrides}), [])
+
+
+def test_all_well(tmp_path: Path) -> None:
+    checks = configured(tmp_path, contact="you@example.org")
+    assert {check.name: check.grade for check in checks} == {"settings": "ok", "contact": "ok", "home": "ok"}
+    assert the(checks, "contact").finding == "Tiptoe, you@example.org"
+
+
+def test_misspelt_variables_are_named(tmp_path: Path) -> None:
+    settings = make_settings("postgresql://x/y", home=tmp_path)
+    checks = doctor.configuration(settings, ["TIPTOE_CONTCAT"])
+    assert [(check.grade, check.finding) for check in checks if check.name == "settings"] == [
+        ("ok", "valid"),
+        ("warn", "TIPTOE_CONTCAT is no setting"),
+    ]
+
+
+# contact, product token → grade
+@pytest.mark.parametrize(
+    ("contact", "token", "grade"),
+    [
+        (None, "Tiptoe", "warn"),
+        ("you@example.org", "Mozilla", "fail"),
+        ("nonsense", "Tiptoe", "fail"),
+        ("https://example.org/us", "Tiptoe", "ok"),
+    ],
+)
+def test_contact(tmp_path: Path, contact: str | None, token: str, grade: str) -> None:
+    check = the(configured(tmp_path, contact=contact, product_token=token), "contact")
+    assert check.grade == grade
+    assert bool(check.remedy) == (grade != "ok")
+
+
+def test_a_home_that_is_not_there_yet_is_judged_by_its_parent(tmp_path: Path) -> None:
+    assert the(configured(tmp_path, home=tmp_path / "a" / "b"), "home").grade is Grade.OK
+
+
+def test_a_home_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check = the(configured(tmp_path, home=tmp_path / "file"), "home")
+    assert (check.grade, check.remedy) == (Grade.FAIL, "set TIPTOE_HOME to a folder of your own")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    assert the(configured(tmp_path, home=tmp_path / "a"), "home").grade is Grade.FAIL
+
+
+def test_errors_keep_their_remedy() -> None:
+    assert doctor.broken("a", ServiceError("Postgres at x", "start it")) == Check(
+        name="a", grade=Grade.FAIL, finding="Postgres at x", remedy="start it"
+    )
+    assert doctor.broken("a", SettingError("TIPTOE_X='y'", "z")).remedy == "z"
+
+
+def test_database_in_order(engine: Engine) -> None:
+    assert [(check.name, check.grade) for check in doctor.database(engine)] == [("database", "ok"), ("schema", "ok")]
+
+
+def test_database_out_of_reach() -> None:
+    (check,) = doctor.database(db.connect("postgresql://u:secret@127.0.0.1:1/x"))
+    assert (check.name, check.grade) == ("database", Grade.FAIL)
+    assert "secret" not in check.finding + check.remedy
+
+
+# revision → finding
+@pytest.mark.parametrize(
+    ("revision", "remedy"),
+    [("'0000'", "upgrade Tiptoe here"), ("'9999'", "upgrade Tiptoe here"), (None, "tiptoe db upgrade")],
+)
+def test_schema(make_database: Callable[[], str], revision: str | None, remedy: str) -> None:
+    engine = db.connect(make_database(), pool_size=1)
+    sql(engine, f"UPDATE alembic_version SET version_num = {revision}" if revision else "DROP TABLE alembic_version")
+    check = the(doctor.database(engine), "schema")
+    assert (check.grade, check.remedy) == (Grade.FAIL, remedy)
+    engine.dispose()
+
+
+def fleet(kit: Kit, served: dict[str, list[str]], settings: Settings | None = None) -> list[Check]:
+    return doctor.fleet(kit.engine, settings or kit.settings, served)
+
+
+def everything(kit: Kit) -> dict[str, list[str]]:
+    return {"celery@a": list(kit.settings.queue_names)}
+
+
+def test_an_idle_fleet_is_well(kit: Kit) -> None:
+    assert {check.name: check.grade for check in fleet(kit, {})} == {
+        "workers": "ok",
+        "queues": "ok",
+        "beat": "ok",
+        "frontier": "ok",
+    }
+
+
+def test_a_working_fleet_is_well(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html()
+    start(kit, site.url(), keep_fresh=True)
+    go(kit)
+    checks = fleet(kit, everything(kit))
+    assert {check.grade for check in checks} == {Grade.OK}
+    assert "celery@a" in the(checks, "workers").finding
+    assert "last visit" in the(checks, "beat").finding
+
+
+def test_work_and_no_worker(kit: Kit) -> None:
+    start(kit, "http://a.test/")
+    check = the(fleet(kit, {}), "workers")
+    assert (check.grade, check.finding) == (Grade.WARN, "none answers, and 1 crawl is active")
+
+
+def test_a_queue_that_nobody_serves(kit: Kit) -> None:
+    start(kit, "http://a.test/")
+    check = the(fleet(kit, {"celery@a": ["maintenance"]}), "queues")
+    assert check.grade is Grade.FAIL
+    assert "which nobody serves" in check.finding
+    assert "-Q host-0" in check.remedy
+
+
+def test_a_queue_that_no_setting_names(kit: Kit) -> None:
+    """A pin from when the settings were others: not even beat claims from it."""
+    start(kit, "http://a.test/")
+    sql(kit.engine, "UPDATE hosts SET queue = 'old-pin'")
+    check = the(fleet(kit, everything(kit)), "queues")
+    assert check.grade is Grade.FAIL
+    assert "1 host waits on queue old-pin, which no setting names" in check.finding
+
+
+def test_hosts_that_nobody_dispatches(kit: Kit) -> None:
+    start(kit, "http://a.test/")
+    assert the(fleet(kit, everything(kit)), "beat").grade is Grade.OK
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now() - interval '5 minutes'")
+    check = the(fleet(kit, everything(kit)), "beat")
+    assert check.grade is Grade.WARN
+    assert check.finding.startswith("1 host is overdue, the first since ")
+    assert "no visit yet" in check.finding

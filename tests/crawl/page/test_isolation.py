@@ -1,0 +1,333 @@
+"""Isolation: a document that ends its reader is quarantined with its cause, its worker and its host go on."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.crawl.page import isolation
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import CutOff, give_back, visit
+from app.errors import ServiceError
+from app.runtime.reader_pool import Readers
+from app.store import hosts
+from app.store import urls as stored_urls
+from app.store.crawls import Budgets
+from tests.crawl.loop import bring_forward, go, run, start
+from tests.crawl.poisoned import poison, poisoned_readers, reader_pids
+from tests.crawl.visit.test_visit_lease import crash, offers
+from tests.crawl.web import Answer, Site, Web, html
+from tests.store.rows import one, sql, url
+
+Make = Callable[..., Kit]
+PROOF = ("abort", "parser died: signal SIGABRT")
+NO_PROOF = ("killed", "parser died: signal SIGKILL")
+
+
+@pytest.fixture
+def own_readers() -> Callable[[], set[int]]:
+    """Readers that are the test's: another's kit may live on in this process, and its readers with it."""
+    others = reader_pids()
+    return lambda: reader_pids() - others
+
+
+@pytest.fixture
+def poisoned(make: Make, own_readers: Callable[[], set[int]]) -> Iterator[Make]:
+    """poisoned(readers={…}, **settings): a Kit whose readers are poisoned."""
+    made: list[Readers] = []
+
+    def kit(readers: dict[str, object] | None = None, **settings: object) -> Kit:
+        made.append(poisoned_readers(**(readers or {})))
+        return replace(make(**settings), readers=made[-1])
+
+    yield kit
+    for each in made:
+        each.close()
+    assert own_readers() == set()
+
+
+def deadly(deed: str, **headers: str) -> Answer:
+    return Answer(body=poison(deed).encode(), headers={"Content-Type": "text/html", **headers})
+
+
+def site_with(web: Web, document: Answer) -> Site:
+    """/ links to /poison, /1 and /2."""
+    site = web.site()
+    site.pages |= {
+        "/": html("/poison", "/1", "/2"),
+        "/poison": document,
+        "/1": html(text="one"),
+        "/2": html(text="two"),
+    }
+    return site
+
+
+def row(kit: Kit, site: Site) -> dict[str, object]:
+    return url(kit.engine, site.url("/poison"))
+
+
+def test_what_kills_its_reader_is_quarantined_at_once(poisoned: Make, web: Web) -> None:
+    kit, site = poisoned(), site_with(web, deadly(PROOF[0]))
+    start(kit, site.url())
+    crash(kit, "robots.txt")
+    run(kit)
+    found = row(kit, site)
+    assert (found["state"], found["cause"]) == ("quarantined", PROOF[1])
+    assert (found["attempts"], found["parse_failures"], found["status"]) == (1, 1, 200)
+    assert sorted(site.pages_asked) == ["/", "/1", "/2", "/poison"]
+    assert {each["state"] for each in sql(kit.engine, "SELECT state FROM urls WHERE url NOT LIKE '%poison'")} == {
+        "resting"
+    }
+    assert one(kit.engine, "SELECT count(*) FROM pages WHERE url LIKE '%poison'") == 0
+    counted = sql(
+        kit.engine, "SELECT sum(pages) AS pages, sum(failed) AS failed, sum(fetches) AS fetches FROM crawl_hosts"
+    )
+    assert counted == [{"pages": 3, "failed": 1, "fetches": 4}]
+
+
+def test_what_the_machine_may_have_done_is_tried_again_in_isolation_only(poisoned: Make, web: Web) -> None:
+    """Also when its host is in isolation no more."""
+    kit, site = poisoned(settle_urls=2), site_with(web, deadly(NO_PROOF[0]))
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    go(kit)
+    found = row(kit, site)
+    assert (found["state"], found["retrying"], found["parse_failures"], found["cause"]) == (
+        "resting",
+        True,
+        1,
+        NO_PROOF[1],
+    )
+    assert (found["network_failures"], found["server_failures"]) == (0, 0)
+    sql(kit.engine, "UPDATE hosts SET isolate = 0")
+    run(kit)
+    found = row(kit, site)
+    assert (found["state"], found["cause"]) == ("quarantined", f"{NO_PROOF[1]}, 2 times")
+    assert site.pages_asked == ["/poison"] * 2, "three tries, with that of the visit that was lost"
+
+
+def test_one_good_reading_forgets_the_deaths(poisoned: Make, web: Web) -> None:
+    kit, site = poisoned(), site_with(web, deadly(NO_PROOF[0]))
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    go(kit)
+    site.pages["/poison"] = html(text="mended")
+    run(kit)
+    found = row(kit, site)
+    assert (found["state"], found["cause"], found["parse_failures"], found["attempts"]) == ("resting", None, 0, 0)
+
+
+def test_outside_isolation_nobody_reads_apart(poisoned: Make, web: Web, own_readers: Callable[[], set[int]]) -> None:
+    kit, site = poisoned(), site_with(web, html("/3"))
+    site.pages["/3"] = html()
+    start(kit, site.url())
+    run(kit)
+    assert len(site.pages_asked) == 5
+    assert own_readers() == set()
+
+
+def test_in_isolation_a_page_is_read_as_ever(poisoned: Make, web: Web, own_readers: Callable[[], set[int]]) -> None:
+    kit = poisoned()
+    site = site_with(
+        web, html("/1?x=ü", title="Überschrift", text="Wörter. " * 20, head="<meta name=robots content=noarchive>")
+    )
+    start(kit, site.url("/poison"), name="alone")
+    crash(kit, "robots.txt")
+    run(kit)
+    assert len(own_readers()) == 1
+    kept = sql(kit.engine, "SELECT title, main_text, language, directives, links FROM pages WHERE url LIKE '%poison'")
+    assert kept == [
+        {"title": "Überschrift", "main_text": None, "language": "en", "directives": "noarchive", "links": 1}
+    ]
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE url LIKE '%/1?x=%'") == 1
+
+
+def test_its_validators_are_not_kept(poisoned: Make, web: Web) -> None:
+    """Else a 304 would make a page of it that nobody ever read."""
+    kit, site = poisoned(), site_with(web, deadly(PROOF[0], ETag='"1"'))
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    run(kit)
+    found = row(kit, site)
+    assert (found["etag"], found["body_sha256"]) == (None, None)
+    with kit.engine.begin() as tx:
+        stored_urls.retry(tx, host_id=found["host_id"], key=found["key"], crawl_id=None)  # type: ignore[arg-type]
+    sql(kit.engine, "UPDATE crawls SET state = 'active', ended_because = NULL, finished_at = NULL")
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now(), isolate = 50")
+    run(kit)
+    assert [hit.headers["If-None-Match"] for hit in site.log if hit.path == "/poison"] == [None, None]
+    assert row(kit, site)["state"] == "quarantined"
+
+
+def test_it_takes_nothing_from_a_budget_of_pages(poisoned: Make, web: Web) -> None:
+    kit, site = poisoned(visit_max_s=0.001), site_with(web, deadly(PROOF[0]))
+    start(kit, site.url("/poison"), site.url("/1"), site.url("/2"), budgets=Budgets(max_pages=2))
+    crash(kit, "robots.txt")
+    sql(kit.engine, "UPDATE urls SET score = 0.1 WHERE url NOT LIKE '%poison'")
+    sql(kit.engine, "UPDATE crawls SET pages_reserved = 0")  # what the crash had taken
+    go(kit)
+    assert site.pages_asked == ["/poison"]
+    assert one(kit.engine, "SELECT pages_reserved FROM crawls") == 0
+    run(kit)
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 2
+    assert sorted(site.pages_asked) == ["/1", "/2", "/poison"]
+
+
+def test_who_finds_no_free_reader_leaves_and_spends_nothing(poisoned: Make, web: Web) -> None:
+    kit = poisoned(readers={"most": 0}, request_deadline_s=0.5, lease_s=5.6)
+    site = site_with(web, html())
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    (report,) = go(kit)
+    assert report.ending == "readers busy"
+    found = row(kit, site)
+    assert (found["state"], found["attempts"], found["parse_failures"]) == ("queued", 0, 0)
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 0
+    bring_forward(kit.engine)
+    run(replace(kit, readers=poisoned().readers))
+    assert row(kit, site)["state"] == "resting"
+
+
+def test_where_no_reader_can_be_started_the_worker_reads(poisoned: Make, web: Web) -> None:
+    kit, site = poisoned(readers={"argv": ("/nonexistent",)}), site_with(web, html("/3"))
+    site.pages["/sitemap.xml"] = Answer(body=b"<urlset><url><loc>/4</loc></url></urlset>")
+    start(kit, site.url("/"), sitemaps="all")
+    crash(kit, "robots.txt")
+    run(kit)
+    assert {"/3", "/4"} <= set(site.pages_asked)
+
+
+def test_a_reader_gets_no_more_time_than_the_lease_leaves(poisoned: Make, web: Web) -> None:
+    """And its end is written."""
+    kit = poisoned(readers={"deadline_s": 60.0}, request_deadline_s=2.0, lease_s=8.0)
+    site = site_with(web, deadly("sleep"))
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    reports = run(kit)
+    found = row(kit, site)
+    assert found["state"] == "quarantined"
+    assert float(re.findall("parser gave no answer within (.*) s, 2 times", str(found["cause"]))[0]) <= 3.0
+    assert "fenced" not in {report.ending for report in reports}
+
+
+class Noting(Readers):
+    """Notes how long it might take, and cannot be started."""
+
+    def page(self, *_: object, within_s: float) -> str:  # type: ignore[override]
+        self.within_s = within_s
+        return "none"
+
+
+def test_the_lease_begins_anew_before_it_reads(make: Make, web: Web) -> None:
+    readers = Noting(deadline_s=10.0, memory_bytes=2**29)
+    kit = replace(make(request_deadline_s=5.0, lease_s=12.0), readers=readers)
+    site = site_with(web, html(delay_s=2.0))
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    run(kit)
+    assert 12.0 - 5.0 - 2.0 < readers.within_s <= 12.0 - 5.0
+
+
+def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
+    poisoned: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was brought, and is brought again. The lease is too short to read in isolation, and cannot be extended; nor is anything
+    settled, at first."""
+    kit, site = poisoned(readers={"deadline_s": 10.0}, request_deadline_s=5.0, lease_s=12.0), web.site()
+    site.pages["/"] = html()
+    start(kit, site.url())
+    sql(kit.engine, "UPDATE urls SET attempts = 1, parse_failures = 1")
+    (offer,) = offers(kit)
+
+    def away(*_: object, **__: object) -> bool:
+        raise ServiceError("Postgres", "is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "extend", away)
+        patch.setattr(hosts, "leave", away)
+        with pytest.raises(CutOff) as raised:
+            visit(kit, offer.host_id, offer.token)
+    assert give_back(raised.value.stay).ending == "readers busy"
+    isolation.pay(kit)
+    assert sql(kit.engine, "SELECT state, attempts, parse_failures FROM urls") == [
+        {"state": "queued", "attempts": 1, "parse_failures": 1}
+    ]
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 0
+    run(kit)
+    assert site.pages_asked == ["/", "/"]
+    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 1
+
+
+# --- sitemaps ---------------------------------------------------------------------------------------------------
+
+
+def test_a_sitemap_is_read_apart_as_well(poisoned: Make, web: Web) -> None:
+    kit, site = poisoned(), web.site()
+    site.pages["/"] = html()
+    entries = "".join(f"<url><loc>/{number}</loc><lastmod>2026-01-02</lastmod></url>" for number in range(3))
+    site.pages["/sitemap.xml"] = Answer(body=f"<urlset>{entries}</urlset>".encode())
+    start(kit, site.url(), sitemaps="all")
+    crash(kit, "robots.txt")
+    run(kit)
+    assert sorted(site.pages_asked) == ["/", "/0", "/1", "/2"]
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE lastmod = '2026-01-02Z'") == 3
+
+
+@pytest.mark.parametrize(("deed", "cause"), [PROOF, ("loop", "parser took longer than 0.5 s")])
+def test_a_deadly_sitemap_is_quarantined(poisoned: Make, web: Web, deed: str, cause: str) -> None:
+    kit, site = poisoned(readers={"patience": 100.0}), web.site()
+    site.pages |= {"/": html(), "/sitemap.xml": Answer(body=f"<urlset><!-- POISON:{deed} --></urlset>".encode())}
+    start(kit, site.url(), sitemaps="all")
+    crash(kit, "robots.txt")
+    run(kit)
+    found = url(kit.engine, site.url("/sitemap.xml"))
+    assert (found["state"], found["cause"]) == ("quarantined", cause)
+    assert url(kit.engine, site.url())["state"] == "resting"
+    assert site.paths.count("/sitemap.xml") == 1
+
+
+def test_a_visit_that_lost_its_lease_while_it_read_writes_nothing(poisoned: Make, web: Web) -> None:
+    kit, site = poisoned(), site_with(web, deadly(PROOF[0]))
+    start(kit, site.url("/poison"))
+    crash(kit, "robots.txt")
+    lost = replace(kit, readers=Stealing(kit))
+    for offer in offers(kit):
+        assert visit(lost, offer.host_id, offer.token).ending == "fenced"
+    assert row(kit, site)["state"] == "queued"
+
+
+class Stealing(Readers):
+    """Somebody else has the host by the time that the reader has died."""
+
+    def __init__(self, kit: Kit) -> None:
+        super().__init__(deadline_s=0.5, memory_bytes=2**29)
+        self._kit = kit
+
+    def page(self, *arguments: object, **options: object) -> object:  # type: ignore[override]
+        sql(self._kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid() WHERE state = 'taken'")
+        return self._kit.readers.page(*arguments, **options)  # type: ignore[arg-type]
+
+
+def test_what_a_result_gives_back_is_not_given_back_again(
+    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Postgres goes away before a 429 of a URL in isolation is settled, which spends no attempt."""
+    kit, site = make(), web.site()
+    site.pages["/"] = Answer(status=429)
+    start(kit, site.url())
+    sql(kit.engine, "UPDATE urls SET attempts = 1, parse_failures = 1")
+    (offer,) = offers(kit)
+
+    def away(*_: object) -> None:
+        raise ServiceError("Postgres", "is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "leave", away)
+        with pytest.raises(CutOff) as raised:
+            visit(kit, offer.host_id, offer.token)
+    assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 2, "parse_failures": 2}]
+    give_back(raised.value.stay)
+    isolation.pay(kit)
+    assert site.pages_asked == ["/"]
+    assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 1, "parse_failures": 1}]

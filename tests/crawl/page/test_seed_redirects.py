@@ -1,0 +1,224 @@
+"""Where a seed redirects to comes into its crawl's scope, and nothing else does."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import report
+from app.crawl.state.worker import Kit
+from app.crawl.visit import settle
+from app.crawl.visit.visit import take_up
+from app.policy.scope import MOST_TAKEN_IN
+from tests.crawl.loop import go, run, start
+from tests.crawl.web import Answer, Site, Web, html, redirect
+from tests.store.rows import claim, one, sql
+
+
+@pytest.fixture
+def apex(web: Web) -> Site:
+    return web.site()
+
+
+@pytest.fixture
+def www(web: Web, apex: Site) -> Site:
+    """Where the apex redirects to: three pages, of which one links to the apex."""
+    www = web.site()
+    apex.pages |= {"/": redirect(www.url()), "/old": html(text="Old.")}
+    www.pages |= {"/": html("/a", text="Home."), "/a": html("/b", text="A."), "/b": html(apex.url("/old"), text="B.")}
+    return www
+
+
+def taken_in(engine: Engine) -> list[str]:
+    return list(one(engine, "SELECT scope_redirects FROM crawls"))
+
+
+@pytest.mark.parametrize("scope", ["host", "domain", "prefix"])
+def test_a_seed_brings_in_the_host_that_it_redirects_to(kit: Kit, apex: Site, www: Site, scope: str) -> None:
+    start(kit, apex.url(), scope_kind=scope)
+    run(kit)
+    assert www.pages_asked == ["/", "/a", "/b"]
+    assert apex.pages_asked == ["/", "/old"], "its own host stays in scope"
+    assert taken_in(kit.engine) == [www.url()]
+    found = report.report(kit.engine, "c")
+    assert found.crawl.scope_redirects == [www.url()]
+    assert found.why_nothing is None
+
+
+def test_no_more_than_that_host_comes_in(kit: Kit, web: Web, apex: Site, www: Site) -> None:
+    other = web.site()
+    www.pages["/"] = html("/a", other.url(), text="Home.")
+    www.pages["/a"] = redirect(other.url())  # of a link
+    start(kit, apex.url())
+    run(kit)
+    assert www.pages_asked == ["/", "/a"]
+    assert other.paths == []
+    assert taken_in(kit.engine) == [www.url()]
+
+
+def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(kit: Kit, apex: Site, www: Site) -> None:
+    apex.pages["/docs/"] = redirect(www.url("/docs/start"))
+    www.pages |= {"/docs/start": html("/docs/b", "/a", text="Start."), "/docs/b": html(text="B.")}
+    start(kit, apex.url("/docs/"), scope_kind="prefix")
+    run(kit)
+    assert www.pages_asked == ["/docs/start", "/docs/b"]
+    assert taken_in(kit.engine) == [www.url("/docs/")]
+
+
+def test_a_prefix_is_no_wider_for_a_redirect_within_its_origin(kit: Kit, apex: Site) -> None:
+    apex.pages["/docs/"] = redirect("/login")
+    start(kit, apex.url("/docs/"), scope_kind="prefix")
+    run(kit)
+    assert apex.pages_asked == ["/docs/"]
+    assert taken_in(kit.engine) == []
+
+
+def test_a_chain_of_redirects_brings_in_each_host_of_it(kit: Kit, web: Web, apex: Site, www: Site) -> None:
+    last = web.site()
+    www.pages["/"] = redirect(last.url("/x"))
+    last.pages |= {"/x": html("/y", text="X."), "/y": html(text="Y.")}
+    start(kit, apex.url())
+    run(kit)
+    assert last.pages_asked == ["/x", "/y"]
+    assert taken_in(kit.engine) == [www.url(), last.url()]
+
+
+def test_a_chain_of_hosts_ends_after_ten_hops(kit: Kit, web: Web) -> None:
+    sites = [web.site() for _ in range(12)]
+    for site, after in pairwise(sites):
+        site.pages["/"] = redirect(after.url())
+    start(kit, sites[0].url())
+    run(kit)
+    assert [len(site.pages_asked) for site in sites] == [1] * 11 + [0]
+    assert len(taken_in(kit.engine)) == 10
+
+
+def test_many_seeds_that_redirect_to_one_host_bring_it_in_once(kit: Kit, web: Web, www: Site, apex: Site) -> None:
+    twin = web.site()
+    twin.pages["/"] = redirect(www.url("/b"))
+    start(kit, apex.url(), twin.url())
+    run(kit)
+    assert taken_in(kit.engine) == [www.url()]
+
+
+def test_a_scope_takes_in_so_many_hosts_and_then_no_more(kit: Kit, apex: Site, www: Site) -> None:
+    start(kit, apex.url())
+    sql(
+        kit.engine, "UPDATE crawls SET scope_redirects = array_fill('http://x.test/'::text, ARRAY[:n])", n=MOST_TAKEN_IN
+    )
+    run(kit)
+    assert www.paths == []
+    assert one(kit.engine, "SELECT reason FROM suppressions") == "scope"
+
+
+def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Kit], apex: Site, www: Site) -> None:
+    kit = make()
+    start(kit, apex.url())
+    sql(kit.engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
+    (offer,) = claim(kit.engine)
+    stay = take_up(kit, offer.host_id, offer.token)
+    assert stay is not None
+    stay.batch.taken_in.append((1, www.url()))
+    sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+    assert settle.together([stay]) == [(stay, settle.LOST)]
+    assert taken_in(kit.engine) == []
+
+
+def test_patterns_hold_for_links_and_not_for_seeds(kit: Kit, apex: Site, www: Site) -> None:
+    www.pages["/"] = html("/a", "/b", text="Home.")
+    start(kit, apex.url(), include=["/b$"])
+    run(kit)
+    assert apex.pages_asked == ["/"]
+    assert www.pages_asked == ["/", "/b"]
+
+
+def test_a_seed_is_fetched_though_a_pattern_excludes_it(kit: Kit, apex: Site) -> None:
+    apex.pages |= {
+        "/": html("/a", "/?page=2", text="Home.", head='<link rel="canonical" href="/?page=1">'),
+        "/a": html(text="A."),
+    }
+    start(kit, apex.url(), exclude=["/$", r"page="])
+    run(kit)
+    assert apex.pages_asked == ["/", "/a"], "what its page calls canonical is a link"
+
+
+# --- why nothing came -------------------------------------------------------------------------------------------
+
+
+def stopped(site: Site) -> None:
+    site.close()
+
+
+def disallows(site: Site) -> None:
+    site.robots = "User-agent: *\nDisallow: /\n"
+
+
+def leads_nowhere(site: Site) -> None:
+    site.pages["/"] = redirect("ftp://x.test/")
+
+
+def leads_on_and_on(site: Site) -> None:
+    site.pages |= {"/": redirect("/1")} | {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 20)}
+
+
+def leads_out_of_its_folder(site: Site) -> None:
+    site.pages["/docs/"] = redirect("/login")
+
+
+def is_broken(site: Site) -> None:
+    site.pages["/"] = Answer(status=500)
+
+
+def is_an_image(site: Site) -> None:
+    site.pages["/"] = Answer(headers={"Content-Type": "image/png"}, body=b"png")
+
+
+@pytest.mark.parametrize(
+    ("make_it", "seed", "says"),
+    [
+        (stopped, "/", "out of reach"),
+        (disallows, "/", "robots.txt line 2: Disallow: /"),
+        (leads_nowhere, "/", "to no URL of ours"),
+        (leads_on_and_on, "/", "not followed (redirects)"),
+        (leads_out_of_its_folder, "/docs/", "/login, which is not followed (scope)"),
+        (is_broken, "/", "500"),
+        (is_an_image, "/", "unwanted (status 200)"),
+        (lambda site: None, "/", "not_found (status 404)"),
+    ],
+)
+def test_a_crawl_that_brought_nothing_says_why(
+    kit: Kit, web: Web, make_it: Callable[[Site], None], seed: str, says: str
+) -> None:
+    site = web.site()
+    make_it(site)
+    start(kit, site.url(seed), scope_kind="prefix")
+    run(kit)
+    why = report.report(kit.engine, "c").why_nothing
+    assert why is not None
+    assert site.url() in why
+    assert says in why
+
+
+def test_a_seed_that_was_not_fetched_yet_says_what_it_waits_for(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = Answer(status=429, headers={"Retry-After": "3600"})
+    start(kit, site.url(), web.site().url())
+    go(kit)
+    assert "rate_limited" in str(report.report(kit.engine, "c").why_nothing)
+    assert "and 1 seed more" in str(report.report(kit.engine, "c").why_nothing)
+
+
+def test_why_nothing_without_a_seed(kit: Kit) -> None:
+    start(kit)
+    assert report.report(kit.engine, "c").why_nothing == "it has no seed"
+
+
+def test_a_seed_that_redirects_where_nobody_may_go_is_not_followed_there(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = redirect("http://169.254.169.254/latest/meta-data/")
+    start(kit, site.url())
+    run(kit)
+    why = str(report.report(kit.engine, "c").why_nothing)
+    assert "http://169.254.169.254/latest/meta-data/ is refused: robots.txt out of reach" in why
+    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE status IS NOT NULL AND url LIKE '%169.254%'") == 0

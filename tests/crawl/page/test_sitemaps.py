@@ -1,0 +1,268 @@
+"""Sitemaps: found, read at the host's own pace, their pages admitted, lastmod believed as far as it told the truth."""
+
+import gzip
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import crawls, seeds
+from app.crawl.state.worker import Kit
+from app.model import RequestKind
+from app.store.crawls import Budgets
+from tests.crawl.loop import go, run, start
+from tests.crawl.web import Answer, Site, Web, html
+from tests.store.rows import sql, url
+
+
+def urlset(*entries: str | tuple[str, str], **headers: str) -> Answer:
+    """entries: locations, or (location, lastmod)."""
+    rows = [(entry, "") if isinstance(entry, str) else entry for entry in entries]
+    inner = "".join(f"<url><loc>{loc}</loc>{f'<lastmod>{when}</lastmod>' if when else ''}</url>" for loc, when in rows)
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inner}</urlset>'
+    return Answer(headers={"Content-Type": "application/xml", **headers}, body=body.encode())
+
+
+def index(*locations: str) -> Answer:
+    inner = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locations)
+    return Answer(headers={"Content-Type": "application/xml"}, body=f"<sitemapindex>{inner}</sitemapindex>".encode())
+
+
+def kinds(engine: Engine) -> dict[str, list[str]]:
+    """{kind: paths of the frontier}."""
+    found: dict[str, list[str]] = {}
+    for row in sql(engine, "SELECT kind, url FROM urls ORDER BY url"):
+        found.setdefault(row["kind"], []).append("/" + row["url"].split("/", 3)[3])
+    return found
+
+
+@pytest.fixture
+def site(web: Web) -> Site:
+    site = web.site()
+    for path in ("/", "/a", "/b", "/c"):
+        site.pages[path] = html(text=path)
+    return site
+
+
+def test_a_sitemap_that_robots_txt_names_is_read_and_its_pages_are_fetched(kit: Kit, site: Site) -> None:
+    site.robots = f"User-agent: *\nDisallow: /c\nSitemap: {site.url('/map.xml')}\n"
+    site.pages["/map.xml"] = urlset(site.url("/a"), site.url("/b"), site.url("/c"), "http://elsewhere.test/x")
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    assert site.paths[0] == "/robots.txt"
+    assert sorted(site.paths[1:]) == ["/", "/a", "/b", "/map.xml"]
+    assert url(kit.engine, site.url("/c"))["state"] == "refused"
+    assert url(kit.engine, site.url("/a"))["found_on"] == site.url("/map.xml")
+    (row,) = sql(kit.engine, "SELECT * FROM sitemaps")
+    assert (row["format"], row["entries"], row["problem"]) == ("urlset", 4, None)
+    (outside,) = sql(kit.engine, "SELECT reason, url FROM suppressions")
+    assert (outside["reason"], outside["url"]) == ("scope", "http://elsewhere.test/x")
+
+
+# setting, robots.txt, what is asked for besides the page
+DISCOVERY = [
+    ("none", "Sitemap: /map.xml", set()),
+    ("none", None, set()),
+    ("declared", None, set()),
+    ("declared", "Sitemap: /map.xml", {"/map.xml"}),
+    ("all", None, {"/sitemap.xml"}),
+    ("all", "Sitemap: /map.xml", {"/map.xml"}),
+    ("all", "Sitemap: map.xml\nSitemap: http://[bad\nSitemap: ftp://x/y", {"/map.xml"}),
+    ("declared", "Disallow: /map.xml\nSitemap: /map.xml", set()),
+]
+
+
+@pytest.mark.parametrize(("sitemaps", "robots", "asked"), DISCOVERY)
+def test_discovery(kit: Kit, site: Site, sitemaps: str, robots: str | None, asked: set[str]) -> None:
+    if robots is not None:
+        site.robots = f"User-agent: *\n{robots}\n"
+    start(kit, site.url(), sitemaps=sitemaps)
+    run(kit)
+    assert set(site.paths) - {"/robots.txt", "/"} == asked
+    assert len(site.paths) == len(set(site.paths)), "nothing twice"
+
+
+def test_a_guess_that_is_not_there_is_no_failure(kit: Kit, site: Site) -> None:
+    crawl = start(kit, site.url(), sitemaps="all")
+    run(kit)
+    (row,) = sql(kit.engine, "SELECT pages, fetches, failed FROM crawl_hosts WHERE crawl_id = :id", id=crawl.id)
+    assert row == {"pages": 1, "fetches": 2, "failed": 0}
+
+
+def test_an_index_leads_to_sitemaps_three_levels_deep_and_no_deeper(kit: Kit, site: Site) -> None:
+    site.robots = "Sitemap: /0.xml"
+    for level in range(5):
+        site.pages[f"/{level}.xml"] = index(site.url(f"/{level + 1}.xml"), site.url(f"/{level}.xml"))
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    assert kinds(kit.engine)["sitemap"] == ["/0.xml", "/1.xml", "/2.xml", "/3.xml"]
+
+
+def test_an_index_names_no_sitemaps_of_other_hosts(kit: Kit, site: Site, web: Web) -> None:
+    other = web.site()
+    site.robots = "Sitemap: /index.xml"
+    site.pages["/index.xml"] = index(other.url("/map.xml"))
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    assert other.paths == []
+
+
+def test_robots_txt_may_name_a_sitemap_on_another_host_which_is_asked_at_its_own_pace(
+    kit: Kit, site: Site, web: Web
+) -> None:
+    other = web.site()
+    other.pages["/map.xml"] = urlset(site.url("/a"), other.url("/x"))
+    site.robots = f"Sitemap: {other.url('/map.xml')}"
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    assert other.paths == ["/robots.txt", "/map.xml"]
+    assert sorted(site.paths) == ["/", "/a", "/robots.txt"]
+
+
+def test_gzip_text_and_feeds(kit: Kit, site: Site) -> None:
+    site.robots = "Sitemap: /z.xml.gz\nSitemap: /t.txt\nSitemap: /feed"
+    packed = urlset(site.url("/a"))
+    site.pages["/z.xml.gz"] = Answer(headers={"Content-Type": "application/gzip"}, body=gzip.compress(packed.body))
+    site.pages["/t.txt"] = Answer(headers={"Content-Type": "text/plain"}, body=f"{site.url('/b')}\n".encode())
+    site.pages["/feed"] = Answer(
+        body=f"<rss><channel><item><link>{site.url('/c')}</link></item></channel></rss>".encode()
+    )
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    assert kinds(kit.engine)["page"] == ["/", "/a", "/b", "/c"]
+    formats = {row["format"] for row in sql(kit.engine, "SELECT format FROM sitemaps")}
+    assert formats == {"urlset", "text", "rss"}
+
+
+def test_a_large_sitemap_goes_in_by_chunks_and_its_problem_is_kept(kit: Kit, site: Site) -> None:
+    site.robots = "User-agent: *\nDisallow: /p/\nSitemap: /map.xml"
+    whole = urlset(*(site.url(f"/p/{number}") for number in range(2_500)))
+    site.pages["/map.xml"] = Answer(headers=whole.headers, body=whole.body[:-40])
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    (row,) = sql(kit.engine, "SELECT count(*) AS n FROM urls WHERE state = 'refused'")
+    assert row["n"] >= 2_499
+    (row,) = sql(kit.engine, "SELECT entries, problem FROM sitemaps")
+    assert row["entries"] >= 2_499
+    assert row["problem"] is not None
+
+
+def test_a_sitemap_is_no_page_of_the_budget_and_not_stored(kit: Kit, site: Site) -> None:
+    site.robots = "Sitemap: /map.xml"
+    site.pages["/map.xml"] = urlset(site.url("/a"), site.url("/b"))
+    crawl = start(kit, site.url(), sitemaps="declared", budgets=Budgets(max_pages=2))
+    run(kit)
+    (row,) = sql(kit.engine, "SELECT pages FROM crawl_hosts WHERE crawl_id = :id", id=crawl.id)
+    assert row["pages"] == 2
+    assert sql(kit.engine, "SELECT url FROM pages WHERE url LIKE '%map.xml'") == []
+
+
+def test_by_hand(kit: Kit, site: Site) -> None:
+    site.pages["/odd-name"] = urlset(site.url("/a"))
+    crawl = crawls.create(kit.engine, "hand", sitemaps="none")
+    added = seeds.add(kit.engine, kit.settings, crawl, [site.url("/odd-name"), "nonsense"], kind=RequestKind.SITEMAP)
+    assert (added.added, added.bad_count) == (1, 1)
+    run(kit)
+    assert site.paths == ["/robots.txt", "/odd-name", "/a"]
+
+
+def test_a_redirected_sitemap_is_still_one(kit: Kit, site: Site) -> None:
+    site.robots = "Sitemap: /old.xml"
+    site.pages["/old.xml"] = Answer(status=301, headers={"Location": "/new.xml"})
+    site.pages["/new.xml"] = urlset(site.url("/a"))
+    start(kit, site.url(), sitemaps="declared")
+    run(kit)
+    assert kinds(kit.engine) == {"page": ["/", "/a"], "sitemap": ["/new.xml", "/old.xml"]}
+
+
+# --- lastmod
+
+
+def fresh(kit: Kit, site: Site, **claims: Any) -> None:
+    """A crawl that keeps fresh, at rest: everything was fetched once, ten days ago."""
+    site.robots = "Sitemap: /map.xml"
+    site.pages["/map.xml"] = urlset(site.url("/a"), site.url("/b"))
+    start(kit, site.url(), sitemaps="declared", keep_fresh=True)
+    for _ in range(4):
+        go(kit)
+    assert len(site.paths) == 5
+    sql(
+        kit.engine,
+        """UPDATE urls SET fetched_at = now() - interval '10 days', due_at = now() + interval '80 days',
+                            changed_at = now() - interval '20 days'""",
+    )
+    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE kind = 'sitemap'")
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
+    if claims:
+        sql(kit.engine, "UPDATE sitemaps SET claims = :claims, true_claims = :true_claims", **claims)
+
+
+def days_ago(days: float) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
+
+
+# claims before, true ones, lastmod in days ago, whether the page is brought forward
+BELIEF = [
+    (0, 0, 1, False),  # never tested
+    (1, 1, 1, True),
+    (5, 4, 1, True),
+    (5, 3, 1, False),  # it has lied too often
+    (5, 5, 11, False),  # before our last fetch
+    (5, 5, -30, False),  # in the future: no statement
+]
+
+
+@pytest.mark.parametrize(("claims", "true_claims", "days", "forward"), BELIEF)
+def test_a_believed_lastmod_brings_a_page_forward(
+    kit: Kit, site: Site, claims: int, true_claims: int, days: float, forward: bool
+) -> None:
+    fresh(kit, site, claims=claims, true_claims=true_claims)
+    site.pages["/map.xml"] = urlset((site.url("/a"), days_ago(days)), site.url("/b"))
+    go(kit)
+    (row,) = sql(kit.engine, "SELECT due_at <= clock_timestamp() AS due FROM urls WHERE url = :url", url=site.url("/a"))
+    assert row["due"] is forward
+    (row,) = sql(kit.engine, "SELECT due_at <= clock_timestamp() AS due FROM urls WHERE url = :url", url=site.url("/b"))
+    assert row["due"] is False
+
+
+# lastmod in days ago, whether the page changed, (claims, true_claims) after its recrawl
+TRUTH = [
+    (1, True, (1, 1)),  # it said so
+    (1, False, (1, 0)),  # it cried wolf
+    (11, True, (1, 0)),  # it did not tell
+    (11, False, (0, 0)),  # no feat
+]
+
+
+@pytest.mark.parametrize(("days", "changes", "score"), TRUTH)
+def test_claims_are_scored_against_what_fetches_saw(
+    kit: Kit, site: Site, days: float, changes: bool, score: tuple[int, int]
+) -> None:
+    fresh(kit, site)
+    site.pages["/map.xml"] = urlset((site.url("/a"), days_ago(days)))
+    go(kit)
+    if changes:
+        site.pages["/a"] = html(text="another text")
+    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=site.url("/a"))
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(kit)
+    (row,) = sql(kit.engine, "SELECT claims, true_claims FROM sitemaps")
+    assert (row["claims"], row["true_claims"]) == score
+
+
+def test_a_sitemap_that_did_not_change_is_304_and_its_interval_grows(make: Callable[..., Kit], site: Site) -> None:
+    kit = make(sitemap_interval_s=7200.0)
+    site.robots = "Sitemap: /map.xml"
+    site.pages["/map.xml"] = urlset(site.url("/a"), ETag='"1"')
+    start(kit, site.url(), sitemaps="declared", keep_fresh=True)
+    for _ in range(4):
+        go(kit)
+    before = url(kit.engine, site.url("/map.xml"))
+    assert (before["state"], before["interval_s"]) == ("resting", 7200)
+    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE kind = 'sitemap'")
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(kit)
+    after = url(kit.engine, site.url("/map.xml"))
+    assert (after["status"], after["interval_s"]) == (304, 7200 * 1.5)

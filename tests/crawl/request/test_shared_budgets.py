@@ -1,0 +1,406 @@
+"""What hosts share: an address, a front, a domain, the fleet's ceiling. Judged by the origins' clocks and by the log."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin.audit import audit
+from app.beat import claim
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import take_up
+from app.model import Reply, Request, Unsent
+from app.store.hosts import Offer
+from tests.crawl.clock import HOUR, STEP, later, step, work
+from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
+from tests.crawl.loop import run, start
+from tests.crawl.web import Answer, Hit, Web, html, redirect
+from tests.store.rows import one, sql
+
+Make = Callable[..., Kit]
+LATE_S = 0.4  # a start on the ceiling alone may be late: it is a rate, and no gap
+
+
+def fleet(kits: Sequence[Kit], threads: int = 3) -> None:
+    with ThreadPoolExecutor(len(kits)) as pool:
+        list(pool.map(lambda kit: work(kit, threads=threads), kits))
+
+
+def drawn(engine: Engine) -> set[tuple[str, str]]:
+    """What was drawn on: kind and name."""
+    return {(row["kind"], row["name"]) for row in sql(engine, "SELECT kind, name FROM budgets")}
+
+
+# --- an address -------------------------------------------------------------------------------------------------
+
+PATIENT: dict[str, object] = {}  # a visit waits for its start itself
+HASTY: dict[str, object] = {"dispatch_tick_s": 0.02, "linger_s": 0.0}  # it leaves, and its host comes again
+
+
+@pytest.mark.parametrize("manner", [PATIENT, HASTY], ids=["patient", "hasty"])
+def test_starts_at_an_address_are_a_gap_apart_whoever_asks(make: Make, web: Web, manner: dict[str, object]) -> None:
+    shared = Shared(web, names(3), pages=3)
+    kits = [make(address_gap_s=GAP_S, resolve=shared.resolve, **manner) for _ in range(2)]
+    start(kits[0], *shared.urls)
+    fleet(kits)
+    assert shared.asked == shared.everything
+    found = gaps(shared.site.log)
+    assert min(found) >= GAP_S - ROAD_S
+    assert sum(found) >= GAP_S * len(found) - ROAD_S
+    assert len({row["worker"] for row in sql(kits[0].engine, "SELECT worker FROM visits")}) == 2
+    assert drawn(kits[0].engine) == {("address", shared.site.host)}
+    proof = audit(kits[0].engine, kits[0].settings, None)
+    assert (proof.violations, proof.disorder, len(proof.addresses)) == (0, 0, 1), proof.verdict
+    logged = sql(kits[0].engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches")
+    assert logged == [{"address_budget": shared.site.host, "address_gap_s": GAP_S}]
+
+
+@pytest.mark.parametrize("manner", [PATIENT, HASTY], ids=["patient", "hasty"])
+def test_a_host_alone_at_its_address_keeps_the_gap_from_a_start_that_was_late(
+    make: Make, web: Web, manner: dict[str, object]
+) -> None:
+    shared = Shared(web, names(1), pages=6)
+    kit = make(address_gap_s=2 * GAP_S, default_delay_s=0.01, resolve=shared.resolve, **manner)
+    sent = itertools.count()
+
+    def late(request: Request) -> Reply | Unsent:
+        """Every other request goes out late, as on a busy machine."""
+        if next(sent) % 2:
+            kit.stopping.wait(GAP_S)
+        return kit.send(request)
+
+    start(kit, *shared.urls)
+    fleet([replace(kit, send=late)], threads=1)
+    assert shared.asked == shared.everything
+    assert min(gaps(shared.site.log)) >= 2 * GAP_S - ROAD_S
+    assert audit(kit.engine, kit.settings, None).violations == 0
+
+
+def test_the_slower_of_host_and_address_decides(make: Make, web: Web) -> None:
+    shared = Shared(web, names(2), pages=3)
+    kit = make(address_gap_s=0.05, default_delay_s=0.3, resolve=shared.resolve)
+    start(kit, *shared.urls)
+    fleet([kit])
+    assert min(gaps(shared.site.log)) >= 0.05 - ROAD_S
+    for name in shared.names:
+        mine = [hit for hit in shared.site.log if hit.headers["Host"].startswith(name)]
+        assert min(gaps(mine)) >= 0.3 - ROAD_S
+
+
+def test_hosts_of_different_addresses_do_not_wait_for_each_other(make: Make, web: Web) -> None:
+    kit = unhurried(make(address_gap_s=HOUR, **STEP))
+    sites = [web.site() for _ in range(4)]
+    start(kit, *(site.url() for site in sites))
+    step(kit, threads=4)
+    assert [site.paths for site in sites] == [["/robots.txt"]] * 4
+    assert drawn(kit.engine) == {("address", site.host) for site in sites}
+
+
+def test_who_comes_too_early_says_what_it_waits_for(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    kit = unhurried(make(address_gap_s=100.0, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    step(kit)
+    rows = sql(
+        kit.engine,
+        """SELECT resting_because, round(extract(epoch FROM next_fetch_at - clock_timestamp()), -1)::integer AS in_s
+           FROM hosts ORDER BY next_fetch_at""",
+    )
+    assert rows == [{"resting_because": "address budget", "in_s": seconds} for seconds in (100, 200, 300)], (
+        "the one that asked for robots.txt comes again last"
+    )
+    for _ in range(2):
+        step(kit)
+    assert len(shared.site.log) == 1
+
+
+def test_every_host_gets_its_turn(make: Make, web: Web) -> None:
+    shared = Shared(web, names(4), pages=4)
+    kit = unhurried(make(address_gap_s=100.0, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(20):
+        step(kit, after_s=101)
+    turns = Counter(name for name, _ in shared.asked.elements())
+    assert turns.total() == 20
+    assert max(turns.values()) - min(turns.values()) <= 1, turns
+
+
+# --- an address that refuses ------------------------------------------------------------------------------------
+
+
+def tries(engine: Engine) -> int:
+    return int(one(engine, "SELECT count(*) FROM fetches WHERE failure = 'refused'"))
+
+
+def first_try(kit: Kit) -> None:
+    """At once; or, where a start had passed on a busy machine before there was a connection, a gap later."""
+    for _ in range(30):
+        if tries(kit.engine):
+            return
+        step(kit, after_s=1)
+    raise AssertionError("nobody tried")
+
+
+@pytest.fixture
+def refusing(make: Make, web: Web) -> tuple[Kit, Shared]:
+    """Six hosts on an address where nobody listens."""
+    shared = Shared(web, names(6), pages=2)
+    kit = unhurried(
+        make(
+            address_gap_s=0.5,
+            backoff_base_s=10.0,
+            backoff_max_s=1_000.0,
+            new_host_failures_max=100,
+            resolve=shared.resolve,
+            **STEP,
+        )
+    )
+    start(kit, *shared.urls)
+    shared.down()
+    return kit, shared
+
+
+def test_an_address_that_refuses_connections_rests_as_a_whole(refusing: tuple[Kit, Shared]) -> None:
+    kit, _ = refusing
+    first_try(kit)
+    assert tries(kit.engine) == 1, "one host tried, five know"
+    (budget,) = sql(
+        kit.engine,
+        "SELECT failures, resting_because, extract(epoch FROM blocked_until - clock_timestamp())::float AS s FROM budgets",
+    )
+    assert (budget["failures"], budget["resting_because"], budget["s"]) == (1, "refused", pytest.approx(10, abs=2))
+    for _ in range(4):
+        step(kit, after_s=2)
+    assert tries(kit.engine) == 1
+    because = Counter(row["resting_because"] for row in sql(kit.engine, "SELECT resting_because FROM hosts"))
+    assert because == {"robots.txt out of reach": 1, "address rests: refused": 5}
+
+
+def test_one_host_tries_it_after_each_rest_and_each_is_longer(refusing: tuple[Kit, Shared]) -> None:
+    kit, _ = refusing
+    first_try(kit)
+    rested_s, tried_at = 0.0, []
+    for _ in range(160):
+        before = tries(kit.engine)
+        step(kit, after_s=5)
+        rested_s += 5
+        assert tries(kit.engine) <= before + 1
+        if tries(kit.engine) > before:
+            tried_at.append(rested_s)
+    spans = [after - before for before, after in itertools.pairwise([0.0, *tried_at])]
+    for span, rest_s in zip(spans, (10, 20, 40, 80, 160, 320), strict=False):
+        assert rest_s <= span <= rest_s + 20, "when it is over, or as soon as the next one comes who was told to"
+    assert len(tried_at) >= 5, tried_at
+
+
+def test_visits_at_the_same_time_do_not_all_find_out_by_themselves(make: Make, web: Web) -> None:
+    shared = Shared(web, names(8), pages=1)
+    kit = make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, dispatch_tick_s=0.25)
+    start(kit, *shared.urls)
+    shared.down()
+    for _ in range(3):
+        step(kit, threads=8)
+    assert tries(kit.engine) <= 2, "a second one may have had its start before the first was refused"
+
+
+def test_who_waited_for_an_address_goes_on_when_it_answers(refusing: tuple[Kit, Shared], web: Web) -> None:
+    kit, shared = refusing
+    first_try(kit)
+    shared.up(web)
+    for _ in range(300):
+        step(kit, after_s=5)
+    assert shared.asked == shared.everything
+    assert tries(kit.engine) == 1
+    (budget,) = sql(kit.engine, "SELECT failures, blocked_until, resting_because FROM budgets")
+    assert budget == {"failures": 0, "blocked_until": None, "resting_because": None}
+
+
+def test_the_probe_of_an_address_comes_when_its_rest_is_over_however_many_wait(
+    refusing: tuple[Kit, Shared], web: Web
+) -> None:
+    kit, shared = refusing
+    first_try(kit)
+    shared.up(web)
+    step(kit, after_s=11)
+    assert len(shared.site.log) >= 1
+
+
+def resetting(*hosts: str) -> Callable[[Hit], Answer]:
+    """robots.txt of these names: the connection is dropped. Of the others: allow all."""
+    return lambda hit: Answer(drop=True) if hit.headers["Host"].startswith(hosts) else Answer(status=404)
+
+
+def test_connections_of_one_name_that_are_reset_rest_that_name_alone(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    shared.site.robots = resetting("host0.")
+    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(12):
+        step(kit, after_s=2)
+    assert shared.asked == {
+        ("host0.test", "/robots.txt"): 1,
+        **{(name, path): 1 for name in ("host1.test", "host2.test") for path in ("/robots.txt", "/")},
+    }
+    assert one(kit.engine, "SELECT resting_because FROM budgets") is None
+    assert (
+        one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at > clock_timestamp() + interval '30 min'") == 1
+    )
+
+
+def test_connections_of_two_names_that_are_reset_rest_the_address(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    shared.site.robots = resetting("host")
+    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(12):
+        step(kit, after_s=2)
+    assert len(shared.site.log) == 2, "two tried, the third knows"
+    assert one(kit.engine, "SELECT resting_because FROM budgets") == "reset"
+
+
+def test_errors_of_one_host_do_not_rest_its_neighbours(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=2)
+    shared.site.pages["/"] = lambda hit: (
+        Answer(status=503, headers={"Retry-After": "600"})
+        if hit.headers["Host"].startswith("host0.")
+        else html("/1", text=hit.headers["Host"])
+    )
+    kit = unhurried(make(address_gap_s=0.5, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(30):
+        step(kit, after_s=1)
+    asked = shared.asked
+    assert (asked["host0.test", "/"], asked["host0.test", "/1"]) == (1, 0)
+    assert (asked["host1.test", "/1"], asked["host2.test", "/1"]) == (1, 1)
+    assert one(kit.engine, "SELECT failures FROM budgets") == 0
+
+
+# --- domain, front, fleet ---------------------------------------------------------------------------------------
+
+
+def test_hosts_of_a_domain_share_its_budget_wherever_they_are(make: Make, web: Web) -> None:
+    sites = {name: web.site() for name in ("www.shop.test", "a.shop.test", "other.test")}
+    kit = make(domain_gap_s=GAP_S, resolve=" ".join(f"{name}={site.host}" for name, site in sites.items()))
+    for site in sites.values():
+        site.pages["/"] = html("/1", "/2", text=site.host)
+        site.pages |= {f"/{number}": html(text=f"{site.host} {number}") for number in (1, 2)}
+    start(kit, *(f"http://{name}:{site.port}/" for name, site in sites.items()))
+    fleet([kit])
+    shop = sites["www.shop.test"].log + sites["a.shop.test"].log
+    assert len(shop) == 8
+    assert min(gaps(shop)) >= GAP_S - ROAD_S
+    assert drawn(kit.engine) == {("domain", "shop.test"), ("domain", "other.test")}
+
+
+def test_a_front_has_a_budget_of_its_own_for_all_its_addresses(make: Make, web: Web) -> None:
+    sites = [web.site() for _ in range(3)]
+    kit = make(address_gap_s=0.01, front_gaps_s=f"127.128.0.0/9={GAP_S} {sites[2].host}/32=0")
+    for site in sites:
+        site.pages |= {"/": html("/1", text=site.host), "/1": html(text=f"{site.host} 1")}
+    start(kit, *(site.url() for site in sites))
+    fleet([kit])
+    assert min(gaps(sites[0].log + sites[1].log)) >= GAP_S - ROAD_S
+    assert drawn(kit.engine) == {("network", "127.128.0.0/9")}, "the narrowest decides, and 0 is no budget"
+    rows = sql(kit.engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches ORDER BY 1")
+    assert rows == [
+        {"address_budget": "127.128.0.0/9", "address_gap_s": GAP_S},
+        {"address_budget": None, "address_gap_s": None},
+    ]
+
+
+def test_the_fleet_keeps_below_its_ceiling(make: Make, web: Web) -> None:
+    sites = [web.site() for _ in range(4)]
+    for site in sites:
+        site.pages |= {"/": html("/1", "/2", text=site.host)} | {
+            f"/{number}": html(text=f"{site.host} {number}") for number in (1, 2)
+        }
+    kits = [make(requests_per_s_max=10.0) for _ in range(2)]
+    start(kits[0], *(site.url() for site in sites))
+    fleet(kits, threads=4)
+    starts = sorted(hit.started for hit in web.log)
+    assert len(starts) == 16
+    assert starts[-1] - starts[0] >= 15 / 10 - LATE_S
+    for first, eleventh in zip(starts, starts[11:], strict=False):
+        assert eleventh - first >= 1.0 - LATE_S, "more than ten in a second"
+    assert drawn(kits[0].engine) == {("all", "all")}
+
+
+def test_every_budget_at_once(make: Make, web: Web) -> None:
+    shared = Shared(web, ["www.shop.test", "a.shop.test", "b.shop.test"], pages=2)
+    kit = make(address_gap_s=0.05, domain_gap_s=GAP_S, requests_per_s_max=50.0, resolve=shared.resolve)
+    start(kit, *shared.urls)
+    fleet([kit])
+    assert shared.asked == shared.everything
+    assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
+    assert drawn(kit.engine) == {("address", shared.site.host), ("domain", "shop.test"), ("all", "all")}
+
+
+def test_a_robots_txt_elsewhere_draws_on_the_budget_there(make: Make, web: Web) -> None:
+    shared = Shared(web, names(2), pages=1)
+    first, second = shared.names
+    moved = redirect(shared.url(second, "/robots.txt"))
+    shared.site.robots = lambda hit: moved if hit.headers["Host"].startswith(first) else "User-agent: *\nAllow: /\n"
+    kit = make(address_gap_s=GAP_S, resolve=shared.resolve)
+    late: list[str] = []
+
+    def send(request: Request) -> Reply | Unsent:
+        """The first one to the other host comes too late for its start."""
+        if second in request.url and not late:
+            late.append(request.url)
+            return Unsent(begun_s=kit.monotonic(), ended_s=kit.monotonic())
+        return kit.send(request)
+
+    start(kit, shared.url(first))
+    fleet([replace(kit, send=send)], threads=1)
+    assert late == [shared.url(second, "/robots.txt")]
+    assert [("host1.test", "/robots.txt") in shared.asked, shared.asked["host0.test", "/"]] == [True, 1]
+    assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
+
+
+# --- a crash, and no budgets ------------------------------------------------------------------------------------
+
+
+def test_a_visit_that_never_came_back_costs_the_others_no_start(make: Make, web: Web) -> None:
+    shared = Shared(web, names(2), pages=3)
+    kit = unhurried(make(address_gap_s=10.0, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(9):
+        step(kit, after_s=10.5)
+        if not one(kit.engine, "SELECT count(*) FROM hosts WHERE address IS NULL"):
+            break
+    later(kit.engine, 10.5)
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    taken = [take_up(kit, offer.host_id, offer.token) for offer in offers]
+    assert [stay for stay in taken if stay is not None], "a visit that never comes back"
+    asked = len(shared.site.log)
+    for _ in range(30):
+        step(kit, after_s=10.5)
+    assert len(shared.site.log) >= asked + 3, "the others went on meanwhile, and its host after its lease"
+    run(kit)
+    assert shared.asked == shared.everything
+
+
+def test_without_budgets_nothing_is_drawn_on(kit: Kit, web: Web) -> None:
+    sites = [web.site() for _ in range(2)]
+    for site in sites:
+        site.pages["/"] = html()
+    start(kit, *(site.url() for site in sites))
+    run(kit)
+    assert drawn(kit.engine) == set()
+    assert sql(kit.engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches") == [
+        {"address_budget": None, "address_gap_s": None}
+    ]
+
+
+def test_without_an_address_budget_no_address_rests(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    kit = unhurried(make(resolve=shared.resolve, backoff_base_s=100.0, backoff_max_s=100.0, **STEP))
+    start(kit, *shared.urls)
+    shared.down()
+    step(kit)
+    assert tries(kit.engine) == 3, "each host finds out by itself"

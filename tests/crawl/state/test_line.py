@@ -1,0 +1,218 @@
+"""Standing in line for starts on a shared budget: who draws, how far apart the starts are, and what a late one costs."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from app.crawl.state.line import LATE_MOST_S, Line, Lines, Lot
+from app.store.budgets import Answer
+
+GAP_S = 0.02
+FAR_S = 60.0
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = Answer(
+    granted=False,
+    is_near=False,
+    wait_s=5.0,
+    because="address budget",
+    failures=0,
+    blocked=False,
+    shared=True,
+    held=False,
+    now=NOW,
+    took_s=0.0,
+)
+
+
+class Clock:
+    """Monotonic seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def lot_after(self, seconds: float) -> "Lot":
+        self.now += seconds
+        return lot(self.now)
+
+
+def lot(starts_at: float, lasts_s: float = FAR_S, *, is_single: bool = False) -> Lot:
+    return Lot(starts_at=starts_at, last_at=starts_at + lasts_s, is_single=is_single, granted_at=(NOW, starts_at))
+
+
+class Drawing:
+    """What a budget answers, in order; the last one again and again. Notes how many stood in line."""
+
+    def __init__(self, *answers: Callable[[], Lot | Answer]) -> None:
+        self._answers = list(answers)
+        self.standing: list[int] = []
+        self.left_s: list[float] = []
+        self.lost: list[int] = []
+
+    def __call__(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
+        self.standing.append(standing)
+        self.lost.append(lost)
+        self.left_s.append(left_s)
+        return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
+
+
+def go(line: Line, draw: Drawing, clock: Clock) -> Lot | Answer | None:
+    """Stand in line, and send at once."""
+    found = line.wait(draw, clock.now + 2)
+    line.sent(clock.now)
+    return found
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def line(clock: Clock) -> Line:
+    return Line(GAP_S, clock)
+
+
+def test_the_first_in_line_draws_and_starts_at_once(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now))
+    assert isinstance(go(line, draw, clock), Lot)
+    assert (draw.standing, draw.left_s, len(line)) == ([1], [2.0], 0)
+
+
+def test_a_lot_serves_several_starts_and_no_two_closer_than_the_gap(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now))
+    go(line, draw, clock)
+    clock.now += GAP_S
+    go(line, draw, clock)
+    assert draw.standing == [1], "the second start is of the same lot"
+
+
+def test_what_is_left_of_a_lot_that_has_passed_is_never_used(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now, lasts_s=1.0))
+    go(line, draw, clock)
+    clock.now += 1.1
+    found = line.wait(draw, clock.now + 2)
+    assert isinstance(found, Lot)
+    assert (len(draw.standing), found.starts_at) == (2, clock.now)
+
+
+def test_a_start_that_passed_before_it_could_be_used_is_drawn_again(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now - 2, lasts_s=1.0), lambda: lot(clock.now))
+    assert isinstance(go(line, draw, clock), Lot)
+    assert draw.lost == [0, 1], "and the budget is told of the one that was lost"
+
+
+def test_the_gap_counts_from_when_the_request_went_out(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now, lasts_s=0.5), lambda: clock.lot_after(1.0))
+    go(line, draw, clock)
+    line.sent(clock.now + 0.495)
+    clock.now += 0.49
+    go(line, draw, clock)
+    assert len(draw.standing) == 2, "a gap after the request was sent the lot is over"
+
+
+def test_a_database_whose_clock_was_set_is_believed(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now, lasts_s=0.0))
+    go(line, draw, clock)
+    line.sent(clock.now + LATE_MOST_S + GAP_S)
+    clock.now += 0.002
+    assert isinstance(go(line, draw, clock), Lot)
+
+
+def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: lot(clock.now, is_single=True))
+    for _ in range(2):
+        go(line, draw, clock)
+        clock.now += GAP_S
+    assert len(draw.standing) == 2
+
+
+def test_a_budget_that_has_none_so_soon_answers_the_one_who_asked(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: LATER, lambda: lot(clock.now))
+    assert line.wait(draw, clock.now + 2) is LATER
+    assert isinstance(go(line, draw, clock), Lot)
+
+
+def test_a_start_that_is_near_is_asked_for_again(line: Line, clock: Clock) -> None:
+    draw = Drawing(lambda: replace(LATER, is_near=True, wait_s=0.1), lambda: lot(clock.now))
+    assert isinstance(go(line, draw, clock), Lot)
+    assert draw.lost == [0, 0]
+
+
+def test_the_next_start_waits_until_the_request_before_it_is_sent() -> None:
+    """Its thread may be held up between its start and sending."""
+    line = Line(GAP_S, time.monotonic)
+    draw = Drawing(lambda: lot(time.monotonic()))
+    line.wait(draw, time.monotonic() + FAR_S)
+    sent: list[float] = []
+
+    def held_up() -> None:
+        while not len(line):
+            threading.Event().wait(0.001)
+        threading.Event().wait(GAP_S)
+        sent.append(time.monotonic())
+        line.sent(sent[0])
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(held_up)
+        line.wait(draw, time.monotonic() + FAR_S)
+        assert time.monotonic() >= sent[0] + GAP_S
+
+
+def test_nobody_waits_beyond_its_time(line: Line, clock: Clock) -> None:
+    assert line.wait(Drawing(lambda: lot(clock.now)), clock.now - 0.001) is None
+    assert len(line) == 0
+
+
+def test_a_draw_that_fails_fails_one_alone(line: Line, clock: Clock) -> None:
+    def fails(standing: int, left_s: float, lost: int) -> Lot:
+        raise ConnectionError("Postgres is away")
+
+    with pytest.raises(ConnectionError):
+        line.wait(fails, clock.now + 2)
+    assert isinstance(line.wait(Drawing(lambda: lot(clock.now)), clock.now + 2), Lot)
+
+
+def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> None:
+    line = Line(GAP_S, time.monotonic)
+    everybody = threading.Barrier(8)
+    drawn: list[int] = []
+    starts: list[float] = []
+
+    def draw(standing: int, left_s: float, lost: int) -> Lot:
+        if not drawn:
+            everybody.wait()  # the seven others come while the first one draws
+            while len(line) < 8:
+                threading.Event().wait(0.001)
+        drawn.append(len(line))
+        return lot(time.monotonic())
+
+    def visit(number: int) -> None:
+        if number:
+            while not len(line):
+                threading.Event().wait(0.001)
+            everybody.wait()
+        assert isinstance(line.wait(draw, time.monotonic() + FAR_S), Lot)
+        at = time.monotonic()
+        starts.append(at)
+        line.sent(at)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(visit, range(8)))
+    assert drawn == [8]
+    assert min(later - earlier for earlier, later in itertools.pairwise(starts)) >= GAP_S
+
+
+def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
+    lines = Lines(time.monotonic)
+    first = lines.of(("a", 0.5), 0.5)
+    assert lines.of(("a", 0.5), 0.5) is first
+    assert lines.of(("b", 0.5), 0.5) is not first

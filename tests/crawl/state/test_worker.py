@@ -1,0 +1,156 @@
+"""What a process keeps in memory: bounded, shared by threads, and never wrong."""
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from threading import Barrier
+
+import pytest
+
+from app.config import load
+from app.crawl.state.robots_book import RobotsBook
+from app.crawl.state.seen import KnownKeys
+from app.crawl.state.setup import make_engine, make_sender
+from app.crawl.state.worker import Kit
+from app.errors import InputError, ServiceError
+from app.model import Origin
+from app.runtime.lru import Lru
+from tests.store.rows import Aside
+
+
+def key(number: int) -> bytes:
+    return sha256(str(number).encode()).digest()
+
+
+def test_known_keys_are_what_was_added_and_nothing_else() -> None:
+    known = KnownKeys()
+    assert not any(known.has(1, key(number)) for number in range(2_000))
+    for number in range(0, 2_000, 2):
+        known.add(1, key(number))
+    assert not any(known.has(1, key(number)) for number in range(1, 2_000, 2))
+    found = sum(known.has(1, key(number)) for number in range(0, 2_000, 2))
+    assert found >= 990, "hardly any two share one of 262,144 slots"
+
+
+def test_a_key_known_in_one_crawl_is_not_known_in_another() -> None:
+    known = KnownKeys()
+    for number in range(1_000):
+        known.add(1, key(number))
+    assert not any(
+        known.has(crawl_id, key(number)) for crawl_id in (0, 2, 3, 1 + KnownKeys.SLOTS) for number in range(1_000)
+    )
+
+
+def test_a_newcomer_evicts_who_has_its_slot() -> None:
+    known = KnownKeys()
+    first, second = b"A" * 8 + b"same" + b"x" * 20, b"B" * 8 + b"same" + b"x" * 20
+    known.add(1, first)
+    known.add(1, second)
+    assert (known.has(1, first), known.has(1, second)) == (False, True)
+
+
+def test_an_empty_table_does_not_know_the_key_of_zeros() -> None:
+    known = KnownKeys()
+    assert not known.has(0, bytes(32))
+    known.add(0, bytes(32))
+    assert known.has(0, bytes(32))
+
+
+def test_known_keys_are_flat() -> None:
+    """As large empty as after more keys than it has slots."""
+    known = KnownKeys()
+    size = known._tags.buffer_info()[1] * known._tags.itemsize
+    assert size == 8 * KnownKeys.SLOTS == 2 * 1024 * 1024
+    rng = random.Random(1)
+    for _ in range(300_000):
+        known.add(1, rng.randbytes(32))
+    assert known._tags.buffer_info()[1] * known._tags.itemsize == size
+
+
+def test_lru_forgets_who_was_not_asked_for_the_longest() -> None:
+    lru: Lru[str, int] = Lru(3)
+    for name, value in (("a", 1), ("b", 2), ("c", 3)):
+        lru.put(name, value)
+    assert lru.get("a") == 1
+    lru.put("d", 4)
+    assert {name: lru.get(name) for name in "abcd"} == {"a": 1, "b": None, "c": 3, "d": 4}
+    lru.put("c", 30)
+    assert (lru.get("c"), lru.get("a")) == (30, 1)
+
+
+def test_lru_stays_bounded_under_threads() -> None:
+    lru: Lru[int, int] = Lru(50)
+    barrier = Barrier(4)
+
+    def hammer(seed: int) -> None:
+        rng = random.Random(seed)
+        barrier.wait(60)
+        for _ in range(5_000):
+            number = rng.randrange(200)
+            assert lru.get(number) in {None, number}
+            lru.put(number, number)
+
+    for each in [Aside(lambda seed=seed: hammer(seed)) for seed in range(4)]:
+        each.outcome()
+    assert len(lru._map) == 50
+
+
+def test_a_robots_txt_is_parsed_once_and_foreign_ones_are_believed_for_a_while() -> None:
+    book = RobotsBook("Tiptoe")
+    body = b"User-agent: tiptoe\nDisallow: /x"
+    assert book.parsed(body) is book.parsed(bytes(body))
+    assert not book.parsed(body).allowed("/x")
+    origin = Origin("http", "a.test", 80)
+    assert book.foreign(origin, 0.0) is None
+    book.remember(origin, book.parsed(body), 100.0)
+    assert book.foreign(origin, 100.0 + RobotsBook.FOREIGN_S - 1) is book.parsed(body)
+    assert book.foreign(origin, 100.0 + RobotsBook.FOREIGN_S + 1) is None
+    assert book.foreign(origin._replace(port=8080), 100.0) is None
+
+
+def test_what_a_robots_txt_says_about_mining_is_read_once() -> None:
+    book = RobotsBook("Tiptoe")
+    body = b"User-agent: tiptoe\nContent-Usage: train-ai=n"
+    reads: list[bytes] = []
+
+    def read() -> bytes:
+        reads.append(body)
+        return body
+
+    first = book.signals(sha256(body).digest(), read)
+    assert book.signals(sha256(body).digest(), read) is first
+    assert (len(reads), [signal.name for signal in first.of("/")]) == (1, ["train-ai"])
+    assert book.signals(b"", bytes).of("/") == ()
+
+
+def test_an_engine_needs_a_database() -> None:
+    with pytest.raises(ServiceError, match="TIPTOE_DATABASE_URL"):
+        make_engine(load(_env_file=None))
+    with pytest.raises(InputError, match="not mysql"):
+        make_engine(load(_env_file=None, database_url="mysql://x@h/db"))
+
+
+@pytest.mark.parametrize("overrides", [{"product_token": "Mozilla"}, {"contact": "nobody"}])
+def test_a_sender_needs_an_honest_identity(overrides: dict[str, str]) -> None:
+    with pytest.raises(InputError):
+        make_sender(load(_env_file=None, **overrides))
+
+
+def test_settings_reach_the_kit(make: Callable[..., Kit]) -> None:
+    kit = make(tracking_parameters="mine,our_*")
+    url = kit.canon.canonicalise("http://a.test/?a=1&mine=2&our_x=3&utm_source=4")
+    assert getattr(url, "text", url) == "http://a.test/?a=1"
+
+
+def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., Kit]) -> None:
+    """After a failover or a restore the rows may be gone that it tells of, and their numbers be others'."""
+    kit, key, one = make(), sha256(b"a URL").digest(), datetime(2026, 1, 1, tzinfo=UTC)
+    kit.heed(one)
+    kit.known.add(1, key)
+    kit.host_ids.put("a.test", 7)
+    kit.heed(one)
+    kit.heed(None)  # nobody has looked yet
+    assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (True, 7)
+    kit.heed(one + timedelta(days=1))
+    assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (False, None)

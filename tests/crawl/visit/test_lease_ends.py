@@ -1,0 +1,136 @@
+"""What a visit believes of its lease and its turn: never more than Postgres does; and what it was told outlives its lease."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine
+
+from app.beat import claim
+from app.crawl.request import slots
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.crawl.visit import settle, visit
+from app.store import hosts
+from app.store.hosts import Offer
+from tests.crawl.loop import go, start
+from tests.crawl.web import Answer, Hit, Web
+from tests.store.rows import sql
+
+Make = Callable[..., Kit]
+ANSWER_S = 7.0  # that Postgres takes to answer, by the test's clock
+RAISED_S = 3_600.0
+
+
+class Postgres:
+    """Some statements take long by `now`, a clock that nothing else moves."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+        self._now = 1_000.0
+
+    def now(self) -> float:
+        return self._now
+
+    def is_slow_to(self, name: str) -> None:
+        """From now on to this statement of app.store.hosts: its lease begins when it is sent, at the latest."""
+        answered = getattr(hosts, name)
+
+        def slow(*args: Any, **named: Any) -> Any:
+            found = answered(*args, **named)
+            self._now += ANSWER_S
+            return found
+
+        self._patch.setattr(hosts, name, slow)
+
+
+@pytest.fixture
+def postgres(monkeypatch: pytest.MonkeyPatch) -> Postgres:
+    return Postgres(monkeypatch)
+
+
+def take_up(kit: Kit) -> Stay:
+    """The visit of the only host that is due."""
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    (offer,) = offers
+    stay = visit.take_up(kit, offer.host_id, offer.token)
+    assert stay is not None
+    return stay
+
+
+# --- the end of the lease ---------------------------------------------------------------------------------------
+
+
+def test_a_lease_counts_from_the_take_up_as_sent(make: Make, postgres: Postgres) -> None:
+    kit = replace(make(), monotonic=postgres.now)
+    start(kit, "http://h.test/")
+    sent = postgres.now()
+    postgres.is_slow_to("take_up")
+    assert take_up(kit).lease_ends == sent + kit.settings.lease_s
+
+
+@pytest.mark.parametrize(("statement", "renew"), [("lock_all_leased", settle.go_on), ("extend", slots.extend)])
+def test_a_lease_that_is_renewed_counts_from_the_renewal_as_sent(
+    make: Make, postgres: Postgres, statement: str, renew: Callable[[Stay], object]
+) -> None:
+    kit = replace(make(), monotonic=postgres.now)
+    start(kit, "http://h.test/")
+    stay = take_up(kit)
+    sent = postgres.now()
+    postgres.is_slow_to(statement)
+    assert renew(stay) is None, "the visit goes on"
+    assert postgres.now() == sent + ANSWER_S
+    assert stay.lease_ends == sent + kit.settings.lease_s
+
+
+# --- the turn ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("contacted", [True, False])
+@pytest.mark.parametrize("before_s", [0.0, 2 * RAISED_S])
+def test_a_delay_that_was_raised_since_the_last_visit_moves_the_next_request(
+    make: Make, postgres: Postgres, before_s: float, contacted: bool
+) -> None:
+    """The row's next contact counts by the delay then in force. One that fell moves nothing; nor is a first visit moved."""
+    kit = replace(make(default_delay_s=RAISED_S), monotonic=postgres.now)
+    start(kit, "http://h.test/")
+    sql(
+        kit.engine,
+        "UPDATE hosts SET delay_s = :s, last_contact_at = CASE WHEN :contacted THEN now() END",
+        s=before_s,
+        contacted=contacted,
+    )
+    stay = take_up(kit)
+    assert stay.delay_s == RAISED_S
+    moved_s = RAISED_S if contacted and before_s < RAISED_S else 0.0
+    assert stay.ready_at == stay.anchor + stay.taken.wait_s + moved_s
+
+
+# --- what a fenced visit was told --------------------------------------------------------------------------------
+
+
+def steal(engine: Engine) -> None:
+    """The lease ran out under a visit that hangs, and somebody else claimed the host."""
+    sql(
+        engine,
+        "UPDATE hosts SET lease_token = :token, taken_at = NULL, state = 'offered' WHERE state = 'taken'",
+        token=str(uuid4()),
+    )
+
+
+def test_a_rest_that_a_fenced_visit_was_told_of_holds(kit: Kit, web: Web) -> None:
+    site = web.site()
+
+    def stealing(_: Hit) -> Answer:
+        steal(kit.engine)
+        return Answer(status=429, headers={"Retry-After": "3600"})
+
+    site.pages["/"] = stealing
+    start(kit, site.url())
+    (report,) = go(kit)
+    assert report.ending == "fenced"
+    (row,) = sql(kit.engine, "SELECT blocked_until > now() + interval '30 minutes' AS rests, state FROM hosts")
+    assert row == {"rests": True, "state": "offered"}, "under the lease of whoever has it now"

@@ -1,0 +1,43 @@
+"""Credentials of a site of one's own go to that origin alone, never along a redirect, and are kept and shown nowhere."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from app.crawl.state.setup import make_sender
+from app.crawl.state.worker import Kit
+from app.model import Request
+from tests.crawl.loop import make_settings, run, start
+from tests.crawl.web import Web, html, redirect
+from tests.store.rows import sql
+
+SECRET = "opensesame"
+
+
+def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
+    database_url: str, make: Callable[..., Kit], web: Web, tmp_path: Path
+) -> None:
+    own, other = web.site(), web.site()
+    own.robots = "User-agent: *\nDisallow:\n"
+    own.pages |= {"/": html("/a", other.url("/x")), "/a": redirect(other.url("/moved")), "/b": html()}
+    other.pages |= {"/x": html(own.url("/b")), "/moved": html()}
+    path = tmp_path / "credentials.toml"
+    path.write_text(
+        f'["{own.url("/")}"]\ncookie = "k={SECRET}"\nheaders = {{ X-Key = "{SECRET}" }}\nbasic = "u:{SECRET}"\n'
+    )
+    path.chmod(0o600)
+    settings = make_settings(database_url, credentials_file=path)
+    sender = make_sender(settings)
+    assert SECRET not in str(sender.fields(Request(url=own.url("/"))))
+    kit = make(credentials_file=path)
+    start(kit, own.url(), scope_kind="any")
+    run(kit)
+    sender.close()
+    assert {hit.path for hit in own.log} >= {"/robots.txt", "/", "/a", "/b"}
+    for hit in own.log:
+        assert (hit.headers["X-Key"], hit.headers["Cookie"]) == (SECRET, f"k={SECRET}")
+        assert hit.headers["Authorization"].startswith("Basic ")
+    assert {hit.path for hit in other.log} >= {"/x", "/moved"}
+    for hit in other.log:
+        assert not {"x-key", "cookie", "authorization"} & {name.lower() for name in hit.headers}
+    for table in ("fetches", "urls", "pages", "visits", "robots", "hosts", "suppressions"):
+        assert sql(kit.engine, f"SELECT FROM {table} AS t WHERE CAST(to_jsonb(t) AS text) LIKE '%{SECRET}%'") == []

@@ -1,0 +1,53 @@
+"""What a visit holds in memory is bounded, however much a site says."""
+
+from collections.abc import Callable
+
+from app.crawl.frontier import admit as admit
+from app.crawl.state.worker import Kit
+from app.crawl.visit import visit
+from app.runtime.group_commit import SETTLE_LINKS
+from app.store.crawls import Budgets
+from tests.crawl.loop import run, start
+from tests.crawl.visit.test_visit_lease import offers
+from tests.crawl.web import Answer, Hit, Site, Web, html
+from tests.store.rows import one
+
+LINKS = 2_500
+
+
+def links(page: int) -> list[str]:
+    return [f"/{page}/{number}" for number in range(LINKS)]
+
+
+def test_links_are_settled_before_they_are_too_many(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(settle_s=3_600.0, visit_max_s=3_600.0)
+    site = web.site()
+    known: list[int] = []
+
+    def page(hit: Hit) -> Answer:
+        known.append(one(kit.engine, "SELECT count(*) FROM urls"))
+        return html(*links(len(known)))
+
+    pages = SETTLE_LINKS // LINKS + 1
+    site.pages = {f"/{number}": page for number in range(pages)}
+    start(kit, *(site.url(path) for path in site.pages), budgets=Budgets(max_pages=pages))
+    run(kit)
+    assert known == [pages] * (pages - 1) + [pages + SETTLE_LINKS]
+
+
+def test_only_short_references_are_kept_for_the_visit(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html("/" + "x" * admit.LONGEST_JOIN, "/" + "y" * (admit.LONGEST_JOIN - 1))
+    start(kit, site.url(), budgets=Budgets(max_depth=0))
+    joined = joined_by(kit, site)
+    assert [len(href) for _, href in joined] == [admit.LONGEST_JOIN]
+
+
+def joined_by(kit: Kit, site: Site) -> dict[tuple[str, str], object]:
+    """What the one visit to it has kept at its end."""
+    (offer,) = offers(kit)
+    stay = visit.take_up(kit, offer.host_id, offer.token)
+    assert stay is not None
+    visit._work(stay)
+    assert site.pages_asked == ["/"]
+    return dict(stay.joined)

@@ -1,0 +1,136 @@
+"""A request that could not be sent for want of a socket: the host rests a little, and nothing is held against it or the URL."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from app.crawl.request.send import NOT_SENT_REST_S
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import visit
+from app.errors import ServiceError
+from app.model import Reply, Request, Unsent
+from app.net.exhausted import exhausted
+from tests.crawl.loop import bring_forward, go, run, start
+from tests.crawl.visit.test_visit_lease import crash, offers, run_out
+from tests.crawl.web import Site, Web, html
+from tests.store.rows import host, one, sql, url
+
+NO_ROOM = "no connection to be had here"
+TIMES = 5  # more than attempts_max, and than the failures after which a new host is given up
+
+
+@pytest.fixture
+def kit(make: Callable[..., Kit]) -> Iterator[Kit]:
+    """Its readers are gone with the test."""
+    kit = make()
+    yield kit
+    kit.readers.close()
+
+
+def without_room(kit: Kit, path: str) -> Kit:
+    """No socket for this."""
+
+    def send(request: Request) -> Reply | None:
+        if request.url.endswith(path):
+            raise exhausted("Too many open files")
+        return kit.send(request)
+
+    return replace(kit, send=send)
+
+
+def site_of(web: Web) -> Site:
+    site = web.site()
+    site.pages["/"] = html("/a")
+    site.pages["/a"] = html(text="a")
+    return site
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/", "/a"])
+def test_nothing_is_held_against_host_or_url(kit: Kit, web: Web, path: str) -> None:
+    site = site_of(web)
+    start(kit, site.url())
+    for _ in range(TIMES):
+        go(without_room(kit, path))
+        bring_forward(kit.engine)
+    (row,) = sql(kit.engine, "SELECT id, failures, resting_because FROM hosts")
+    assert (row["failures"], row["resting_because"]) == (0, NO_ROOM)
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE attempts > 0 OR state IN ('quarantined', 'refused')") == 0
+    run(kit)
+    assert site.pages_asked == ["/", "/a"]
+    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE status IS NULL") == 0
+
+
+def test_the_host_rests_a_little(kit: Kit, web: Web) -> None:
+    start(kit, site_of(web).url())
+    (report,) = go(without_room(kit, "/"))
+    assert (report.requests, report.ending) == (1, NO_ROOM)  # robots.txt alone
+    row = host(kit.engine, one(kit.engine, "SELECT id FROM hosts"))
+    assert 0 < (row["blocked_until"] - row["now"]).total_seconds() <= NOT_SENT_REST_S
+
+
+def test_what_was_settled_before_is_kept(kit: Kit, web: Web) -> None:
+    site = site_of(web)
+    start(kit, site.url())
+    go(without_room(kit, "/a"))
+    assert url(kit.engine, site.url("/"))["state"] == "resting"
+
+
+def test_in_isolation_the_attempt_is_given_back(kit: Kit, web: Web) -> None:
+    site = site_of(web)
+    start(kit, site.url())
+    crash(kit, "/robots.txt")
+    for _ in range(TIMES):
+        go(without_room(kit, "/a"))
+        bring_forward(kit.engine)
+    found = url(kit.engine, site.url("/a"))
+    assert (found["state"], found["attempts"], found["parse_failures"]) == ("queued", 0, 0)
+
+
+@contextmanager
+def full_volume(engine: Engine) -> Iterator[None]:
+    """Postgres has no room for another fetch; what changes no more than a row in its place still works."""
+    sql(
+        engine,
+        """CREATE FUNCTION full_volume() RETURNS trigger LANGUAGE plpgsql AS $$
+           BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$""",
+    )
+    sql(engine, "CREATE TRIGGER full_volume BEFORE INSERT ON fetches FOR EACH ROW EXECUTE FUNCTION full_volume()")
+    try:
+        yield
+    finally:
+        sql(engine, "DROP FUNCTION full_volume CASCADE")
+
+
+def test_in_isolation_a_visit_that_postgres_ended_is_no_death(kit: Kit, web: Web) -> None:
+    site = site_of(web)
+    start(kit, site.url("/a"))
+    go(kit)
+    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now(), isolate = 50")
+    with full_volume(kit.engine):
+        for _ in range(TIMES):
+            (offer,) = offers(kit)
+            with pytest.raises(ServiceError, match="No space left"):
+                visit(kit, offer.host_id, offer.token)
+            run_out(kit.engine)
+    assert site.pages_asked == ["/a"] * (1 + TIMES)
+    assert url(kit.engine, site.url("/a"))["parse_failures"] <= 1, "the last one is still owed"
+    run(kit)
+    found = url(kit.engine, site.url("/a"))
+    assert (found["state"], found["attempts"], found["parse_failures"]) == ("resting", 0, 0)
+
+
+def test_in_isolation_a_request_that_came_late_is_given_back_too(kit: Kit, web: Web) -> None:
+    site = site_of(web)
+    start(kit, site.url())
+    crash(kit, "/robots.txt")
+    unsent = Unsent(begun_s=kit.monotonic(), ended_s=kit.monotonic())
+    late = replace(kit, send=lambda request: unsent if request.url.endswith("/a") else kit.send(request))
+    for _ in range(TIMES):
+        go(late)
+        bring_forward(kit.engine)
+    found = url(kit.engine, site.url("/a"))
+    assert (found["state"], found["attempts"], found["parse_failures"]) == ("queued", 0, 0)

@@ -1,0 +1,424 @@
+"""What becomes of a URL and of its host, for each way a fetch can end."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.admin import crawls
+from app.crawl.state.worker import Kit
+from tests.crawl.loop import bring_forward, go, run, start
+from tests.crawl.web import Answer, Hit, Page, Web, html, redirect
+from tests.store.rows import one, sql, url
+
+
+def endless(answer: Answer) -> Callable[[Hit], Answer]:
+    return lambda _: answer
+
+
+# --- the URL's own ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "outcome"),
+    [
+        (html(), "resting", "page"),
+        (Answer(status=203, headers={"Content-Type": "text/html"}, body=b"<p>x"), "resting", "page"),
+        (Answer(headers={"Content-Type": "text/plain"}, body=b"plain"), "resting", "page"),
+        (Answer(headers={"Content-Type": "image/png"}, body=b"\x89PNG"), "resting", "unwanted"),
+        (Answer(headers={"Content-Type": "application/json"}, body=b"{}"), "resting", "unwanted"),
+        (Answer(status=204), "resting", "unwanted"),
+        (Answer(status=400), "resting", "client_error"),
+        (Answer(status=401), "resting", "unauthorised"),
+        (Answer(status=403), "resting", "forbidden"),
+        (Answer(status=404), "resting", "not_found"),
+        (Answer(status=410), "gone", "gone"),
+        (Answer(status=304), "resting", "client_error"),  # nobody asked for it
+        (Answer(status=301), "resting", "client_error"),  # whereto?
+    ],
+)
+def test_an_answer_that_stands_is_asked_for_once(kit: Kit, web: Web, answer: Answer, state: str, outcome: str) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/x"), "/x": endless(answer)}
+    start(kit, site.url())
+    run(kit)
+    assert site.pages_asked == ["/", "/x"]
+    found = url(kit.engine, site.url("/x"))
+    assert (found["state"], found["outcome"], found["status"]) == (state, outcome, answer.status)
+    assert (found["attempts"], found["retrying"], found["due_at"] is not None) == (0, False, True)
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(status=500), Answer(status=502), Answer(body=b"half", cut=True), Answer(drop=True)]
+)
+def test_a_url_that_fails_by_itself_is_quarantined_after_its_tries(kit: Kit, web: Web, answer: Answer) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/x", "/y"), "/x": endless(answer), "/y": html()}
+    start(kit, site.url())
+    run(kit)
+    assert site.pages_asked.count("/y") == 1, "its host goes on"
+    found = url(kit.engine, site.url("/x"))
+    assert (found["state"], found["attempts"]) == ("quarantined", 3)
+    assert found["cause"].endswith("3 times")
+    assert one(kit.engine, "SELECT failures FROM hosts") == 0
+    tries = sql(kit.engine, "SELECT attempt, reason FROM fetches WHERE url LIKE '%/x' ORDER BY id")
+    found_tries = [(row["attempt"], row["reason"]) for row in tries]
+    if answer.drop:  # dropped on a connection that was kept alive: not counted, it may have been idle too long
+        found_tries = list(dict.fromkeys(found_tries))
+    assert found_tries == [(1, "new"), (2, "retry"), (3, "retry")]
+
+
+def test_a_url_that_recovers_starts_counting_anew(kit: Kit, web: Web) -> None:
+    site = web.site()
+    answers = [Answer(status=500), Answer(status=500), html("/y")]
+    site.pages |= {"/": html("/x"), "/x": lambda _: answers.pop(0), "/y": html()}
+    start(kit, site.url())
+    run(kit)
+    assert url(kit.engine, site.url("/x"))["attempts"] == 0
+    assert site.pages_asked[-1] == "/y"
+
+
+def test_a_url_rests_before_its_retry(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = Answer(status=500)
+    start(kit, site.url())
+    go(kit)
+    found = url(kit.engine, site.url())
+    assert (found["state"], found["retrying"], found["attempts"]) == ("resting", True, 1)
+    go(kit)
+    assert site.pages_asked == ["/"]
+
+
+def test_404_and_again_404_is_gone(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html("/x")
+    crawl = start(kit, site.url())
+    run(kit)
+    assert url(kit.engine, site.url("/x"))["state"] == "resting"
+    crawls.go_round(kit.engine, crawl)
+    run(kit)
+    found = url(kit.engine, site.url("/x"))
+    assert (found["state"], found["due_at"] is not None) == ("gone", True)
+
+
+def test_a_page_that_comes_back_after_a_404_is_not_gone(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html("/x")
+    crawl = start(kit, site.url())
+    run(kit)
+    site.pages["/x"] = html()
+    crawls.go_round(kit.engine, crawl)
+    run(kit)
+    del site.pages["/x"]
+    crawls.go_round(kit.engine, crawl)
+    run(kit)
+    assert url(kit.engine, site.url("/x"))["state"] == "resting"
+
+
+def test_a_long_body_is_cut_and_marked(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(max_body_bytes=2048)
+    site = web.site()
+    site.pages |= {"/": html("/first", text="x" * 5000), "/first": html()}
+    start(kit, site.url())
+    run(kit)
+    assert one(kit.engine, "SELECT truncated FROM fetches WHERE kind = 'page' AND url = :u", u=site.url()) is True
+    (page,) = sql(kit.engine, "SELECT truncated, body_bytes FROM pages WHERE url = :u", u=site.url())
+    assert page == {"truncated": True, "body_bytes": 2048}
+
+
+def test_links_of_what_was_read_are_followed_though_the_rest_was_cut(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(max_body_bytes=2048)
+    site = web.site()
+    body = b'<a href="/in">in</a>' + b"<p>x</p>" * 1000 + b'<a href="/out">out</a>'
+    site.pages |= {"/": Answer(headers={"Content-Type": "text/html"}, body=body), "/in": html()}
+    start(kit, site.url())
+    run(kit)
+    assert site.pages_asked == ["/", "/in"]
+
+
+# --- the host's -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "because", "attempts"),
+    [
+        (Answer(status=429, headers={"Retry-After": "600"}), "rate_limited", 0),
+        (Answer(status=429), "rate_limited", 0),
+        (Answer(status=503, headers={"Retry-After": "600"}), "unavailable", 0),
+        (Answer(status=503), "unavailable", 1),  # who names no time may mean this URL
+    ],
+)
+def test_a_host_that_asks_for_time_gets_it(
+    make: Callable[..., Kit], web: Web, answer: Answer, because: str, attempts: int
+) -> None:
+    kit = make(backoff_base_s=300.0, backoff_max_s=300.0)
+    site = web.site()
+    site.pages |= {"/": answer, "/other": answer}
+    start(kit, site.url(), site.url("/other"))
+    for _ in range(3):
+        go(kit)
+    assert len(site.pages_asked) == 1, "nothing else of the host is tried meanwhile"
+    (row,) = sql(
+        kit.engine,
+        """SELECT resting_because, failures, extract(epoch FROM blocked_until - last_contact_at) AS rests,
+                  next_fetch_at > blocked_until - interval '1 ms' AS waits FROM hosts""",
+    )
+    asked = 600 if answer.headers else 300
+    assert (row["resting_because"], row["failures"], row["waits"]) == (because, 1, True)
+    assert asked - 1 <= float(row["rests"]) <= asked + 1
+    found = url(kit.engine, site.url(site.pages_asked[0]))
+    assert found["attempts"] == attempts
+    assert found["state"] == ("queued" if attempts == 0 else "resting")
+
+
+@pytest.mark.parametrize("raw", ["999999999", "Fri, 31 Dec 2199 23:59:59 GMT"])
+def test_retry_after_is_capped_and_kept_as_sent(make: Callable[..., Kit], web: Web, raw: str) -> None:
+    kit = make(retry_after_max_s=900.0)
+    site = web.site()
+    site.pages["/"] = Answer(status=429, headers={"Retry-After": raw})
+    start(kit, site.url())
+    go(kit)
+    rests = "SELECT extract(epoch FROM blocked_until - last_contact_at) FROM hosts"
+    assert 899 <= float(one(kit.engine, rests)) <= 901
+    assert one(kit.engine, "SELECT retry_after FROM fetches WHERE kind = 'page'") == raw
+
+
+def test_a_rest_doubles_with_each_failure_in_a_row(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(backoff_base_s=100.0, backoff_max_s=350.0)
+    site = web.site()
+    site.pages["/"] = Answer(status=429)
+    start(kit, site.url())
+    rests = []
+    for _ in range(4):
+        go(kit)
+        query = "SELECT extract(epoch FROM blocked_until - last_contact_at) FROM hosts"
+        rests.append(round(float(one(kit.engine, query)), -1))
+        bring_forward(kit.engine)
+    assert rests == [100, 200, 350, 350]
+
+
+def test_a_host_that_recovers_is_at_ease_again(kit: Kit, web: Web) -> None:
+    site = web.site()
+    answers = [Answer(status=429), Answer(status=503, headers={"Retry-After": "0"}), html("/a")]
+    site.pages |= {"/": lambda _: answers.pop(0), "/a": html()}
+    start(kit, site.url())
+    run(kit)
+    (row,) = sql(kit.engine, "SELECT failures, resting_because, blocked_until FROM hosts")
+    assert row == {"failures": 0, "resting_because": None, "blocked_until": None}
+    assert site.pages_asked == ["/", "/", "/", "/a"]
+
+
+def test_503_again_and_again_ends_the_url_and_not_the_host(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/x", "/y"), "/x": Answer(status=503), "/y": html()}
+    start(kit, site.url())
+    run(kit)
+    assert url(kit.engine, site.url("/x"))["state"] == "quarantined"
+    assert url(kit.engine, site.url("/y"))["state"] == "resting"
+
+
+def test_a_host_that_refuses_connections_is_given_up(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(new_host_failures_max=3)
+    site = web.site()
+    start(kit, site.url(), site.url("/a"))
+    site.close()
+    run(kit)
+    failures = sql(kit.engine, "SELECT kind, outcome, failure FROM fetches")
+    assert failures == [{"kind": "robots", "outcome": "unreachable", "failure": "refused"}] * 3
+    assert sql(kit.engine, "SELECT DISTINCT state FROM urls") == [{"state": "refused"}]
+
+
+def test_a_host_that_goes_away_in_the_middle_keeps_its_urls(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(backoff_base_s=500.0, backoff_max_s=500.0, settle_urls=1)
+    site = web.site()
+
+    def last_word(_: Hit) -> Answer:
+        site.close()  # nobody is let in any more
+        return html("/a", "/b", headers={"Connection": "close"})
+
+    site.pages["/"] = last_word
+    start(kit, site.url())
+    for _ in range(2):
+        go(kit)
+    found = {row["url"]: row for row in sql(kit.engine, "SELECT url, state, attempts FROM urls")}
+    assert found[site.url()]["state"] == "resting"
+    assert {(found[site.url(path)]["state"], found[site.url(path)]["attempts"]) for path in ("/a", "/b")} == {
+        ("queued", 0)
+    }
+    assert one(kit.engine, "SELECT resting_because FROM hosts") == "unreachable"
+
+
+def test_an_address_that_we_do_not_talk_to_ends_the_hosts_urls(make: Callable[..., Kit], web: Web) -> None:
+    kit = make(allow_networks="127.200.0.0/16")
+    site = web.site()
+    start(kit, site.url())
+    run(kit)
+    assert site.paths == []
+    found = url(kit.engine, site.url())
+    assert found["state"] in {"quarantined", "refused"}
+    assert found["cause"]
+
+
+# --- redirects --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_rows(kit: Kit, web: Web, status: int) -> None:
+    site = web.site()
+    site.pages |= {"/": redirect("/new?utm_source=x#part", status), "/new": html()}
+    start(kit, site.url())
+    run(kit)
+    assert site.pages_asked == ["/", "/new"]
+    old, new = url(kit.engine, site.url()), url(kit.engine, site.url("/new"))
+    assert (old["state"], old["alias_of"]) == ("alias", site.url("/new"))
+    assert (new["state"], new["hops"], new["depth"], new["found_on"]) == ("resting", 1, 0, site.url())
+
+
+def chain(length: int) -> dict[str, Page]:
+    return {f"/{number}": redirect(f"/{number + 1}") for number in range(length)} | {f"/{length}": html()}
+
+
+def test_ten_hops_are_followed(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages |= chain(10)
+    start(kit, site.url("/0"))
+    run(kit)
+    assert url(kit.engine, site.url("/10"))["state"] == "resting"
+
+
+def test_the_eleventh_hop_is_not(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages |= chain(11)
+    start(kit, site.url("/0"))
+    run(kit)
+    assert site.pages_asked == [f"/{number}" for number in range(11)]
+    assert sql(kit.engine, "SELECT url, reason FROM suppressions") == [{"url": site.url("/11"), "reason": "redirects"}]
+
+
+@pytest.mark.parametrize(
+    ("pages", "asked"),
+    [
+        ({"/": redirect("/a"), "/a": redirect("/")}, ["/", "/a"]),
+        ({"/": redirect("/#x")}, ["/"]),
+        ({"/": redirect("/a"), "/a": redirect("/b"), "/b": redirect("/a")}, ["/", "/a", "/b"]),
+    ],
+)
+def test_loops_end(kit: Kit, web: Web, pages: dict[str, Page], asked: list[str]) -> None:
+    site = web.site()
+    site.pages |= pages
+    start(kit, site.url())
+    run(kit)
+    assert site.pages_asked == asked
+
+
+@pytest.mark.parametrize("location", ["ftp://x.test/", "http://u:p@x.test/", "http://[", "javascript:1"])
+def test_a_redirect_to_what_is_no_url_of_ours_ends_the_url(kit: Kit, web: Web, location: str) -> None:
+    site = web.site()
+    site.pages["/"] = redirect(location)
+    start(kit, site.url())
+    run(kit)
+    found = url(kit.engine, site.url())
+    assert found["state"] == "quarantined"
+    assert "redirects" in found["cause"]
+
+
+def test_a_redirect_out_of_scope_is_an_alias_whose_target_is_suppressed(kit: Kit, web: Web) -> None:
+    site, other = web.site(), web.site()
+    site.pages |= {"/": html("/moved"), "/moved": redirect(other.url("/there"))}
+    start(kit, site.url())
+    run(kit)
+    assert other.paths == []
+    assert url(kit.engine, site.url("/moved"))["alias_of"] == other.url("/there")
+    assert sql(kit.engine, "SELECT url, reason FROM suppressions") == [{"url": other.url("/there"), "reason": "scope"}]
+
+
+def test_a_redirect_to_a_disallowed_path_is_not_followed(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.robots = "User-agent: *\nDisallow: /no"
+    site.pages["/"] = redirect("/no")
+    start(kit, site.url())
+    run(kit)
+    assert site.pages_asked == ["/"]
+    assert url(kit.engine, site.url("/no"))["state"] == "refused"
+
+
+def test_retry_after_on_a_redirect_is_heeded(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": Answer(status=302, headers={"Location": "/a", "Retry-After": "300"}), "/a": html()}
+    start(kit, site.url())
+    for _ in range(3):
+        go(kit)
+    assert site.pages_asked == ["/"]
+    run(kit)  # the rest is over
+    assert site.pages_asked == ["/", "/a"]
+
+
+# --- aliases and duplicates -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("canonical", "alias"),
+    [("/home", True), ("/", False), ("http://elsewhere.test/", False), ("mailto:x@y.test", False), ("", False)],
+)
+def test_rel_canonical_names_the_home_of_a_document(kit: Kit, web: Web, canonical: str, alias: bool) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/a", head=f'<link rel="canonical" href="{canonical}">'), "/home": html(), "/a": html()}
+    start(kit, site.url())
+    run(kit)
+    found = url(kit.engine, site.url())
+    assert (found["state"], found["alias_of"]) == (("alias", site.url("/home")) if alias else ("resting", None))
+    assert ("/home" in site.pages_asked) is alias
+    assert "/a" in site.pages_asked, "its links count all the same"
+
+
+@pytest.mark.parametrize("batch", [1, 50])
+def test_the_same_bytes_under_two_urls_have_one_home(make: Callable[..., Kit], web: Web, batch: int) -> None:
+    kit = make(settle_urls=batch)
+    site = web.site()
+    twin = html("/x", "/y", text="the very same " * 20)
+    site.pages |= {"/": html("/1", "/2", "/3"), "/1": twin, "/2": twin, "/3": twin, "/x": html(), "/y": html(text="y")}
+    start(kit, site.url())
+    run(kit)
+    aliases = sql(kit.engine, "SELECT url, alias_of FROM urls WHERE state = 'alias' ORDER BY url")
+    homes = {row["alias_of"] for row in aliases}
+    assert len(aliases) == 2
+    assert len(homes) == 1
+    assert homes.isdisjoint(row["url"] for row in aliases)
+    noted = sql(kit.engine, "SELECT url, of_url, kind FROM duplicates WHERE kind = 'body' ORDER BY url")
+    assert noted == [{"url": row["url"], "of_url": row["alias_of"], "kind": "body"} for row in aliases]
+    assert sorted(site.pages_asked) == ["/", "/1", "/2", "/3", "/x", "/y"]
+
+
+def test_the_same_text_in_another_dress_is_noted_and_stays(kit: Kit, web: Web) -> None:
+    site = web.site()
+    words = "a text that is long enough to be one " * 10
+    site.pages |= {
+        "/": html("/1", "/2"),
+        "/1": html(text=words),
+        "/2": html(text=words, title="other", head="<!-- x -->"),
+    }
+    start(kit, site.url())
+    run(kit)
+    assert [row["kind"] for row in sql(kit.engine, "SELECT kind FROM duplicates")] == ["text"]
+    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'alias'") == 0
+
+
+def test_empty_pages_are_no_duplicates(kit: Kit, web: Web) -> None:
+    site = web.site()
+    empty = Answer(headers={"Content-Type": "text/html"})
+    site.pages |= {"/": html("/1", "/2"), "/1": empty, "/2": empty}
+    start(kit, site.url())
+    run(kit)
+    assert one(kit.engine, "SELECT count(*) FROM duplicates") == 0
+
+
+def test_counts_of_a_crawl_add_up(kit: Kit, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/a", "/404", "/r", "/png"), "/a": html(), "/r": redirect("/a")}
+    site.pages["/png"] = Answer(headers={"Content-Type": "image/png"}, body=b"png")
+    start(kit, site.url())
+    run(kit)
+    row: dict[str, Any]
+    (row,) = sql(kit.engine, "SELECT pages, fetches, failed, bytes, hosts FROM v_crawl_progress")
+    assert (row["pages"], row["fetches"], row["failed"], row["hosts"]) == (2, 5, 1, 1)
+    assert row["bytes"] == one(kit.engine, "SELECT sum(wire_bytes) FROM fetches WHERE kind = 'page'")

@@ -1,0 +1,60 @@
+"""What is known of the database's clock: as much as the quickest exchange of the last seconds tells."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.runtime.clock_tie import KEPT_S, ClockTie
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def told(
+    tie: ClockTie, clock: Clock, *, sent_ms: float, received_ms: float, ahead_s: float = 0.0
+) -> tuple[float, float]:
+    """The bounds in milliseconds around the true moment: the database's clock reads NOW when ours reads 1,000 s."""
+    now = NOW + timedelta(seconds=clock.now - 1_000.0 + ahead_s)
+    earliest, latest = tie.moments(now, sent=clock.now - sent_ms / 1000, received=clock.now + received_ms / 1000)
+    return round((earliest - clock.now) * 1000, 1), round((latest - clock.now) * 1000, 1)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tie(clock: Clock) -> ClockTie:
+    return ClockTie(clock)
+
+
+def test_one_exchange_bounds_the_moment_by_itself(tie: ClockTie, clock: Clock) -> None:
+    assert told(tie, clock, sent_ms=3, received_ms=5) == (-3, 5)
+
+
+def test_a_slow_answer_is_as_good_as_the_quickest_before_it(tie: ClockTie, clock: Clock) -> None:
+    told(tie, clock, sent_ms=1, received_ms=40)
+    told(tie, clock, sent_ms=30, received_ms=2)
+    clock.now += 1
+    assert told(tie, clock, sent_ms=80, received_ms=90) == (-1, 2)
+
+
+def test_what_was_heard_long_ago_counts_no_more(tie: ClockTie, clock: Clock) -> None:
+    told(tie, clock, sent_ms=1, received_ms=1)
+    clock.now += KEPT_S + 0.1
+    assert told(tie, clock, sent_ms=80, received_ms=90) == (-80, 90)
+
+
+@pytest.mark.parametrize("ahead_s", [-3_600.0, -0.1, 0.1, 3_600.0])
+def test_a_database_whose_clock_was_set_is_believed_at_once(tie: ClockTie, clock: Clock, ahead_s: float) -> None:
+    told(tie, clock, sent_ms=1, received_ms=1)
+    assert told(tie, clock, sent_ms=20, received_ms=30, ahead_s=ahead_s) == (-20, 30)
+    assert told(tie, clock, sent_ms=5, received_ms=90, ahead_s=ahead_s) == (-5, 30)

@@ -1,0 +1,140 @@
+"""How much is read at once, and what is left of it."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from app.runtime.memory_gate import BYTES_PER_BYTE, MIB, SMALL_BYTES, Room
+from tests.crawl.poisoned import ROOT
+
+AMPLE_S = 60.0
+HEAVY = b"x" * MIB
+WEIGHT = BYTES_PER_BYTE * MIB
+SMALL = b"<" * (SMALL_BYTES - 1)
+
+
+@contextmanager
+def inside(room: Room, body: bytes) -> Iterator[None]:
+    """Another thread reads it meanwhile."""
+    entered, over = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with room.reading(body, patience_s=AMPLE_S):
+            entered.set()
+            over.wait(AMPLE_S)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert entered.wait(AMPLE_S)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def has_room(room: Room, body: bytes) -> bool:
+    """Whether it need not wait: told by the room itself, as who waits goes in at last."""
+    with room._changed:
+        return room._has_room(BYTES_PER_BYTE * len(body))
+
+
+@pytest.mark.parametrize(("most_bytes", "has"), [(2 * WEIGHT, True), (2 * WEIGHT - 1, False)])
+def test_only_so_much_is_read_at_once(most_bytes: int, has: bool) -> None:
+    room = Room(most_bytes=most_bytes)
+    with inside(room, HEAVY):
+        assert has_room(room, HEAVY) is has
+    assert has_room(room, HEAVY)
+
+
+def test_what_is_larger_than_the_room_is_read_alone() -> None:
+    room = Room(most_bytes=1)
+    with room.reading(HEAVY, patience_s=AMPLE_S):
+        assert not has_room(room, b"x")
+
+
+def test_tags_weigh_more_than_text() -> None:
+    room = Room(most_bytes=2 * WEIGHT)
+    with inside(room, b"<" * MIB):
+        assert not has_room(room, HEAVY)
+
+
+def test_small_documents_are_let_through() -> None:
+    room = Room(most_bytes=1)
+    with inside(room, HEAVY), room.reading(SMALL, patience_s=AMPLE_S), room.reading(SMALL, patience_s=AMPLE_S):
+        pass
+
+
+def test_who_waits_goes_in_when_there_is_room() -> None:
+    room, read = Room(most_bytes=1), threading.Event()
+
+    def wait() -> None:
+        with room.reading(HEAVY, patience_s=AMPLE_S):
+            read.set()
+
+    thread = threading.Thread(target=wait)
+    with inside(room, HEAVY):
+        thread.start()
+        assert not read.is_set()
+    thread.join(AMPLE_S)
+    assert read.is_set()
+
+
+def test_nobody_waits_for_ever() -> None:
+    room = Room(most_bytes=1)
+    with inside(room, HEAVY), room.reading(HEAVY, patience_s=0.01), room.reading(HEAVY, patience_s=-1.0):
+        pass
+
+
+def test_what_hangs_takes_no_room() -> None:
+    room = Room(most_bytes=1, hung_s=0.0)
+    with inside(room, HEAVY):
+        assert has_room(room, HEAVY)
+
+
+def test_an_error_leaves_the_room_empty() -> None:
+    room = Room(most_bytes=1)
+    with pytest.raises(ZeroDivisionError), room.reading(HEAVY, patience_s=AMPLE_S):
+        raise ZeroDivisionError
+    assert has_room(room, HEAVY)
+
+
+THREADS = 8
+MEASURE = """
+import sys, threading
+sys.path.insert(0, {root!r})
+from app.runtime.memory_gate import MIB, Room
+from app.parse import html
+
+def mib(field):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field)) // 1024
+
+room, body, done = Room(), b"<p>x" * (MIB // 4), threading.Event()
+
+def work():
+    with room.reading(body, patience_s=60.0):
+        html.read(body, content_type="text/html")
+    finished.release()
+    done.wait()  # as a worker's threads do: what it holds is held for as long as it lives
+
+before, finished = mib("VmRSS"), threading.Semaphore(0)
+for _ in range({threads}):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range({threads}):
+    finished.acquire()
+print(mib("VmHWM") - before, mib("VmRSS") - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc, and /proc")
+def test_a_process_stays_small_though_every_thread_has_read_the_worst() -> None:
+    """FT23's bound, for a worker without MALLOC_ARENA_MAX: without the room it takes 600 MiB, and most of it for good."""
+    code = MEASURE.format(root=str(ROOT), threads=THREADS)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300).stdout
+    peak, kept = map(int, told.split())
+    assert peak < 256
+    assert kept < 128
