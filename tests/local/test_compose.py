@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from app.config import Settings
+from app.config.constants import variable
 from app.local.home import open_home
 from app.local.place import Place, settle_down
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "tiptoe"}
-SETTINGS = {f"TIPTOE_{name.upper()}" for name in Settings.model_fields}
+SETTINGS = {variable(name) for name in Settings.model_fields}
 
 
 def example_names() -> set[str]:
