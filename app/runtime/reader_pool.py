@@ -89,7 +89,7 @@ class Readers:
         return self._patience * self._deadline_s
 
     def page(self, body: bytes, options: PageOptions, *, within_s: float) -> Page | Death | Literal["busy", "none"]:
-        """As `app.parse.html.read`; or how the reader ended over it.
+        """As `app.parse.html.html.read`; or how the reader ended over it.
 
         within_s  for everything; "busy" when half of it passes with waiting for a free reader, or nearly all with starting it
         "none"    a reader cannot be started: no document's fault
@@ -100,7 +100,7 @@ class Readers:
         return found.page or _NONSENSE
 
     def sitemap(self, stream: BinaryIO, *, within_s: float) -> Listing | Death | Literal["busy", "none"]:
-        """As `app.parse.sitemap.Reading` of the stream, from its start to its end."""
+        """As `app.parse.sitemap.sitemap.Reading` of the stream, from its start to its end."""
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         found = self._ask(stream, size, None, within_s)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from app.model import Page
-from app.parse import html
-from app.parse.sitemap import Entry, Reading
+from app.parse.html import html
+from app.parse.sitemap.sitemap import Entry, Reading
 from app.runtime.reader import Listing, PageOptions
 from app.runtime.reader_pool import PAGES_MOST, Death, Readers
 from tests.crawl.poisoned import HTML, ROOT, children, poison, poisoned_readers, reader_pids

@@ -22,8 +22,8 @@ from app.crawl.state.visit import LEASE_MARGIN_S, Stay, most_in_hand
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost, ServiceError
 from app.model import Header, Page, RequestKind
-from app.parse.html import read as read_html
-from app.parse.sitemap import Reading
+from app.parse.html.html import read as read_html
+from app.parse.sitemap.sitemap import Reading
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions

@@ -13,9 +13,10 @@ from functools import lru_cache
 from lxml import etree
 
 from app.model.page import Link, Page
-from app.parse import charset, text, tree
-from app.parse.text import fold
-from app.parse.tree import Element
+from app.parse import charset
+from app.parse.html import text, tree
+from app.parse.html.text import fold
+from app.parse.html.tree import Element
 
 MAX_ANCHOR_CHARS = 200
 MAX_FIELD_CHARS = 1000
