@@ -13,6 +13,7 @@ from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy import robots, tdm
 from app.policy.robots import Availability, InForce
+from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
 from app.store.robots import Stored
 
 
@@ -129,7 +130,7 @@ def ruling(stored: Sequence[Stored], url: Url, settings: Settings) -> Ruling:
 def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
     """What an origin's files say about text and data mining of path and query `target`. Pure."""
     by_the_file = robots.in_force(row.standing, settings) in {InForce.RULES, InForce.COPY}
-    file = tdm.RobotsSignals(row.body or b"", settings.product_token) if by_the_file else tdm.NO_SIGNALS
+    file = RobotsSignals(row.body or b"", settings.product_token) if by_the_file else NO_SIGNALS
     return tdm.text([*file.of(target), *tdm.of_tdmrep(row.tdmrep or b"", target)])
 
 

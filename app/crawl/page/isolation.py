@@ -27,7 +27,7 @@ from app.parse.sitemap.sitemap import Reading
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions
-from app.runtime.reader_pool import Death
+from app.runtime.reader_process import Death
 from app.store import db, hosts, urls
 from app.store.urls import Due, Result
 from app.words import counted
