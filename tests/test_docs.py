@@ -10,11 +10,12 @@ from app.config import table
 from app.model import Outcome, Refusal
 from app.policy import lifecycle
 from app.store import db, views
+from tests.acceptance.pages import PAGES, blocks
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 _CITED = re.compile(r"\bpromises? ([A-Z][0-9]+(?:(?:, | and )[A-Z][0-9]+)*)")
-QUERIES = re.findall(r"```sql\n(.*?)```", (DOCS / "sql.md").read_text(), re.DOTALL)
+QUERIES = [block.text for block in blocks("docs/sql.md") if block.language == "sql"]
 
 
 def test_every_setting_is_documented_as_it_is() -> None:
@@ -89,3 +90,34 @@ def links() -> list[tuple[Path, str]]:
 @pytest.mark.parametrize(("page", "target"), links(), ids=str)
 def test_links_lead_somewhere(page: Path, target: str) -> None:
     assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def pictures() -> list[tuple[Path, str, str]]:
+    """(page, words for who does not see it, target)"""
+    pages = [ROOT / "README.md", *DOCS.glob("*.md")]
+    return [(page, *found) for page in pages for found in re.findall(r"!\[(.*?)\]\((.+?)\)", page.read_text())]
+
+
+def test_every_picture_is_shown_and_described() -> None:
+    shown = {(page.parent / target).resolve() for page, _, target in pictures()}
+    assert shown == set((DOCS / "screens").glob("*.svg"))
+    assert [words for _, words, _ in pictures() if len(words) < 30] == []
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "screens").glob("*.svg")), ids=lambda path: path.name)
+def test_a_picture_fetches_nothing_and_is_of_no_machine_of_ours(picture: Path) -> None:
+    drawn = picture.read_text()
+    assert re.findall(r'(?:href=|url\()"?(?!#)[^)]+|@import|/tmp|/root|/home', drawn) == []
+    assert "tiptoe&#160;" in drawn
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_typed_fits_a_page(page: str) -> None:
+    lines = [line for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()]
+    assert [line for line in lines if len(line) > 105] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_make_of_the_docs_is_a_target(page: str) -> None:
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`make ([a-z-]+)", (ROOT / page).read_text())) <= set(targets)
