@@ -328,6 +328,10 @@ class Settings(BaseSettings):
     pinned_queues: Words = Field(
         (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
     )
+    single_active_consumer: bool = Field(
+        False,
+        description="RabbitMQ delivers each host queue to one worker, and to the next one when that worker is gone (x-single-active-consumer). Delete the queues before changing it.",
+    )
     concurrency: int = Field(64, ge=1, le=1000, description="Threads of a worker process.")
     processes: int = Field(
         0,
@@ -442,6 +446,15 @@ class Settings(BaseSettings):
             raise ValueError(f"{needs}: set it to the https origin that shows the public key")
         if key is None and value is not None and "signing_key" in info.data:
             raise ValueError("needs TIPTOE_SIGNING_KEY: a file from `tiptoe botauth keygen`; or unset both")
+        return value
+
+    @field_validator("single_active_consumer")
+    @classmethod
+    def _only_rabbitmq_has_it(cls, value: bool, info: Any) -> bool:
+        """A broker URL that was refused has an error of its own."""
+        broker_url = info.data.get("broker_url", "amqp:")
+        if value and not (broker_url or "").startswith(("amqp:", "amqps:", "pyamqp:")):
+            raise ValueError("only RabbitMQ has it: set TIPTOE_BROKER_URL=amqp://…, or unset it")
         return value
 
     @field_validator("lease_s")

@@ -56,7 +56,7 @@ def _examine() -> "list[Check]":
 def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
     """Workers that answer on it with their queues, and the check of the broker itself."""
     from app.cli.broker import check_broker, kind_of
-    from app.crawl.doctor import Check, Grade, broken
+    from app.crawl.doctor import Check, Grade, broken, declared_otherwise
     from app.errors import TiptoeError
 
     with ExitStack() as shares:
@@ -66,11 +66,14 @@ def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
                 finding = "embedded, not running; tiptoe crawl and tiptoe up start it"
                 return {}, Check(name="broker", grade=Grade.OK, finding=finding)
             check_broker(url)
-            from app.celery import queues_served
+            from app.celery import queues_otherwise, queues_served
 
+            otherwise = queues_otherwise(url)
             served = queues_served(url, PING_S)
         except TiptoeError as error:
             return {}, broken("broker", error)
+    if otherwise:
+        return served, declared_otherwise(otherwise)
     which = kind_of(url) if settings.broker_url else "embedded Valkey"
     return served, Check(name="broker", grade=Grade.OK, finding=f"{which} answers")
 

@@ -95,6 +95,17 @@ def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]
     return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier]
 
 
+def declared_otherwise(queues: Sequence[str]) -> Check:
+    """queues: those that RabbitMQ has with another x-single-active-consumer than the settings ask for."""
+    more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
+    return Check(
+        name="broker",
+        grade=Grade.FAIL,
+        finding=f"made before TIPTOE_SINGLE_ACTIVE_CONSUMER was changed: {', '.join(queues[:MOST_NAMED])}{more}",
+        remedy="delete them (rabbitmqctl delete_queue NAME), or change it back; workers make them again",
+    )
+
+
 def _contact(settings: Settings) -> Check:
     try:
         identity.check(settings.product_token, settings.contact)
