@@ -195,6 +195,16 @@ def queues_served(broker_url: str, timeout_s: float) -> dict[str, list[str]]:
     return {worker: [queue["name"] for queue in queues] for worker, queues in found.items()}
 
 
+def known_keys(broker_url: str, timeout_s: float, workers: int) -> dict[str, dict[str, Any]]:
+    """{worker: the fields of its `app.crawl.known.Load`} of so many workers, or of those that answer in time.
+
+    Raises OperationalError when the broker is out of reach.
+    """
+    probe = make_app(current().model_copy(update={"broker_url": broker_url}))
+    answers = probe.control.broadcast("known_keys", reply=True, timeout=timeout_s, limit=workers) or []
+    return {worker: load for answer in answers for worker, load in answer.items() if "error" not in load}
+
+
 def queues_otherwise(broker_url: str) -> list[str]:
     """Our queues that the broker has with other arguments. Raises kombu's OperationalError when it is out of reach."""
     probe = make_app(current().model_copy(update={"broker_url": broker_url}))

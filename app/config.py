@@ -355,6 +355,13 @@ class Settings(BaseSettings):
         description="What happens to those that give way: evict: they leave the frontier, and a link that is found later may bring them back; defer: they wait for the next cycle.",
     )
 
+    bloom_keys: int = Field(
+        10_000_000,
+        ge=0,
+        le=10_000_000_000,
+        description="Keys of the Bloom filter that stands in, in each worker, for crawls too large for its table of known keys; 1.2 bytes each, once it is needed. 0: none.",
+    )
+
     # Reading and keeping
     keep_text: bool = Field(
         True,

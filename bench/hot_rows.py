@@ -23,7 +23,7 @@ from sqlalchemy import Engine, text
 from app.crawl.admit import refusal_key
 from app.crawl.ceiling import Ceiling
 from app.crawl.grants import Grants
-from app.crawl.kit import KnownKeys
+from app.crawl.known import KnownKeys
 from app.local.services import start_postgres
 from app.store import budgets, crawls, db, suppressions
 from app.store.budgets import Budget, BudgetKind

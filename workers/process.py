@@ -6,9 +6,12 @@ Made under a lock: the threads of a worker ask for them all at once, and `lru_ca
 import os
 import socket
 import threading
+from dataclasses import asdict
 from functools import lru_cache
+from typing import Any
 
 from celery import signals
+from celery.worker.control import inspect_command
 from sqlalchemy import Engine
 
 from app.config import current
@@ -52,6 +55,12 @@ def _kit() -> Kit:
         parking=parking,
         gatherer=Gatherer(parking),
     )
+
+
+@inspect_command()
+def known_keys(state: Any) -> dict[str, int | float]:
+    """How full this process's known keys are, and how often its Bloom filter erred. state: Celery's."""
+    return asdict(kit().known.load())
 
 
 def _resume(parked: Stay | Gathering[Stay]) -> None:

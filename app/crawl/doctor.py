@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.crawl.kit import make_credentials, make_signer
+from app.crawl.known import Load
 from app.crawl.waits import when
 from app.errors import InputError, TiptoeError
 from app.policy import identity
@@ -104,6 +105,14 @@ def declared_otherwise(queues: Sequence[str]) -> Check:
         finding=f"made before TIPTOE_SINGLE_ACTIVE_CONSUMER was changed: {', '.join(queues[:MOST_NAMED])}{more}",
         remedy="delete them (rabbitmqctl delete_queue NAME), or change it back; workers make them again",
     )
+
+
+def known_keys(loads: Mapping[str, Mapping[str, Any]]) -> list[Check]:
+    """loads: {worker: fields of its `Load`}. However full they are is no fault: they are bounded, and a miss costs time."""
+    found = sorted((worker, Load(**fields).text()) for worker, fields in loads.items())
+    return [
+        Check(name="known keys", grade=Grade.OK, finding=f"{worker}: {text}") for worker, text in found[:MOST_NAMED]
+    ]
 
 
 def _contact(settings: Settings) -> Check:

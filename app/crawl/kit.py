@@ -3,18 +3,15 @@
 Caches hold nothing that Postgres does not: dropping them costs time, never correctness. All are bounded.
 """
 
-import math
 import random
 import threading
 import time
-from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from importlib.metadata import version
-from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlalchemy import Engine
@@ -26,6 +23,7 @@ from app.crawl.clock_tie import ClockTie
 from app.crawl.full_hosts import FullHosts
 from app.crawl.gathering import Gatherer
 from app.crawl.grants import Grants
+from app.crawl.known import KnownKeys
 from app.crawl.line import Lines
 from app.crawl.parking import Parking
 from app.crawl.readers import Readers
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from app.net.signature import Signer
 
 REFUSED_NAME_S = 30.0  # at most
-_TAG_AND_SLOT = Struct("<QI").unpack_from
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -75,48 +72,6 @@ class Lru(Generic[K, V]):
     def clear(self) -> None:
         with self._lock:
             self._map.clear()
-
-
-class KnownKeys:
-    """Keys whose rows are committed: a link seen before needs no round trip (SPEC F12).
-
-    A direct-mapped table of fixed size: a newcomer evicts whoever has its slot, so memory is flat from the start. A key
-    counts as known by 64 bits beside the 18 of its slot, all of SHA-256: a false "known" is out of reach of chance.
-    """
-
-    SLOTS = 1 << 18  # 2 MiB
-    KEPT_S = 3_600.0
-
-    def __init__(self) -> None:
-        self._tags = array("Q", bytes(8 * self.SLOTS))
-        self._until = -math.inf
-
-    def has(self, crawl_id: int, key: bytes) -> bool:
-        slot, tag = self._place(crawl_id, key)
-        return self._tags[slot] == tag
-
-    def add(self, crawl_id: int, key: bytes) -> None:
-        slot, tag = self._place(crawl_id, key)
-        self._tags[slot] = tag
-
-    def forget(self, crawl_id: int, key: bytes) -> None:
-        """Its row is gone: a link to it is new again."""
-        slot, tag = self._place(crawl_id, key)
-        if self._tags[slot] == tag:
-            self._tags[slot] = 0
-
-    def forget_all(self) -> None:
-        self._tags = array("Q", bytes(8 * self.SLOTS))
-
-    def renew(self, now: float) -> None:
-        """Rows may have left the frontier by other processes: whatever is known is known for an hour."""
-        if now >= self._until:
-            self._until = now + self.KEPT_S
-            self.forget_all()
-
-    def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
-        tag, slot = _TAG_AND_SLOT(key)
-        return (slot ^ crawl_id) % self.SLOTS, tag ^ crawl_id or 1
 
 
 class RobotsBook:
@@ -307,6 +262,7 @@ def make_kit(
         breaker_rules=breaker.Rules(
             failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
         ),
+        known=KnownKeys(settings.bloom_keys),
         canon=make_canon(settings),
         robots=RobotsBook(settings.product_token),
     )

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from app.celery import known_keys
 from app.config import load
 from app.crawl import seed
 from app.crawl.kit import make_engine
+from app.crawl.known import Load
 from app.store import crawls, db, fetches
 from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
@@ -64,7 +66,10 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
         until(lambda: seed.find(engine, "fleet").state == "finished", "the crawl ends")
         until(lambda: bool(flower_tasks(port, "tiptoe.visit")), "Flower has seen visits")
         shown = flower_tasks(port, "tiptoe.visit")
+        loads = {worker: Load(**fields) for worker, fields in known_keys(broker_url, 10.0, 2).items()}
 
+    assert set(loads) == {"w1@test", "w2@test"}
+    assert sum(load.used for load in loads.values()) >= 60
     assert {site.host: set(site.pages_asked) for site in sites} == wanted
     assert all(len(site.pages_asked) == 12 for site in sites)
     assert min(gap for site in sites for gap in site.gaps()) >= 0.1 - 0.005

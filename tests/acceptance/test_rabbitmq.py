@@ -9,6 +9,7 @@ import pytest
 from kombu import Connection
 from sqlalchemy import Engine, text
 
+from app.celery import known_keys
 from app.config import load
 from app.crawl import seed
 from app.crawl.kit import make_engine
@@ -77,6 +78,7 @@ def test_one_worker_a_queue_and_the_other_when_it_is_gone(
         seed.add(engine, settings, seed.create(engine, "second"), seeds)
         until(lambda: seed.find(engine, "second").state == "finished", "the second crawl ends")
         second = workers_of(engine, "second")
+        assert len(known_keys(rabbitmq_url, 10.0, 1)) == 1
 
     assert all(len(workers) == 1 for workers in first.values()), first
     assert set.union(*second.values()) != {gone}

@@ -9,7 +9,8 @@ from threading import Barrier
 import pytest
 
 from app.config import load
-from app.crawl.kit import Kit, KnownKeys, Lru, RobotsBook, make_engine, make_sender
+from app.crawl.kit import Kit, Lru, RobotsBook, make_engine, make_sender
+from app.crawl.known import KnownKeys
 from app.errors import InputError, ServiceError
 from app.model import Origin
 from tests.store.rows import Aside
