@@ -116,7 +116,8 @@ def make_app(settings: Settings) -> Celery:
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
-        task_queues=[Queue(name, no_ack=is_redis) for name in (MAINTENANCE, *settings.queue_names)],
+        task_queues=_queues(settings, no_ack=is_redis),
+        task_default_delivery_mode="transient",  # RabbitMQ writes nothing to its disk: a lost message is offered again
         task_default_queue=MAINTENANCE,
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
@@ -129,6 +130,13 @@ def make_app(settings: Settings) -> Celery:
         timezone="UTC",
     )
     return app
+
+
+def _queues(settings: Settings, *, no_ack: bool) -> list[Queue]:
+    """Only a host's queue has one consumer at a time: any worker may do maintenance."""
+    arguments = {"x-single-active-consumer": True} if settings.single_active_consumer else None
+    hosts = [Queue(name, no_ack=no_ack, queue_arguments=arguments) for name in settings.queue_names]
+    return [Queue(MAINTENANCE, no_ack=no_ack), *hosts]
 
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -185,3 +193,21 @@ def queues_served(broker_url: str, timeout_s: float) -> dict[str, list[str]]:
     probe = make_app(current().model_copy(update={"broker_url": broker_url}))
     found = probe.control.inspect(timeout=timeout_s).active_queues() or {}
     return {worker: [queue["name"] for queue in queues] for worker, queues in found.items()}
+
+
+def known_keys(broker_url: str, timeout_s: float, workers: int) -> dict[str, dict[str, Any]]:
+    """{worker: the fields of its `app.crawl.state.seen.Load`} of so many workers, or of those that answer in time.
+
+    Raises OperationalError when the broker is out of reach.
+    """
+    probe = make_app(current().model_copy(update={"broker_url": broker_url}))
+    answers = probe.control.broadcast("known_keys", reply=True, timeout=timeout_s, limit=workers) or []
+    return {worker: load for answer in answers for worker, load in answer.items() if "error" not in load}
+
+
+def queues_otherwise(broker_url: str) -> list[str]:
+    """Our queues that the broker has with other arguments. Raises kombu's OperationalError when it is out of reach."""
+    probe = make_app(current().model_copy(update={"broker_url": broker_url}))
+    with probe.connection_for_write() as connection:
+        connection.ensure_connection(max_retries=1, timeout=5)
+        return celery_redis.declared_otherwise(connection, probe.conf.task_queues)

@@ -13,6 +13,7 @@ from bench import (
     fleet,
     growth,
     hot_rows,
+    known_keys,
     layers,
     memory,
     polite,
@@ -39,6 +40,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "scale": scale.main,
     "growth": growth.main,
     "hot_rows": hot_rows.main,
+    "known_keys": known_keys.main,
 }
 DEFAULT = ("crawl", "layers", "claim", "polite")
 
@@ -93,6 +95,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument(
         "--seconds", type=int, default=60, help="polite, layers, fleet, slow, road, hot_rows: length of the run; D: 60"
     )
+    run.add_argument("--keys", type=int, help="known_keys: how many are met; D: 10000000")
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
     run.add_argument("--threads", type=_numbers, default=64, help="road: of a process, one run each; D: 64")
     run.add_argument("--no-scrapy", action="store_true", help="road: without Scrapy beside it")

@@ -2,6 +2,7 @@
 
 services: both, in a home of their own.   make_database(): URL of a fresh, migrated, empty database.
 database_url: one for the test module.   broker_url: an empty Redis database for the test.
+rabbitmq_url: a real RabbitMQ without queues; a test that wants it is skipped where none is installed.
 No test sees the TIPTOE_ variables of whoever runs it.
 """
 
@@ -18,10 +19,13 @@ import hypothesis
 import psycopg
 import pytest
 import redis
+from kombu import Connection
 from psycopg import sql
 
+from app.config import load
 from app.local.home import Home, open_home
 from app.local.services import LocalServices, Services
+from tests import rabbitmq
 from tests.examples import IS_FULL, examples
 
 REDIS_DATABASES = 64  # app.local.valkey
@@ -77,6 +81,22 @@ def broker_url(services: Services, _redis_numbers: Iterator[int]) -> str:
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     return url
+
+
+@pytest.fixture(scope="session")
+def _rabbitmq(reachable_tmp: Path) -> Iterator[str]:
+    folder = reachable_tmp / "rabbitmq"
+    folder.mkdir()
+    with rabbitmq.run(folder) as url:
+        yield url
+
+
+@pytest.fixture
+def rabbitmq_url(_rabbitmq: str) -> Iterator[str]:
+    yield _rabbitmq
+    with Connection(_rabbitmq) as connection:
+        for name in ("maintenance", *load(broker_url=_rabbitmq).queue_names):
+            connection.default_channel.queue_delete(name)
 
 
 def _be_quick(home: Home) -> None:

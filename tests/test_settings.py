@@ -23,6 +23,15 @@ def test_any_other_value_is() -> None:
         load(lease_s=1)
 
 
+@pytest.mark.parametrize("broker_url", [None, "redis://:secret@h/0"])
+def test_only_rabbitmq_has_single_active_consumers(broker_url: str | None) -> None:
+    with pytest.raises(InputError, match="only RabbitMQ has it: set TIPTOE_BROKER_URL=amqp") as refused:
+        load(broker_url=broker_url, single_active_consumer=True)
+    assert "secret" not in str(refused.value)
+    assert load(broker_url="amqps://h//", single_active_consumer=True).single_active_consumer
+    assert not load(broker_url="amqp://h//").single_active_consumer
+
+
 def test_unknown_variables_are_found_in_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIPTOE_CONTCAT", "x")

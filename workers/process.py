@@ -7,9 +7,12 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import lru_cache
+from typing import Any
 
 from celery import signals
+from celery.worker.control import inspect_command
 from sqlalchemy import Engine
 
 from app.config import current
@@ -56,6 +59,12 @@ def _kit() -> Kit:
         parking=parking,
         gatherer=Gatherer(parking),
     )
+
+
+@inspect_command()
+def known_keys(state: Any) -> dict[str, int | float]:
+    """How full this process's known keys are, and how often its Bloom filter erred. state: Celery's."""
+    return asdict(kit().known.load())
 
 
 def resume_with(act: Callable[[Parked], None]) -> None:

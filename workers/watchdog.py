@@ -28,7 +28,7 @@ from sqlalchemy import Engine
 from app.celery import app
 from app.config import Settings, current
 from app.errors import ServiceError
-from app.store import db, hosts
+from app.store import db, hosts, offers
 from app.words import counted
 from workers import process
 
@@ -72,10 +72,16 @@ def hung_visit(state: Progress, settings: Settings, now: float) -> int | None:
 
 
 def stalled_queues(engine: Engine, queues: Sequence[str], state: Progress, settings: Settings, now: float) -> int:
-    """How many hosts wait for us while we do nothing; 0 as long as there is progress. Raises ServiceError."""
+    """How many hosts wait for us while we do nothing; 0 as long as there is progress. Raises ServiceError.
+
+    RabbitMQ does not tell a consumer whether it is the active one: it is left alone while another serves its queue.
+    """
     if now - state.moved < settings.stall_s:
         return 0
     with db.transaction(engine) as tx:
+        if settings.single_active_consumer:
+            served = offers.served(tx, offer_s=settings.offer_s)
+            queues = [queue for queue in queues if queue not in served]
         return hosts.missed(tx, queues, MISSES)
 
 

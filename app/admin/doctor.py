@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin.waiting import when
 from app.config import Settings
+from app.crawl.state.seen import Load
 from app.crawl.state.setup import make_credentials, make_signer
 from app.errors import InputError, TiptoeError
 from app.policy import identity
@@ -93,6 +94,25 @@ def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]
         full = _full_hosts(tx, settings)
     frontier = _frontier(settings, full, [crawl.name for crawl in every if crawl.admits_above is not None])
     return [_workers(served, active), *_queues(settings, served, queues), _dispatch(queues, latest), frontier]
+
+
+def declared_otherwise(queues: Sequence[str]) -> Check:
+    """queues: those that RabbitMQ has with another x-single-active-consumer than the settings ask for."""
+    more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
+    return Check(
+        name="broker",
+        grade=Grade.FAIL,
+        finding=f"made before TIPTOE_SINGLE_ACTIVE_CONSUMER was changed: {', '.join(queues[:MOST_NAMED])}{more}",
+        remedy="delete them (rabbitmqctl delete_queue NAME), or change it back; workers make them again",
+    )
+
+
+def known_keys(loads: Mapping[str, Mapping[str, Any]]) -> list[Check]:
+    """loads: {worker: fields of its `Load`}. However full they are is no fault: they are bounded, and a miss costs time."""
+    found = sorted((worker, Load(**fields).text()) for worker, fields in loads.items())
+    return [
+        Check(name="known keys", grade=Grade.OK, finding=f"{worker}: {text}") for worker, text in found[:MOST_NAMED]
+    ]
 
 
 def _contact(settings: Settings) -> Check:

@@ -27,6 +27,7 @@ class Ruling:
     rule, line    what decided; None when no line did
     has_copy      the file was read once;   copied_at: since when it is known as it was then
     visit_time    hours (UTC) in which the site wishes to be visited;   opens_at: when they begin, None within them
+    host          the main mirror that the file names (`Host:`), which decides nothing
     opt_out       what it and the origin's tdmrep.json, if that was asked for, say of the URL about text and data mining
     expires_at    the file is asked for again then
     """
@@ -45,6 +46,7 @@ class Ruling:
     visit_time: str | None = None
     opens_at: datetime | None = None
     sitemaps: tuple[str, ...] = ()
+    host: str | None = None
     opt_out: str | None = None
     status: int | None = None
     detail: str | None = None
@@ -156,6 +158,7 @@ def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
         visit_time=str(rules.visit_time) if rules.visit_time else None,
         opens_at=row.now + timedelta(seconds=away_s) if away_s else None,
         sitemaps=row.sitemaps,
+        host=rules.host,
         opt_out=opt_out(row, url.target, settings),
         status=row.status,
         detail=row.detail or None,

@@ -40,8 +40,8 @@ def _examine() -> "list[Check]":
     except TiptoeError as error:
         return [doctor.broken("settings", error)]
     checks = doctor.configuration(settings, unknown_variables())
-    served, broker = _broker(settings)
-    checks.append(broker)
+    served, found = _broker(settings)
+    checks += found
     try:
         with open_database(migrate=False) as (settings, engine):
             found = doctor.database(engine)
@@ -53,9 +53,9 @@ def _examine() -> "list[Check]":
     return checks
 
 
-def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
-    """Workers that answer on it with their queues, and the check of the broker itself."""
-    from app.admin.doctor import Check, Grade, broken
+def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], list[Check]]":
+    """Workers that answer on it with their queues, the check of the broker itself, and of what the workers say of themselves."""
+    from app.admin.doctor import Check, Grade, broken, declared_otherwise, known_keys
     from app.cli.broker import check_broker, kind_of
     from app.errors import TiptoeError
 
@@ -64,15 +64,18 @@ def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], Check]":
             url = settings.broker_url or _embedded(settings, shares)
             if url is None:
                 finding = "embedded, not running; tiptoe crawl and tiptoe up start it"
-                return {}, Check(name="broker", grade=Grade.OK, finding=finding)
+                return {}, [Check(name="broker", grade=Grade.OK, finding=finding)]
             check_broker(url)
-            from app.celery import queues_served
+            from app import celery
 
-            served = queues_served(url, PING_S)
+            otherwise = celery.queues_otherwise(url)
+            served = celery.queues_served(url, PING_S)
+            loads = celery.known_keys(url, PING_S, len(served)) if served else {}
         except TiptoeError as error:
-            return {}, broken("broker", error)
+            return {}, [broken("broker", error)]
     which = kind_of(url) if settings.broker_url else "embedded Valkey"
-    return served, Check(name="broker", grade=Grade.OK, finding=f"{which} answers")
+    answers = Check(name="broker", grade=Grade.OK, finding=f"{which} answers")
+    return served, [declared_otherwise(otherwise) if otherwise else answers, *known_keys(loads)]
 
 
 def _embedded(settings: "Settings", shares: ExitStack) -> str | None:

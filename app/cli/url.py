@@ -62,6 +62,7 @@ def show_ruling(ruling: "Ruling") -> None:
             ("crawl-delay", ruling.crawl_delay_s),
             ("visit-time", ruling.visiting()),
             ("sitemaps", list(ruling.sitemaps)),
+            ("host", f"{ruling.host} (recorded, decides nothing)" if ruling.host else None),
             ("opt-outs", ruling.opt_out),
         ]
     )

@@ -115,6 +115,11 @@ class Constants(BaseModel):
     suppressions_max: int = Field(
         1_000_000, ge=0, description="Refused links that are kept of a crawl, those met last; 0: all."
     )
+    bloom_keys: int = Field(
+        10_000_000,
+        ge=0,
+        description="Keys of a worker's Bloom filter, which stands in for crawls too large for its table of known keys: 1.2 bytes each, once it is needed; 0: none. Ten million cost 12 MB.",
+    )
     parse_deadline_s: float = Field(
         10.0,
         gt=0,

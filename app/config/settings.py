@@ -199,6 +199,10 @@ class Settings(Constants, FromEnvironment):
     pinned_queues: Words = Field(
         (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
     )
+    single_active_consumer: bool = Field(
+        False,
+        description="RabbitMQ delivers each host queue to one worker, and to the next one when that worker is gone (x-single-active-consumer). Delete the queues before changing it.",
+    )
     concurrency: int = Field(64, ge=1, le=1000, description="Threads of a worker process.")
     processes: int = Field(
         0,
@@ -256,13 +260,12 @@ class Settings(Constants, FromEnvironment):
     @field_validator("signature_agent")
     @classmethod
     def _key_and_directory_go_together(cls, value: str | None, info: Any) -> str | None:
-        key = info.data.get("signing_key")
-        if key is not None and value is None:
-            needs = f"TIPTOE_SIGNING_KEY={str(key)!r} needs it"
-            raise ValueError(f"{needs}: set it to the https origin that shows the public key")
-        if key is None and value is not None and "signing_key" in info.data:
-            raise ValueError("needs TIPTOE_SIGNING_KEY: a file from `tiptoe botauth keygen`; or unset both")
-        return value
+        return values.directory_of(value, info.data.get("signing_key"), is_known="signing_key" in info.data)
+
+    @field_validator("single_active_consumer")
+    @classmethod
+    def _only_rabbitmq_has_it(cls, value: bool, info: Any) -> bool:
+        return values.of_rabbitmq(value, info.data.get("broker_url", "amqp:"))  # one that was refused has its own error
 
     @field_validator("lease_s")
     @classmethod

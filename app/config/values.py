@@ -91,6 +91,23 @@ def domain(value: str | None) -> str | None:
     return domain
 
 
+def directory_of(value: str | None, key: object, *, is_known: bool) -> str | None:
+    """The key's directory and the key go together. is_known: the key is valid, or is not set."""
+    if key is not None and value is None:
+        raise ValueError(
+            f"TIPTOE_SIGNING_KEY={str(key)!r} needs it: set it to the https origin that shows the public key"
+        )
+    if key is None and value is not None and is_known:
+        raise ValueError("needs TIPTOE_SIGNING_KEY: a file from `tiptoe botauth keygen`; or unset both")
+    return value
+
+
+def of_rabbitmq(value: bool, broker_url: str | None) -> bool:
+    if value and not (broker_url or "").startswith(("amqp:", "amqps:", "pyamqp:")):
+        raise ValueError("only RabbitMQ has it: set TIPTOE_BROKER_URL=amqp://…, or unset it")
+    return value
+
+
 def is_utf8(value: str) -> bool:
     return not any("\ud800" <= each <= "\udfff" for each in value)
 

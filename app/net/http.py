@@ -25,6 +25,7 @@ from app.net.decode import Response
 from app.net.dial import Broken, Dialler, Exchange, TooLate
 from app.net.dns import Resolver
 from app.net.wire import Wire, WireRequest
+from app.policy import identity
 
 if TYPE_CHECKING:
     from app.net.signature import Signer
@@ -37,8 +38,9 @@ OVERHEAD_BYTES = 1024 * 1024
 DETAIL_MAX = 300
 WHERE_S = 5.0
 
-_ACCEPT = {
-    RequestKind.PAGE: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
+# Where whatever comes is read (`Request.wanted_types` is None): what is meant, first.
+_ACCEPT_ANY = {
+    RequestKind.PAGE: "*/*",
     RequestKind.SITEMAP: "application/xml,text/xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
     RequestKind.ROBOTS: "text/plain,*/*;q=0.5",
     RequestKind.TDMREP: "application/json,*/*;q=0.5",
@@ -61,7 +63,8 @@ class _Body:
 class Sender:
     """Sends requests over kept-alive connections. Thread-safe: one per process, made after the fork.
 
-    headers           identity (User-Agent, From …) and, if wished, Accept headers in place of the defaults
+    headers           identity (User-Agent, From …). What can be read is added: of media types what a request wants,
+                      of codings what urllib3 has a decoder for here
     guard, resolver   whom we talk to, and where they are
     require_contact   no contact is configured: refuse public addresses with Failure.ADDRESS (I1)
     idle_s            idle connections are closed after this (P1)
@@ -88,16 +91,8 @@ class Sender:
         self._wire = Wire(dialler, ca_file=ca_file, idle_s=idle_s, origins_max=max_connections)
         self._signer = signer
         self._credentials = credentials or {}
-        self._headers = {
-            kind: {
-                "Accept": accept,
-                "Accept-Language": "en,*;q=0.5",
-                "Accept-Encoding": ACCEPT_ENCODING,
-                **headers,
-                **({} if kind is RequestKind.PAGE and "Accept" in headers else {"Accept": accept}),
-            }
-            for kind, accept in _ACCEPT.items()
-        }
+        # We read every language and prefer none.
+        self._headers = {"Accept-Language": "*", "Accept-Encoding": ACCEPT_ENCODING, **headers}
 
     def send(self, request: Request) -> Reply | Unsent:
         """Unsent: `request.not_after` had passed, or its gate did not open.
@@ -153,7 +148,9 @@ class Sender:
     def fields(self, request: Request) -> dict[str, str]:
         """The header of this request, in the order sent; signed anew each time."""
         authority, (scheme, _, _), _ = _split(request.url)
-        fields = {"Host": authority, **self._headers[request.kind]}
+        wanted = request.wanted_types
+        accept = _ACCEPT_ANY[request.kind] if wanted is None else identity.accept(wanted)
+        fields = {"Host": authority, "Accept": accept, **self._headers}
         if request.etag is not None and _sendable(request.etag):
             fields["If-None-Match"] = request.etag
         if request.last_modified is not None and _sendable(request.last_modified):

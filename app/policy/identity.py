@@ -1,10 +1,12 @@
 """Who we say we are, in every request (SPEC I1, I2): nobody else, reachable, and only what is true.
+Of media types it offers those that it is given: what is read is the readers' affair.
 
 It does not decide when a contact is needed (the sender refuses public hosts without one).
 Sources: RFC 9110 sections 10.1.5 (User-Agent), 10.1.2 (From), 12.5 (Accept…); RFC 9309 section 2.2.1 (token).
 """
 
 import re
+from functools import lru_cache
 
 from app.errors import InputError
 
@@ -50,18 +52,24 @@ def user_agent(*, token: str, version: str, contact: str | None, info_url: str |
     return f"{token}/{version}" + (f" ({'; '.join(about)})" if about else "")
 
 
+@lru_cache(maxsize=16)
+def accept(types: tuple[str, ...]) -> str:
+    """The value of Accept that offers these media types and no other, the preferred first (RFC 9110 section 12.5.1)."""
+    weights = [max(10 - place, 1) for place in range(len(types))]
+    return ",".join(
+        each if weight == 10 else f"{each};q=0.{weight}" for each, weight in zip(types, weights, strict=True)
+    )
+
+
 def headers(
     *, token: str, version: str, contact: str | None, info_url: str | None, purpose: str | None = None
 ) -> dict[str, str]:
-    """The request headers that say who asks, what for, and what we can read. `From` only for a mail address.
+    """The request headers that say who asks, and what for. `From` only for a mail address.
 
     Raises InputError as `check` does.
     """
     found = {
         "User-Agent": user_agent(token=token, version=version, contact=contact, info_url=info_url),
-        "Accept": "text/html, application/xhtml+xml, application/xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
-        "Accept-Language": "*",  # we read every language and prefer none
-        "Accept-Encoding": "gzip, deflate, br, zstd",
     }
     if contact is not None and _MAIL.fullmatch(contact):
         found["From"] = contact

@@ -70,9 +70,10 @@ class Robots:
     crawl_delay_raw  the value that gave crawl_delay_s, as written; an unreadable one when none is readable
     visit_time       hours in which the site wishes to be visited, the fewest that a line of our group asks for
     sitemaps         values of all Sitemap lines in the file, in order, each once, at most 1,000
+    host             the main mirror that the file names; kept for a person to see, and decides nothing
     """
 
-    __slots__ = ("_group", "_rules", "crawl_delay_raw", "crawl_delay_s", "sitemaps", "visit_time")
+    __slots__ = ("_group", "_rules", "crawl_delay_raw", "crawl_delay_s", "host", "sitemaps", "visit_time")
 
     def __init__(self, text: Text) -> None:
         self._group = text.name
@@ -80,6 +81,7 @@ class Robots:
         self.crawl_delay_s, self.crawl_delay_raw = _slowest(text.group.hints)
         self.visit_time = _visit_time(text.group.hints)
         self.sitemaps = text.sitemaps
+        self.host = text.host
 
     def allowed(self, target: str) -> bool:
         """`target` is path and query as sent, from "/" on. Microseconds; bounded for hostile files."""

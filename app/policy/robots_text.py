@@ -20,13 +20,14 @@ MAX_BYTES: Final = 500 * 1024  # RFC 9309 section 2.5: "at least 500 kibibytes"
 MAX_SITEMAPS: Final = 1_000
 MAX_HINTS: Final = 100  # per group: real files have one or two
 MAX_HINT_CHARS: Final = 100
+MAX_HOST_CHARS: Final = 300  # a name has 253 at most; some write a URL
 STAR: Final = "*"
 
-_AGENT, _ALLOW, _DISALLOW, _SITEMAP = b"user-agent", b"allow", b"disallow", b"sitemap"
+_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _HOST = b"user-agent", b"allow", b"disallow", b"sitemap", b"host"
 _HINTS: Final = (b"crawl-delay", b"request-rate", b"visit-time")
 # github.com/google/robotstxt, robots.cc, ParsedRobotsKey: what is read although it is misspelt.
 FIELDS: Final = {
-    **{known: known for known in (_AGENT, _ALLOW, _DISALLOW, _SITEMAP, *_HINTS)},
+    **{known: known for known in (_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _HOST, *_HINTS)},
     **dict.fromkeys((b"useragent", b"user agent"), _AGENT),
     **dict.fromkeys((b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), _DISALLOW),
     b"site-map": _SITEMAP,
@@ -50,11 +51,13 @@ class Text:
     name      our product token if a group names it, else "*" if there is a group for all, else None
     group     that group, empty when name is None
     sitemaps  values of all Sitemap lines, wherever they stand, in order, each once, at most MAX_SITEMAPS
+    host      value of the first Host line, wherever it stands: the site's main mirror, once read by Yandex. It decides nothing
     """
 
     name: str | None
     group: Group
     sitemaps: tuple[str, ...]
+    host: str | None = None
 
 
 def token_of(agent: bytes) -> str:
@@ -72,6 +75,8 @@ def read(body: bytes, token: str) -> Text:
             reader.agent(token_of(value).lower())
         elif name == _SITEMAP:
             reader.sitemap(_text(value))
+        elif name == _HOST:
+            reader.host = reader.host or _text(value)[:MAX_HOST_CHARS]
         elif name in _HINTS:
             reader.hint(name.decode("ascii"), _text(value))
         else:
@@ -81,6 +86,7 @@ def read(body: bytes, token: str) -> Text:
         name=name_of_group,
         group=reader.groups[name_of_group] if name_of_group else Group(),
         sitemaps=tuple(reader.sitemaps),
+        host=reader.host or None,
     )
 
 
@@ -91,6 +97,7 @@ class _Reader:
         self.groups = {name: Group() for name in wanted}
         self.named: set[str] = set()
         self.sitemaps: dict[str, None] = {}
+        self.host = ""
         self._rules_for: set[str] = set()
         self._hints_for: set[str] = set()
         self._rules_began = self._hints_began = False

@@ -1,6 +1,7 @@
 """What became of the latest offers, queue by queue. Each function runs queries of offers.sql in the caller's transaction."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -19,11 +20,9 @@ def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
     Missed offers count for as long as OFFERS_BACK offers last, take-ups as well, of the LATEST_VISITS: both looks are short
     however large the fleet is and however many hosts were missed before.
     """
-    within_s = OFFERS_BACK * offer_s
-    offered = db.run(tx, _sql["lines"], {"offer_s": offer_s, "ahead_s": ahead_s, "within_s": within_s})
+    offered = db.run(tx, _sql["lines"], {"offer_s": offer_s, "ahead_s": ahead_s, "within_s": OFFERS_BACK * offer_s})
     found = {row.queue: row for row in offered}
-    latest = db.run(tx, _sql["served"], {"n": LATEST_VISITS, "within_s": within_s})
-    served_at = {row.queue: row.served_at for row in latest}
+    served_at = served(tx, offer_s=offer_s)
     lines = {queue: Line(served_at=at) for queue, at in served_at.items()}
     for queue, row in found.items():
         lines[queue] = Line(
@@ -33,6 +32,12 @@ def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
             missed_id=row.missed_id,
         )
     return lines
+
+
+def served(tx: Connection, *, offer_s: float) -> dict[str, datetime]:
+    """{queue: when an offer of it was last taken up}, of late."""
+    latest = db.run(tx, _sql["served"], {"n": LATEST_VISITS, "within_s": OFFERS_BACK * offer_s})
+    return {row.queue: row.served_at for row in latest}
 
 
 def probe(tx: Connection, host_ids: Sequence[int], *, ahead_s: float, offer_s: float) -> list[Offer]:

@@ -70,6 +70,7 @@ class Admission(TypedDict):
     linked   as in app.model.Url;   form: the same, where it is not the key
     reopens  its robots.txt allows this form: it takes the place of another form of the same URL that it refused
     due_s    of one that is put off
+    seen     most likely it has a row already
     """
 
     host_id: int
@@ -90,6 +91,7 @@ class Admission(TypedDict):
     form: NotRequired[bytes]
     reopens: NotRequired[bool]
     due_s: NotRequired[float]
+    seen: NotRequired[bool]
 
 
 class Result(TypedDict):
@@ -170,6 +172,12 @@ def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
         return Admitted(rows=0, queued=Counter())
     made = db.run(tx, _sql["admit"], {"rows": db.rows_param(rows)}).all()
     return Admitted(rows=len(made), queued=Counter([host_id for host_id, state in made if state == "queued"]))
+
+
+def stand(tx: Connection, keys: Sequence[tuple[int, int, bytes]]) -> set[tuple[int, int, bytes]]:
+    """Those of (host id, crawl id, key) that have a row which an admission would leave as it is."""
+    rows = [{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in keys]
+    return set(db.run(tx, _sql["stand"], {"rows": db.rows_param(rows)}).all()) if rows else set()
 
 
 def count_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> int | None:

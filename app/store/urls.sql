@@ -46,6 +46,12 @@ SET state = 'queued', url = excluded.url, linked = excluded.linked, cause = NULL
 WHERE urls.state = 'refused' AND excluded.state = 'queued' AND (urls.url, urls.linked) IS DISTINCT FROM (excluded.url, excluded.linked)
 RETURNING host_id, state
 
+-- stand: those of these keys that have a row which an admission would leave as it is: all but the refused
+SELECT u.host_id, u.crawl_id, u.key
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+WHERE nullif(u.state, '') <> 'refused'
+
 -- count_attempt: in isolation the attempt is spent before the fetch, so that a page that kills us is counted
 UPDATE urls
 SET attempts = attempts + 1, parse_failures = parse_failures + 1

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from app.admin import crawls as seed
-from app.admin import seeds
+from app.admin import crawls, seeds
+from app.celery import known_keys
 from app.config import load
+from app.crawl.state.seen import Load
 from app.crawl.state.setup import make_engine
-from app.store import crawls, db, fetches
+from app.store import crawls as crawl_rows
+from app.store import db, fetches
 from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
 
@@ -60,18 +62,21 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
         for _ in range(2):
             fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
         until(lambda: bool(flower_tasks(port, "tiptoe.promote")), "workers send the events that Flower asked for")
-        crawl = seed.create(engine, "fleet")
+        crawl = crawls.create(engine, "fleet")
         seeds.add(engine, settings, crawl, [site.url("/") for site in sites])
-        until(lambda: seed.find(engine, "fleet").state == "finished", "the crawl ends")
+        until(lambda: crawls.find(engine, "fleet").state == "finished", "the crawl ends")
         until(lambda: bool(flower_tasks(port, "tiptoe.visit")), "Flower has seen visits")
         shown = flower_tasks(port, "tiptoe.visit")
+        loads = {worker: Load(**fields) for worker, fields in known_keys(broker_url, 10.0, 2).items()}
 
+    assert set(loads) == {"w1@test", "w2@test"}
+    assert sum(load.used for load in loads.values()) >= 60
     assert {site.host: set(site.pages_asked) for site in sites} == wanted
     assert all(len(site.pages_asked) == 12 for site in sites)
     assert min(gap for site in sites for gap in site.gaps()) >= 0.1 - 0.005
     assert {task["args"] for task in shown} <= {f"({host})" for host in wanted}
     with db.transaction(engine) as tx:
-        assert crawls.totals(tx, crawl.id).pages == 60
+        assert crawl_rows.totals(tx, crawl.id).pages == 60
         assert sum(int(row["gap_violations"]) for row in fetches.audit(tx, fetches.hosts_of_crawl(tx, crawl.id))) == 0
     engine.dispose()
 

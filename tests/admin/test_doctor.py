@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import Engine
 from app.admin import doctor
 from app.admin.doctor import Check, Grade
 from app.config import Settings
+from app.crawl.state.seen import KnownKeys
 from app.crawl.state.worker import Kit
 from app.errors import ServiceError, SettingError
 from app.store import db
@@ -164,3 +166,11 @@ def test_hosts_that_nobody_dispatches(kit: Kit) -> None:
     assert check.grade is Grade.WARN
     assert check.finding.startswith("1 host is overdue, the first since ")
     assert "no visit yet" in check.finding
+
+
+def test_known_keys_of_each_worker_are_shown() -> None:
+    load = KnownKeys(1_000).load()
+    found = doctor.known_keys({f"w{n}@h": asdict(load) for n in range(12, 0, -1)})
+    assert len(found) == doctor.MOST_NAMED
+    assert found[0] == Check(name="known keys", grade=Grade.OK, finding=f"w10@h: {load.text()}")
+    assert doctor.known_keys({}) == []

@@ -47,6 +47,16 @@ def test_what_a_visit_stored_is_what_counts(kit: Kit, site: Site) -> None:
     assert site.paths == ["/robots.txt"]
 
 
+def test_a_main_mirror_is_shown_and_nobody_goes_there(kit: Kit, site: Site, web: Web) -> None:
+    other = web.site()
+    site.robots = f"User-agent: *\nHost: {other.host}\nDisallow: /private\n"
+    start(kit, site.url())
+    go(kit)
+    found = robots_check.check(kit.engine, kit.settings, site.url("/private/x"))
+    assert (found.allowed, found.line, found.host) == (False, 3, other.host)
+    assert other.paths == []
+
+
 def test_asking_a_site_stores_its_answer(kit: Kit, site: Site) -> None:
     assert ask(kit, site.url("/private/x")).allowed is False
     assert site.paths == ["/robots.txt"]

@@ -12,6 +12,7 @@ import pytest
 
 from app.model.fetch import Failure, Reply, Request, RequestKind
 from app.net.address import make_guard
+from app.net.decode import Response
 from app.net.dns import Resolver
 from app.net.http import CHUNK_BYTES, Sender
 from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer, Peer, once, page, raw
@@ -64,11 +65,11 @@ def fields(head: bytes) -> dict[str, str]:
 
 def test_headers(site: HostileServer, sender: Sender) -> None:
     site.answers["/"] = page()
-    sender.send(Request(url=site.url("/")))
+    sender.send(Request(url=site.url("/"), wanted_types=("text/html", "text/plain")))
     assert fields(site.heads[0]) == {
         "Host": f"{site.address}:{site.port}",
-        "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
-        "Accept-Language": "en,*;q=0.5",
+        "Accept": "text/html,text/plain;q=0.9",
+        "Accept-Language": "*",
         "Accept-Encoding": "gzip,deflate,br,zstd",
         **IDENTITY,
     }
@@ -447,6 +448,31 @@ def test_encodings(site: HostileServer, sender: Sender, encoding: bytes, body: b
     assert (reply.failure, reply.detail, reply.truncated) == (None, "", False)
     assert reply.body == PLAIN
     assert reply.wire_bytes == len(body)
+
+
+ENCODERS = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}
+
+
+def test_codings_that_are_offered_are_those_that_are_decoded(site: HostileServer, sender: Sender) -> None:
+    site.answers["/"] = page(PLAIN)
+    sender.send(Request(url=site.url("/")))
+    offered = fields(site.heads[0])["Accept-Encoding"].split(",")
+    assert {*offered, "x-gzip"} == set(Response.CONTENT_DECODERS), "x-gzip is gzip (RFC 9110 section 8.4.1.3)"
+    for coding in offered:
+        site.answers["/"] = page(ENCODERS[coding](PLAIN), b"Content-Encoding: " + coding.encode())
+        assert sender.send(Request(url=site.url("/"))).body == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"), [(RequestKind.SITEMAP, "application/xml"), (RequestKind.ROBOTS, "text/plain")]
+)
+def test_where_anything_is_read_anything_is_offered(
+    site: HostileServer, sender: Sender, kind: RequestKind, first: str
+) -> None:
+    site.answers["/"] = page(b"x", kind=b"image/png")
+    assert sender.send(Request(url=site.url("/"), kind=kind)).body == b"x"
+    offer = fields(site.heads[0])["Accept"].split(",")
+    assert (offer[0], offer[-1].partition(";")[0]) == (first, "*/*")
 
 
 def test_gzip_members_as_long_as_what_is_read_at_once(site: HostileServer, sender: Sender) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InputError
-from app.policy.identity import FOREIGN_TOKENS, check, headers, user_agent
+from app.policy.identity import FOREIGN_TOKENS, accept, check, headers, user_agent
 
 MAIL, PAGE = "crawl@example.org", "https://example.org/bot?x=1"
 
@@ -28,12 +28,27 @@ def test_rfc9110_from_is_a_mail_address(contact: str | None, sent: str | None) -
     assert found.get("From") == sent
 
 
-def test_ours_accept_headers_are_true() -> None:
+# media types that are read → Accept
+OFFERS = [
+    (("text/html",), "text/html"),
+    (("text/html", "application/*", "text/plain"), "text/html,application/*;q=0.9,text/plain;q=0.8"),
+    (
+        tuple("abcdefghijkl"),
+        "a,b;q=0.9,c;q=0.8,d;q=0.7,e;q=0.6,f;q=0.5,g;q=0.4,h;q=0.3,i;q=0.2,j;q=0.1,k;q=0.1,l;q=0.1",
+    ),
+    ((), ""),
+]
+
+
+@pytest.mark.parametrize(("types", "text"), OFFERS)
+def test_rfc9110_accept_offers_what_is_read_the_preferred_first(types: tuple[str, ...], text: str) -> None:
+    assert accept(types) == text
+
+
+def test_ours_identity_says_who_asks_and_no_more() -> None:
     found = headers(token="Tiptoe", version="0.1.0", contact=MAIL, info_url=PAGE)
     assert found["User-Agent"] == f"Tiptoe/0.1.0 (+{PAGE}; {MAIL})"
-    assert found["Accept-Encoding"] == "gzip, deflate, br, zstd"
-    assert found["Accept"].startswith("text/html, ")
-    assert found.keys() == {"User-Agent", "From", "Accept", "Accept-Language", "Accept-Encoding"}
+    assert found.keys() == {"User-Agent", "From"}
 
 
 @pytest.mark.parametrize("token", ["Tiptoe", "my-crawler", "My_Bot", "MozillaFan"])

@@ -473,6 +473,34 @@ def test_at_most_a_thousand_sitemaps() -> None:
     assert parse(body, US).sitemaps == tuple(f"https://h/{n}.xml" for n in range(1000))
 
 
+# --- Host, which decides nothing ------------------------------------------------------------------------------
+
+# Host lines, wherever they stand → what is recorded
+HOSTS = [
+    (("Host: www.example.org",), "www.example.org"),
+    (("HOST : https://example.org:8443/ # main",), "https://example.org:8443/"),
+    (("Host: a.example", "Host: b.example"), "a.example"),
+    (("Host:", "host b.example"), "b.example"),
+    (("Host: a\x00" + "x" * 999,), "a\x00" + "x" * 298),
+    (("X-Host: a.example",), None),
+    ((), None),
+]
+
+
+@pytest.mark.parametrize(("lines", "host"), HOSTS)
+@pytest.mark.parametrize("place", range(5))
+def test_ours_host_is_recorded_and_ignored(lines: tuple[str, ...], host: str | None, place: int) -> None:
+    """It begins, ends and fills no group: what is said before and after it holds as if it were not there."""
+    rest = ["User-agent: other", f"User-agent: {US}", "Disallow: /private", "Crawl-delay: 2"]
+    plain, found = parse(robots_txt(*rest), US), parse(robots_txt(*rest[:place], *lines, *rest[place:]), US)
+    assert (found.host, plain.host) == (host, None)
+    assert (found.crawl_delay_s, found.sitemaps) == (plain.crawl_delay_s, plain.sitemaps) == (2.0, ())
+    for target in ("/private/x", "/x", "/"):
+        ours, theirs = found.decide(target), plain.decide(target)
+        assert (ours.allowed, ours.group, ours.rule) == (theirs.allowed, theirs.group, theirs.rule)
+    assert not found.allowed("/private/x")
+
+
 # --- the answer to the request ------------------------------------------------------------------------------
 
 # status, failure, meaning

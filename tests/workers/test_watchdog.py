@@ -84,6 +84,32 @@ def test_taking_up_an_offer_forgets_the_missed_ones(engine: Engine, settings: Se
     assert why_end(engine, QUEUES, idle_for(100), settings, lambda: True) is None
 
 
+# single active consumer, somebody serves the queue → the idle worker ends
+STANDING_BY = [(True, True, False), (True, False, True), (False, True, True)]
+
+
+@pytest.mark.parametrize(("is_single", "is_served", "ends"), STANDING_BY)
+def test_who_stands_by_does_not_end(
+    engine: Engine, settings: Settings, is_single: bool, is_served: bool, ends: bool
+) -> None:
+    """Offers of a queue are missed because the worker that RabbitMQ chose for it is slow: its stand-in is not to blame."""
+    if is_served:
+        taken_up(engine)
+    offered_in_vain(engine, 3)
+    settings = settings.model_copy(update={"single_active_consumer": is_single})
+    reason = why_end(engine, QUEUES, idle_for(61), settings, lambda: True)
+    assert (reason is not None) is ends
+
+
+def taken_up(engine: Engine) -> None:
+    """A visit to another host of QUEUES, just now."""
+    host_id = make_due_host(engine, name="b.test")
+    sql(engine, "UPDATE hosts SET queue = 'host-00' WHERE id = :id", id=host_id)
+    with db.transaction(engine) as tx:
+        (offer,) = hosts.claim_due(tx, rooms={"host-00": 1}, n=1, ahead_s=0, offer_s=10, isolate=1)
+        assert hosts.take_up(tx, host_id=offer.host_id, token=offer.token, worker="w:2", lease_s=60) is not None
+
+
 def test_postgres_away_is_not_its_fault(settings: Settings) -> None:
     away = make_engine(settings.model_copy(update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}))
     assert why_end(away, QUEUES, idle_for(100), settings, lambda: True) is None

@@ -62,7 +62,12 @@ def admissions(
             continue
         refusal = judge(scope, url, depth, is_link=hops == 0)
         if refusal is None:
-            rows.append(_row(stay, due.crawl_id, url, found_on=found_on, depth=depth, hops=hops))
+            row = _row(stay, due.crawl_id, url, found_on=found_on, depth=depth, hops=hops)
+            if known.may_have(due.crawl_id, url.key) or (
+                url.form != url.key and known.may_have(due.crawl_id, url.form)
+            ):
+                row["seen"] = True
+            rows.append(row)
         elif refusal not in _SILENT:
             suppress(stay, due.crawl_id, url, refusal, found_on=found_on)
     return rows

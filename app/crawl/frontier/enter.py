@@ -36,6 +36,7 @@ def admit(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Ente
     """Rows for the frontier that visits have found, judged by their origins' robots.txt and the caps, their hosts made where they
     are new."""
     judged = []
+    found, standing = _without_standing(tx, found)
     for stay, rows in found:
         rows = _first_allowed(_with_foreign_robots(stay, tx, rows))
         judged.append((stay, caps.of_crawls(stay, tx, rows) if stay.floors else rows))
@@ -56,7 +57,34 @@ def admit(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Ente
         stay.unfetched += queued[stay.host_id]
     for stay, weaker in giving_way:
         caps.give_way(stay, tx, weaker)
-    return Entered(rows=entering, queued=queued, hosts=made)
+    return Entered(rows=entering + standing, queued=queued, hosts=made)
+
+
+def _without_standing(
+    tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]
+) -> tuple[list[tuple[Stay, list[Admission]]], list[Admission]]:
+    """Without the rows that are there already, and those: what the Bloom filter takes for known is looked up, all at once."""
+    ids = {id(row): host_id for stay, rows in found for row in rows if (host_id := _seen_host(stay, row)) is not None}
+    if not ids:
+        return list(found), []
+    places = {
+        id(row): (ids[id(row)], row["crawl_id"], row["key"]) for _, rows in found for row in rows if id(row) in ids
+    }
+    there = urls.stand(tx, sorted(set(places.values())))
+    standing = [row for _, rows in found for row in rows if places.get(id(row)) in there]
+    evicted = found[0][0].kit.known.evicted
+    if evicted is not None:
+        evicted.confirmed += len(standing)
+        evicted.refuted += len(places) - len(standing)
+    return [(stay, [row for row in rows if places.get(id(row)) not in there]) for stay, rows in found], standing
+
+
+def _seen_host(stay: Stay, row: Admission) -> int | None:
+    """The id of its host, where the row may be there already and the process knows the host."""
+    if not row.get("seen"):
+        return None
+    name = _hostname(row["url"].split("/", 3)[2])
+    return stay.host_id if name == stay.taken.name else stay.kit.host_ids.get(name)
 
 
 def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch]) -> None:

@@ -18,13 +18,13 @@ from app.crawl.state.batch import GivingUp
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
 from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
+from app.parse.html.html import MEDIA_TYPES
 from app.policy import backoff, pace
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.outcome import is_host_trouble
 from app.policy.scope import judge
 from app.store.urls import Due
 
-WANTED_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 HOPS = 10  # SPEC P9
 DELAY = "delay"  # the host's turn has not come, and the URL was not dealt with
 
@@ -110,7 +110,7 @@ def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int, *, isolated
         kind=RequestKind(due.kind),
         etag=None if whole else due.etag,
         last_modified=None if whole else due.last_modified,
-        wanted_types=WANTED_TYPES if is_page else None,
+        wanted_types=MEDIA_TYPES if is_page else None,
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,

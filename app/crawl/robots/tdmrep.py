@@ -22,7 +22,11 @@ from app.store.robots import AskedTdmrep
 AGAIN_S = 24 * 3600.0
 AGAIN_UNKNOWN_S = 3600.0  # while nobody knows whether there is one
 SHARE = 20  # at most one contact in so many, however long the host's delay is
-TYPES = ("application/*", "text/plain")  # what comes as text/html is the site's page for what is not there
+TYPES = (
+    "application/json",
+    "application/*",
+    "text/plain",
+)  # what comes as text/html is the site's page for what is not there
 
 
 def is_settled(stay: Stay, url: Url, rules: Robots) -> bool:

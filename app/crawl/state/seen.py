@@ -1,54 +1,184 @@
-"""URL keys whose rows are committed, so that a link seen before needs no round trip."""
+"""Keys whose rows are committed: a link that was met before needs no admission (SPEC F12).
+
+A table of fixed size says surely which keys are known. In a crawl that is too large for it, keys that it evicts go into a
+Bloom filter. What that says is confirmed in Postgres, for all links of a settle at once (`app.crawl.frontier`): a false
+positive costs a look, and never a URL. Both belong to one process, and are bounded.
+
+The filter is rbloom's: a hit in Python took more than twice as long (`python -m bench known_keys`).
+"""
 
 import math
 from array import array
+from dataclasses import asdict, dataclass
 from struct import Struct
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
+import structlog
+from rbloom import Bloom
 
-
+_log = structlog.get_logger()
 _TAG_AND_SLOT = Struct("<QI").unpack_from
+_HALF, _MASK = 1 << 127, (1 << 128) - 1
+_GOLDEN = 0x9E3779B97F4A7C15F39CC0605CEDC835  # 2**128 / the golden ratio: Knuth, TAOCP 6.4, multiplicative hashing
 
 
 class KnownKeys:
-    """Keys whose rows are committed: a link seen before needs no round trip (SPEC F12).
+    """A direct-mapped table: a newcomer evicts whoever has its slot, so memory is flat from the start.
 
-    A direct-mapped table of fixed size: a newcomer evicts whoever has its slot, so memory is flat from the start. A key
-    counts as known by 64 bits beside the 18 of its slot, all of SHA-256: a false "known" is out of reach of chance.
+    A key counts as known by 64 bits beside the 18 of its slot, all of SHA-256: a false "known" is out of reach of chance.
+
+    bloom_keys  how many evicted keys are kept in mind; 0: none
     """
 
     SLOTS = 1 << 18  # 2 MiB
     KEPT_S = 3_600.0
 
-    def __init__(self) -> None:
+    def __init__(self, bloom_keys: int = 0) -> None:
         self._tags = array("Q", bytes(8 * self.SLOTS))
+        self._used = 0
         self._until = -math.inf
+        self.evicted = Evicted(bloom_keys) if bloom_keys else None
 
     def has(self, crawl_id: int, key: bytes) -> bool:
         slot, tag = self._place(crawl_id, key)
         return self._tags[slot] == tag
 
+    def may_have(self, crawl_id: int, key: bytes) -> bool:
+        """Most likely it was known, and was evicted: to be confirmed."""
+        evicted = self.evicted
+        return evicted is not None and evicted.keys > 0 and evicted.has(*self._place(crawl_id, key))
+
     def add(self, crawl_id: int, key: bytes) -> None:
         slot, tag = self._place(crawl_id, key)
+        before = self._tags[slot]
         self._tags[slot] = tag
+        if before == 0:
+            self._used += 1
+        elif before != tag and self.evicted is not None and 2 * self._used > self.SLOTS:
+            self.evicted.add(slot, before)
 
     def forget(self, crawl_id: int, key: bytes) -> None:
         """Its row is gone: a link to it is new again."""
         slot, tag = self._place(crawl_id, key)
         if self._tags[slot] == tag:
             self._tags[slot] = 0
+            self._used -= 1
 
     def forget_all(self) -> None:
+        """But for what is confirmed before it counts."""
         self._tags = array("Q", bytes(8 * self.SLOTS))
+        self._used = 0
 
     def renew(self, now: float) -> None:
         """Rows may have left the frontier by other processes: whatever is known is known for an hour."""
         if now >= self._until:
+            if self._until > -math.inf:
+                _log.info("known_keys.renewed", **asdict(self.load()))
             self._until = now + self.KEPT_S
             self.forget_all()
+
+    def load(self) -> "Load":
+        """Threads count without a lock: a figure may be a few too low."""
+        evicted = self.evicted
+        return Load(
+            slots=self.SLOTS,
+            used=self._used,
+            bloom_keys=evicted.capacity if evicted else 0,
+            bloom_used=evicted.keys if evicted else 0,
+            bloom_bytes=evicted.bytes if evicted else 0,
+            expected_errors=evicted.expected_errors if evicted else 0.0,
+            confirmed=evicted.confirmed if evicted else 0,
+            refuted=evicted.refuted if evicted else 0,
+        )
 
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
         tag, slot = _TAG_AND_SLOT(key)
         return (slot ^ crawl_id) % self.SLOTS, tag ^ crawl_id or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How full a process's known keys are, and how often the filter erred.
+
+    slots, used      of the table
+    bloom_keys       keys that the filter has room for;   bloom_used: that are in it;   bloom_bytes: what it takes now
+    expected_errors  share of keys never met that it takes for known, by how full it is
+    confirmed        links that it took for known, and Postgres had;   refuted: had not, or not any more
+    """
+
+    slots: int
+    used: int
+    bloom_keys: int
+    bloom_used: int
+    bloom_bytes: int
+    expected_errors: float
+    confirmed: int
+    refuted: int
+
+    def text(self) -> str:
+        """For a person, in a line."""
+        table = f"table {_share(self.used, self.slots)} full of {self.slots:,}"
+        if not self.bloom_used:
+            return f"{table}; Bloom filter not needed yet" if self.bloom_keys else f"{table}; no Bloom filter"
+        size = f"{self.bloom_used:,} of {self.bloom_keys:,} keys in {self.bloom_bytes / 1e6:.1f} MB"
+        asked = self.confirmed + self.refuted
+        seen = f", {_share(self.refuted, asked)} of {asked:,} hits were none" if asked else ""
+        return f"{table}; Bloom filter: {size}, {self.expected_errors:.2%} errors expected{seen}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}"
+
+
+class Evicted:
+    """Bloom filter of the table's evicted keys, in two halves: when one is full the older is emptied, and is filled next.
+
+    Made when it is first needed. confirmed, refuted: what became of its positives.
+    """
+
+    ERRORS = 0.01
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.confirmed = self.refuted = 0
+        self._half = max(capacity // 2, 1)
+        self._old: Bloom | None = None
+        self._new: Bloom | None = None
+        self._old_keys = self._new_keys = 0
+
+    def has(self, slot: int, tag: int) -> bool:
+        place = slot << 64 | tag
+        new, old = self._new, self._old
+        return (new is not None and place in new) or (old is not None and place in old)
+
+    def add(self, slot: int, tag: int) -> None:
+        new = self._new
+        if new is None or self._new_keys >= self._half:
+            self._old, self._old_keys = new, self._new_keys
+            self._new = new = Bloom(self._half, self.ERRORS, _spread)
+            self._new_keys = 0
+        new.add(slot << 64 | tag)
+        self._new_keys += 1
+
+    @property
+    def keys(self) -> int:
+        return self._old_keys + self._new_keys
+
+    @property
+    def bytes(self) -> int:
+        return sum(half.size_in_bits for half in (self._old, self._new) if half is not None) // 8
+
+    @property
+    def expected_errors(self) -> float:
+        """A filter is half ones when it is full, and asks log2(1 / ERRORS) of its bits."""
+        missed = 1.0
+        for keys in (self._old_keys, self._new_keys):
+            missed *= 1 - (1 - 2 ** (-keys / self._half)) ** -math.log2(self.ERRORS)
+        return 1 - missed
+
+
+def _spread(place: int) -> int:
+    """The 128 bits, signed, that rbloom asks for, and draws its own from by a linear generator.
+
+    Keys of two crawls differ in their lowest bits alone: unspread, one in eight was taken for the other's.
+    """
+    return ((place * _GOLDEN) & _MASK) - _HALF

@@ -12,6 +12,7 @@ from app.crawl.state.canon import make_canon
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
 from app.crawl.state.robots_book import RobotsBook
+from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.errors import ServiceError
 from app.model import Reply, Request, Unsent, Whereabouts
@@ -114,6 +115,7 @@ def make_kit(
         breaker_rules=breaker.Rules(
             failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
         ),
+        known=KnownKeys(settings.bloom_keys),
         canon=make_canon(settings),
         robots=RobotsBook(settings.product_token),
     )

@@ -50,6 +50,10 @@ _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
 
 
+# What `read` reads, the preferred first: a page of any other type is not asked for.
+MEDIA_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+
+
 def read(
     body: bytes,
     *,

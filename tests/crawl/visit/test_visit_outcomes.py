@@ -7,6 +7,7 @@ import pytest
 
 from app.admin import crawls
 from app.crawl.state.worker import Kit
+from app.parse.html.html import MEDIA_TYPES
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.web import Answer, Hit, Page, Web, html, redirect
 from tests.store.rows import one, sql, url
@@ -46,6 +47,23 @@ def test_an_answer_that_stands_is_asked_for_once(kit: Kit, web: Web, answer: Ans
     found = url(kit.engine, site.url("/x"))
     assert (found["state"], found["outcome"], found["status"]) == (state, outcome, answer.status)
     assert (found["attempts"], found["retrying"], found["due_at"] is not None) == (0, False, True)
+
+
+def test_media_types_that_are_offered_are_those_that_are_read(kit: Kit, web: Web) -> None:
+    """SPEC I2. Each page says what it was offered, in one of the types."""
+    site = web.site()
+    others = ("application/xml", "application/json", "application/pdf", "image/png", "text/css")
+    types = {f"/{number}": media_type for number, media_type in enumerate((*MEDIA_TYPES, *others))}
+    for path, media_type in types.items():
+        site.pages[path] = Answer(headers={"Content-Type": media_type}, body=b"<p>" + media_type.encode())
+    site.pages["/"] = html(*types)
+    start(kit, site.url())
+    run(kit)
+    offers = {hit.headers["Accept"] for hit in site.log if hit.path in types}
+    assert len(offers) == 1
+    offered = {each.partition(";")[0] for each in offers.pop().split(",")}
+    read = {types[path] for path in types if url(kit.engine, site.url(path))["outcome"] == "page"}
+    assert offered == read == set(MEDIA_TYPES)
 
 
 @pytest.mark.parametrize(
