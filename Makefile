@@ -25,6 +25,9 @@ crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@exampl
 TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
 TESTS = $(TWO) -m 'not faults'
 
+# Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
+test check faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/dev.stamp ## run the tests, all but the faults: ARGS="tests/policy -k robots"
 	@exec $(TESTS) $(ARGS)
 

@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -36,7 +38,7 @@ def spawn(
     Raises OSError if argv[0] cannot be run.
     """
     _rotate(log_path)
-    with log_path.open("ab") as log:
+    with log_path.open("ab") as log, _interrupts_deferred():
         return subprocess.Popen(
             argv,
             env=env,
@@ -67,6 +69,27 @@ def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
     except subprocess.TimeoutExpired:
         _kill_group(process.pid)
         process.wait()
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Run the handlers of SIGINT and SIGTERM after the fork: in one of its hooks (`os.register_at_fork`) Python would drop the
+    KeyboardInterrupt that they raise, and with it a Ctrl-C."""
+    arrived: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, lambda caught, _: arrived.append(caught))
+        yield
+    finally:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        for caught in arrived:
+            signal.raise_signal(caught)
 
 
 def _die_with(parent: int, death_signal: int) -> Callable[[], None]:

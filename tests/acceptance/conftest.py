@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from app.local.services import LocalServices
 from tests.crawl.web import Site, Web, html
 
 BIN = Path(sys.executable).parent
@@ -82,6 +83,13 @@ class Tiptoe:
             except OSError:
                 continue  # it ended while we looked
         return found
+
+
+@contextmanager
+def serving(tiptoe: Tiptoe) -> Iterator[None]:
+    """Its services run on from one command to the next, where their start is not the point."""
+    with LocalServices(tiptoe.home, database_url=None, broker_url=None, log=print):
+        yield
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

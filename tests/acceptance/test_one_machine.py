@@ -8,7 +8,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from tests.acceptance.conftest import Tiptoe, kill_group, manual, until
+from tests.acceptance.conftest import Tiptoe, kill_group, manual, serving, until
 from tests.crawl.web import Web
 
 pytestmark = pytest.mark.acceptance
@@ -40,25 +40,26 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: We
     assert sorted(site.pages_asked) == sorted(paths)  # each once, /private/ never
     assert tiptoe.processes() == []
 
-    finished = tiptoe.run(*command)
-    assert finished.code == 0
-    assert "--again" in finished.err
-    assert len(site.pages_asked) == 25
+    with serving(tiptoe):
+        finished = tiptoe.run(*command)
+        assert finished.code == 0
+        assert "--again" in finished.err
+        assert len(site.pages_asked) == 25
 
-    site.log.clear()
-    again = tiptoe.run(*command, "--again")
-    assert again.code == 0, again.err
-    assert again.summary["pages"] == 25
-    pages = [hit for hit in site.log if hit.path in paths]
-    assert {hit.status for hit in pages} == {304}
-    assert sum(hit.body_bytes for hit in pages) == 0
+        site.log.clear()
+        again = tiptoe.run(*command, "--again")
+        assert again.code == 0, again.err
+        assert again.summary["pages"] == 25
+        pages = [hit for hit in site.log if hit.path in paths]
+        assert {hit.status for hit in pages} == {304}
+        assert sum(hit.body_bytes for hit in pages) == 0
 
-    titles = tiptoe.sql("SELECT title FROM pages ORDER BY title")
-    assert len(titles) == 25
-    assert titles[0] == {"title": "Page 0"}
-    assert tiptoe.run("audit").code == 0
-    why = tiptoe.run("url", "why", site.url("/private/no.html"))
-    assert "Disallow: /private/" in why.out
+        titles = tiptoe.sql("SELECT title FROM pages ORDER BY title")
+        assert len(titles) == 25
+        assert titles[0] == {"title": "Page 0"}
+        assert tiptoe.run("audit").code == 0
+        why = tiptoe.run("url", "why", site.url("/private/no.html"))
+        assert "Disallow: /private/" in why.out
 
 
 @pytest.mark.faults
@@ -122,6 +123,7 @@ def test_packages_of_the_users_own_in_the_working_folder(tiptoe: Tiptoe, web: We
     assert ran.summary["pages"] == len(paths)
 
 
+@pytest.mark.faults
 def test_a_crawl_outlives_its_own_lost_connections(tiptoe: Tiptoe, web: Web) -> None:
     """Every connection to Postgres is cut, the command's own too: all go on."""
     site = web.site()
@@ -163,12 +165,13 @@ def test_a_page_budget_is_kept_exactly_and_can_be_raised(tiptoe: Tiptoe, web: We
         manual(site, 20)
     seeds = [site.url("/") for site in sites]
 
-    first = tiptoe.run("crawl", *seeds, "--name", "some", "--max-pages", "17", "--json")
+    with serving(tiptoe):
+        first = tiptoe.run("crawl", *seeds, "--name", "some", "--max-pages", "17", "--json")
+        more = tiptoe.run("crawl", *seeds, "--name", "some", "--max-pages", "1000", "--json")
+
     assert first.code == 0, first.err
     assert first.summary["pages"] == 17
     assert "max_pages" in first.err
-
-    more = tiptoe.run("crawl", *seeds, "--name", "some", "--max-pages", "1000", "--json")
     assert more.code == 0, more.err
     assert more.summary["pages"] == 60
     assert sum(len(site.pages_asked) for site in sites) == 60

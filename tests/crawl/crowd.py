@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from app.crawl.state.line import Draw, Line, Lines, Lot
@@ -68,11 +68,19 @@ class _PatientLine(Line):
             found = draw(standing, left_s, lost)
             return replace(found, last_at=found.last_at + LATE_S) if isinstance(found, Lot) else found
 
-        return super().wait(drawn, until)
+        lot = super().wait(drawn, until)
+        with self._lock:
+            self._lot = None
+        return lot
 
 
 class _PatientLines(Lines):
+    """Each start is drawn, and the database alone keeps the gaps: its rows are moved into the past, and our clock is not."""
+
     line = _PatientLine
+
+    def of(self, budgets: Hashable, gap_s: float) -> Line:
+        return super().of(budgets, 0.0)
 
 
 def unhurried(kit: Kit) -> Kit:

@@ -23,6 +23,18 @@ print(spawn(["sleep", "60"], env=os.environ, log_path=Path(sys.argv[1]), death_s
 time.sleep(60)
 """
 
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from app.local.children import spawn
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.register_at_fork(**{sys.argv[2]: lambda: signal.raise_signal(int(sys.argv[3]))})
+try:
+    spawn(["true"], env=os.environ, log_path=Path(sys.argv[1]), death_signal=signal.SIGKILL)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
 
 def shell(script: str, log: Path) -> "subprocess.Popen[bytes]":
     child = spawn(["/bin/sh", "-c", script], env=os.environ, log_path=log, death_signal=signal.SIGKILL)
@@ -91,3 +103,11 @@ def test_long_log_is_set_aside_at_the_next_start(tmp_path: Path) -> None:
     stop(shell("echo ready", log), signal=signal.SIGTERM, timeout_s=10)
     assert (tmp_path / "log.1").stat().st_size > children.LOG_BYTES_MAX
     assert log.read_text() == "ready\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("when", ["before", "after_in_parent"])
+def test_ctrl_c_in_the_middle_of_a_start_is_not_lost(tmp_path: Path, when: str, number: signal.Signals) -> None:
+    """Python drops what a hook of a fork raises, and the handler of a signal may run in one."""
+    argv = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "log"), when, str(int(number))]
+    assert subprocess.run(argv, cwd=SOURCE, timeout=60, check=False).returncode == 130

@@ -154,8 +154,8 @@ os._exit(0)
     ("does", "code"),
     [
         ("re.fullmatch('(a|a)*b', 'a' * 64)", 1),  # holds the interpreter's lock
-        ("time.sleep(4)", 0),  # a thread that waits for something leaves the others their turn
-        ("while time.monotonic() < began + 4: pass", 0),  # and so does one that is busy
+        ("time.sleep(3)", 0),  # a thread that waits for something leaves the others their turn
+        ("while time.monotonic() < began + 3: pass", 0),  # and so does one that is busy
     ],
 )
 def test_a_process_that_stands_still_as_a_whole_is_ended(does: str, code: int) -> None:

@@ -200,14 +200,14 @@ def test_where_no_reader_can_be_started_the_worker_reads(poisoned: Make, web: We
 
 def test_a_reader_gets_no_more_time_than_the_lease_leaves(poisoned: Make, web: Web) -> None:
     """And its end is written."""
-    kit = poisoned(readers={"deadline_s": 60.0}, request_deadline_s=2.0, lease_s=8.0)
+    kit = poisoned(readers={"deadline_s": 60.0}, request_deadline_s=1.0, lease_s=7.0)
     site = site_with(web, deadly("sleep"))
     start(kit, site.url("/poison"))
     crash(kit, "robots.txt")
     reports = run(kit)
     found = row(kit, site)
     assert found["state"] == "quarantined"
-    assert float(re.findall("parser gave no answer within (.*) s, 2 times", str(found["cause"]))[0]) <= 3.0
+    assert float(re.findall("parser gave no answer within (.*) s, 2 times", str(found["cause"]))[0]) <= 2.0
     assert "fenced" not in {report.ending for report in reports}
 
 
