@@ -1,11 +1,30 @@
-# One image for every role of the fleet; docker-compose.yml names the command.
-FROM python:3.12-slim
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 TIPTOE_HOME=/var/lib/tiptoe
+# One image for every role of the fleet; docker-compose.yml names the command. BASE: any image with Python 3.11 or newer
+# as `python`, its venv and pip.
+ARG BASE=python:3.12-slim
+
+FROM ${BASE} AS build
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN python -m venv --without-pip /opt/tiptoe
 WORKDIR /srv/tiptoe
+COPY pyproject.toml ./
+# Dependencies alone, so that a change of the code does not install them again.
+RUN python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
+        > /tmp/dependencies \
+    && pip --python /opt/tiptoe install -r /tmp/dependencies
 COPY . .
-# Installed in place: alembic.ini and migrations/ are found beside the package.
-RUN pip install --no-cache-dir --disable-pip-version-check -e . \
-    && useradd --system --uid 10001 --home-dir /var/lib/tiptoe --create-home tiptoe
-USER tiptoe
+# Installed in place: alembic.ini and migrations/ are found beside the package. Compiled here, for nobody can write it
+# later; readable, whatever the umask of the checkout was.
+RUN pip --python /opt/tiptoe install --no-deps -e . \
+    && python -m compileall -q app workers migrations tiptoe_clash.py \
+    && chmod -R a+rX .
+
+FROM ${BASE}
+ENV PATH=/opt/tiptoe/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 \
+    TIPTOE_HOME=/var/lib/tiptoe
+RUN useradd --system --uid 10001 --home-dir /var/lib/tiptoe --create-home --skel /dev/null tiptoe
+COPY --from=build /opt/tiptoe /opt/tiptoe
+COPY --from=build /srv/tiptoe /srv/tiptoe
+WORKDIR /srv/tiptoe
+USER 10001
 VOLUME /var/lib/tiptoe
 CMD ["celery", "-A", "app", "worker"]

@@ -35,7 +35,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from app.config import load
+from app.config import Settings, load
 from app.config.constants import variable
 from bench.delays import Delays
 from tests.faults.fleet import NOTHING, Child, Fleet
@@ -86,6 +86,16 @@ class Pace:
     lease_s: float
     tick_s: float
     batch: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Pace":
+        most = settings.settle_s / max(settings.default_delay_s, 0.001) + 1
+        return cls(
+            delay_s=settings.default_delay_s,
+            lease_s=settings.lease_s,
+            tick_s=settings.dispatch_tick_s,
+            batch=min(settings.settle_urls, int(most)),
+        )
 
     @property
     def recovered_s(self) -> float:
@@ -138,14 +148,7 @@ class Rig:
 
     @property
     def pace(self) -> Pace:
-        settings = self.settings
-        most = settings.settle_s / max(settings.default_delay_s, 0.001) + 1
-        return Pace(
-            delay_s=settings.default_delay_s,
-            lease_s=settings.lease_s,
-            tick_s=settings.dispatch_tick_s,
-            batch=min(settings.settle_urls, int(most)),
-        )
+        return Pace.of(self.settings)
 
     def move(self, database_url: str) -> None:
         """What is started from now on, and the test itself, finds the database there."""

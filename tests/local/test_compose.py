@@ -1,8 +1,15 @@
-"""docker-compose.yml, Dockerfile and .env.example say what the code knows: there is no engine here to ask."""
+"""docker-compose.yml, Dockerfile and .env.example say what the code knows, without an engine to ask.
 
+tests/acceptance/test_compose.py runs them in containers. Compose and hadolint check them here where the extra `containers`
+is installed.
+"""
+
+import os
 import re
 import shlex
+import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +20,7 @@ from app.config import Settings
 from app.config.constants import variable
 from app.local.data_dir import Place, choose
 from app.local.home import open_home
+from tests.containers.engine import find_program
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -88,8 +96,39 @@ def test_named_volumes_are_declared() -> None:
 
 def test_image_copies_what_it_needs() -> None:
     let_in = set(re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
-    assert {"pyproject.toml", "README.md", "LICENSE", "alembic.ini", "app", "workers", "migrations"} <= let_in
+    installed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    packages = {pattern.rstrip("*") for pattern in installed["packages"]["find"]["include"]}
+    modules = {f"{name}.py" for name in installed["py-modules"]}
+    assert {"pyproject.toml", "README.md", "LICENSE", "alembic.ini", *packages, *modules} <= let_in
     assert all((ROOT / name).exists() for name in let_in)
+
+
+def test_logs_are_bounded() -> None:
+    for name, service in SERVICES.items():
+        assert service["logging"]["options"].keys() >= {"max-size", "max-file"}, name
+
+
+def test_hadolint_finds_nothing() -> None:
+    program = find_program("hadolint") or pytest.skip("no hadolint: pip install -e '.[containers]'")
+    checked = subprocess.run([program, ROOT / "Dockerfile"], capture_output=True, text=True, timeout=60, check=False)
+    assert (checked.returncode, checked.stdout) == (0, "")
+
+
+def test_compose_knows_every_key(tmp_path: Path) -> None:
+    program = find_program("docker-compose") or pytest.skip("no Compose: pip install -e '.[containers]'")
+    shutil.copy(ROOT / "docker-compose.yml", tmp_path)
+    filled_in = re.sub(r"=$", "=filled", (ROOT / ".env.example").read_text(), flags=re.MULTILINE)
+    (tmp_path / ".env").write_text(filled_in)
+    checked = subprocess.run(
+        [program, "config", "--quiet"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_shell_commands_parse() -> None:
