@@ -18,6 +18,7 @@ import psycopg
 import yaml
 from psycopg.rows import dict_row
 
+from app.config.constants import variable
 from tests.containers.engine import NAME, ROOT, Engine, run
 from tests.faults.log_judge import Fault
 
@@ -35,7 +36,7 @@ class Stack:
         self.flower_port, self._postgres_port = _free_ports()
         self.faults: list[Fault] = []
         passwords = {f"{name}_PASSWORD": PASSWORD for name in ("POSTGRES", "REDIS", "FLOWER")}
-        lines = {**passwords, **{f"TIPTOE_{name.upper()}": value for name, value in settings.items()}}
+        lines = {**passwords, **{variable(name): value for name, value in settings.items()}}
         (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         shutil.copy(ROOT / "docker-compose.yml", folder)
         (folder / "docker-compose.override.yml").write_text(self._override(image))
