@@ -59,6 +59,15 @@ def test_services_that_are_not_there(tiptoe: Tiptoe) -> None:
     assert "secret" not in ran.err
 
 
+def test_a_port_that_the_settings_allow_is_no_bad_input(tiptoe: Tiptoe) -> None:
+    """Browsers refuse 6000. The next thing that is wrong is told: there is no database."""
+    port = free_port()
+    tiptoe.env |= {"TIPTOE_BAD_PORTS": "25", "TIPTOE_DATABASE_URL": f"postgresql://who:secret@127.0.0.1:{port}/db"}
+    ran = tiptoe.run("crawl", "http://127.0.0.1:6000/")
+    assert ran.code == 1, ran.err
+    says(ran, f"127.0.0.1:{port}")
+
+
 # setting, value, words of the error
 SETTINGS = [
     ("TIPTOE_DATABASE_URL", "mysql://h/db", ("mysql", "postgresql://")),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.admin import crawls as seed
 from app.admin import seeds
+from app.admin.crawls import create, find
 from app.config import load
 from app.crawl.state.setup import make_engine
 from app.store import crawls, db, fetches
@@ -60,9 +60,9 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
         for _ in range(2):
             fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
         until(lambda: bool(flower_tasks(port, "tiptoe.promote")), "workers send the events that Flower asked for")
-        crawl = seed.create(engine, "fleet")
+        crawl = create(engine, "fleet")
         seeds.add(engine, settings, crawl, [site.url("/") for site in sites])
-        until(lambda: seed.find(engine, "fleet").state == "finished", "the crawl ends")
+        until(lambda: find(engine, "fleet").state == "finished", "the crawl ends")
         until(lambda: bool(flower_tasks(port, "tiptoe.visit")), "Flower has seen visits")
         shown = flower_tasks(port, "tiptoe.visit")
 
