@@ -63,7 +63,10 @@ def test_a_crawl_goes_on_if_it_can(kit: Kit, state: str, because: str | None, qu
         sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
     sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")
     put(kit, state, because)
-    assert how(once_more(kit, "http://a.test/")) == (("active", GOING_ON) if goes_on else ("finished", ENDED))
+    before = find(kit.engine, "c")
+    made = once_more(kit, "http://a.test/")
+    assert how(made) == (("active", GOING_ON) if goes_on else ("finished", ENDED))
+    assert (made.crawl.active_since > before.active_since) is goes_on, "its clock starts anew when it goes on"
     if goes_on:
         assert one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 1, "it is woken"
 
