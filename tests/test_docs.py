@@ -6,18 +6,36 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app import config
+from app.config import table
 from app.model import Outcome, Refusal
 from app.policy import lifecycle
 from app.store import db, views
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+_CITED = re.compile(r"\bpromises? ([A-Z][0-9]+(?:(?:, | and )[A-Z][0-9]+)*)")
 QUERIES = re.findall(r"```sql\n(.*?)```", (DOCS / "sql.md").read_text(), re.DOTALL)
 
 
 def test_every_setting_is_documented_as_it_is() -> None:
-    assert config.table() in (DOCS / "settings.md").read_text(), "run `python -m app.config` and paste its table"
+    page = (DOCS / "settings.md").read_text()
+    for tables in (table.table(), table.constants()):
+        assert tables in page, "run `python -m app.config.table` and paste its tables"
+
+
+@pytest.mark.parametrize("path", re.findall(r"`(tests/[^`]+)`", (DOCS / "promises.md").read_text()))
+def test_every_promise_is_held_by_a_test_that_is_there(path: str) -> None:
+    file, _, name = path.partition("::")
+    assert (ROOT / file).exists()
+    assert not name or f"def {name}(" in (ROOT / file).read_text()
+
+
+def test_every_promise_that_code_cites_is_on_the_page() -> None:
+    made = set(re.findall(r"^\| ([A-Z][0-9]+) \|", (DOCS / "promises.md").read_text(), re.MULTILINE))
+    files = [path for room in ("app", "workers", "migrations", "tests") for path in (ROOT / room).rglob("*")]
+    texts = [path.read_text() for path in files if path.suffix in {".py", ".sql"}]
+    cited = {number for text in texts for found in _CITED.findall(text) for number in re.findall(r"[A-Z][0-9]+", found)}
+    assert cited <= made
 
 
 @pytest.mark.parametrize("word", [*Outcome, *Refusal])
