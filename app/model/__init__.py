@@ -1,10 +1,14 @@
 """Frozen values that flow between the rooms. No behaviour beyond what a value knows of itself; no I/O."""
 
+from app.model.crawl import Budgets, CrawlChange, CrawlSpec
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
+    "Budgets",
+    "CrawlChange",
+    "CrawlSpec",
     "Failure",
     "Gate",
     "Header",

@@ -278,7 +278,7 @@ def test_a_crawl_goes_on_over_retention(make: Callable[..., Kit], web: Web, engi
 def again(kit: Kit, crawl: Any) -> None:
     from app.admin import crawls
 
-    crawls.go_round(kit.engine, crawl)
+    crawls.go_round(kit.engine, crawl.name)
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 from app.admin import crawls, seeds
 from app.crawl.page.isolation import BUSY
 from app.crawl.state.setup import make_engine
+from app.model import CrawlSpec
 from tests.faults.kit import Rig, quick_or_long
 from tests.hostile import storms
 from tests.hostile.judge import CAP_BYTES, ROBOTS_TRIES, TRIES
@@ -183,7 +184,7 @@ def _crawl(rig: Rig, name: str, hosts: Sequence[Host], *, sitemaps: str) -> None
     settings = rig.settings.model_copy(update={"database_url": rig.database_url})
     engine = make_engine(settings)
     try:
-        crawl = crawls.create(engine, name, sitemaps=sitemaps)
+        crawl = crawls.create(engine, name, CrawlSpec(sitemaps=sitemaps))
         seeds.add(engine, settings, crawl, [host.url() for host in hosts])
     finally:
         engine.dispose()

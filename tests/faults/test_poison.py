@@ -15,7 +15,7 @@ import pytest
 from app.admin import crawls, seeds
 from app.config import load
 from app.crawl.state.setup import make_engine
-from app.store.crawls import Budgets
+from app.model import Budgets, CrawlSpec
 from tests.faults.kit import SLOTS, MakeRig, Rig, at_most_s, quick_or_long
 from tests.faults.web import ROOT, Line
 from tests.hostile import broken, traps
@@ -254,7 +254,9 @@ def start(rig: Rig, guests: Sequence[Host], budgets: Budgets, *, name: str = "gu
     settings = load(database_url=rig.database_url, allow_networks=rig.settings.allow_networks)
     engine = make_engine(settings)
     try:
-        seeds.add(engine, settings, crawls.create(engine, name, budgets=budgets), [guest.url() for guest in guests])
+        seeds.add(
+            engine, settings, crawls.create(engine, name, CrawlSpec(budgets=budgets)), [guest.url() for guest in guests]
+        )
     finally:
         engine.dispose()
 

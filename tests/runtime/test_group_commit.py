@@ -22,11 +22,10 @@ from app.crawl.visit import settle
 from app.crawl.visit import visit as visit_room
 from app.crawl.visit.visit import PARKED, Report, go_on, settle_alone, settle_together, take_up, visit
 from app.errors import ServiceError
-from app.model import Refusal, Url
+from app.model import Budgets, Refusal, Url
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
 from app.store import budgets, hosts, suppressions, urls
-from app.store.crawls import Budgets
 from app.store.hosts import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
@@ -526,7 +525,7 @@ def test_what_was_committed_is_not_settled_again(
     kit = gathering(make, basket)
     other = web.site()
     goes_on, ends = site_of(web, 4, other.url()), site_of(web, 2)
-    start(kit, goes_on.url(), ends.url(), scope_kind="any")
+    start(kit, goes_on.url(), ends.url(), scope="any")
     stays = gathered(kit, basket, 2)
 
     def away(*_: Any, **__: Any) -> None:
@@ -547,7 +546,7 @@ def test_settles_of_the_same_links_do_not_lock_each_other_out(
 ) -> None:
     """Two workers write at once what leads to the same new URLs, or is refused alike, for four hosts each, in any order."""
     kit = make()
-    crawl = start(kit, *(site_of(web, 1).url() for _ in range(8)), scope_kind="any")
+    crawl = start(kit, *(site_of(web, 1).url() for _ in range(8)), scope="any")
     for number in range(3):
         make_host(kit.engine, f"h{number}.test")  # new, the later settle would wait for it before it wrote anything
     offers: list[Offer] = []

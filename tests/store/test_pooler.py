@@ -17,6 +17,7 @@ from app.admin import crawls, doctor, seeds
 from app.crawl.state.setup import make_kit, make_sender
 from app.errors import InputError, ServiceError
 from app.local.running import free_port
+from app.model import CrawlSpec
 from app.store import db
 from tests.crawl.loop import make_settings, run
 from tests.crawl.web import Web, html
@@ -93,7 +94,7 @@ def test_a_crawl_through_a_pooler(pooled: str) -> None:
         site.pages = {f"/{n}": html(*(f"/{m}" for m in range(30)), text=f"Words of {n}") for n in range(30)}
         engine = db.connect(pooled)
         kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:1")
-        crawl = crawls.create(engine, "pooled", sitemaps="none")
+        crawl = crawls.create(engine, "pooled", CrawlSpec(sitemaps="none"))
         seeds.add(engine, settings, crawl, [site.url("/0")])
         run(kit, threads=4)
         assert crawls.find(engine, "pooled").state == "finished"

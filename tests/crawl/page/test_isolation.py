@@ -10,10 +10,10 @@ from app.crawl.page import isolation
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import CutOff, give_back, visit
 from app.errors import ServiceError
+from app.model import Budgets
 from app.runtime.reader_pool import Readers
 from app.store import hosts
 from app.store import urls as stored_urls
-from app.store.crawls import Budgets
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.poisoned import poison, poisoned_readers, reader_pids
 from tests.crawl.visit.test_visit_lease import crash, offers

@@ -36,7 +36,7 @@ def taken_in(engine: Engine) -> list[str]:
 
 @pytest.mark.parametrize("scope", ["host", "domain", "prefix"])
 def test_a_seed_brings_in_the_host_that_it_redirects_to(kit: Kit, apex: Site, www: Site, scope: str) -> None:
-    start(kit, apex.url(), scope_kind=scope)
+    start(kit, apex.url(), scope=scope)
     run(kit)
     assert www.pages_asked == ["/", "/a", "/b"]
     assert apex.pages_asked == ["/", "/old"], "its own host stays in scope"
@@ -60,7 +60,7 @@ def test_no_more_than_that_host_comes_in(kit: Kit, web: Web, apex: Site, www: Si
 def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(kit: Kit, apex: Site, www: Site) -> None:
     apex.pages["/docs/"] = redirect(www.url("/docs/start"))
     www.pages |= {"/docs/start": html("/docs/b", "/a", text="Start."), "/docs/b": html(text="B.")}
-    start(kit, apex.url("/docs/"), scope_kind="prefix")
+    start(kit, apex.url("/docs/"), scope="prefix")
     run(kit)
     assert www.pages_asked == ["/docs/start", "/docs/b"]
     assert taken_in(kit.engine) == [www.url("/docs/")]
@@ -68,7 +68,7 @@ def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(kit: Kit, apex: 
 
 def test_a_prefix_is_no_wider_for_a_redirect_within_its_origin(kit: Kit, apex: Site) -> None:
     apex.pages["/docs/"] = redirect("/login")
-    start(kit, apex.url("/docs/"), scope_kind="prefix")
+    start(kit, apex.url("/docs/"), scope="prefix")
     run(kit)
     assert apex.pages_asked == ["/docs/"]
     assert taken_in(kit.engine) == []
@@ -127,7 +127,7 @@ def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Kit], ap
 
 def test_patterns_hold_for_links_and_not_for_seeds(kit: Kit, apex: Site, www: Site) -> None:
     www.pages["/"] = html("/a", "/b", text="Home.")
-    start(kit, apex.url(), include=["/b$"])
+    start(kit, apex.url(), include=("/b$",))
     run(kit)
     assert apex.pages_asked == ["/"]
     assert www.pages_asked == ["/", "/b"]
@@ -138,7 +138,14 @@ def test_a_seed_is_fetched_though_a_pattern_excludes_it(kit: Kit, apex: Site) ->
         "/": html("/a", "/?page=2", text="Home.", head='<link rel="canonical" href="/?page=1">'),
         "/a": html(text="A."),
     }
-    start(kit, apex.url(), exclude=["/$", r"page="])
+    start(
+        kit,
+        apex.url(),
+        exclude=(
+            "/$",
+            r"page=",
+        ),
+    )
     run(kit)
     assert apex.pages_asked == ["/", "/a"], "what its page calls canonical is a link"
 
@@ -192,7 +199,7 @@ def test_a_crawl_that_brought_nothing_says_why(
 ) -> None:
     site = web.site()
     make_it(site)
-    start(kit, site.url(seed), scope_kind="prefix")
+    start(kit, site.url(seed), scope="prefix")
     run(kit)
     why = report.report(kit.engine, "c").why_nothing
     assert why is not None

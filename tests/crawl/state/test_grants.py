@@ -10,8 +10,8 @@ from app.crawl.state.grants import HELD_SHARE, LOT_LEAST, LOT_MOST, LOT_SHARE, M
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
+from app.model import Budgets
 from app.store import crawls, db
-from app.store.crawls import Budgets
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import Aside, claim, make_crawl, make_due_host, one, sql

@@ -17,9 +17,9 @@ from app.crawl.state.worker import Kit
 from app.crawl.visit import visit as visit_room
 from app.crawl.visit.visit import PARKED, CutOff, Report, give_back, go_on, take_up, visit
 from app.errors import ServiceError
+from app.model import Budgets
 from app.runtime.delay_queue import Parking
 from app.store import budgets, db, hosts
-from app.store.crawls import Budgets
 from app.store.hosts import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
@@ -309,7 +309,7 @@ def test_what_was_committed_before_is_not_written_twice(make: Make, web: Web, mo
     kit, shelf = shelved(make)
     site, other = site_of(web, 3), web.site()
     site.pages["/"] = html("/1", other.url())
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     stay = cut_off(kit, shelf, monkeypatch, "wake")
     assert one(kit.engine, "SELECT count(*) FROM fetches") == 2
     give_back(stay)
@@ -321,7 +321,7 @@ def test_a_host_that_was_not_committed_is_made_anew(make: Make, web: Web, monkey
     kit, shelf = shelved(make)
     site, other = site_of(web, 3), web.site()
     site.pages["/"] = html("/1", other.url())
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     stay = cut_off(kit, shelf, monkeypatch, "stay")
     give_back(stay)
     (row,) = sql(kit.engine, "SELECT h.name FROM urls AS u LEFT JOIN hosts AS h ON h.id = u.host_id WHERE u.url = :url",

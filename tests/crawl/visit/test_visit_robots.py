@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.admin import seeds as new_seeds
+from app.admin.seeds import add
 from app.crawl.state.worker import Kit
 from app.store import db, hosts
 from tests.crawl.loop import bring_forward, go, run, start
@@ -166,7 +166,7 @@ def test_links_to_other_hosts_are_judged_by_what_is_known_of_them(kit: Kit, web:
     first.pages["/"] = html(second.url("/no"), second.url("/yes"))
     start(kit, second.url())
     run(kit)
-    start(kit, first.url(), name="later", scope_kind="any")
+    start(kit, first.url(), name="later", scope="any")
     run(kit)
     assert second.pages_asked == ["/", "/yes"]
     assert url(kit.engine, second.url("/no"))["cause"] == "robots.txt"
@@ -179,7 +179,7 @@ def test_a_cached_robots_txt_of_another_host_costs_no_url(kit: Kit, web: Web) ->
     first.pages |= {"/1": html(second.url("/a1")), "/2": html(second.url("/a2"))}
     start(kit, second.url())
     run(kit)
-    start(kit, first.url("/1"), name="one", scope_kind="any", keep_fresh=True)
+    start(kit, first.url("/1"), name="one", scope="any", keep_fresh=True)
     for _ in range(3):
         go(kit)
     assert url(kit.engine, second.url("/a1"))["state"] == "refused"
@@ -189,7 +189,7 @@ def test_a_cached_robots_txt_of_another_host_costs_no_url(kit: Kit, web: Web) ->
     for _ in range(3):
         go(kit)
     assert url(kit.engine, second.url("/a1"))["state"] == "resting"
-    start(kit, first.url("/2"), name="three", scope_kind="any", keep_fresh=True)
+    start(kit, first.url("/2"), name="three", scope="any", keep_fresh=True)
     for _ in range(3):
         go(kit)
     assert url(kit.engine, second.url("/a2"))["state"] == "resting"
@@ -290,7 +290,7 @@ def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Ki
     good.pages |= {"/": html("/a"), "/a": html()}
     seeds = [good.url(), bad.url("/x")]
     crawl = start(kit, seeds[first == "bad"])
-    new_seeds.add(kit.engine, kit.settings, crawl, [seeds[first != "bad"]])
+    add(kit.engine, kit.settings, crawl, [seeds[first != "bad"]])
     for _ in range(6):
         go(kit)
         bring_forward(kit.engine)
@@ -457,10 +457,10 @@ def test_a_url_of_a_healthy_origin_ends_the_wait_for_a_dead_one(make: Callable[.
     crawl = start(kit, good.url("/1"), dead.url())
     for _ in range(3):
         go(kit)
-    new_seeds.add(kit.engine, kit.settings, crawl, [good.url("/2")])
+    add(kit.engine, kit.settings, crawl, [good.url("/2")])
     go(kit)
     assert good.pages_asked == ["/1", "/2"]
-    new_seeds.add(kit.engine, kit.settings, crawl, [dead.url("/2")])
+    add(kit.engine, kit.settings, crawl, [dead.url("/2")])
     assert [report.requests for report in go(kit)] == [0], "looked at, and nothing is asked of the dead one"
 
 
@@ -472,7 +472,7 @@ def test_nobody_waits_for_a_dead_origin_that_has_nothing_queued(make: Callable[.
     crawl = start(kit, dead.url())
     go(kit)
     sql(kit.engine, "DELETE FROM urls")
-    new_seeds.add(kit.engine, kit.settings, crawl, [good.url("/1")])
+    add(kit.engine, kit.settings, crawl, [good.url("/1")])
     reports = go(kit)
     assert good.pages_asked == ["/1"]
     assert [report.ending for report in reports] == ["nothing due"]
