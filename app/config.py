@@ -109,6 +109,8 @@ _SECRETS = {("database_url",), ("broker_url",)}  # a password may stand in them
 _PATHS = frozenset({"home", "signing_key", "credentials_file"})  # which may be any octets
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
+PROMISE_S = 20.0  # a front with a gap of 20 ms has promised a thousand hosts by then
+
 
 class Settings(BaseSettings):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
@@ -464,6 +466,16 @@ class Settings(BaseSettings):
     def caps_crawls(self) -> bool:
         """Whether crawls, or all of them together, have a cap."""
         return self.frontier_max_per_crawl is not None or self.frontier_max is not None
+
+    @property
+    def promise_s(self) -> float:
+        """A visit keeps its lease for a start that a shared budget promised it within this."""
+        return min(PROMISE_S, self.lease_s / 3)
+
+    @property
+    def visit_longest_s(self) -> float:
+        """No request of a visit begins later than this after its take-up, but for a wait in line."""
+        return self.visit_max_s + self.promise_s
 
     @property
     def networks(self) -> tuple[Network, ...]:

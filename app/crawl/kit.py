@@ -171,6 +171,7 @@ class Kit:
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    who settles their batches together. None: each is settled alone
     clock_tie   how `monotonic` stands to the database's clock
+    draws       a connection for those who draw starts for others in line: they wait for no visit. None: they use the engine
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -197,6 +198,7 @@ class Kit:
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: Parking[Any] | None = None
     gatherer: Gatherer[Any] | None = None
+    draws: Engine | None = None
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic
@@ -224,13 +226,13 @@ class Kit:
             self.lineages.put(lineage, True)
 
 
-def make_engine(settings: Settings) -> Engine:
+def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
     """Raises ServiceError without a database URL, InputError for one that is not Postgres'."""
     if settings.database_url is None:
         raise ServiceError(
             "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
         )
-    return db.connect(settings.database_url, pool_size=settings.pool_size)
+    return db.connect(settings.database_url, pool_size=pool_size or settings.pool_size)
 
 
 def make_resolver(settings: Settings) -> Resolver:
@@ -289,10 +291,12 @@ def make_kit(
     worker: str,
     parking: Parking[Any] | None = None,
     gatherer: Gatherer[Any] | None = None,
+    draws: Engine | None = None,
 ) -> Kit:
     return Kit(
         settings=settings,
         engine=engine,
+        draws=draws,
         send=send,
         where=where,
         worker=worker,

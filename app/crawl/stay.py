@@ -185,6 +185,14 @@ class Slot(NamedTuple):
         return None
 
 
+class Near(NamedTuple):
+    """A start is near on the budgets of this address: they are not asked again before `until`, in monotonic seconds."""
+
+    address: str
+    answer: Answer
+    until: float
+
+
 @dataclass(slots=True, kw_only=True)
 class Stay:
     """A visit in progress.
@@ -195,6 +203,7 @@ class Stay:
     held       the budgets that it has to itself for the time of the visit
     is_crowded  other hosts draw on the budgets of its last start
     promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
+    near        where a start was near, and the line too long
     connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
     wait_until  nothing queued may be fetched before, for the reason in waiting_because; the host does not rest
     leaving    why the next settle gives the host back
@@ -233,6 +242,7 @@ class Stay:
     held: Slot | None = None
     is_crowded: bool = False
     promised: str | None = None
+    near: Near | None = None
     connect_s: float = 0.0
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
@@ -413,6 +423,20 @@ class Stay:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
         settings = self.kit.settings
         return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else self.connect_s)
+
+    def is_promised(self) -> bool:
+        """A shared budget has promised it a start, and the visit waits for it."""
+        return self.promised is not None
+
+    def longest_wait_s(self) -> float:
+        """How long it keeps its lease for one start."""
+        settings = self.kit.settings
+        return settings.promise_s if self.is_promised() else settings.settle_s
+
+    def longest_s(self) -> float:
+        """How long it stays: longer where it shares a budget, so that it may be given several starts."""
+        settings = self.kit.settings
+        return settings.visit_longest_s if self.is_crowded or self.is_promised() else settings.visit_max_s
 
     def is_early(self) -> bool:
         """The host's turn is further away than the visit waits for it in its thread."""

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.crawl.line import LATE_MOST_S, Line, Lines, Lot
+from app.crawl.line import LATE_MOST_S, SLOWEST, Line, Lines, Lot
 from app.store.budgets import Answer
 
 GAP_S = 0.02
 FAR_S = 60.0
+HOUR_S = 3_600.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = Answer(
     granted=False,
@@ -209,6 +210,21 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
         list(pool.map(visit, range(8)))
     assert drawn == [8]
     assert min(later - earlier for earlier, later in itertools.pairwise(starts)) >= GAP_S
+
+
+@pytest.mark.parametrize(
+    ("every_s", "step_s"),
+    # starts that this process made so far apart; those who find the line too long are told to come as far apart
+    [(GAP_S, GAP_S), (3 * GAP_S, 3 * GAP_S), (HOUR_S, SLOWEST * GAP_S)],
+)
+def test_those_who_find_the_line_too_long_come_as_fast_as_starts_are_made(
+    line: Line, clock: Clock, every_s: float, step_s: float
+) -> None:
+    for _ in range(9):
+        go(line, Drawing(lambda: lot(clock.now)), clock)
+        clock.now += every_s
+    waits = [line.room_in_s() for _ in range(3)]
+    assert [later - earlier for earlier, later in itertools.pairwise(waits)] == pytest.approx([step_s] * 2)
 
 
 def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
