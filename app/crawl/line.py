@@ -19,6 +19,8 @@ from datetime import datetime
 from app.store.budgets import Answer
 
 MOST = 32  # who finds so many before it in line does better to come again
+FEW = 8  # that stand in line are no crowd
+FULL_S = 1.5  # nobody joins a line that takes longer than this: with its connection it would wait in vain
 SLOWEST = 8  # who finds the line too long is told to come at most so many gaps after the one before
 AGAIN_AHEAD_S = 0.1  # a budget is asked again so much ahead of the start that it told of
 LEAST_WAIT_S = 0.01
@@ -72,12 +74,22 @@ class Line:
         """Seconds until one who finds the line too long may find a place. Each who asks gets a later one, as fast as starts are
         made: so they come back about as many as can be served."""
         with self._lock:
-            now = self._monotonic()
-            step_s = self._gap_s
-            if len(self._starts) > 1:
-                step_s = min(max((now - self._starts[0]) / len(self._starts), self._gap_s), SLOWEST * self._gap_s)
+            now, step_s = self._monotonic(), self._step_s()
             self._room_at = max(self._room_at + step_s, now + len(self._places) / 2 * step_s)
             return self._room_at - now
+
+    @property
+    def is_full(self) -> bool:
+        """Who comes now would wait too long: so many stand here, or starts are made so slowly by this process."""
+        standing = len(self._places)
+        return standing >= MOST or (standing >= FEW and standing * self._step_s() > FULL_S)
+
+    def _step_s(self) -> float:
+        """Seconds from one start of this process to the next, lately."""
+        starts = len(self._starts)
+        if starts < FEW:
+            return self._gap_s
+        return min(max((self._monotonic() - self._starts[0]) / starts, self._gap_s), SLOWEST * self._gap_s)
 
     def wait(self, draw: Draw, until: float) -> Lot | Answer | None:
         """Stand in line until the start.

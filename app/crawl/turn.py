@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from app.crawl.kit import Kit
-from app.crawl.line import MOST, Line, Lot
+from app.crawl.line import Line, Lot
 from app.crawl.stay import LEASE_MARGIN_S, Near, Slot, Stay
 from app.errors import LeaseLost
 from app.model import Url
@@ -389,7 +389,7 @@ def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked
     stay.is_crowded, stay.promised = answer.shared, None
     if answer.is_near:
         line = _line(stay.kit, wanted)
-        if len(line) < MOST:
+        if not line.is_full:
             return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
         stay.near = Near(address, answer, stay.now() + NEAR_S)
         told(stay, replace(answer, wait_s=max(answer.wait_s, line.room_in_s())))

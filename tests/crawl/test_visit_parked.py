@@ -13,7 +13,7 @@ from app.crawl import claim
 from app.crawl import visit as visit_room
 from app.crawl.audit import audit
 from app.crawl.kit import Kit
-from app.crawl.line import MOST, Line, Lines
+from app.crawl.line import Line, Lines
 from app.crawl.parking import Parking
 from app.crawl.stay import Doubt, Stay
 from app.crawl.visit import LOOKED_AFTER_S, PARKED, CutOff, Report, give_back, go_on, take_up, visit
@@ -492,8 +492,7 @@ def test_a_visit_that_waits_long_for_a_promised_start_hears_of_a_pause(make: Mak
 
 
 class _FullLine(Line):
-    def __len__(self) -> int:
-        return MOST
+    is_full = True
 
 
 class _FullLines(Lines):
