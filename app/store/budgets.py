@@ -20,7 +20,7 @@ _sql = db.queries("budgets")
 PROBE_S = 15.0
 LONE_S = 1.0
 RESET_S = 600.0  # so long one name's reset connection is remembered against its address
-LOT_S = 0.5  # the longest stretch of starts that one process draws at once
+LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):

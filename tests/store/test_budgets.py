@@ -251,3 +251,14 @@ def test_a_promise_is_not_waited_for_at_its_commit_and_a_start_is(engine: Engine
             return str(tx.exec_driver_sql("SHOW synchronous_commit").scalar_one())
 
     assert [committed(host_id) for host_id in (1, 2)] == ["on", "off"]
+
+
+def test_a_network_is_shared_from_the_first_start_on(engine: Engine) -> None:
+    """An operator named it because many hosts share it: nobody waits for the first one as if it had it to itself."""
+    front = Budget(BudgetKind.NETWORK, "192.0.2.0/24", 10.0)
+    first = ask(engine, front)
+    assert (first.granted, first.is_near, first.shared, first.held) == (False, True, True, False)
+    lot = draw(engine, front)
+    assert (lot.granted, lot.held) == (True, False)
+    second = draw(engine, front, near_s=60.0)
+    assert second.wait_s == pytest.approx(front.gap_s + front.slack_s, abs=0.3)

@@ -32,13 +32,13 @@ from app.crawl.state.worker import Kit
 REFUSED_NAME_S = 30.0  # at most
 
 
-def make_engine(settings: Settings) -> Engine:
+def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
     """Raises ServiceError without a database URL, InputError for one that is not Postgres'."""
     if settings.database_url is None:
         raise ServiceError(
             "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
         )
-    return db.connect(settings.database_url, pool_size=settings.pool_size)
+    return db.connect(settings.database_url, pool_size=pool_size or settings.pool_size)
 
 
 def make_resolver(settings: Settings) -> Resolver:
@@ -97,10 +97,12 @@ def make_kit(
     worker: str,
     parking: Parking[Any] | None = None,
     gatherer: Gatherer[Any] | None = None,
+    draws: Engine | None = None,
 ) -> Kit:
     return Kit(
         settings=settings,
         engine=engine,
+        draws=draws,
         send=send,
         where=where,
         worker=worker,

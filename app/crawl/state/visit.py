@@ -14,7 +14,7 @@ from uuid import UUID
 from app.config import Settings
 from app.crawl.state.batch import Batch, Doubt
 from app.crawl.state.robots_file import RobotsFile, Tdmrep
-from app.crawl.state.slot import Slot
+from app.crawl.state.slot import Near, Slot
 from app.crawl.state.worker import Kit
 from app.model import Header, Origin, Refusal, Reply, Url
 from app.policy import breaker, pace, retry_after
@@ -47,6 +47,7 @@ class Stay:
     held       the budgets that it has to itself for the time of the visit
     is_crowded  other hosts draw on the budgets of its last start
     promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
+    near        where a start was near, and the line too long
     connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
     wait_until  nothing queued may be fetched before, for the reason in waiting_because; the host does not rest
     leaving    why the next settle gives the host back
@@ -85,6 +86,7 @@ class Stay:
     held: Slot | None = None
     is_crowded: bool = False
     promised: str | None = None
+    near: Near | None = None
     connect_s: float = 0.0
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
@@ -265,6 +267,20 @@ class Stay:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
         settings = self.kit.settings
         return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else self.connect_s)
+
+    def is_promised(self) -> bool:
+        """A shared budget has promised it a start, and the visit waits for it."""
+        return self.promised is not None
+
+    def longest_wait_s(self) -> float:
+        """How long it keeps its lease for one start."""
+        settings = self.kit.settings
+        return settings.promise_longest_s if self.is_promised() else settings.settle_s
+
+    def longest_s(self) -> float:
+        """How long it stays: longer where it shares a budget, so that it may be given several starts."""
+        settings = self.kit.settings
+        return settings.visit_longest_s if self.is_crowded or self.is_promised() else settings.visit_max_s
 
     def is_early(self) -> bool:
         """The host's turn is further away than the visit waits for it in its thread."""

@@ -31,6 +31,7 @@ BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
 PARKED = "parked"
 STOPS = "worker stops"
+LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled as often, and hears of a pause
 PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
 
 
@@ -209,7 +210,8 @@ def _work(stay: Stay) -> str:
                 return ending
         due = stay.due.popleft()
         ending = fetch.fetch(stay, due)
-        if ending == fetch.DELAY and stay.is_early() and stay.rest_until is None:
+        is_put_off = ending == fetch.DELAY and stay.rest_until is None and (stay.is_early() or stay.is_promised())
+        if is_put_off:
             stay.due.appendleft(due)  # robots.txt was asked for, say, and the page's turn comes after it
         elif ending is not None:
             return ending
@@ -218,9 +220,9 @@ def _work(stay: Stay) -> str:
         if stay.kit.stopping.is_set():
             return STOPS
         next_at = max(stay.now(), stay.ready_at)
-        if next_at - stay.started > stay.kit.settings.visit_max_s:
+        if next_at - stay.started > stay.longest_s():
             return "long enough"
-        is_early = stay.is_early()
+        is_early = is_put_off or stay.is_early()
         if is_early and not _may_park(stay):
             return fetch.DELAY
         if _is_full(stay, next_at, is_early=is_early) or (is_early and not stay.due):
@@ -229,7 +231,7 @@ def _work(stay: Stay) -> str:
             ending = settle.go_on(stay)
             if ending is not None:
                 return ending
-            is_early = stay.is_early()
+            is_early = is_put_off or stay.is_early()
         if is_early and stay.due:
             return _park(stay)
 
@@ -238,7 +240,10 @@ def _park(stay: Stay) -> str:
     parking = stay.kit.parking
     if len(stay.joined) > PARKED_JOINS:
         stay.joined.clear()
-    return PARKED if parking is not None and parking.park(stay, stay.ready_at - stay.connect_s) else fetch.DELAY
+    until = stay.ready_at - stay.connect_s
+    if stay.is_promised():
+        until = min(until, stay.now() + LOOKED_AFTER_S)
+    return PARKED if parking is not None and parking.park(stay, until) else fetch.DELAY
 
 
 def _gather(stay: Stay) -> bool:
@@ -252,12 +257,15 @@ def _gather(stay: Stay) -> bool:
 
 
 def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; and no longer than
-    until the next settle, so that a pause is heard of, and what was picked is still wanted."""
+    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases.
+
+    No longer than until the next settle, so that a pause is heard of, and what was picked is still wanted. A longer wait, for a
+    start that was promised, is settled meanwhile.
+    """
     parking = stay.kit.parking
     if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
         return False
-    return stay.ready_at - stay.now() <= stay.kit.settings.settle_s
+    return stay.ready_at - stay.now() <= stay.longest_wait_s()
 
 
 def _refill(stay: Stay) -> str | None:
@@ -272,6 +280,8 @@ def _is_full(stay: Stay, next_at: float, *, is_early: bool) -> bool:
     """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
     settings, batch = stay.kit.settings, stay.batch
     links_most = PARKED_LINKS if is_early else SETTLE_LINKS
+    if stay.is_promised() and not batch.fetches and not batch.results:
+        return stay.now() - batch.started >= LOOKED_AFTER_S
     return (
         len(batch.results) >= settings.settle_urls
         or next_at - batch.started >= settings.settle_s

@@ -12,10 +12,11 @@ from sqlalchemy import Connection, Engine, event
 from app.admin.audit import audit
 from app.beat import claim
 from app.crawl.state.batch import Doubt
+from app.crawl.state.line import Line, Lines
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import visit as visit_room
-from app.crawl.visit.visit import PARKED, CutOff, Report, give_back, go_on, take_up, visit
+from app.crawl.visit.visit import LOOKED_AFTER_S, PARKED, CutOff, Report, give_back, go_on, take_up, visit
 from app.errors import ServiceError
 from app.model import Budgets
 from app.runtime.delay_queue import Parking
@@ -45,7 +46,8 @@ class Shelf(Parking[Stay]):
         return len(self.held) < self._most
 
     def park(self, visit: Stay, until: float) -> bool:
-        assert until == visit.ready_at - visit.connect_s
+        ready_at = visit.ready_at - visit.connect_s
+        assert until == ready_at or (visit.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
         self.held.append(visit)
         return True
 
@@ -449,18 +451,24 @@ def shared_now(kit: Kit, *, promised_s: float) -> None:
     )
 
 
-@pytest.mark.parametrize(("promised_s", "stays"), [(0.8, True), (9.0, False)])
-def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
-    make: Make, web: Web, promised_s: float, stays: bool
-) -> None:
-    """It keeps its lease and its connection for up to settle_s, and leaves for longer, to come when it was told to."""
-    kit, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR)
+def at_a_crowded_address(make: Make, web: Web, promised_s: float, **settings: Any) -> tuple[Kit, Shelf]:
+    """A visit that has fetched robots.txt, while a queue of promises has grown."""
+    kit, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR, **settings)
     kit = unhurried(kit)
     start(kit, site_of(web, 9).url())
     begin(kit)
     (stay,) = shelf.held
     stay.held = None  # it had its budgets to itself until now
     shared_now(kit, promised_s=promised_s)
+    return kit, shelf
+
+
+@pytest.mark.parametrize(("promised_s", "stays"), [(0.8, True), (30.0, False)])
+def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
+    make: Make, web: Web, promised_s: float, stays: bool
+) -> None:
+    """It keeps its lease and its connection for up to 20 s, and leaves for longer, to come when it was told to."""
+    kit, shelf = at_a_crowded_address(make, web, promised_s)
     report = shelf.next()
     if stays:
         assert (report.ending, len(shelf.held)) == ("parked", 1)
@@ -468,3 +476,39 @@ def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
     else:
         assert (report.ending, shelf.held) == ("address budget", [])
         assert one(kit.engine, "SELECT resting_because FROM hosts") == "address budget"
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_a_visit_that_waits_long_for_a_promised_start_hears_of_a_pause(make: Make, web: Web, pause: bool) -> None:
+    kit, shelf = at_a_crowded_address(make, web, 15.0)
+    assert shelf.next().ending == PARKED
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "what it has is settled before the wait"
+    (stay,) = shelf.held
+    shelf.held.clear()
+    sql(kit.engine, "UPDATE hosts SET pause_requested = :pause", pause=pause)
+    stay.batch.started -= LOOKED_AFTER_S
+    assert go_on(stay).ending == ("paused" if pause else PARKED)
+    assert one(kit.engine, "SELECT count(*) FROM visits WHERE ending IS NULL") == (not pause)
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "nothing is asked of the host meanwhile"
+
+
+class _FullLine(Line):
+    is_full = True
+
+
+class _FullLines(Lines):
+    line = _FullLine
+
+
+def test_a_visit_that_finds_the_line_too_long_comes_again_and_does_not_ask_anew(make: Make, web: Web) -> None:
+    kit, shelf = at_a_crowded_address(make, web, 0.0)
+    stay = shelf.held[0]
+    stay.kit = replace(stay.kit, lines=_FullLines(kit.monotonic))
+    assert shelf.next().ending == PARKED
+    assert stay.near is not None
+    sql(kit.engine, "DELETE FROM budgets")
+    assert shelf.next().ending == PARKED
+    assert one(kit.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
+    stay.kit = replace(stay.kit, lines=kit.lines)
+    assert shelf.next().ending in {PARKED, "nothing due"}
+    assert stay.requests > 1
