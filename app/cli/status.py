@@ -56,7 +56,7 @@ def status(as_json: AsJson = False) -> None:
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
     heading("last visits")
-    rows_table(("host", "taken_at", "ended_at", "ending", "fetches", "worker"), found.visits)
+    rows_table(("host", "taken_at", "ended_at", "ending", "detail", "fetches", "worker"), found.visits)
 
 
 def audit(

@@ -2,9 +2,11 @@
 
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
+from app.model.reasons import Cause, Rest, RestReason, VisitEnding
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
+    "Cause",
     "Failure",
     "Gate",
     "Header",
@@ -16,7 +18,10 @@ __all__ = [
     "Reply",
     "Request",
     "RequestKind",
+    "Rest",
+    "RestReason",
     "Unsent",
     "Url",
+    "VisitEnding",
     "Whereabouts",
 ]
