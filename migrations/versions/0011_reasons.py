@@ -1,7 +1,7 @@
 """reasons
 
 Why a visit ended, why a host rests and why a URL ended were sentences: they become closed values, with a detail beside them.
-Each table is gone through once, and only rows that hold a sentence are written.
+Each table is gone through twice, and only rows that hold a sentence are written.
 """
 
 import json
@@ -105,19 +105,23 @@ def upgrade() -> None:
 
 
 def _close(table: str, column: str, detail: str, forms: list[tuple[str, str, str]], kept: list[str]) -> None:
-    """Sentences to values. The forms are read once; a row tries them in their order."""
+    """Sentences to values. Each sentence is matched once, however many rows hold it."""
     rows = [{"n": n, "pattern": form[0], "value": form[1], "detail": form[2]} for n, form in enumerate(forms)]
     op.get_bind().execute(
         sa.text(
             f"""
             WITH forms AS MATERIALIZED (
                 SELECT * FROM json_to_recordset(CAST(:forms AS json)) AS r (n integer, pattern text, value text, detail text)
+            ), sentences AS MATERIALIZED (
+                SELECT DISTINCT {column} AS was FROM {table}
+                WHERE {column} IS NOT NULL AND {column} <> ALL(CAST(:kept AS text[]))
+            ), reasons AS MATERIALIZED (
+                SELECT s.was, regexp_replace(s.was, f.pattern, f.value) AS value,
+                       nullif(regexp_replace(s.was, f.pattern, f.detail), '') AS detail
+                FROM sentences AS s
+                CROSS JOIN LATERAL (SELECT * FROM forms WHERE s.was ~ pattern ORDER BY n LIMIT 1) AS f
             )
-            UPDATE {table} SET ({column}, {detail}) = (
-                SELECT regexp_replace({table}.{column}, f.pattern, f.value),
-                       nullif(regexp_replace({table}.{column}, f.pattern, f.detail), '')
-                FROM forms AS f WHERE {table}.{column} ~ f.pattern ORDER BY f.n LIMIT 1)
-            WHERE {column} IS NOT NULL AND {column} <> ALL(CAST(:kept AS text[]))
+            UPDATE {table} SET {column} = v.value, {detail} = v.detail FROM reasons AS v WHERE {table}.{column} = v.was
             """  # noqa: S608  # names of our own
         ),
         {"forms": json.dumps(rows), "kept": kept},
