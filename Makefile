@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test gate check faults-quick faults bench soak fuzz mutants venv clean
+.PHONY: help crawl test gate check faults-quick faults bench soak fuzz mutants screens venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -55,6 +55,9 @@ fuzz: $(VENV)/dev.stamp ## fuzz the parsers, led by coverage: ARGS="--target pag
 
 mutants: $(VENV)/dev.stamp ## break one small thing at a time, and see whether a test notices: ARGS="app/policy --most 20 --seed N"
 	@exec $(BIN)/python -m tests.mutants $(ARGS)
+
+screens: $(VENV)/dev.stamp ## take the pictures of the docs anew, from a crawl on loopback port 80
+	@exec $(BIN)/python -m tests.screens
 
 venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 

@@ -40,7 +40,7 @@ LAYERS = {
     ),
     "rows to JSON": ("app.store.db:rows_param",),
     "net": ("app.net.http:Sender.send", "app.net.http:Sender.where"),
-    "parse": ("app.parse.html:read",),
+    "parse": ("app.parse.html.html:read",),
     "log": ("structlog._base:BoundLoggerBase._proxy_to_logger",),
     "messages out": ("celery.app.base:Celery.send_task",),
     "links": ("app.crawl.frontier.admit:links",),

@@ -20,7 +20,7 @@ ORIGIN = "origin"
 ENDED = "ended"  # children of ours that are no more
 # Words of the command line, without folders (all of them), and the role. The first that fits.
 ROLES = (
-    (("app.local.keeper",), "keepers"),
+    (("app.local.supervisor",), "keepers"),
     (("app.runtime.reader",), "readers"),
     (("bench.clock", "worker"), "workers"),
     (("celery", "worker"), "workers"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import lxml.html
 
-from app.parse import html
+from app.parse.html import html
 
 ROUNDS = 5
 MAX_PAGES = 600

@@ -14,7 +14,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from time import process_time
 
-from app.parse.sitemap import Reading
+from app.parse.sitemap.sitemap import Reading
 
 MIB = 1024 * 1024
 SIZE = 60 * MIB

@@ -7,18 +7,37 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app import config
+from app.config import table
 from app.model import Cause, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle, lifecycle_visit
 from app.store import db, views
+from tests.acceptance.pages import PAGES, blocks
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-QUERIES = re.findall(r"```sql\n(.*?)```", (DOCS / "sql.md").read_text(), re.DOTALL)
+_CITED = re.compile(r"\bpromises? ([A-Z][0-9]+(?:(?:, | and )[A-Z][0-9]+)*)")
+QUERIES = [block.text for block in blocks("docs/sql.md") if block.language == "sql"]
 
 
 def test_every_setting_is_documented_as_it_is() -> None:
-    assert config.table() in (DOCS / "settings.md").read_text(), "run `python -m app.config` and paste its table"
+    page = (DOCS / "settings.md").read_text()
+    for tables in (table.table(), table.constants()):
+        assert tables in page, "run `python -m app.config.table` and paste its tables"
+
+
+@pytest.mark.parametrize("path", re.findall(r"`(tests/[^`]+)`", (DOCS / "promises.md").read_text()))
+def test_every_promise_is_held_by_a_test_that_is_there(path: str) -> None:
+    file, _, name = path.partition("::")
+    assert (ROOT / file).exists()
+    assert not name or f"def {name}(" in (ROOT / file).read_text()
+
+
+def test_every_promise_that_code_cites_is_on_the_page() -> None:
+    made = set(re.findall(r"^\| ([A-Z][0-9]+) \|", (DOCS / "promises.md").read_text(), re.MULTILINE))
+    files = [path for room in ("app", "workers", "migrations", "tests") for path in (ROOT / room).rglob("*")]
+    texts = [path.read_text() for path in files if path.suffix in {".py", ".sql"}]
+    cited = {number for text in texts for found in _CITED.findall(text) for number in re.findall(r"[A-Z][0-9]+", found)}
+    assert cited <= made
 
 
 @pytest.mark.parametrize("word", [*Outcome, *Refusal])
@@ -94,3 +113,34 @@ def links() -> list[tuple[Path, str]]:
 @pytest.mark.parametrize(("page", "target"), links(), ids=str)
 def test_links_lead_somewhere(page: Path, target: str) -> None:
     assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def pictures() -> list[tuple[Path, str, str]]:
+    """(page, words for who does not see it, target)"""
+    pages = [ROOT / "README.md", *DOCS.glob("*.md")]
+    return [(page, *found) for page in pages for found in re.findall(r"!\[(.*?)\]\((.+?)\)", page.read_text())]
+
+
+def test_every_picture_is_shown_and_described() -> None:
+    shown = {(page.parent / target).resolve() for page, _, target in pictures()}
+    assert shown == set((DOCS / "screens").glob("*.svg"))
+    assert [words for _, words, _ in pictures() if len(words) < 30] == []
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "screens").glob("*.svg")), ids=lambda path: path.name)
+def test_a_picture_fetches_nothing_and_is_of_no_machine_of_ours(picture: Path) -> None:
+    drawn = picture.read_text()
+    assert re.findall(r'(?:href=|url\()"?(?!#)[^)]+|@import|/tmp|/root|/home', drawn) == []
+    assert "tiptoe&#160;" in drawn
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_typed_fits_a_page(page: str) -> None:
+    lines = [line for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()]
+    assert [line for line in lines if len(line) > 105] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_make_of_the_docs_is_a_target(page: str) -> None:
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`make ([a-z-]+)", (ROOT / page).read_text())) <= set(targets)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.config import load, unknown_variables
+from app.config import Settings, load, unknown_variables
+from app.config.constants import Constants
 from app.errors import InputError
 
 
@@ -54,3 +55,18 @@ def test_a_gap_that_no_clock_holds_and_a_front_given_twice_are_refused(
 def test_fronts_may_hold_one_another_and_the_narrowest_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIPTOE_FRONT_GAPS_S", "203.0.0.0/8=0.5 203.0.113.0/24=0.02")
     assert [gap_s for _, gap_s in load().fronts] == [0.02, 0.5]
+
+
+def test_a_constant_is_no_setting_and_tests_shorten_it_by_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("TIPTOE_CONSTANT_SETTLE_S=7\nTIPTOE_SETTLE_S=8\n")
+    monkeypatch.setenv("TIPTOE_SETTLE_URLS", "9")
+    monkeypatch.setenv("TIPTOE_CONSTANT_LINGER_S", "0.1")
+    assert (load().settle_s, load().settle_urls, load().linger_s) == (2.0, 50, 0.1)
+    assert unknown_variables() == ["TIPTOE_SETTLE_S", "TIPTOE_SETTLE_URLS"]
+
+
+def test_there_are_at_most_fifty_settings() -> None:
+    assert len(set(Settings.model_fields) - set(Constants.model_fields)) <= 50

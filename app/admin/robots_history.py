@@ -20,7 +20,7 @@ from app.config import Settings
 from app.crawl.state.robots_book import RobotsBook
 from app.model import RequestKind
 from app.policy import backoff
-from app.policy.robots import FRESH_AT_LEAST_S, Robots, in_force, rules_in_force
+from app.policy.robots import FRESH_AT_LEAST_S, Robots, in_force_rules
 from app.store import fetches, robots
 from app.store.fetches import Asked
 from app.store.robots import Copy
@@ -133,16 +133,7 @@ def _phases(settings: Settings, copy: Copy) -> list[datetime]:
 
 def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -> Robots:
     """What is in force at that moment."""
-    since = copy.unreachable_since
-    decides = in_force(
-        availability=copy.availability,
-        unreachable_for_s=None if since is None else (moment - since).total_seconds(),
-        has_copy=copy.body is not None,
-        answers=copy.status is not None,
-        disallow_s=settings.robots_disallow_s,
-        copy_s=settings.robots_copy_s,
-    )
-    return rules_in_force(decides, lambda: book.parsed(copy.body or b""))
+    return in_force_rules(copy.standing(moment), settings, lambda: book.parsed(copy.body or b""))[1]
 
 
 def _split(url: str) -> tuple[_Place, str]:

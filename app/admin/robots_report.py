@@ -13,6 +13,7 @@ from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy import robots, tdm
 from app.policy.robots import Availability, InForce
+from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
 from app.store.robots import Stored
 
 
@@ -128,14 +129,15 @@ def ruling(stored: Sequence[Stored], url: Url, settings: Settings) -> Ruling:
 
 def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
     """What an origin's files say about text and data mining of path and query `target`. Pure."""
-    by_the_file = _phase(row, settings)[0] in {InForce.RULES, InForce.COPY}
-    file = tdm.RobotsSignals(row.body or b"", settings.product_token) if by_the_file else tdm.NO_SIGNALS
+    by_the_file = robots.in_force(row.standing, settings) in {InForce.RULES, InForce.COPY}
+    file = RobotsSignals(row.body or b"", settings.product_token) if by_the_file else NO_SIGNALS
     return tdm.text([*file.of(target), *tdm.of_tdmrep(row.tdmrep or b"", target)])
 
 
 def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
-    phase, until = _phase(row, settings)
-    rules = robots.rules_in_force(phase, lambda: robots.parse(row.body or b"", settings.product_token))
+    phase, rules = robots.in_force_rules(
+        row.standing, settings, lambda: robots.parse(row.body or b"", settings.product_token)
+    )
     decision = rules.judge(url)
     by_the_file = phase in {InForce.RULES, InForce.COPY}
     away_s = rules.visit_time.until_start_s(row.now) if rules.visit_time else 0.0
@@ -145,7 +147,7 @@ def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
         allowed=decision.allowed,
         availability=row.availability,
         phase=phase,
-        phase_until=until,
+        phase_until=_until(row, phase, settings),
         has_copy=row.body is not None,
         group=decision.group,
         rule=decision.rule if by_the_file else None,
@@ -165,20 +167,12 @@ def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
     )
 
 
-def _phase(row: Stored, settings: Settings) -> tuple[InForce, datetime | None]:
-    """What is in force now, and until when if the file stays out of reach; None: for good. Database times only."""
-    since, has_copy = row.unreachable_since, row.body is not None
-    away_s = None if since is None else (row.now - since).total_seconds()
-    phase = robots.in_force(
-        availability=row.availability,
-        unreachable_for_s=away_s,
-        has_copy=has_copy,
-        answers=row.status is not None,
-        disallow_s=settings.robots_disallow_s,
-        copy_s=settings.robots_copy_s,
-    )
+def _until(row: Stored, phase: InForce, settings: Settings) -> datetime | None:
+    """How long the phase lasts if the file stays out of reach; None: for good. Database times only."""
+    since, away_s = row.unreachable_since, row.standing.unreachable_for_s
     if since is None or away_s is None or phase is InForce.ALLOW_ALL:
-        return phase, None
+        return None
+    has_copy = row.body is not None
     ends = [settings.robots_disallow_s] * has_copy + [max(settings.robots_disallow_s, settings.robots_copy_s)]
     ahead = [since + timedelta(seconds=seconds) for seconds in ends if seconds > away_s]
-    return phase, ahead[0] if ahead else None
+    return ahead[0] if ahead else None

@@ -195,11 +195,11 @@ def _done(name: str, says: str, as_json: bool, **document: object) -> None:
     done(f"{name}: {says}", as_json=as_json, crawl=name, says=says, **document)
 
 
-def show_totals(found: "Sequence[Totals]") -> None:
+def show_totals(found: "Sequence[Totals]", names: "Sequence[str]" = _TOTALS) -> None:
     if not found:
         answer("no crawl yet: tiptoe crawl https://example.org/")
         return
-    table(_TOTALS, [[getattr(row, name) for name in _TOTALS] for row in found])
+    table(names, [[getattr(row, name) for name in names] for row in found])
 
 
 def _show_report(found: "Report") -> None:

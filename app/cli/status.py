@@ -8,6 +8,7 @@ import typer
 from app.cli.crawls import show_totals
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
+from app.model.reasons import words
 
 AUDITED = 50
 HOST_COLUMNS = {
@@ -29,7 +30,7 @@ HOST_COLUMNS = {
     "unused_connections": "connected in vain",
 }
 ADDRESS_COLUMNS = {
-    "budget": "address or network",
+    "budget": "address",
     "hosts": "hosts",
     "fetches": "requests",
     "smallest_gap_s": "gap s",
@@ -38,6 +39,7 @@ ADDRESS_COLUMNS = {
     "gap_violations": "too soon",
     "largest_concurrency": "most at once",
 }
+_CRAWL = ("name", "state", "ended_because", "pages", "fetches", "failed", "bytes", "hosts")  # fit 80 columns
 _TOTALS = ("unjudged", "fenced", "disorder")
 
 
@@ -50,13 +52,14 @@ def status(as_json: AsJson = False) -> None:
     if as_json:
         show_json(found)
         return
-    show_totals(found.crawls)
+    show_totals(found.crawls, _CRAWL)
     heading("hosts wait for")
     rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
     heading("last visits")
-    rows_table(("host", "taken_at", "ended_at", "ending", "detail", "fetches", "worker"), found.visits)
+    visits = [{**row, "ending": row["ending"] and words(row["ending"], row["detail"])} for row in found.visits]
+    rows_table(("host", "taken_at", "ending", "fetches", "worker"), visits)
 
 
 def audit(
@@ -85,8 +88,10 @@ def audit(
 
 
 def _worst(columns: Mapping[str, str], rows: Sequence[object], what: str) -> None:
-    """The first of them, which are the worst. columns: {attribute: heading}."""
-    table(list(columns.values()), [[_rounded(getattr(row, name)) for name in columns] for row in rows[:AUDITED]])
+    """The first of them, which are the worst. columns: {attribute: heading}; those that are 0 in every row are left out."""
+    cells = {name: [_rounded(getattr(row, name)) for row in rows[:AUDITED]] for name in columns}
+    told = [name for name in columns if any(cells[name]) or None in cells[name]]
+    table([columns[name] for name in told], list(zip(*(cells[name] for name in told), strict=True)))
     if len(rows) > AUDITED:
         answer(f"… and {len(rows) - AUDITED:,} further {what}")
 

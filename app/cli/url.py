@@ -106,9 +106,9 @@ def _show(found: "Explanation") -> None:
 def _show_crawl(row: "InCrawl") -> None:
     url, page, duplicate = row.url, row.page, row.duplicate
     heading(f"in crawl {row.crawl} ({row.crawl_state}): {url['state']}")
-    facts([("waits for", line) for line in row.waits_for])
     facts(
         [
+            *(("waits for", line) for line in row.waits_for),
             ("cause", url["cause"] and words(url["cause"], url["detail"])),
             ("alias of", url["alias_of"]),
             ("directives", url["directives"]),
@@ -120,7 +120,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("depth", url["depth"]),
             ("redirects before it", url["hops"] or None),
             ("lane and score", f"p{url['lane']}, {url['score']:.3g}"),
-            ("attempts since the last good one", url["attempts"]),
+            ("attempts", f"{url['attempts']} since the last good one"),
             ("last fetch", url["fetched_at"]),
             ("last ending", url["outcome"] and f"{url['outcome']} (status {url['status']})"),
             ("last changed", url["changed_at"]),

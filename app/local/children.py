@@ -4,7 +4,7 @@ A child leads its own process group, so a terminal's Ctrl-C reaches us alone and
 leaving. Linux tells it when we die, even by SIGKILL (`PR_SET_PDEATHSIG`, prctl(2)). Two things to mind: the
 kernel sends that signal when the parent *thread* ends, so spawn from a thread that stays, best the main one;
 and macOS has nothing like it, so there a child of a killed parent goes on (the servers do not: see
-`app.local.keeper`).
+`app.local.supervisor`).
 """
 
 import ctypes

@@ -5,7 +5,7 @@ knows two roles by password (SCRAM): `postgres`, and `tiptoe`, which owns the da
 superuser. Settings of yours go into `<data>/yours.conf`; ours are written to `<data>/tiptoe.conf` at each
 start and keep every commit durable.
 
-Where its files lie and who runs it, as root above all: `app.local.place`. That is remembered in home's
+Where its files lie and who runs it, as root above all: `app.local.data_dir`. That is remembered in home's
 services.json; a database that home does not remember (home was removed) is set aside, never reused and never
 deleted.
 
@@ -25,10 +25,10 @@ from psycopg import sql
 
 from app.errors import ServiceError
 from app.local.children import spawn
+from app.local.data_dir import Place, choose
 from app.local.home import Home, Log
-from app.local.keeper import Recipe, server_environment
-from app.local.place import Place, settle_down
 from app.local.running import clear_orphans, free_port
+from app.local.supervisor import Recipe, server_environment
 
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: the same order on every system, for ever
@@ -89,7 +89,7 @@ class Postgres:
 
     def prepare(self, log: Log) -> Recipe:
         known = self.data if self._home.recall(self.name) else None
-        place = settle_down(self._home, known, log)
+        place = choose(self._home, known, log)
         self._clear(place.data, log)
         if place.data != known or not (place.data / "PG_VERSION").exists():
             self._create(place, log)

@@ -2,7 +2,7 @@
 
 What a server is (its data, configuration, how to tell that the one answering is ours) is the `Server`'s to
 say; how several commands share it is decided here, with the locks of `app.local.home` and a process from
-`app.local.keeper`.
+`app.local.supervisor`.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from typing import Protocol, Self
 
 from app.errors import ServiceError
 from app.local.home import POLL_S, TELL_AFTER_S, Home, Log, is_held, take, try_exclusive
-from app.local.keeper import Recipe, keeper_id, server_environment
+from app.local.supervisor import Recipe, keeper_id, server_environment
 
 READY_S = 300.0  # crash recovery replays up to max_wal_size
 STARTS = 3
@@ -105,7 +105,7 @@ def _launch(recipe: Recipe) -> subprocess.Popen[bytes]:
     source = str(Path(app.__path__[0]).parent)
     with Path(recipe.log).open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "app.local.keeper", recipe.to_json()],
+            [sys.executable, "-P", "-m", "app.local.supervisor", recipe.to_json()],
             env=server_environment(os.environ) | {"PYTHONPATH": source},
             cwd="/",
             stdin=subprocess.DEVNULL,

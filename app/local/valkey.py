@@ -15,8 +15,8 @@ from redis.retry import Retry
 
 from app.local.binaries import valkey_program
 from app.local.home import Home, Log
-from app.local.keeper import Recipe
 from app.local.running import clear_orphans, free_port
+from app.local.supervisor import Recipe
 
 CONF = """\
 # Written by tiptoe at each start.

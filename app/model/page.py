@@ -24,7 +24,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A document read: `app.parse.html.read`.
+    """A document read: `app.parse.html.html.read`.
 
     base         value of the first <base href>, as written, or None
     links        in document order

@@ -68,9 +68,8 @@ def load(path: Path) -> dict[Origin, Fields]:
 def _origin(path: Path, name: str) -> Origin:
     url = Canon().canonicalise(name)
     if isinstance(url, str) or url.target != "/" or "?" in name or "#" in name:
-        raise _wrong(
-            path, f"[{name[:100]!r}] is no origin; write scheme and host, such as https://intranet.example.org"
-        )
+        bare = re.sub(r"[^/]*@", "…@", name)[:100]
+        raise _wrong(path, f"[{bare!r}] is no origin; write scheme and host, such as https://intranet.example.org")
     return url.origin.scheme, url.origin.host.strip("[]"), url.origin.port
 
 
@@ -110,9 +109,12 @@ def _read(path: Path) -> bytes:
             if os.name == "posix" and found.st_mode & 0o077:
                 mode = f"{stat.S_IMODE(found.st_mode):04o}"
                 raise _wrong(path, f"others can read it (mode {mode}): chmod 600 {path}")
-            return file.read(MAX_BYTES)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise _wrong(path, f"cannot be read ({error.strerror}); set TIPTOE_CREDENTIALS_FILE to your own file") from None
+    if len(content) > MAX_BYTES:
+        raise _wrong(path, f"is longer than {MAX_BYTES:,} bytes; take out what is no site of yours")
+    return content
 
 
 def _wrong(path: Path, remedy: str) -> InputError:

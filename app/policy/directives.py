@@ -91,7 +91,7 @@ def _ours(field: str, token: str) -> Iterator[str]:
         if prefix and prefix[1] not in _DIRECTIVES:
             ours = prefix[1] == STAR or token_of(prefix[1].encode()) == token
             directive = directive[prefix.end() :]
-        if ours:  # by white space as well, unless a value follows: as `app.parse.html` does
+        if ours:  # by white space as well, unless a value follows: as `app.parse.html.html` does
             yield from [directive] if ":" in directive else directive.split()
 
 

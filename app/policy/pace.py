@@ -18,7 +18,7 @@ _NO_ERRORS = {404, 410}  # a page that is not there says nothing against the hos
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The controller's numbers; the defaults are SPEC P4's, each is a setting `TIPTOE_ADAPTIVE_…`.
+    """The controller's numbers; the defaults are those of `app.config.constants`.
 
     window              results that are looked back on
     level_max           highest level

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final, NamedTuple, Protocol, assert_never
 
 from protego import Protego
 
@@ -32,12 +32,14 @@ __all__ = [
     "Availability",
     "Decision",
     "InForce",
+    "Patience",
     "Robots",
+    "Standing",
     "availability",
     "fresh_for_s",
     "in_force",
+    "in_force_rules",
     "parse",
-    "rules_in_force",
 ]
 
 _OWN_PATH: Final = "/robots.txt"
@@ -142,43 +144,58 @@ class InForce(StrEnum):
     DISALLOW_ALL = "disallow_all"
 
 
-def in_force(
-    *,
-    availability: str,
-    unreachable_for_s: float | None,
-    has_copy: bool,
-    answers: bool,
-    disallow_s: float,
-    copy_s: float,
-) -> InForce:
-    """The phases of a robots.txt that cannot be had (SPEC R3; RFC 9309 section 2.3.1.4 gives 30 days as its example).
+class Patience(Protocol):
+    """How long an unreachable robots.txt closes its origin, and until when its last good copy decides. The settings have it."""
+
+    @property
+    def robots_disallow_s(self) -> float: ...
+
+    @property
+    def robots_copy_s(self) -> float: ...
+
+
+class Standing(NamedTuple):
+    """How an origin's robots.txt stands at a moment.
 
     availability       of the last attempt: an Availability
     unreachable_for_s  since the first failure after the last success; None when it can be had
     has_copy           a file was read before that: a 404 is no copy, what it allowed is not known to hold on
     answers            the last attempt got an HTTP status: the host is there, its robots.txt alone is not
-    disallow_s         nothing is fetched for so long;   copy_s: and the copy decides up to here
     """
-    if availability == Availability.AVAILABLE:
+
+    availability: str
+    unreachable_for_s: float | None
+    has_copy: bool
+    answers: bool
+
+
+def in_force(standing: Standing, patience: Patience) -> InForce:
+    """Which phase an origin is in (SPEC R3; RFC 9309 section 2.3.1.4 gives 30 days as its example)."""
+    if standing.availability == Availability.AVAILABLE:
         return InForce.RULES
-    if availability == Availability.UNAVAILABLE:
+    if standing.availability == Availability.UNAVAILABLE:
         return InForce.ALLOW_ALL
-    if unreachable_for_s is None or unreachable_for_s < disallow_s:
+    away_s = standing.unreachable_for_s
+    if away_s is None or away_s < patience.robots_disallow_s:
         return InForce.DISALLOW_ALL
-    if unreachable_for_s < copy_s:
-        return InForce.COPY if has_copy else InForce.DISALLOW_ALL
-    return InForce.ALLOW_ALL if answers else InForce.DISALLOW_ALL
+    if away_s < patience.robots_copy_s:
+        return InForce.COPY if standing.has_copy else InForce.DISALLOW_ALL
+    return InForce.ALLOW_ALL if standing.answers else InForce.DISALLOW_ALL
 
 
-def rules_in_force(phase: InForce, copy: Callable[[], Robots]) -> Robots:
-    """The rules of a phase: the one reading for admission, gate, commands and audit. copy: the file, or its last good copy."""
+def in_force_rules(standing: Standing, patience: Patience, copy: Callable[[], Robots]) -> tuple[InForce, Robots]:
+    """Which rules are in force, and why: the one reading, for admission, gate, commands and audit.
+
+    copy: parses the file, or its last good copy; called only where that decides.
+    """
+    phase = in_force(standing, patience)
     match phase:
         case InForce.RULES | InForce.COPY:
-            return copy()
+            return phase, copy()
         case InForce.ALLOW_ALL:
-            return ALLOW_ALL
+            return phase, ALLOW_ALL
         case InForce.DISALLOW_ALL:
-            return DISALLOW_ALL
+            return phase, DISALLOW_ALL
         case _:
             assert_never(phase)
 

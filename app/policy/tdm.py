@@ -16,15 +16,13 @@ Preferences"), although TDMRep would let a page's <meta> lift what the site's fi
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Final
 
 from app.model import Header
-from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Rule, Ruleset, normal
-from app.policy.robots_text import FIELDS, STAR, cut, token_of, unmarked
+from app.policy.robots_match import MAX_STEPS, Rule, Ruleset, normal
 
 MAX_BYTES: Final = 500 * 1024  # of a tdmrep.json; robots.txt is cut as `robots_text` cuts it
 MAX_SIGNALS: Final = 20  # of one source; real ones have one to four
@@ -32,10 +30,10 @@ MAX_RULES: Final = 1_000  # of one file
 MAX_VALUE_CHARS: Final = 200
 MAX_TEXT_CHARS: Final = 500
 _MAX_NAME_CHARS: Final = 40
-_MAX_PATTERN_BYTES: Final = 2_000
+MAX_PATTERN_BYTES: Final = 2_000
 
 _RESERVATION, _POLICY = Header.TDM_RESERVATION.value, Header.TDM_POLICY.value  # <meta> and JSON: the same words
-_USAGE, _SIGNAL = "Content-Usage", "Content-Signal"
+USAGE, SIGNAL = "Content-Usage", "Content-Signal"
 _NO: Final = frozenset({"n", "no", "?0"})
 # Uses that are mining or training. Not search; nor ai-use, ai-input, ai-output, which are about answers and not models.
 # bots and all (vocab-00 to -03) are "automated processing", of which the others are parts.
@@ -63,8 +61,8 @@ class Signal:
 def of_reply(headers: Mapping[str, str]) -> tuple[Signal, ...]:
     """Of a reply's headers (lower-case names)."""
     return (
-        *_preferences(headers.get(Header.CONTENT_USAGE, ""), f"{_USAGE} header"),
-        *_preferences(headers.get(Header.CONTENT_SIGNAL, ""), f"{_SIGNAL} header"),
+        *of_preferences(headers.get(Header.CONTENT_USAGE, ""), f"{USAGE} header"),
+        *of_preferences(headers.get(Header.CONTENT_SIGNAL, ""), f"{SIGNAL} header"),
         *_tdmrep(headers, "TDMRep header"),
     )
 
@@ -77,31 +75,6 @@ def of_meta(meta: Mapping[str, str]) -> tuple[Signal, ...]:
 def of_directives(no_ai: bool) -> tuple[Signal, ...]:
     """Of what `directives` made of X-Robots-Tag and <meta name=robots>."""
     return (Signal(source="robots directives", name="noai", reserved=True, value=""),) if no_ai else ()
-
-
-class RobotsSignals:
-    """Of the lines in our group of a robots.txt, or in that for "*" if no group names us. Immutable.
-
-    Of the lines of one field the one with the longest matching path holds, and all that have this path; none has the
-    length 0. Lines before the first User-agent are in no group and not read, as rules there are not. Reading takes
-    50 µs for an ordinary file, 20 ms for 500 KiB.
-    """
-
-    __slots__ = ("_fields",)
-
-    def __init__(self, body: bytes, token: str) -> None:
-        self._fields = _robots_lines(body, token)
-
-    @property
-    def is_silent(self) -> bool:
-        return not self._fields
-
-    def of(self, target: str) -> tuple[Signal, ...]:
-        """What they say of path and query `target`; 1 to 5 µs."""
-        if not self._fields:
-            return ()
-        octets = normal(target.encode("utf-8", "surrogatepass"))
-        return tuple(signal for lines in self._fields for signal in lines.of(octets))
 
 
 def is_tdmrep(body: bytes) -> bool:
@@ -161,7 +134,7 @@ _QUOTED: Final = re.compile(r'"[^"]*"')
 _PAIR: Final = re.compile(r"([A-Za-z*][A-Za-z0-9_.*-]*) ?= ?([^ =]+)")
 
 
-def _preferences(written: str, source: str) -> tuple[Signal, ...]:
+def of_preferences(written: str, source: str) -> tuple[Signal, ...]:
     """`train-ai=n, search=y;p=1`. Of a key said twice the last holds (RFC 9651 section 4.2.2). Strings and parameters
     mean nothing, and a key alone is "true", which is no statement."""
     said: dict[str, Signal] = {}
@@ -216,7 +189,7 @@ def _tdmrep_rules(body: bytes) -> tuple[tuple[Ruleset, tuple[Signal, ...]], ...]
 def _location(written: object) -> bytes | None:
     """A pattern as in robots.txt, which TDMRep section "Use of regular expressions" refers to; None for none."""
     pattern = written.strip().encode("utf-8", "surrogatepass") if isinstance(written, str) else b""
-    if not pattern or len(pattern) > _MAX_PATTERN_BYTES:
+    if not pattern or len(pattern) > MAX_PATTERN_BYTES:
         return None
     return pattern if pattern.startswith((b"/", b"*")) else b"/" + pattern
 
@@ -231,86 +204,3 @@ def _written(rule: Mapping[str, object]) -> dict[str, str]:
 
 
 # --- robots.txt -------------------------------------------------------------------------------------------------
-
-_OURS: Final = frozenset({b"content-usage", b"content-signal"})
-_AGENT: Final = b"user-agent"
-_BORDERS: Final = frozenset({_AGENT, b"allow", b"disallow"})  # of groups
-
-
-class _Lines:
-    """The lines of one field (Content-Usage or Content-Signal) in our group, by path as written."""
-
-    def __init__(self, field: str, written: Iterable[tuple[bytes, str]]) -> None:
-        self._by_path: dict[bytes, tuple[Signal, ...]] = {}
-        for path, preferences in written:
-            signals = self._by_path.get(path, ()) + _preferences(preferences, f"robots.txt {field}")
-            self._by_path[path] = signals[:MAX_SIGNALS]
-        self._rules = Ruleset(Rule(allow=False, pattern=path, line=None) for path in self._by_path if path)
-
-    def of(self, target: bytes) -> tuple[Signal, ...]:
-        rule = self._rules.find(target)[0]
-        if rule is TOO_COSTLY:  # nobody can tell which path it is: what is reserved anywhere is reserved
-            every = (signal for signals in self._by_path.values() for signal in signals if signal.reserved)
-            return tuple(islice(every, MAX_SIGNALS))
-        return self._by_path.get(rule.pattern if rule else b"", ())
-
-
-def _robots_lines(body: bytes, token: str) -> tuple[_Lines, ...]:
-    """For each field that we read. Most files hold none, which costs one look through them."""
-    octets = unmarked(cut(body))
-    if b"content-" not in octets.lower():
-        return ()
-    ours = token_of(token.encode("utf-8", "replace")).lower()
-    groups = _groups(octets, {ours, STAR} - {""})
-    lines = next((groups[name] for name in (ours, STAR) if name in groups), [])
-    return tuple(
-        _Lines(field, (_path_and_rest(value) for name, value in lines if name == field.lower().encode()))
-        for field in (_USAGE, _SIGNAL)
-    )
-
-
-def _groups(octets: bytes, wanted: set[str]) -> dict[str, list[tuple[bytes, bytes]]]:
-    """(field, value) of our lines, by the wanted tokens that the file names. A User-agent line after a rule, or after
-    one of ours (which AIPREF calls rules), begins a new group, as in `robots_text`; sitemaps and the like do not."""
-    groups: dict[str, list[tuple[bytes, bytes]]] = {}
-    current: set[str] = set()
-    began = False
-    for name, value in _fields(octets):
-        if name == _AGENT:
-            current, began = (set() if began else current), False
-            if (token := token_of(value).lower()) in wanted:
-                current.add(token)
-                groups.setdefault(token, [])
-            continue
-        began = True
-        for token in current if name in _OURS else ():
-            if len(groups[token]) < MAX_RULES:
-                groups[token].append((name, value))
-    return groups
-
-
-def _fields(octets: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """(field, value) of User-agent, Allow, Disallow and our lines, as `robots_text` reads lines."""
-    for line in octets.splitlines():
-        content = line.partition(b"#")[0].strip()
-        name, colon, value = content.partition(b":")
-        if not colon:
-            words = content.split()
-            if len(words) != 2:
-                continue
-            name, value = words
-        name = name.strip().lower()
-        known = name if name in _OURS else FIELDS.get(name)
-        if known in _OURS or known in _BORDERS:
-            yield known, value.strip()
-
-
-def _path_and_rest(value: bytes) -> tuple[bytes, str]:
-    """`/private/ train-ai=n`: what begins with "/" is a path; b"" without one. What is too long for us says nothing."""
-    path, rest = b"", value
-    if value.startswith(b"/"):
-        path, rest = [*value.split(maxsplit=1), b""][:2]
-    return (path, rest.decode("utf-8", "replace")) if len(path) <= _MAX_PATTERN_BYTES else (b"", "")
-
-
-NO_SIGNALS: Final = RobotsSignals(b"", "")

@@ -24,15 +24,15 @@ from typing import BinaryIO, TypedDict
 from lxml import etree
 
 from app.model.page import Page
-from app.parse import html
-from app.parse.sitemap import Child, Entry, Reading, SitemapKind
+from app.parse.html import html
+from app.parse.sitemap.sitemap import Child, Entry, Reading, SitemapKind
 
 SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond
 READ_ERROR_CHARS = 200
 
 
 class PageOptions(TypedDict):
-    """The arguments of `app.parse.html.read`."""
+    """The arguments of `app.parse.html.html.read`."""
 
     content_type: str | None
     content_language: str | None

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from app.model import Origin
+from app.policy.robots import Standing
 from app.store import db
 
 _sql = db.queries("robots")
@@ -40,6 +41,12 @@ class Stored:
     copied_at: datetime | None
     now: datetime
 
+    @property
+    def standing(self) -> Standing:
+        since = self.unreachable_since
+        away_s = None if since is None else (self.now - since).total_seconds()
+        return Standing(self.availability, away_s, self.body is not None, self.status is not None)
+
 
 class Brief(NamedTuple):
     """The same as far as a visit needs it at its start, in seconds from there.
@@ -70,6 +77,10 @@ class Elsewhere(NamedTuple):
     status: int | None
     body: bytes | None
     unreachable_for_s: float | None
+
+    @property
+    def standing(self) -> Standing:
+        return Standing(self.availability, self.unreachable_for_s, self.body is not None, self.status is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +123,11 @@ class Copy:
     status: int | None
     body: bytes | None
     unreachable_since: datetime | None
+
+    def standing(self, moment: datetime) -> Standing:
+        since = self.unreachable_since
+        away_s = None if since is None else (moment - since).total_seconds()
+        return Standing(self.availability, away_s, self.body is not None, self.status is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

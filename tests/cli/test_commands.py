@@ -1,6 +1,7 @@
 """The whole of the command line: every command has help and is documented, errors are one line, starting is quick."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import typer
 
 from app.cli import make_app
+from tests.acceptance.pages import PAGES, ROOT
 from tests.cli.conftest import Tiptoe, run
 
 DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
@@ -49,6 +51,15 @@ def test_every_command_is_documented_with_an_example(words: str) -> None:
 def test_the_docs_name_no_command_that_is_not_there() -> None:
     named = {line.split("`")[1] for line in DOCS.read_text().splitlines() if line.startswith("| `")}
     assert named == {words for words, _ in commands()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_the_sentences_of_the_docs_are_there(page: str) -> None:
+    known = {words.removeprefix("tiptoe ") for words, _ in commands()}
+    groups = {words.rpartition(" ")[0] for words in known}
+    for named in re.findall(r"`tiptoe ((?:[a-z][a-z-]*(?: |(?=`)))+)", (ROOT / page).read_text()):
+        words = named.split()
+        assert named.strip() in groups or any(" ".join(words[:n]) in known for n in (1, 2)), named
 
 
 def test_help_of_crawl_shows_the_options_and_the_verbs() -> None:

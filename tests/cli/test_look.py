@@ -40,7 +40,7 @@ def test_url_why_page(tiptoe: Tiptoe, site: Site) -> None:
         site.url("/a"),
         "parameters dropped: gclid",
         "in crawl docs (finished): resting",
-        f"found on                          {site.url()}",
+        f"found on          {site.url()}",
         "allowed: no line of group * is about it",
         "page (status 200)",
         "latest requests",

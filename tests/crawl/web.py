@@ -129,13 +129,13 @@ class Web:
     def __init__(self) -> None:
         self.sites: list[Site] = []
 
-    def site(self, *, beside: Site | None = None) -> Site:
-        """A new host; or another origin (port) of the same host."""
+    def site(self, *, beside: Site | None = None, port: int = 0) -> Site:
+        """A new host, on a port of your choice or any; or another origin (port) of the same host."""
         number = next(_numbers)
         address = (
             beside.host if beside else f"127.{128 + number // 62500 % 64}.{number // 250 % 250}.{number % 250 + 2}"
         )
-        made = Site(address)
+        made = Site(address, port)
         self.sites.append(made)
         return made
 

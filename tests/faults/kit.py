@@ -36,6 +36,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from app.config import load
+from app.config.constants import variable
 from bench.delays import Delays
 from tests.faults.fleet import NOTHING, Child, Fleet
 from tests.faults.judge import Cost, Finding, judge, unleased
@@ -125,7 +126,7 @@ class Rig:
             "TIPTOE_HOME": str(folder / "home"),
             "TIPTOE_DATABASE_URL": self.database_url,
             "TIPTOE_BROKER_URL": valkey.url,
-            **{f"TIPTOE_{name.upper()}": str(value) for name, value in chosen.items()},
+            **{variable(name): str(value) for name, value in chosen.items()},
             **trusted,
             **env,
         }

@@ -16,9 +16,9 @@ from psycopg import sql
 
 from app.local.children import spawn, stop
 from app.local.home import open_home
-from app.local.keeper import Recipe, server_environment
 from app.local.postgres import Postgres
 from app.local.running import Server
+from app.local.supervisor import Recipe, server_environment
 from app.local.valkey import Valkey
 from app.store.db import upgrade
 from tests.faults.waiting import until

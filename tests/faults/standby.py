@@ -20,8 +20,8 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from app.local.keeper import Recipe, server_environment
 from app.local.running import free_port
+from app.local.supervisor import Recipe, server_environment
 from tests.faults.servers import OwnPostgres, OwnServer, conf
 from tests.faults.waiting import until
 

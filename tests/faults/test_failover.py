@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from app.local.keeper import server_environment
+from app.local.supervisor import server_environment
 from tests.faults.kit import IS_LONG, SLOTS, MakeRig, Rig, quick_or_long
 from tests.faults.standby import Standby
 from tests.faults.test_database import answers, settled_urls

@@ -4,8 +4,9 @@ import codecs
 
 from app.model import Reply
 from app.model.page import Page
-from app.parse import charset, html
-from app.parse.text import MAX_TEXT_CHARS
+from app.parse import charset
+from app.parse.html import html
+from app.parse.html.text import MAX_TEXT_CHARS
 from app.policy import blocks, directives, tdm
 from tests.fuzz.parts import NOW, TOKEN, assert_storable, lines, text
 from tests.fuzz.signals import assert_directives, assert_signals

@@ -20,7 +20,7 @@ from app.net.dial import Dialler, Exchange, _PlainSocket
 from app.net.dns import Resolver
 from app.net.http import DETAIL_MAX, OVERHEAD_BYTES, Sender
 from app.net.wire import Wire
-from app.parse import html
+from app.parse.html import html
 from app.policy import blocks, directives, retry_after, robots, tdm
 from app.policy.outcome import classify
 from tests.fuzz.pages import MAX_LINKS, assert_page

@@ -4,6 +4,7 @@ from app.policy import tdm
 from app.policy.robots import Robots, parse
 from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Ruleset, normal
 from app.policy.robots_text import MAX_BYTES, MAX_SITEMAPS, cut, read, token_of, unmarked
+from app.policy.tdm_robots import RobotsSignals
 from tests.fuzz.parts import TOKEN, lines, text
 from tests.fuzz.signals import assert_signals
 
@@ -63,7 +64,7 @@ def _said(body: bytes, token: str, targets: tuple[str, ...], *, shift: int = 0) 
         [(each.allowed, each.group, each.rule, each.line and each.line - shift) for each in decisions],
         (file.crawl_delay_s, file.crawl_delay_raw, file.visit_time),
         file.sitemaps,
-        [tdm.RobotsSignals(body, token).of(target) for target in targets],
+        [RobotsSignals(body, token).of(target) for target in targets],
     )
 
 
@@ -83,7 +84,7 @@ def _is_as_before(body: bytes, targets: tuple[str, ...], said: object) -> None:
 
 
 def _signals(body: bytes, targets: tuple[str, ...]) -> None:
-    found = tdm.RobotsSignals(body, TOKEN)
+    found = RobotsSignals(body, TOKEN)
     for target in targets:
         assert_signals(found.of(target))
         assert not (found.is_silent and found.of(target))

@@ -13,6 +13,7 @@ from pathlib import Path
 from app.admin import seed_file
 from app.admin.seeds import MOST_BAD_LINES, Added, _seeds
 from app.config import Settings, load
+from app.config.constants import variable
 from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_resolver
 from app.crawl.state.shared_budgets import SharedBudgets
@@ -25,7 +26,7 @@ from app.store import db
 from tests.fuzz.parts import assert_told
 from tests.fuzz.urls import CANON, assert_canonical
 
-_NAMES = {f"TIPTOE_{name.upper()}" for name in Settings.model_fields}
+_NAMES = {variable(name) for name in Settings.model_fields}
 _FORMS = ("http://h.example/a?tracked=1&b=2", "https://h.example/?B=1&b=2&utm_source=x")
 
 

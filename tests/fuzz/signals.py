@@ -2,7 +2,8 @@
 
 from app.errors import InputError
 from app.model import Header
-from app.parse import charset, html
+from app.parse import charset
+from app.parse.html import html
 from app.policy import directives, retry_after, tdm
 from app.policy.hours import Hours
 from app.policy.robots import FRESH_S, fresh_for_s

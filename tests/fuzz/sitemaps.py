@@ -3,10 +3,10 @@
 import gzip
 import io
 
-from app.parse.gunzip import unpacked
-from app.parse.markup import Feeder, plain
-from app.parse.sitemap import Child, Entry, Limits, Reading
-from app.parse.walk import FLOOR, Walk
+from app.parse.sitemap.elements import FLOOR, Walk
+from app.parse.sitemap.gunzip import unpacked
+from app.parse.sitemap.markup import Feeder, plain
+from app.parse.sitemap.sitemap import Child, Entry, Limits, Reading
 from app.policy.lastmod import FUTURE, plausible
 from tests.fuzz.parts import NOW, assert_storable, dice, pieces
 

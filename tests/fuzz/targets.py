@@ -78,12 +78,24 @@ _EVERY = (
         "email._parseaddr",
         max_len=256,
     ),
-    _target(pages.page, "app.parse.html", "app.parse.text", "app.parse.tree", "app.policy.blocks", max_len=4096),
+    _target(
+        pages.page,
+        "app.parse.html.html",
+        "app.parse.html.text",
+        "app.parse.html.tree",
+        "app.policy.blocks",
+        max_len=4096,
+    ),
     _target(pages.encoded, "app.parse.charset", "w3lib.encoding"),
     _target(
-        sitemaps.sitemap, "app.parse.sitemap", "app.parse.markup", "app.parse.walk", "app.parse.entry", max_len=4096
+        sitemaps.sitemap,
+        "app.parse.sitemap.sitemap",
+        "app.parse.sitemap.markup",
+        "app.parse.sitemap.elements",
+        "app.parse.sitemap.entry",
+        max_len=4096,
     ),
-    _target(sitemaps.unpacking, "app.parse.gunzip", "gzip", max_len=4096),
+    _target(sitemaps.unpacking, "app.parse.sitemap.gunzip", "gzip", max_len=4096),
     _target(
         replies.response,
         "app.net.http",

@@ -115,7 +115,7 @@ def measure(file: str, content_type: str) -> None:
     import time
 
     from app.model import Reply
-    from app.parse.html import read
+    from app.parse.html.html import read
     from app.policy import blocks
 
     def kib(field: str) -> int:

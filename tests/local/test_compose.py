@@ -10,14 +10,15 @@ import pytest
 import yaml
 
 from app.config import Settings
+from app.config.constants import variable
+from app.local.data_dir import Place, choose
 from app.local.home import open_home
-from app.local.place import Place, settle_down
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "tiptoe"}
-SETTINGS = {f"TIPTOE_{name.upper()}" for name in Settings.model_fields}
+SETTINGS = {variable(name) for name in Settings.model_fields}
 
 
 def example_names() -> set[str]:
@@ -106,7 +107,7 @@ def run_as(place: Place, *argv: str | Path) -> "subprocess.CompletedProcess[str]
 
 def test_postgres_can_be_made_of_its_arguments_and_takes_its_options(reachable_tmp: Path) -> None:
     """By the embedded one's programs, in an environment that names no locale but in these arguments."""
-    place = settle_down(open_home(reachable_tmp / "compose"), None, print)
+    place = choose(open_home(reachable_tmp / "compose"), None, print)
     data = place.data.with_name("compose-data")
     data.mkdir(mode=0o700)
     place.give(data)

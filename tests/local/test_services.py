@@ -18,7 +18,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from app.errors import InputError, ServiceError
-from app.local import binaries, keeper, place
+from app.local import binaries, supervisor
+from app.local import data_dir as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
 
@@ -302,7 +303,7 @@ def test_home_removed_while_in_use_stops_the_servers_all_the_same(own_home: Path
 def test_a_server_that_falls_over_comes_back_on_its_port(home: Path) -> None:
     with start_valkey(home, print) as running, redis.Redis.from_url(running.url, retry=NO_RETRY) as broker:
         before = broker.info("server")
-        wait_until(lambda: broker.info("server")["uptime_in_seconds"] > keeper.LIVED_S)
+        wait_until(lambda: broker.info("server")["uptime_in_seconds"] > supervisor.LIVED_S)
         os.kill(before["process_id"], signal.SIGKILL)
         wait_until(lambda: answers(broker))
         assert broker.info("server")["run_id"] != before["run_id"]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model import Reply
-from app.policy.blocks import EVIDENCE, MAX_BYTES, BlockKind, find
+from app.policy.blocks import MAX_BYTES, find
+from app.policy.walls import EVIDENCE, BlockKind
 
 HTML = "text/html; charset=utf-8"
 CHALLENGE, SOFT = BlockKind.CHALLENGE, BlockKind.SOFT

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.parse import html
+from app.parse.html import html
 from app.policy.directives import MAX_NAME_CHARS, MAX_NAMES, Directives, read
 
 NOW = datetime(2019, 6, 3, 11, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """What robots.txt says to us, in rows. `rfc9309` is what the standard demands, `ours` what we chose."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
@@ -18,9 +18,11 @@ from app.policy.robots import (
     Availability,
     Decision,
     InForce,
+    Standing,
     availability,
     fresh_for_s,
     in_force,
+    in_force_rules,
     parse,
 )
 from app.policy.robots_match import MAX_STEPS, TOO_COSTLY, Rule, Ruleset, normal
@@ -525,19 +527,22 @@ PHASES = [
 ]
 
 
+class Months(NamedTuple):
+    """A `Patience`, as the settings are one."""
+
+    robots_disallow_s: float
+    robots_copy_s: float
+
+
 @pytest.mark.parametrize(("availability_", "seconds", "has_copy", "answers", "found"), PHASES)
 def test_rfc9309_phases_of_a_file_out_of_reach(
     availability_: str, seconds: float | None, has_copy: bool, answers: bool, found: InForce
 ) -> None:
-    decided = in_force(
-        availability=availability_,
-        unreachable_for_s=seconds,
-        has_copy=has_copy,
-        answers=answers,
-        disallow_s=12 * H,
-        copy_s=30 * D,
-    )
+    standing = Standing(availability_, seconds, has_copy, answers)
+    file = parse(b"User-agent: *\nDisallow: /x", "tiptoe")
+    decided, rules = in_force_rules(standing, Months(12 * H, 30 * D), lambda: file)
     assert decided is found
+    assert rules is {InForce.ALLOW_ALL: ALLOW_ALL, InForce.DISALLOW_ALL: DISALLOW_ALL}.get(found, file)
 
 
 @given(
@@ -549,14 +554,7 @@ def test_rfc9309_phases_of_a_file_out_of_reach(
 def test_ours_nothing_but_the_copy_or_a_host_that_answers_ends_the_disallow(
     seconds: float, has_copy: bool, answers: bool, phases: tuple[float, float]
 ) -> None:
-    found = in_force(
-        availability="unreachable",
-        unreachable_for_s=seconds,
-        has_copy=has_copy,
-        answers=answers,
-        disallow_s=phases[0],
-        copy_s=phases[1],
-    )
+    found = in_force(Standing("unreachable", seconds, has_copy, answers), Months(*phases))
     assert found is not InForce.RULES
     assert found is InForce.DISALLOW_ALL or seconds >= phases[0]
     assert found is not InForce.COPY or (has_copy and seconds < phases[1])

@@ -16,7 +16,6 @@ from app.policy.tdm import (
     MAX_SIGNALS,
     MAX_TEXT_CHARS,
     MAX_VALUE_CHARS,
-    RobotsSignals,
     Signal,
     of_directives,
     of_meta,
@@ -26,6 +25,7 @@ from app.policy.tdm import (
     text,
     was_reserved,
 )
+from app.policy.tdm_robots import RobotsSignals
 
 US = "Tiptoe"
 POLICY = "https://provider.example/policies/policy.json"

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from app.model import Page
-from app.parse import html
-from app.parse.sitemap import Entry, Reading
+from app.parse.html import html
+from app.parse.sitemap.sitemap import Entry, Reading
 from app.runtime.reader import Listing, PageOptions
-from app.runtime.reader_pool import PAGES_MOST, Death, Readers
+from app.runtime.reader_pool import Readers
+from app.runtime.reader_process import PAGES_MOST, Death
 from tests.crawl.poisoned import HTML, ROOT, children, poison, poisoned_readers, reader_pids
 from tests.faults.waiting import last, until
 

@@ -17,7 +17,7 @@ from app.crawl.state.visit import Stay
 from app.model import Cause, Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
-from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force, rules_in_force
+from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force_rules
 from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
 from app.store.urls import Admission
@@ -126,27 +126,20 @@ def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
 
 
 def _rules(stay: Stay, found: Elsewhere) -> Robots:
-    """What is in force there. While nothing may be fetched, a link is not refused: it waits for its gate."""
-    settings = stay.kit.settings
-    phase = in_force(
-        availability=found.availability,
-        unreachable_for_s=found.unreachable_for_s,
-        has_copy=found.body is not None,
-        answers=found.status is not None,
-        disallow_s=settings.robots_disallow_s,
-        copy_s=settings.robots_copy_s,
-    )
-    rules = rules_in_force(phase, lambda: stay.kit.robots.parsed(found.body or b""))
-    return ALLOW_ALL if rules is DISALLOW_ALL else rules
+    book = stay.kit.robots
+    return in_force_rules(found.standing, stay.kit.settings, lambda: book.parsed(found.body or b""))[1]
 
 
 def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origin]) -> list[tuple[Admission, Url]]:
+    """Links that a file refuses. Where nothing may be fetched for now, a link is not refused: it waits for its gate."""
     found = []
     for row, url in judged:
         rules = stay.kit.robots.foreign(url.origin, stay.now()) if url.origin in foreign else None
-        if rules is not None and not rules.permits(url):
+        if rules is None or rules is DISALLOW_ALL:
+            continue
+        if not rules.permits(url):
             found.append((row, url))
-        elif rules is not None and rules is not ALLOW_ALL:
+        elif rules is not ALLOW_ALL:
             row["reopens"] = True
     return found
 

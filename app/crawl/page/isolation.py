@@ -22,12 +22,12 @@ from app.crawl.state.visit import LEASE_MARGIN_S, Stay, most_in_hand
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost, ServiceError
 from app.model import Cause, Header, Page, RequestKind, VisitEnding
-from app.parse.html import read as read_html
-from app.parse.sitemap import Reading
+from app.parse.html.html import read as read_html
+from app.parse.sitemap.sitemap import Reading
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions
-from app.runtime.reader_pool import Death
+from app.runtime.reader_process import Death
 from app.store import db, hosts, urls
 from app.store.urls import Due, Result
 from app.words import counted

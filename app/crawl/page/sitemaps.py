@@ -19,7 +19,7 @@ from app.crawl.page.attempt import Attempt, conclude
 from app.crawl.state.visit import Stay
 from app.errors import LeaseLost, Unwritable
 from app.model import Cause, Origin, Refusal, Url, VisitEnding
-from app.parse.sitemap import Child, Entry, Reading
+from app.parse.sitemap.sitemap import Child, Entry, Reading
 from app.policy import lastmod, recrawl
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent

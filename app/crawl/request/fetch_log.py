@@ -7,7 +7,7 @@ import structlog
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
 from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent, Url
-from app.policy import blocks
+from app.policy import blocks, walls
 from app.policy.outcome import classify
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
@@ -56,12 +56,12 @@ def log(
     return outcome
 
 
-def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, blocks.Evidence | None]:
+def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:
     """How the request ended; evidence: that a page met a wall made for bots."""
     evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
     if evidence is None:
         return classify(reply, conditional=conditional), None
-    return Outcome.CHALLENGED if evidence.kind is blocks.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
+    return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
 def unsent(
@@ -118,7 +118,7 @@ def _shift_s(stay: Stay, slot: Slot) -> float:
 def fetch_row(
     reply: Reply,
     outcome: Outcome,
-    evidence: blocks.Evidence | None,
+    evidence: walls.Evidence | None,
     *,
     url: str,
     key: bytes,

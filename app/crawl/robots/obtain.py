@@ -141,27 +141,20 @@ def _enforce(stay: Stay, file: RobotsFile, body: Callable[[], bytes]) -> RobotsF
 
     body: reads the copy, which is asked for only when this process has not parsed it lately.
     """
-    decides = _decides(stay, file, stay.now())
-    rules = robots.rules_in_force(
-        decides, lambda: stay.kit.robots.known(file.body_sha256 or b"") or stay.kit.robots.parsed(body())
+    book, digest = stay.kit.robots, file.body_sha256 or b""
+    decides, rules = robots.in_force_rules(
+        file.standing(stay.now()), stay.kit.settings, lambda: book.known(digest) or book.parsed(body())
     )
     file.rules = None if decides is InForce.DISALLOW_ALL else rules
     if decides in {InForce.RULES, InForce.COPY}:
-        file.signals = stay.kit.robots.signals(file.body_sha256 or b"", body)
+        file.signals = book.signals(digest, body)
     if decides is InForce.COPY and file.unreachable_from is not None:
         file.fresh_until = min(file.fresh_until, file.unreachable_from + stay.kit.settings.robots_copy_s)
     return file
 
 
 def _decides(stay: Stay, file: RobotsFile, moment: float) -> InForce:
-    return robots.in_force(
-        availability=file.availability,
-        unreachable_for_s=None if file.unreachable_from is None else moment - file.unreachable_from,
-        has_copy=file.body_sha256 is not None,
-        answers=file.status is not None,
-        disallow_s=stay.kit.settings.robots_disallow_s,
-        copy_s=stay.kit.settings.robots_copy_s,
-    )
+    return robots.in_force(file.standing(moment), stay.kit.settings)
 
 
 def _bytes(stay: Stay, origin: Origin, fetched: Fetched) -> bytes:

@@ -5,7 +5,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from app.model import Origin
-from app.policy import robots, tdm
+from app.policy import robots
+from app.policy.tdm_robots import RobotsSignals
 from app.runtime.lru import Lru
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class RobotsBook:
     def __init__(self, token: str) -> None:
         self._token = token
         self._parsed: Lru[bytes, robots.Robots] = Lru(1_024)
-        self._signals: Lru[bytes, tdm.RobotsSignals] = Lru(1_024)
+        self._signals: Lru[bytes, RobotsSignals] = Lru(1_024)
         self._foreign: Lru[Origin, tuple[float, robots.Robots]] = Lru(4_096)
 
     def known(self, digest: bytes) -> robots.Robots | None:
@@ -35,11 +36,11 @@ class RobotsBook:
             self._parsed.put(digest, found)
         return found
 
-    def signals(self, digest: bytes, body: Callable[[], bytes]) -> tdm.RobotsSignals:
+    def signals(self, digest: bytes, body: Callable[[], bytes]) -> RobotsSignals:
         """Its lines about text and data mining. body: reads it, where this process has not lately."""
         found = self._signals.get(digest)
         if found is None:
-            found = tdm.RobotsSignals(body(), self._token)
+            found = RobotsSignals(body(), self._token)
             self._signals.put(digest, found)
         return found
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.policy.robots import Availability, Robots
-from app.policy.tdm import NO_SIGNALS, RobotsSignals
+from app.policy.robots import Availability, Robots, Standing
+from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,6 +30,10 @@ class RobotsFile:
     etag: str | None
     last_modified: str | None
     crawl_delay_s: float | None
+
+    def standing(self, moment: float) -> Standing:
+        away_s = None if self.unreachable_from is None else moment - self.unreachable_from
+        return Standing(self.availability, away_s, self.body_sha256 is not None, self.status is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

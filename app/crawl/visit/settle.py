@@ -185,7 +185,7 @@ def _renew(stay: Stay, sent: float) -> None:
         host=stay.taken.name,
         urls=len(batch.results),
         fetches=len(batch.fetches),
-        ending=stay.leaving,
+        ending=stay.leaving and stay.leaving.value,
     )
 
 

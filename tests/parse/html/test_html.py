@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.model.page import Link, Page
-from app.parse import html
+from app.parse.html import html
 from tests.examples import examples
 
 HTML = "text/html; charset=utf-8"

@@ -2,7 +2,7 @@
 
 import json
 
-from app.local.keeper import Recipe, server_environment
+from app.local.supervisor import Recipe, server_environment
 
 
 def test_environment_that_would_change_the_server_is_dropped() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from app.parse import text, tree
+from app.parse.html import text, tree
 
 POSTGRES = """<html><body><div class="navheader"><table><tr><th colspan="5">TRUNCATE</th></tr><tr><td><a href=a>Prev</a>
 </td><td><a href=b>Up</a></td></tr></table><hr></div><div class="refentry"><h2>TRUNCATE</h2><p>TRUNCATE — empty

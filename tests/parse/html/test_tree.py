@@ -3,7 +3,7 @@
 import pytest
 from lxml import etree
 
-from app.parse import tree
+from app.parse.html import tree
 
 
 def attributes(count: int, form: str = "a{}=1") -> bytes:

@@ -13,9 +13,11 @@ from functools import lru_cache
 from lxml import etree
 
 from app.model.page import Link, Page
-from app.parse import charset, text, tree
-from app.parse.text import fold
-from app.parse.tree import Element
+from app.parse import charset
+from app.parse.html import text, tree
+from app.parse.html.text import fold
+from app.parse.html.tree import Element
+from app.parse.html.xhtml import _is_xhtml, _without_prefixes
 
 MAX_ANCHOR_CHARS = 200
 MAX_FIELD_CHARS = 1000
@@ -44,8 +46,6 @@ _REFRESH = re.compile(r"\s*[\d.]+[\s;,]+(?:url\s*=\s*)?(?:'([^']*)|\"([^\"]*)|(.
 _TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
 # Well-formed by shape, RFC 5646 section 2.1; 35 is the length it asks implementations to support (4.4.1).
 _SEPARATORS = re.compile("[,;]")
-# XHTML served as XML may bind its elements to a prefix: https://www.w3.org/TR/xml-names/#ns-decl
-_PREFIX = re.compile(rb"""xmlns:([A-Za-z_][\w.-]*)\s*=\s*["']http://www\.w3\.org/1999/xhtml["']""")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
 
@@ -280,18 +280,6 @@ def _field(value: str | None) -> str | None:
 
 def _is_plain(content_type: str | None) -> bool:
     return content_type is not None and content_type.partition(";")[0].strip().lower() == "text/plain"
-
-
-def _is_xhtml(content_type: str | None) -> bool:
-    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/xhtml+xml"
-
-
-def _without_prefixes(markup: bytes) -> bytes:
-    """`<h:a>` as `<a>`, where `h` is bound to XHTML."""
-    prefixes = {found[1] for found in _PREFIX.finditer(markup)}
-    if not prefixes:
-        return markup
-    return re.sub(rb"<(/?)(?:%s):" % b"|".join(map(re.escape, sorted(prefixes))), rb"<\1", markup)
 
 
 def _language(declared: str | None) -> str | None:

@@ -1,13 +1,13 @@
 """Walks over the elements of a sitemap, one tag or text at a time, and keeps what its items say.
 
 It decides what the elements of each format mean, what of a broken file still counts, and where a walk takes too much memory: its
-depth and its names are bounded, as are the texts. It is told of XML by a parser (`app.parse.markup`), knows no other formats and
-leaves dates to `app.parse.entry`. Sources: https://www.sitemaps.org/protocol.html, RSS 2.0 and 1.0, RFC 4287 (Atom).
+depth and its names are bounded, as are the texts. A parser (`app.parse.sitemap.markup`) feeds it; it knows no other formats, and
+leaves dates to `app.parse.sitemap.entry`. Sources: https://www.sitemaps.org/protocol.html, RSS 2.0 and 1.0, RFC 4287 (Atom).
 """
 
 from collections.abc import Mapping
 
-from app.parse.entry import Child, Entry, SitemapKind, as_child, as_entry, is_url
+from app.parse.sitemap.entry import Child, Entry, SitemapKind, as_child, as_entry, is_url
 
 _MAX_DEPTH = 60_000  # of elements, 35 bytes each: one for every entry, should none be closed
 _MAX_NAMES_BYTES = 128 * 1024  # libxml2 keeps every name for as long as the thread lives

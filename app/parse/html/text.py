@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from lxml import etree
 
-from app.parse.tree import Element
+from app.parse.html.tree import Element
 
 MAX_TEXT_CHARS = 200_000
 

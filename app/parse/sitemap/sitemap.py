@@ -3,7 +3,7 @@
 XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) or text, told apart by the first character, gzipped or not, told by the bytes:
 names and content types are not asked. It decides how much of a file is read, and nothing else: locations are neither joined nor
 canonical nor checked for scope, dates in the future stand, changefreq and priority are recorded only. Its steps are
-`app.parse.gunzip` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source: https://www.sitemaps.org/protocol.html.
+`app.parse.sitemap.gunzip` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source: https://www.sitemaps.org/protocol.html.
 """
 
 import codecs
@@ -15,10 +15,10 @@ from typing import BinaryIO
 
 from app.errors import one_line
 from app.parse import charset
-from app.parse.entry import Child, Entry, SitemapKind, is_url
-from app.parse.gunzip import take, unpacked
-from app.parse.markup import Feeder, plain
-from app.parse.walk import FLOOR, Walk
+from app.parse.sitemap.elements import FLOOR, Walk
+from app.parse.sitemap.entry import Child, Entry, SitemapKind, is_url
+from app.parse.sitemap.gunzip import take, unpacked
+from app.parse.sitemap.markup import Feeder, plain
 from app.words import counted
 
 __all__ = ["Child", "Entry", "Limits", "Reading", "SitemapKind"]

@@ -5,7 +5,7 @@ import codecs
 import pytest
 
 from app.parse import charset
-from app.parse.html import read
+from app.parse.html.html import read
 
 XHTML = 'xmlns:h="http://www.w3.org/1999/xhtml"'
 

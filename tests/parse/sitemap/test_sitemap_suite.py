@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 from lxml import etree
 
-from app.parse.sitemap import Child, Entry, Reading, SitemapKind
+from app.parse.sitemap.sitemap import Child, Entry, Reading, SitemapKind
 
-SUITES = Path(__file__).parents[3] / "shared" / "suites"
+SUITES = Path(__file__).parents[4] / "shared" / "suites"
 
 REFUSED = "a document type with declarations is refused (M1), whether its entities matter or not"
 NO_PERMALINK = "RSS 2.0: a guid with isPermaLink=false may not be taken for a URL"

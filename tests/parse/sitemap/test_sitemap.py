@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.parse.sitemap import Child, Entry, Limits, Reading, SitemapKind
+from app.parse.sitemap.sitemap import Child, Entry, Limits, Reading, SitemapKind
 from tests.examples import examples
 
 MIB = 1024 * 1024

@@ -1,4 +1,4 @@
-"""`python -m app.local.keeper`: one small process per embedded server that runs it while any command uses it.
+"""`python -m app.local.supervisor`: one small process per embedded server that runs it while any command uses it.
 
 Every command that uses the server holds `run/<name>.users` shared. When the keeper can take it exclusively,
 nobody is left, whether they said goodbye or were killed: it stops the server and ends. So commands may come

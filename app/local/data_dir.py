@@ -36,7 +36,7 @@ class Place:
             os.chown(path, self.user, self.group)
 
 
-def settle_down(home: Home, known: Path | None, log: Log) -> Place:
+def choose(home: Home, known: Path | None, log: Log) -> Place:
     """Decide on the data's folder, the programs and the user. known: the data's folder of earlier starts."""
     data = known if known and (known / "PG_VERSION").exists() else None
     programs = postgres_programs(_major(data) if data else None)

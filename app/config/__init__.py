@@ -1,0 +1,50 @@
+"""The settings: read once from the environment and `.env`, validated at start.
+
+An error names the setting, its value and what would do (`app.errors.SettingError`).
+"""
+
+import os
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.config.constants import variable
+from app.config.settings import DOTENV, Settings
+from app.errors import InputError, SettingError
+
+__all__ = ["Settings", "current", "load", "unknown_variables"]
+
+_SECRETS = {("database_url",), ("broker_url",)}  # a password may stand in them
+
+
+def load(**overrides: Any) -> Settings:
+    """Settings from overrides, environment and `.env`, in this order. Raises SettingError, and InputError for a `.env` that cannot
+    be read."""
+    try:
+        return Settings(**overrides)
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is not in UTF-8"
+        raise InputError("the file .env", f"{why}; mend it, or take it away") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = "_".join(str(part) for part in first["loc"][:1])
+        name = variable(field)
+        value = "…" if first["loc"][:1] in _SECRETS else repr(first.get("input"))
+        what = f"{name} is not set" if first.get("input") is None else f"{name}={value}"
+        raise SettingError(what, first["msg"].removeprefix("Value error, ")) from error
+
+
+@lru_cache(maxsize=1)
+def current() -> Settings:
+    """The process's settings, read once."""
+    return load()
+
+
+def unknown_variables(settings: type[Settings] = Settings) -> list[str]:
+    """TIPTOE_ variables, of the environment and of `.env`, that no setting has: most likely misspelt. `tiptoe doctor` names them."""
+    from dotenv import dotenv_values
+
+    known = {variable(name) for name in settings.model_fields}
+    given = {*os.environ, *dotenv_values(DOTENV)}
+    return sorted(name for name in given if name.startswith("TIPTOE_") and name not in known)

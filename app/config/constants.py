@@ -1,0 +1,148 @@
+"""Numbers that nobody needs to turn, each with its reason. Tests shorten them; `.env` and TIPTOE_ variables do not reach them.
+
+A process of a test is given one as TIPTOE_CONSTANT_SETTLE_S=0.1. Who finds that an operator needs one makes it a setting.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field, field_validator
+
+CONSTANT_PREFIX = "TIPTOE_CONSTANT_"  # for processes of tests
+
+
+class Constants(BaseModel):
+    """Seconds, bytes and counts as the suffix says."""
+
+    robots_deadline_s: float = Field(
+        10.0, gt=0, le=600, description="Seconds for a whole robots.txt: a file of 500 KiB on a slow road takes less."
+    )
+    robots_disallow_s: float = Field(
+        12 * 3600.0,
+        ge=0,
+        description="While robots.txt is out of reach nothing is fetched from its origin for so long: RFC 9309 2.3.1.4 asks for a complete disallow, and a night is the usual outage.",
+    )
+    robots_copy_s: float = Field(
+        30 * 86_400.0,
+        ge=0,
+        description='Up to here the last good copy decides: RFC 9309 2.3.1.4 says "a reasonably long period of time (for example, 30 days)".',
+    )
+    robots_recheck_s: float = Field(
+        3_600.0,
+        ge=300,
+        description="A 403 or 429 on a page has robots.txt fetched anew, at most once an hour.",
+    )
+    retry_after_max_s: float = Field(
+        86_400,
+        ge=1,
+        description="Cap on Retry-After: a typing error must not close a host for years. The raw value is kept.",
+    )
+    backoff_max_s: float = Field(
+        3_600, gt=0, description="Longest rest after a 429, 503 or connection failure: an hour."
+    )
+    host_failures_max: int = Field(
+        12,
+        ge=1,
+        description="429, 503 and failures to connect in a row after which a host that has answered before is given up: twelve are six hours and more.",
+    )
+    new_host_failures_max: int = Field(
+        4, ge=1, description="The same for a host that has never answered: most of these never will."
+    )
+    challenge_rest_s: float = Field(
+        86_400.0,
+        gt=0,
+        description="Rest of a host that answers with a challenge or a CAPTCHA: asking again the same day looks like an attack.",
+    )
+    adaptive_window: int = Field(
+        20, ge=1, le=100, description="Last results of a host that the adaptive delay looks at."
+    )
+    adaptive_base_min_s: float = Field(
+        1.0, gt=0, description="The least delay that is doubled: doubling 0 would change nothing."
+    )
+    adaptive_429_levels: int = Field(
+        3,
+        ge=0,
+        description="Doublings for a 429, and for a page that says we are blocked: the host asks for less in so many words.",
+    )
+    adaptive_503_levels: int = Field(
+        2, ge=0, description="Doublings for a 503: it may be the load, it may be a deploy."
+    )
+    adaptive_5xx_in_a_row: int = Field(
+        5,
+        ge=1,
+        description="Other 5xx in a row that double the delay once: single ones are pages that fail by themselves.",
+    )
+    adaptive_slow_s: float = Field(
+        2.0, gt=0, description="Mean latency of the window above which the delay doubles once."
+    )
+    adaptive_healthy_errors: float = Field(
+        0.1, gt=0, le=1, description="Share of errors in the window below which a good answer takes one doubling back."
+    )
+    latency_weight: float = Field(
+        0.2, gt=0, le=1, description="Weight of the newest latency in the moving average: five answers turn it."
+    )
+    breaker_failures: int = Field(
+        10, ge=1, le=100, description="5xx and missing answers in a row that close a host. At most adaptive_window."
+    )
+    breaker_base_s: float = Field(
+        3_600.0, gt=0, description="How long it is closed for the first time; doubles until a probe is answered."
+    )
+    breaker_max_s: float = Field(86_400.0, gt=0, description="Longest such rest: a day.")
+    idle_connection_s: float = Field(
+        30.0,
+        gt=0,
+        description="Idle kept-alive connections are closed after this: most servers close theirs after 5 to 75 s.",
+    )
+    dispatch_tick_s: float = Field(
+        0.25, gt=0, le=10, description="Beat claims due hosts this often: a claim takes some 8 ms."
+    )
+    visit_max_s: float = Field(
+        10.0, gt=0, description="A visit leaves its host after this long, so that a pause or a new rule is heard of."
+    )
+    linger_s: float = Field(
+        0.25,
+        ge=0,
+        description="A visit waits for the host's next contact in its thread when the wait is at most this; it is parked for a longer one.",
+    )
+    settle_urls: int = Field(
+        50, ge=1, le=1000, description="Settle after this many URLs: what a crash repeats at most …"
+    )
+    settle_s: float = Field(2.0, gt=0, description="… or this many seconds.")
+    max_links: int = Field(
+        5_000,
+        ge=1,
+        description="Links of one page beyond this are not looked at: real pages have fewer, and each costs a row.",
+    )
+    suppressions_max: int = Field(
+        1_000_000, ge=0, description="Refused links that are kept of a crawl, those met last; 0: all."
+    )
+    parse_deadline_s: float = Field(
+        10.0,
+        gt=0,
+        le=600,
+        description="Processor seconds that reading a page may take in isolation; three times as much by the clock, and never more than the lease leaves.",
+    )
+    parse_memory_bytes: int = Field(
+        512 * 1024 * 1024,
+        ge=128 * 1024 * 1024,
+        description="Address space of such a process. A page of max_body_bytes can take some 90 times that.",
+    )
+    recrawl_min_s: float = Field(3_600, gt=0, description="Shortest recrawl interval.")
+    recrawl_max_s: float = Field(
+        90 * 86_400, gt=0, description="Longest recrawl interval: each page is looked at once a season."
+    )
+    sitemap_interval_s: float = Field(
+        86_400, gt=0, description="First interval between two readings of a sitemap, in crawls that keep fresh."
+    )
+
+    @field_validator("breaker_failures")
+    @classmethod
+    def _breaker_sees_its_failures(cls, value: int, info: Any) -> int:
+        window = info.data.get("adaptive_window", 20)
+        if value > window:
+            raise ValueError(f"must be at most adaptive_window = {window}: no more results are kept")
+        return value
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting, or of a constant."""
+    return (CONSTANT_PREFIX if name in Constants.model_fields else "TIPTOE_") + name.upper()

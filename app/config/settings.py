@@ -1,0 +1,295 @@
+"""The settings that an operator turns: one frozen, typed object. Each is documented in docs/settings.md (a test holds that).
+
+They are grouped by who turns them; `GROUPS` in `app.config.table` follows these headings. Numbers that nobody turns are `Constants`.
+"""
+
+import ipaddress
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+from pydantic_settings import SettingsConfigDict
+
+from app.config import values
+from app.config.constants import Constants
+from app.config.sources import FromEnvironment
+from app.config.values import Network, Words
+
+DOTENV = ".env"
+PATHS = frozenset({"home", "signing_key", "credentials_file"})  # which may be any octets
+
+
+class Settings(Constants, FromEnvironment):
+    """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TIPTOE_", env_file=DOTENV, extra="ignore", frozen=True, allow_inf_nan=False
+    )
+
+    # Where things are: for whoever installs Tiptoe
+    home: Path = Field(Path(".tiptoe"), description="Folder of the embedded services' data, logs and sockets.")
+    database_url: str | None = Field(
+        None, description="Postgres 15 or newer, e.g. postgresql://user@host/db. Unset: embedded."
+    )
+    broker_url: str | None = Field(
+        None, description="Redis, Valkey or RabbitMQ, e.g. redis://host:6379/0. Unset: embedded."
+    )
+    pool_size: int = Field(16, ge=1, le=1000, description="Postgres connections a process may hold.")
+
+    # Who we are: for everyone who crawls public sites
+    product_token: str = Field(
+        "Tiptoe",
+        pattern=r"^[A-Za-z_-]+$",
+        description="Name matched in robots.txt and sent in User-Agent (RFC 9309 2.2.1: letters, _ and -).",
+    )
+    contact: str | None = Field(
+        None,
+        description="Mail address or URL of the person who answers for this crawl. Needed for every public host.",
+    )
+    info_url: str | None = Field(
+        None,
+        description="Page that tells site owners who crawls and how to slow or stop it; sent in User-Agent.",
+    )
+    purpose: Annotated[str | None, AfterValidator(values.printable)] = Field(
+        None,
+        description="What this crawl is for, in plain words; sent as X-Crawler-Purpose. At most 200 ASCII characters.",
+    )
+    signing_key: Path | None = Field(
+        None,
+        description="File of the Ed25519 private key that signs every request (Web Bot Auth); `tiptoe botauth keygen` makes one. Unset: nothing is signed.",
+    )
+    signature_agent: Annotated[str | None, AfterValidator(values.origin)] = Field(
+        None,
+        validate_default=True,
+        description="Origin whose /.well-known/http-message-signatures-directory holds the public key, e.g. https://bot.example.org. Set with signing_key.",
+    )
+    signature_agent_form: Literal["item", "dictionary"] = Field(
+        "item",
+        description="How Signature-Agent is written: item (a string, which Cloudflare verifies) or dictionary (as the newest draft has it).",
+    )
+    crawl_addresses: Annotated[Words, AfterValidator(values.networks)] = Field(
+        (), description="CIDRs that we crawl from, for the site owners' page and its addresses.json."
+    )
+    crawl_domain: Annotated[str | None, AfterValidator(values.domain)] = Field(
+        None,
+        description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
+    )
+
+    # Whom we talk to: for crawls of sites of your own
+    allow_networks: Annotated[Words, AfterValidator(values.networks)] = Field(
+        (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."
+    )
+    resolve: Annotated[Words, AfterValidator(values.resolve)] = Field(
+        (),
+        description="Names with a fixed address, name=address, for staging sites and tests, as curl's --resolve; *.example.org=… is every name right below it. The address must be one that may be contacted.",
+    )
+    credentials_file: Path | None = Field(
+        None,
+        description="File (TOML, mode 0600) with headers, a cookie or basic auth for sites of your own, by origin.",
+    )
+    bad_ports: Annotated[Words, AfterValidator(values.ports)] = Field(
+        ("browsers",),
+        description="Ports that are never contacted: numbers, and `browsers` for the list that browsers have (25, 6667 …).",
+    )
+
+    # Pace: for a slower crawl, or a faster one by leave of the site
+    default_delay_s: float = Field(
+        1.0,
+        ge=0,
+        le=86_400,
+        description="Seconds between the end of a request to a host and the next, where neither the operator nor robots.txt says otherwise.",
+    )
+    crawl_delay_max_s: float = Field(86_400, ge=1, description="Cap on robots.txt Crawl-delay; the raw value is kept.")
+    delay_override_s: float | None = Field(
+        None,
+        ge=0,
+        le=86_400,
+        description="For emergencies: at least this delay for every host, whatever else says.",
+    )
+    jitter: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="Share of the delay that is added at random, from 0 up to this, so that hosts fall out of step.",
+    )
+    latency_factor: float = Field(
+        2.0,
+        ge=0,
+        description="The delay is at least so many times the moving average of the host's latency; 0: no such floor.",
+    )
+    adaptive_level_max: int = Field(
+        8, ge=0, le=16, description="Most doublings of the delay; 0 turns the adaptive delay off."
+    )
+    backoff_base_s: float = Field(
+        10.0,
+        gt=0,
+        description="Rest of a host after its first 429, 503 or connection failure in a row; doubles with each, up to an hour.",
+    )
+    address_gap_s: Annotated[float, AfterValidator(values.gap)] = Field(
+        0.5,
+        ge=0,
+        le=86_400,
+        description="Seconds between the starts of two requests to one IP address, whatever its hosts; 6 is ten a minute. 0: no budget per address, and no rest of an address as a whole.",
+    )
+    front_gaps_s: Annotated[Words, AfterValidator(values.fronts)] = Field(
+        (),
+        description="Known shared fronts (CDNs): CIDR=seconds between two starts for the whole network, e.g. 203.0.113.0/24=0.02.",
+    )
+    domain_gap_s: Annotated[float, AfterValidator(values.gap)] = Field(
+        0.0,
+        ge=0,
+        le=86_400,
+        description="The same for a registrable domain, all its hosts together. 0: no such budget.",
+    )
+    requests_per_s_max: float = Field(
+        0.0, ge=0, description="Ceiling on the requests a second of the whole fleet. 0: none."
+    )
+
+    # What is read and kept: for whoever decides what a crawl is for
+    request_deadline_s: float = Field(
+        30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included."
+    )
+    max_body_bytes: int = Field(
+        1024 * 1024,
+        ge=1024,
+        description="Cap on a page's decoded bytes; the rest is not read and the page is marked truncated.",
+    )
+    keep_text: bool = Field(
+        True,
+        description="Title, language and main text into pages. Off is lean: links, hashes and the fetch log only.",
+    )
+    tracking_parameters: Words = Field(
+        (),
+        description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard. "
+        "URLs that are in the frontier stay as they are.",
+    )
+    attempts_max: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="Tries of a URL that fails by itself (5xx, broken answers) before it is quarantined.",
+    )
+    recrawl_base_s: float = Field(7 * 86_400, gt=0, description="First recrawl interval of a page.")
+    log_keep_days: int = Field(
+        0,
+        ge=0,
+        description="Days that requests, visits and refused links are kept in the logs; the audit judges by what is kept. 0: for ever.",
+    )
+
+    # The frontier: for crawls that find more than fits
+    frontier_max_per_host: int | None = Field(
+        100_000,
+        ge=1,
+        description="URLs of a host that may wait for their first fetch, softly: beyond, the lowest scores give way. Empty: any number.",
+    )
+    frontier_max_per_crawl: int | None = Field(
+        None, ge=1, description="The same of a crawl, looked at every second. Empty: any number."
+    )
+    frontier_max: int | None = Field(None, ge=1, description="The same of all active crawls together.")
+    frontier_full: Literal["evict", "defer"] = Field(
+        "evict",
+        description="What happens to those that give way: evict: they leave the frontier, and a link that is found later may bring them back; defer: they wait for the next cycle.",
+    )
+
+    # The fleet: for workers on several cores and machines
+    queues: int = Field(
+        32, ge=1, le=250, description="Number of host queues, host-00 and up. Changing it re-maps hosts."
+    )
+    pinned_queues: Words = Field(
+        (), description="Further queues that hosts can be pinned to; a plain worker serves them too."
+    )
+    concurrency: int = Field(64, ge=1, le=1000, description="Threads of a worker process.")
+    processes: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Worker processes started by `tiptoe crawl` or `tiptoe up`; 0: one per core, at most 4.",
+    )
+    offers_max: int = Field(128, ge=1, description="Dispatch stops while this many offers are not taken up.")
+    offer_s: float = Field(
+        10.0, gt=0, description="A host offered to a queue and not taken up for this long is due again."
+    )
+    lease_s: float = Field(
+        60.0,
+        gt=0,
+        description="A taken lease, extended at each settle. Must outlast request_deadline_s and 5 s more.",
+    )
+    stall_s: float = Field(
+        60.0,
+        ge=0,
+        description="A worker or beat that makes no progress for so long while work is due ends itself, for its supervisor to start another. 0: never.",
+    )
+
+    # Logs: for whoever reads them
+    log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
+
+    @field_validator(
+        "contact",
+        "info_url",
+        "purpose",
+        "signing_key",
+        "credentials_file",
+        "signature_agent",
+        "crawl_domain",
+        "database_url",
+        "broker_url",
+        "delay_override_s",
+        "frontier_max_per_host",
+        "frontier_max_per_crawl",
+        "frontier_max",
+        mode="before",
+    )
+    @classmethod
+    def _empty_is_unset(cls, value: Any) -> Any:
+        return None if value == "" else value
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_text(cls, value: Any, info: Any) -> Any:
+        """Without NUL, which a .env may write as \\x00, and but for paths in UTF-8."""
+        if isinstance(value, str) and ("\0" in value or (info.field_name not in PATHS and not values.is_utf8(value))):
+            raise ValueError("write it in UTF-8, without NUL")
+        return value
+
+    @field_validator("signature_agent")
+    @classmethod
+    def _key_and_directory_go_together(cls, value: str | None, info: Any) -> str | None:
+        key = info.data.get("signing_key")
+        if key is not None and value is None:
+            needs = f"TIPTOE_SIGNING_KEY={str(key)!r} needs it"
+            raise ValueError(f"{needs}: set it to the https origin that shows the public key")
+        if key is None and value is not None and "signing_key" in info.data:
+            raise ValueError("needs TIPTOE_SIGNING_KEY: a file from `tiptoe botauth keygen`; or unset both")
+        return value
+
+    @field_validator("lease_s")
+    @classmethod
+    def _lease_outlasts_request(cls, value: float, info: Any) -> float:
+        deadline = info.data.get("request_deadline_s", 30.0)
+        if value < deadline + 5:
+            raise ValueError(f"must be at least request_deadline_s + 5 = {deadline + 5:g}")
+        return value
+
+    @property
+    def caps_crawls(self) -> bool:
+        """Whether crawls, or all of them together, have a cap."""
+        return self.frontier_max_per_crawl is not None or self.frontier_max is not None
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """allow_networks, parsed."""
+        return tuple(ipaddress.ip_network(value, strict=False) for value in self.allow_networks)
+
+    @property
+    def queue_names(self) -> tuple[str, ...]:
+        """Every queue a plain worker serves visits from: the hashed ones, then the pinned ones."""
+        return (*(f"host-{number:02d}" for number in range(self.queues)), *self.pinned_queues)
+
+    @cached_property
+    def fronts(self) -> tuple[tuple[Network, float], ...]:
+        """front_gaps_s, parsed; the narrowest network first."""
+        pairs = [value.partition("=") for value in self.front_gaps_s]
+        parsed = [(ipaddress.ip_network(cidr, strict=False), float(seconds)) for cidr, _, seconds in pairs]
+        return tuple(sorted(parsed, key=lambda front: -front[0].prefixlen))

@@ -1,0 +1,46 @@
+"""Where settings and constants come from."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
+
+from app.config.constants import CONSTANT_PREFIX, Constants
+
+
+class _Only(PydanticBaseSettingsSource):
+    """`source`, but for the fields that are not wanted."""
+
+    def __init__(self, source: PydanticBaseSettingsSource, is_wanted: Callable[[str], bool]) -> None:
+        super().__init__(source.settings_cls)
+        self._source = source
+        self._is_wanted = is_wanted
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return self._source.get_field_value(field, field_name)
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in self._source().items() if self._is_wanted(name)}
+
+
+class FromEnvironment(BaseSettings):
+    """Settings come from the environment and `.env`, constants from the environment alone, by a prefix of their own."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        fixed = frozenset(Constants.model_fields)
+        by_tests = EnvSettingsSource(settings_cls, env_prefix=CONSTANT_PREFIX)
+        return (
+            init_settings,
+            _Only(env_settings, lambda name: name not in fixed),
+            _Only(dotenv_settings, lambda name: name not in fixed),
+            _Only(by_tests, lambda name: name in fixed),
+        )

@@ -1,0 +1,51 @@
+"""The settings as the Markdown of docs/settings.md: `python -m app.config.table` prints it."""
+
+from app.config.constants import Constants, variable
+from app.config.settings import Settings
+
+GROUPS = {
+    "Where things are: for whoever installs Tiptoe": "home",
+    "Who we are: for everyone who crawls public sites": "product_token",
+    "Whom we talk to: for crawls of sites of your own": "allow_networks",
+    "Pace: for a slower crawl, or a faster one by leave of the site": "default_delay_s",
+    "What is read and kept: for whoever decides what a crawl is for": "request_deadline_s",
+    "The frontier: for crawls that find more than fits": "frontier_max_per_host",
+    "The fleet: for workers on several cores and machines": "queues",
+    "Logs: for whoever reads them": "log_format",
+}  # the first setting of each
+
+
+def table() -> str:
+    """Every setting, a table for each group."""
+    headings = {first: heading for heading, first in GROUPS.items()}
+    lines: list[str] = []
+    for name, field in Settings.model_fields.items():
+        if name in Constants.model_fields:
+            continue
+        if name in headings:
+            lines += ["", f"## {headings[name]}", "", "| variable | default | what it is |", "| --- | --- | --- |"]
+        lines.append(f"| `{variable(name)}` | {_shown(field.get_default())} | {field.description} |")
+    return "\n".join(lines[1:])
+
+
+def constants() -> str:
+    """Every constant, as the table at the end of the page."""
+    rows = [
+        f"| `{name}` | {_shown(field.get_default())} | {field.description} |"
+        for name, field in Constants.model_fields.items()
+    ]
+    return "\n".join(["| constant | value | what it is |", "| --- | --- | --- |", *rows])
+
+
+def _shown(default: object) -> str:
+    if default is None:
+        return "unset"
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, tuple):
+        return ", ".join(default) or "none"
+    return str(default)
+
+
+if __name__ == "__main__":
+    print(table(), "", constants(), sep="\n")

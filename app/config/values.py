@@ -1,0 +1,98 @@
+"""Checks of the settings' values. Each returns what it was given, or raises ValueError with the remedy."""
+
+import ipaddress
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+from pydantic_settings import NoDecode
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
+
+
+def split(value: object) -> object:
+    """Environment lists are comma- or space-separated."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+def ports(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value != "browsers" and not (value.isascii() and value.isdigit() and int(value) < 65_536):
+            raise ValueError(f"{value} is no port; write numbers from 0 to 65535, or browsers for their list")
+    return values
+
+
+def networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        try:
+            ipaddress.ip_network(value, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not a network; write CIDR such as 127.0.0.0/8") from error
+    return values
+
+
+def resolve(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        name, equals, address = value.partition("=")
+        try:
+            ipaddress.ip_address(address)
+        except ValueError as error:
+            raise ValueError(f"{value!r} names no address; write staging.example.org=192.0.2.7") from error
+        if not name or not equals:
+            raise ValueError(f"{value!r} has no name; write staging.example.org=192.0.2.7")
+    return values
+
+
+def gap(seconds: float) -> float:
+    """Between two starts of a fleet: what the clocks of its machines can hold."""
+    if 0 < seconds < GAP_LEAST_S:
+        raise ValueError(
+            f"{seconds:g} s is less than clocks can hold; write at least {GAP_LEAST_S:g}, or 0 for no budget"
+        )
+    return seconds
+
+
+def fronts(values: tuple[str, ...]) -> tuple[str, ...]:
+    gaps: dict[Network, str] = {}
+    for value in values:
+        cidr, equals, seconds = value.partition("=")
+        networks((cidr,))
+        if not equals or not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", seconds):
+            raise ValueError(f"{value!r} has no seconds; write 203.0.113.0/24=0.02")
+        gap(float(seconds))
+        network = ipaddress.ip_network(cidr, strict=False)
+        if gaps.setdefault(network, seconds) != seconds:
+            raise ValueError(f"{network} has two gaps, {gaps[network]} and {seconds} s; give it one")
+    return values
+
+
+def printable(value: str | None) -> str | None:
+    """A header's value: RFC 9110 section 5.5 without obs-text and tabs."""
+    if value is not None and not re.fullmatch(r"[!-~](?:[ -~]{0,198}[!-~])?", value):
+        raise ValueError("write 1 to 200 printable ASCII characters, no space at the ends")
+    return value
+
+
+def origin(value: str | None) -> str | None:
+    """What a key directory is found at: scheme, host and port, no more."""
+    if value is None:
+        return None
+    origin = value.lower().removesuffix("/")
+    if not re.fullmatch(r"https://[a-z0-9-]+(\.[a-z0-9-]+)*(:[0-9]{1,5})?", origin):
+        raise ValueError("write https:// and a host, without a path, such as https://bot.example.org")
+    return origin.removesuffix(":443")
+
+
+def domain(value: str | None) -> str | None:
+    domain = value.lower().strip(".") if value else None
+    if domain is not None and not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", domain):
+        raise ValueError("write a domain name, such as crawl.example.org")
+    return domain
+
+
+def is_utf8(value: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split)]

@@ -1,0 +1,1 @@
+"""Documents in HTML: links, metadata, main text."""

@@ -1,0 +1,18 @@
+"""XHTML with prefixed elements, made plain."""
+
+import re
+
+# XHTML served as XML may bind its elements to a prefix: https://www.w3.org/TR/xml-names/#ns-decl
+_PREFIX = re.compile(rb"""xmlns:([A-Za-z_][\w.-]*)\s*=\s*["']http://www\.w3\.org/1999/xhtml["']""")
+
+
+def _is_xhtml(content_type: str | None) -> bool:
+    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/xhtml+xml"
+
+
+def _without_prefixes(markup: bytes) -> bytes:
+    """`<h:a>` as `<a>`, where `h` is bound to XHTML."""
+    prefixes = {found[1] for found in _PREFIX.finditer(markup)}
+    if not prefixes:
+        return markup
+    return re.sub(rb"<(/?)(?:%s):" % b"|".join(map(re.escape, sorted(prefixes))), rb"<\1", markup)

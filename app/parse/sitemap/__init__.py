@@ -1,0 +1,1 @@
+"""Sitemaps in XML, RSS, Atom and plain text, compressed or not, in bounded memory."""
