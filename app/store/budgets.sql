@@ -65,9 +65,9 @@ SELECT CASE WHEN :alone AND NOT v.granted THEN set_config('synchronous_commit', 
        v.hold > interval '0' AS held, v.now,
        CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
        CAST(extract(epoch FROM CASE WHEN v.granted OR (:draws AND v.is_near) THEN v.start_at ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
-       (SELECT CASE WHEN h.blocked_until > v.now THEN h.kind || ' rests: ' || h.resting_because ELSE h.kind || ' budget' END
-        FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS because
+       last.kind, last.name, last.blocked_until > v.now AS rests, last.resting_because
 FROM verdict AS v
+LEFT JOIN LATERAL (SELECT * FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS last ON true
 
 -- ensure: budgets that are new; in key order, so that two visits cannot deadlock
 INSERT INTO budgets (kind, name)

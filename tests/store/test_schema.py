@@ -1,7 +1,6 @@
 """`alembic upgrade head` is app.store.tables, up and down and twice and from two at once."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,6 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from app.local.services import Services
 from app.store import db, views
 from app.store.tables import metadata
+from tests.store.revisions import MIGRATIONS, move
 from tests.store.rows import Aside, one, sql
 
 OLD_VISITS = """INSERT INTO visits (host_id, token, queue, worker, taken_at)
@@ -23,7 +23,6 @@ OLD_FETCHES = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, rea
                      wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
 SELECT 1, 3 - n, 'k', 'http://h.test/', 'page', 'new', now() - n * interval '40 days', now(), 1, 'page', n, n, false, 1, false, 1
 FROM generate_series(0, 2) AS n"""
-MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 @pytest.fixture
@@ -124,16 +123,6 @@ def test_a_log_survives_its_partitions_up_and_down(empty_url: str) -> None:
     assert {log: sql(engine, query) for log, query in logs.items()} == both
     assert sql(engine, OLD_VISITS + " RETURNING id")[0]["id"] == 7
     engine.dispose()
-
-
-def move(engine: Engine, revision: str) -> None:
-    """Up or down."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.begin() as tx:
-        config.attributes["connection"] = tx
-        is_below = (db.revision(engine) or "") < revision
-        (command.upgrade if is_below else command.downgrade)(config, revision)
 
 
 def test_upgrades_at_once_wait_for_one_another(empty_url: str) -> None:

@@ -21,7 +21,7 @@ from app.crawl.state.slot import Near, Slot
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost
-from app.model import Url
+from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
 from app.store import budgets, db, hosts
 from app.store.budgets import Answer, Budget
@@ -36,8 +36,9 @@ NEWCOMERS = 10  # for so many in line one more start is drawn: each is a little 
 EARLY_S = 0.3  # where starts are drawn in lots, who was promised one stands in line so much before it
 NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
 GATE_S = 2.0  # the longest wait in line, with a connection
-LATE = "late for its start"
-AT_CEILING = "all budget"
+LATE = Rest(RestReason.LATE)
+AT_CEILING = Rest(RestReason.ALL_BUDGET)
+CLOSED = Rest(RestReason.LATE, "the server closed the connection while its start was waited for")
 # A start is drawn no sooner: one that is missed is lost, and the next, where nobody has drawn it yet, comes the sooner.
 DRAW_AHEAD_S = 0.3
 CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
@@ -102,13 +103,13 @@ class LineGate:
     is_at_ceiling: bool = False
 
     @property
-    def why(self) -> str:
-        """Why the request was not sent, in words."""
+    def why(self) -> Rest:
+        """Why the request was not sent."""
         if self.is_at_ceiling:
             return AT_CEILING
         if self.answer is not None:
-            return self.answer.because
-        return "the server closed the connection while its start was waited for" if self.opened else LATE
+            return self.answer.why
+        return CLOSED if self.opened else LATE
 
     def open(self) -> bool:
         self.lot = None
@@ -209,9 +210,9 @@ def told(stay: Stay, answer: Answer, *, early_s: float = 0.0) -> None:
     """
     if stay.kit.parking is not None and not answer.blocked and answer.wait_s <= stay.kit.settings.promise_longest_s:
         stay.ready_at = max(stay.ready_at, stay.now() + answer.wait_s - early_s)
-        stay.promised = answer.because
+        stay.promised = answer.why
     else:
-        stay.rest(answer.wait_s, answer.because)
+        stay.rest(answer.wait_s, answer.why)
 
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
@@ -443,7 +444,7 @@ def _is_quiet(stay: Stay) -> bool:
     """An operator's quiet hours, by the database's clock: the host rests until they end."""
     if stay.quiet is None or not stay.is_quiet_at(str(stay.quiet)):
         return False
-    stay.rest(stay.quiet.until_end_s(stay.database_time(stay.now())), "quiet hours")
+    stay.rest(stay.quiet.until_end_s(stay.database_time(stay.now())), Rest(RestReason.QUIET_HOURS))
     return True
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SLOWEST, Line, Lines, Lot
+from app.model import Rest, RestReason
 from app.store.budgets import Answer
 
 GAP_S = 0.02
@@ -21,7 +22,7 @@ LATER = Answer(
     granted=False,
     is_near=False,
     wait_s=5.0,
-    because="address budget",
+    why=Rest(RestReason.ADDRESS_BUDGET),
     failures=0,
     blocked=False,
     shared=True,
