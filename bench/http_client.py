@@ -1,6 +1,6 @@
 """CPU of one keep-alive fetch: our Sender against a plain requests.Session, in one run on loopback.
 
-    python bench/http_client.py [fetches]        default 3000 a client
+    PYTHONPATH=. python bench/http_client.py [fetches]        default 3000 a client
 
 Prints microseconds of this process's CPU per fetch of a 14 kB page (the servers are
 other processes) and the ratio. The sides take turns, so that a noisy neighbour hits all of them.
