@@ -6,7 +6,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine
 
-from app.store import db
+from app.store import migrate
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
@@ -17,5 +17,5 @@ def move(engine: Engine, revision: str) -> None:
     config.set_main_option("script_location", str(MIGRATIONS))
     with engine.begin() as tx:
         config.attributes["connection"] = tx
-        is_below = (db.revision(engine) or "") < revision
+        is_below = (migrate.revision(engine) or "") < revision
         (command.upgrade if is_below else command.downgrade)(config, revision)
