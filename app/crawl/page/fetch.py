@@ -14,6 +14,7 @@ from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, read, sitemaps
 from app.crawl.page.attempt import Attempt, conclude, interval_s
 from app.crawl.request import send, slots
+from app.crawl.request.fetch_log import Sending
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.state.batch import GivingUp
 from app.crawl.state.slot import Slot
@@ -131,7 +132,7 @@ def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int, *, isolated
         fresh=due.network_failures > 0,
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"
-    sent = send.send(stay, slot, request, url=url, reason=reason, crawl_id=due.crawl_id, attempt=attempts)
+    sent = send.send(stay, slot, Sending(request, url, reason, due.crawl_id, attempts))
     if sent is None:
         return None
     reply, outcome, digest = sent
