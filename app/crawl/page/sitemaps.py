@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from app.crawl.frontier import admit, enter
 from app.crawl.page import isolation
-from app.crawl.page.attempt import Attempt, conclude
+from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.visit import Stay
 from app.errors import LeaseLost, Unwritable
 from app.model import Cause, Origin, Refusal, Url, VisitEnding
@@ -72,7 +72,7 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         _admit_all(stay, due, attempt.url, reading)
     except Unwritable as error:
         detail = str(error)[:300]
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.LIST_UNWRITABLE, detail=detail)
+        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.LIST_UNWRITABLE, detail=detail))
         return None
     changed = due.body_sha256 != digest
     seconds = recrawl.next_interval_s(
@@ -82,16 +82,15 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         min_s=stay.kit.settings.recrawl_min_s,
         max_s=stay.kit.settings.recrawl_max_s,
     )
-    conclude(
-        stay,
-        due,
+    end = Conclusion(
         UrlEvent.SETTLED,
-        attempt=attempt,
+        attempt,
         due_s=seconds,
         interval_s=seconds,
         body_sha256=digest,
         changed=changed,
     )
+    conclude(stay, due, end)
     return None
 
 
