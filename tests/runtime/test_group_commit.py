@@ -26,7 +26,7 @@ from app.model import Budgets, Refusal, Url, VisitEnding
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
 from app.store import budgets, hosts, suppressions, urls
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.loop import start

@@ -9,7 +9,7 @@ from app.crawl.frontier import pick
 from app.crawl.request import slots
 from app.crawl.state.visit import Stay
 from app.model import Failure, Rest, VisitEnding
-from app.store import budgets, hosts, urls, visits
+from app.store import budgets, host_rows, hosts, urls, visits
 
 
 def pick_next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, VisitEnding | None]:
@@ -26,11 +26,11 @@ def pick_next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, VisitEnding |
     }
 
 
-def contact(stay: Stay) -> hosts.Contact:
+def contact(stay: Stay) -> host_rows.Contact:
     """The host's next contact: after all of its own rows, so that it sees what was admitted while we waited for the lock."""
     last_end = stay.batch.last_end
     why = stay.resting or (Rest(stay.waiting) if stay.waiting is not None else None)
-    contact = hosts.Contact(
+    contact = host_rows.Contact(
         host_id=stay.host_id,
         token=stay.token,
         delay_s=stay.delay_s,

@@ -23,7 +23,7 @@ from app.model import Budgets, VisitEnding
 from app.policy.lifecycle_visit import BatchState
 from app.runtime.delay_queue import Parking
 from app.store import budgets, db, hosts
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
