@@ -22,11 +22,11 @@ import structlog
 from sqlalchemy import Engine, text
 
 from app.admin import crawls
-from app.admin import seeds as new_seeds
+from app.admin.seeds import add
 from app.beat import claim
 from app.config import Settings, load
 from app.local.services import start_postgres
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from bench import scale_load, tiptoe
 from bench.claim import empty_database
 from bench.report import BenchError, Cell, save, table
@@ -117,9 +117,9 @@ def _seeds(size: int, frontier: Frontier) -> dict[str, Cell]:
 def _import(engine: Engine, settings: Settings, lines: Iterator[str], n: int, into: str) -> dict[str, Cell]:
     crawl = crawls.create(engine, "seeds")
     began = time.monotonic()
-    added = new_seeds.add(engine, settings, crawl, lines)
+    added = add(engine, settings, crawl, lines)
     seconds = time.monotonic() - began
-    crawls.finish(engine, crawl)
+    crawls.finish(engine, crawl.name)
     if added.added != n:
         raise BenchError(f"{added.added:,} seeds were added, not {n:,}: {added.bad[:1]}")
     return {"into": into, "seeds": n, "seconds": round(seconds, 1), "a second": round(n / seconds)}

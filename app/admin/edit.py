@@ -1,128 +1,82 @@
-"""A crawl changed after it was made: its scope, patterns, budgets and freshness. And a crawl deleted."""
+"""Change what is asked of a crawl: scope, patterns, budgets, freshness, sitemaps, opt-outs; and open one for it."""
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from app.admin import crawls as seed
+from app.admin.crawls import create, find
+from app.admin.seeds import wake
+from app.beat.finish import recount
 from app.config import Settings
-from app.errors import InputError, ServiceError
-from app.model import Url
-from app.policy import scope
+from app.crawl.state.canon import make_canon
+from app.errors import InputError
+from app.model import CrawlChange, CrawlSpec, Url
+from app.policy import crawl_spec, scope
 from app.policy.scope import ScopeKind
-from app.policy.url import Canon
-from app.store import crawls, db, deletion, hosts, urls
-from app.store.crawls import Budgets, Crawl
-from app.words import counted
-
-POLL_S = 0.25
-HOSTS_AT_ONCE = 1_000
+from app.store import crawls, db, urls
+from app.store.crawls import Crawl
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """None: as it is.   include, exclude: all that there shall be.   budgets: those that change; None there: no limit."""
-
-    scope: str | None = None
-    include: Sequence[str] | None = None
-    exclude: Sequence[str] | None = None
-    budgets: Mapping[str, float | None] = field(default_factory=dict)
-    keep_fresh: bool | None = None
-    sitemaps: str | None = None
-    honour_opt_outs: bool | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        return self == Change()
-
-
-def edit(engine: Engine, name: str, change: Change) -> Crawl:
+def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> Crawl:
     """The crawl as it is then. Raises InputError; then nothing was changed.
 
     What is queued is judged anew before it is fetched. What a narrower scope refused comes in when a link to it is found again.
     """
-    crawl = seed.find(engine, name)
+    crawl_id = find(engine, name).id
     if change.is_empty:
         raise InputError(f"crawl {name}", "nothing to change was given; see tiptoe crawl edit --help")
-    budgets = replace(Budgets(**{key: getattr(crawl, key) for key in asdict(Budgets())}), **change.budgets)  # type: ignore[arg-type]
-    kind = seed.check_shape(change.scope or crawl.scope, change.include, change.exclude, budgets)
-    if change.sitemaps is not None:
-        seed.check_sitemaps(change.sitemaps)
-    keep_fresh = crawl.keep_fresh if change.keep_fresh is None else change.keep_fresh
-    if change.budgets or change.keep_fresh is not None:
-        seed.set_budgets(engine, crawl, budgets, keep_fresh=keep_fresh)
-    seed.set_manners(engine, crawl, sitemaps=change.sitemaps, honour_opt_outs=change.honour_opt_outs)
-    if change.scope is not None or change.include is not None or change.exclude is not None:
-        _reshape(engine, crawl, kind, change)
     with db.transaction(engine) as tx:
-        waiting = urls.hosts_queued(tx, crawl.id) if crawl.state == "active" else []
+        crawls.lock(tx, crawl_id)
+        crawl = crawls.by_id(tx, crawl_id)
+        spec = change.of(crawl.spec)
+        crawl_spec.check(spec)
+        if spec.scope != crawl.scope:
+            _redraw(tx, settings, crawl, ScopeKind(spec.scope))
+        crawls.change(tx, crawl_id=crawl_id, spec=spec)
+    recount(engine, crawl_id)
     with db.transaction(engine) as tx:
-        hosts.wake(tx, sorted(waiting))
-    return seed.find(engine, name)
+        waiting = urls.hosts_queued(tx, crawl_id) if crawl.state == "active" else []
+    wake(engine, waiting)
+    return find(engine, name)
 
 
-def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float | None = None) -> None:
-    """End it, and delete its URLs, pages, duplicates, sitemaps, refused links and counts. The log of requests stays.
+def open_crawl(engine: Engine, settings: Settings, name: str, wish: CrawlChange) -> Crawl:
+    """The crawl of this name, made where it is new. Raises InputError: it has another scope, or other patterns, already.
 
-    Interrupted, it is finished, and deleting goes on where it stopped. Raises InputError, and ServiceError while a visit that may
-    have its URLs in hand does not end.   patience_s: for those; None: a lease and a visit, after which none can write.
+    Budgets, freshness, sitemaps and opt-outs of one that exists change, as far as they are given.
     """
-    crawl = seed.find(engine, name)
-    if crawl.state != "finished":
-        seed.finish(engine, crawl)
-    _await_visits(engine, crawl, settings.lease_s + settings.visit_max_s if patience_s is None else patience_s)
     with db.transaction(engine) as tx:
-        last = deletion.last_host(tx)
-    for after in range(0, last + 1, HOSTS_AT_ONCE):
-        with db.transaction(engine) as tx:
-            deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
-    while True:
-        with db.transaction(engine) as tx:
-            if not deletion.suppressions(tx, crawl.id):
-                break
-    with db.transaction(engine) as tx:
-        if not deletion.crawl(tx, crawl.id):
-            raise InputError(f"crawl {name}", "was started again meanwhile; finish it, and delete it again")
+        known = crawls.by_name(tx, name)
+    if known is None:
+        return create(engine, name, wish.of(CrawlSpec()))
+    _check_reach(known, wish)
+    rest = replace(wish, scope=None, include=None, exclude=None)
+    return known if rest.is_empty else edit(engine, settings, name, rest)
 
 
-def _await_visits(engine: Engine, crawl: Crawl, within_s: float) -> None:
-    until = time.monotonic() + within_s
-    while True:
-        with db.transaction(engine) as tx:
-            running = deletion.visits(tx, crawl.id)
-        if not running:
-            return
-        if time.monotonic() > until:
-            visits = counted(running, "visit is", "visits are")
-            raise ServiceError(f"crawl {crawl.name}", f"{visits} at its hosts still; try again in a minute")
-        time.sleep(POLL_S)
+def _check_reach(crawl: Crawl, wish: CrawlChange) -> None:
+    """Raises InputError for a scope or patterns that are not those the crawl was made with; none given: nothing is asked."""
+    crawl_spec.check(wish.of(crawl.spec))
+    _check_same(crawl, "scope", [wish.scope] if wish.scope else [], [crawl.scope])
+    _check_same(crawl, "include", wish.include or (), crawl.include)
+    _check_same(crawl, "exclude", wish.exclude or (), crawl.exclude)
 
 
-def _reshape(engine: Engine, crawl: Crawl, kind: ScopeKind, change: Change) -> None:
-    """Another scope is drawn around the seeds, and around the hosts that are in it already."""
-    with db.transaction(engine) as tx:
-        if kind != crawl.scope:
-            canon = Canon()
-            found = [url for text in urls.seed_urls(tx, crawl.id) if isinstance(url := canon.canonicalise(text), Url)]
-            found += [
-                url
-                for host in crawl.scope_hosts
-                if kind is ScopeKind.DOMAIN and isinstance(url := canon.canonicalise(f"http://{host}/"), Url)
-            ]
-            drawn = scope.scope_of(found, kind=kind)
-            crawls.widen(
-                tx,
-                crawl_id=crawl.id,
-                hosts=sorted(drawn.hosts) if kind is ScopeKind.HOST else [],
-                domains=sorted(drawn.domains) if kind is ScopeKind.DOMAIN else [],
-                prefixes=drawn.prefixes if kind is ScopeKind.PREFIX else [],
-            )
-        crawls.reshape(
-            tx,
-            crawl_id=crawl.id,
-            scope=kind,
-            include=crawl.include if change.include is None else change.include,
-            exclude=crawl.exclude if change.exclude is None else change.exclude,
+def _check_same(crawl: Crawl, what: str, given: Sequence[str], kept: Sequence[str]) -> None:
+    if given and list(given) != list(kept):
+        has = " ".join(kept) or "none"
+        raise InputError(
+            f"{what} {' '.join(given)}",
+            f"crawl {crawl.name} has the {what} {has} already; leave it out, or: tiptoe crawl edit {crawl.name}",
         )
+
+
+def _redraw(tx: Connection, settings: Settings, crawl: Crawl, kind: ScopeKind) -> None:
+    """Another scope is drawn around the seeds, and around the hosts that are in it already."""
+    texts = urls.seed_urls(tx, crawl.id)
+    if kind is ScopeKind.DOMAIN:
+        texts = [*texts, *(f"http://{host}/" for host in crawl.scope_hosts)]
+    canon = make_canon(settings)
+    around = [url for url in map(canon.canonicalise, texts) if isinstance(url, Url)]
+    crawls.widen(tx, crawl_id=crawl.id, around=scope.scope_of(around, kind=kind))

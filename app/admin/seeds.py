@@ -1,7 +1,7 @@
 """Seeds of a crawl: checked, added, and what became of each line."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 
@@ -25,17 +25,9 @@ from app.store.crawls import Crawl
 from app.store.urls import Admission, Admitted
 
 IMPORT_BATCH = 5_000
-
-
 MOST_BAD_LINES = 1_000
-
-
 TOLD_FROM = 100  # URLs of a host in a batch
-
-
 RESOLVE_S = 5.0
-
-
 WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
@@ -57,18 +49,39 @@ class BadSeed:
         return f"line {self.line}: {self.text[:200]!r}: {self.why}"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
+class BadSeeds:
+    """Lines that are no seeds. first: of them, at most 1,000; count: of all."""
+
+    first: list[BadSeed] = field(default_factory=list)
+    count: int = 0
+
+    def note(self, bad: BadSeed) -> None:
+        self.count += 1
+        if len(self.first) < MOST_BAD_LINES:
+            self.first.append(bad)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
     """What became of some seeds. added: new rows; known: already in the crawl; bad: at most 1,000, bad_count: all."""
 
-    added: int = 0
-    known: int = 0
+    added: int
+    known: int
     bad_count: int = 0
     bad: list[BadSeed] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         return not self.added and not self.known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Seeds that were written. urls: those that can be crawled, in their order; bad: the others."""
+
+    urls: list[Url]
+    bad: list[BadSeed]
 
 
 def add(
@@ -84,38 +97,58 @@ def add(
     Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
     crawl: or what opens it, called when there is a good line.   kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
     """
-    canon = make_canon(settings)
-    result = Added()
-    numbered = _seeds(canon, lines, result)
-    while batch := list(islice(numbered, IMPORT_BATCH)):
+    bad = BadSeeds()
+    added = add_urls(engine, settings, crawl, urls_in(make_canon(settings), lines, bad), kind=kind)
+    return replace(added, bad=bad.first, bad_count=bad.count)
+
+
+def add_urls(
+    engine: Engine,
+    settings: Settings,
+    crawl: Crawl | Callable[[], Crawl],
+    seeds: Iterable[Url],
+    *,
+    kind: RequestKind = RequestKind.PAGE,
+) -> Added:
+    """As `add`, of what has been read already."""
+    added = known = 0
+    remaining = iter(seeds)
+    while batch := list(islice(remaining, IMPORT_BATCH)):
         if not isinstance(crawl, Crawl):
             crawl = crawl()
-        seeds = list({url.key: url for url in batch}.values())
-        admitted, woken = db.repeat(partial(_add_batch, engine, settings, crawl, seeds, kind))
-        result.added += admitted.rows
-        result.known += len(batch) - admitted.rows
+        unique = list({url.key: url for url in batch}.values())
+        admitted, woken = db.repeat(partial(_add_batch, engine, settings, crawl, unique, kind))
+        added += admitted.rows
+        known += len(batch) - admitted.rows
         wake(engine, woken)
         swell(engine, admitted.queued)
-    return result
+    return Added(added=added, known=known)
 
 
-def check_seeds(settings: Settings, seeds: Sequence[str]) -> list[str]:
-    """Problems of some of the seeds, a line each. Raises InputError when not one of them can and may be contacted."""
+def read(settings: Settings, texts: Iterable[str]) -> Read:
+    """Some seeds, as a person gives them to a command: each counts, also one that a file would skip."""
     canon = make_canon(settings)
-    resolver, guard = make_resolver(settings), make_guard(settings.networks)
-    problems: list[InputError] = []
-    for text in seeds:
-        url = canon.canonicalise(in_full(text))
-        problem = (
-            _contactable(url, settings, resolver, guard)
-            if isinstance(url, Url)
-            else InputError(f"seed {text!r}", WHY_NO_SEED.get(url, url.value))
-        )
-        if problem is not None:
-            problems.append(problem)
-    if len(problems) == len(seeds):
+    found = [_seed(canon, number, _bare(text)) for number, text in enumerate(texts, 1)]
+    return Read(
+        urls=[seed for seed in found if isinstance(seed, Url)],
+        bad=[seed for seed in found if isinstance(seed, BadSeed)],
+    )
+
+
+def check(settings: Settings, seeds: Read) -> list[str]:
+    """Problems of some of the seeds, a line each. Raises InputError when not one of them can and may be contacted."""
+    problems = [InputError(f"seed {bad.text!r}", bad.why) for bad in seeds.bad]
+    problems += out_of_reach(settings, seeds.urls)
+    if len(problems) == len(seeds.urls) + len(seeds.bad):
         raise problems[0]
     return [str(problem) for problem in problems]
+
+
+def out_of_reach(settings: Settings, urls: Sequence[Url]) -> list[InputError]:
+    """Of those whose host cannot or may not be contacted from here, now: why."""
+    resolver, guard = make_resolver(settings), make_guard(settings.networks)
+    found = (_contactable(url, settings, resolver, guard) for url in urls)
+    return [problem for problem in found if problem is not None]
 
 
 def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard) -> InputError | None:
@@ -143,23 +176,27 @@ def _bits(address: str) -> int:
     return 128 if ":" in address else 32
 
 
-def _seeds(canon: Canon, lines: Iterable[str | tuple[int, str]], result: Added) -> Iterator[Url]:
+def urls_in(canon: Canon, lines: Iterable[str | tuple[int, str]], bad: BadSeeds) -> Iterator[Url]:
+    """The URL of each line that is a seed; the others are noted in `bad`. Lines as in `add`."""
     for place, line in enumerate(lines, 1):
-        number, text = (place, line.strip().lstrip("\ufeff")) if isinstance(line, str) else line
+        number, text = (place, _bare(line)) if isinstance(line, str) else line
         if not text or text.startswith("#"):
             continue
-        url = canon.canonicalise(in_full(text))
-        if isinstance(url, Url):
-            yield url
-            continue
-        result.bad_count += 1
-        if len(result.bad) < MOST_BAD_LINES:
-            result.bad.append(BadSeed(line=number, text=text, why=WHY_NO_SEED.get(url, url.value)))
+        seed = _seed(canon, number, text)
+        if isinstance(seed, Url):
+            yield seed
+        else:
+            bad.note(seed)
 
 
-def in_full(text: str) -> str:
-    """A bare host name as the URL that a person means; anything else as it is."""
-    return bare_host(text.strip()) or text
+def _bare(text: str) -> str:
+    return text.strip().lstrip("\ufeff")
+
+
+def _seed(canon: Canon, number: int, text: str) -> Url | BadSeed:
+    """A bare host name is the URL that a person means."""
+    url = canon.canonicalise(bare_host(text) or text)
+    return url if isinstance(url, Url) else BadSeed(line=number, text=text, why=WHY_NO_SEED.get(url, url.value))
 
 
 def _add_batch(
@@ -178,18 +215,11 @@ def _add_batch(
 
 def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind) -> Admitted:
     """One transaction: scope, hosts, URLs, state. No cap is asked: an operator's seeds are never refused."""
-    found = scope.scope_of(seeds, kind=ScopeKind(crawl.scope))
     names = sorted({url.host for url in seeds})
     ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
     admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url, kind) for url in seeds])
     # Last: a settle with a budget of pages locks keys first and the crawl after.
-    crawls.widen(
-        tx,
-        crawl_id=crawl.id,
-        hosts=sorted(found.hosts) if found.kind is ScopeKind.HOST else [],
-        domains=sorted(found.domains) if found.kind is ScopeKind.DOMAIN else [],
-        prefixes=found.prefixes if found.kind is ScopeKind.PREFIX else [],
-    )
+    crawls.widen(tx, crawl_id=crawl.id, around=scope.scope_of(seeds, kind=ScopeKind(crawl.scope)))
     return admitted
 
 

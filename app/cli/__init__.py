@@ -1,4 +1,4 @@
-"""The command line: `tiptoe`. Commands are shells over `app.crawl`; what is heavy is imported within them."""
+"""The command line: `tiptoe`. Commands are shells over `app.admin`; what is heavy is imported within them."""
 
 from typing import Annotated
 

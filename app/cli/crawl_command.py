@@ -4,16 +4,18 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import options
+from app.cli.crawl_options import asked
 from app.cli.database import bring_to_head
-from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, as_json_text, say
+from app.cli.gather import gather
+from app.cli.options import settings_with
+from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
 from app.cli.run import patiently, run
+from app.model import CrawlChange, CrawlSpec, Url
 from app.words import counted
 
 if TYPE_CHECKING:
@@ -21,97 +23,51 @@ if TYPE_CHECKING:
 
     from app.config import Settings
     from app.local.services import Services
-    from app.store.crawls import Budgets, Crawl, Totals
+    from app.store.crawls import Crawl, Totals
 
 MOST_TOLD = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wish:
-    """What the command line asks for."""
-
-    seeds: list[str]
-    name: str | None
-    scope: str | None
-    include: list[str]
-    exclude: list[str]
-    budgets: "Budgets"
-    keep_fresh: bool
-    again: bool
-    sitemaps: str | None
-    honour_opt_outs: bool | None
 
 
 Again = Annotated[bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")]
 
 
+@gather(wish=asked, settings=settings_with)
 def crawl(
     seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
+    *,
     name: Annotated[
         str | None,
         typer.Option(help="Name of the crawl; the same name goes on with it.", show_default="the first seed's host"),
     ] = None,
-    contact: options.Contact = None,
-    scope: options.Scope = None,
-    include: options.Include = None,
-    exclude: options.Exclude = None,
-    max_pages: options.MaxPages = None,
-    max_bytes: options.MaxBytes = None,
-    max_depth: options.MaxDepth = None,
-    max_seconds: options.MaxSeconds = None,
-    delay: options.Delay = None,
-    allow_network: options.AllowNetwork = None,
-    home: options.Home = None,
+    settings: "Settings",
+    wish: CrawlChange,
     again: Again = False,
-    keep_fresh: Annotated[
-        bool, typer.Option("--keep-fresh", help="Do not end: fetch pages again when they are due.")
-    ] = False,
-    sitemaps: Sitemaps = None,
-    honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
-    from app.store.crawls import Budgets
-
-    wish = _Wish(
-        seeds=seeds,
-        name=name,
-        scope=scope,
-        include=include or [],
-        exclude=exclude or [],
-        budgets=Budgets(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds),
-        keep_fresh=keep_fresh,
-        again=again,
-        sitemaps=sitemaps,
-        honour_opt_outs=honour_opt_outs,
-    )
-    settings = _settings(options.settings_with(contact=contact, delay=delay, allow_network=allow_network, home=home))
-    _check(settings, wish)
+    _check(settings)
+    urls = _read(settings, seeds, wish)
+    name = name or urls[0].host
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
-        with serving(engine, services, _name(wish)):
-            found, is_new_work = _prepare(engine, settings, wish)
+        with serving(engine, services, name):
+            found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
             interrupted = is_new_work and run(engine, settings, services, found)
         _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
     if interrupted:
         raise typer.Exit(130)
 
 
-def up(
-    contact: options.Contact = None,
-    delay: options.Delay = None,
-    allow_network: options.AllowNetwork = None,
-    home: options.Home = None,
-    as_json: AsJson = False,
-) -> None:
+@gather(settings=settings_with)
+def up(settings: "Settings", as_json: AsJson = False) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
     from app.beat import sweep
     from app.local.home import open_home
     from app.local.serving import up as serves_all
     from app.local.stack import Stack
 
-    wanted = options.settings_with(contact=contact, delay=delay, allow_network=allow_network, home=home)
-    with _services(_settings(wanted)) as (settings, services, engine):
+    _check(settings)
+    with _services(settings) as (settings, services, engine):
         sweep.end_leases_of_the_dead(engine)
         if as_json:
             answer(as_json_text(_where(services)))
@@ -149,8 +105,8 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
             engine.dispose()
 
 
-def _settings(settings: "Settings") -> "Settings":
-    """The same, if a crawl can be run with them. Raises InputError."""
+def _check(settings: "Settings") -> None:
+    """Whether a crawl can be run with them. Raises InputError."""
     from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
@@ -159,70 +115,41 @@ def _settings(settings: "Settings") -> "Settings":
     make_signer(settings)  # here a bad key file is one line; later, every worker of the crawl would end by it
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
-    return settings
 
 
-def _check(settings: "Settings", wish: _Wish) -> None:
-    """Before anything is started: is there one seed that we can and may contact? Raises InputError."""
-    from app.admin.crawls import check_sitemaps
-    from app.admin.seeds import check_seeds
+def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url]:
+    """Before anything is started: can the crawl work as it is asked for, and is there a seed that we can and may contact?
 
-    if wish.sitemaps is not None:
-        check_sitemaps(wish.sitemaps)
-    for problem in check_seeds(settings, wish.seeds):
+    Raises InputError.
+    """
+    from app.admin.seeds import check, read
+    from app.policy import crawl_spec
+
+    crawl_spec.check(wish.of(CrawlSpec()))
+    found = read(settings, seeds)
+    for problem in check(settings, found):
         say(f"warning: {problem}")
+    return found.urls
 
 
-def _name(wish: _Wish) -> str:
-    from app.admin.seeds import in_full
-    from app.model import Url
-    from app.policy.url import Canon
-
-    first = next(url for url in map(Canon().canonicalise, map(in_full, wish.seeds)) if isinstance(url, Url))
-    return wish.name or first.host
-
-
-def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Crawl, bool]":
-    """The crawl of this name, made or taken up again; and whether there is anything to run for."""
-    from app.admin import crawls as seed
-    from app.admin import seeds as new_seeds
+def _prepare(
+    engine: "Engine", settings: "Settings", name: str, wish: CrawlChange, seeds: list[Url], *, again: bool
+) -> "tuple[Crawl, bool]":
+    """The crawl of this name, made or gone on with; and whether there is anything to run for."""
+    from app.admin.run import Beginning, prepare
     from app.beat import sweep
-    from app.store import crawls, db
 
-    name = _name(wish)
-    with db.transaction(engine) as tx:
-        known = crawls.by_name(tx, name)
-    if known is None:
-        known = seed.create(
-            engine,
-            name,
-            scope_kind=wish.scope or "host",
-            include=wish.include,
-            exclude=wish.exclude,
-            budgets=wish.budgets,
-            keep_fresh=wish.keep_fresh,
-            sitemaps=wish.sitemaps or "all",
-            honour_opt_outs=bool(wish.honour_opt_outs),
-        )
-        new_seeds.add(engine, settings, known, wish.seeds)
-        return seed.find(engine, name), True
     sweep.end_leases_of_the_dead(engine)
     sweep.sweep(engine)
-    return seed.take_up_again(
-        engine,
-        settings,
-        known,
-        wish.seeds,
-        budgets=wish.budgets,
-        keep_fresh=wish.keep_fresh,
-        again=wish.again,
-        say=say,
-        scope_kind=wish.scope,
-        include=wish.include,
-        exclude=wish.exclude,
-        sitemaps=wish.sitemaps,
-        honour_opt_outs=wish.honour_opt_outs,
-    )
+    prepared = prepare(engine, settings, name, wish, seeds, again=again)
+    crawl = prepared.crawl
+    if prepared.beginning is Beginning.GOING_ON:
+        say(f"{name}: going on")
+    elif prepared.beginning is Beginning.ENDED:
+        how = {"max_pages": "raise --max-pages, or ", "max_bytes": "raise --max-bytes, or "}
+        raised = how.get(crawl.ended_because or "", "")
+        say(f"{name}: is finished ({crawl.ended_because}); {raised}go round again with --again")
+    return crawl, prepared.beginning is not Beginning.ENDED
 
 
 def _tell(

@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import options
+from app.cli.crawl_options import edited
 from app.cli.database import open_database
-from app.cli.out import (
-    AsJson,
-    HonourOptOuts,
-    Sitemaps,
-    answer,
-    done,
-    facts,
-    heading,
-    rows_table,
-    show_json,
-    shown,
-    table,
-)
+from app.cli.gather import gather
+from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown, table
+from app.model import CrawlChange
 from app.words import counted
 
 if TYPE_CHECKING:
@@ -32,9 +22,6 @@ if TYPE_CHECKING:
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
-Limit = Annotated[
-    str | None, typer.Option(metavar="N|none", help="As of `tiptoe crawl`; none: no limit.", show_default="as before")
-]
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
 
@@ -46,101 +33,52 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
-    from app.admin import steer
+    from app.admin import crawls
 
     with open_database() as (settings, engine):
-        crawl = steer.start(engine, name, again=again, settings=settings)
+        crawl = crawls.start_round(engine, name, settings) if again else crawls.start(engine, name)
     _done(crawl.name, f"active, round {crawl.round}", as_json, state=crawl.state, round=crawl.round)
 
 
 def pause(name: Name, as_json: AsJson = False) -> None:
     """Fetch nothing more of this crawl until it is resumed. Others go on."""
-    from app.admin import steer
+    from app.admin import crawls
 
     with open_database() as (_, engine):
-        steer.pause(engine, name)
+        crawls.pause(engine, name)
     _done(name, f"paused; `tiptoe crawl resume {name}` goes on", as_json, state="paused")
 
 
 def resume(name: Name, as_json: AsJson = False) -> None:
     """Go on with a paused crawl where it stopped."""
-    from app.admin import steer
+    from app.admin import crawls
 
     with open_database() as (_, engine):
-        steer.resume(engine, name)
+        crawls.resume(engine, name)
     _done(name, "active", as_json, state="active")
 
 
 def finish(name: Name, as_json: AsJson = False) -> None:
     """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` takes it up again."""
-    from app.admin import steer
+    from app.admin import crawls
 
     with open_database() as (_, engine):
-        steer.finish(engine, name)
+        crawls.finish(engine, name)
     _done(name, "finished", as_json, state="finished")
 
 
-def edit(
-    name: Name,
-    scope: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="host, domain, prefix or any: how far it goes from its seeds.",
-            show_default="as before",
-        ),
-    ] = None,
-    include: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="REGEX", help="A URL must match one of these; replaces those before.", show_default="as before"
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="REGEX", help="A URL must match none of these; replaces those before.", show_default="as before"
-        ),
-    ] = None,
-    no_include: Annotated[bool, typer.Option("--no-include", help="No pattern that a URL must match.")] = False,
-    no_exclude: Annotated[bool, typer.Option("--no-exclude", help="No pattern that a URL must not match.")] = False,
-    max_pages: Limit = None,
-    max_bytes: Limit = None,
-    max_depth: Limit = None,
-    max_seconds: Limit = None,
-    keep_fresh: options.KeepFresh = None,
-    sitemaps: Sitemaps = None,
-    honour_opt_outs: HonourOptOuts = None,
-    as_json: AsJson = False,
-) -> None:
+@gather(change=edited)
+def edit(name: Name, change: CrawlChange, as_json: AsJson = False) -> None:
     """Change a crawl: scope, patterns, budgets, freshness. What is queued is judged anew before it is fetched."""
     from app.admin import edit as edits
 
-    change = edits.Change(
-        scope=scope,
-        include=_patterns("include", include, no_include),
-        exclude=_patterns("exclude", exclude, no_exclude),
-        budgets=options.limits(max_pages=max_pages, max_bytes=max_bytes, max_depth=max_depth, max_seconds=max_seconds),
-        keep_fresh=keep_fresh,
-        sitemaps=sitemaps,
-        honour_opt_outs=honour_opt_outs,
-    )
-    with open_database() as (_, engine):
-        crawl = edits.edit(engine, name, change)
+    with open_database() as (settings, engine):
+        crawl = edits.edit(engine, settings, name, change)
     if as_json:
         show_json(crawl)
         return
     answer(f"{crawl.name}: changed; it is {crawl.state}")
     facts(_crawl_facts(crawl))
-
-
-def _patterns(what: str, given: list[str] | None, none: bool) -> list[str] | None:
-    """All that there shall be; None: as they are. Raises InputError for both options at once."""
-    from app.errors import InputError
-
-    if given and none:
-        raise InputError(f"--{what} and --no-{what}", "choose one of them")
-    return [] if none else given or None
 
 
 def delete(
@@ -149,8 +87,7 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete a crawl for good: its URLs, pages, refused links and counts. Hosts stay, and the log of requests for the audit."""
-    from app.admin import edit as edits
-    from app.admin import report
+    from app.admin import deletion, report
     from app.errors import InputError
 
     with open_database() as (settings, engine):
@@ -160,16 +97,16 @@ def delete(
             if not (sys.stdin.isatty() and sys.stdout.isatty()):
                 raise InputError(f"crawl {name}", f"{what}; add --yes")
             typer.confirm(f"{shown(name)}: {what}. Go on?", abort=True)
-        edits.delete(engine, settings, name)
+        deletion.delete(engine, settings, name)
     _done(name, "deleted", as_json, deleted=True)
 
 
 def retry_failed(name: Name, as_json: AsJson = False) -> None:
     """Queue again what a crawl gave up, with its attempts forgotten. A finished crawl becomes active."""
-    from app.admin import steer
+    from app.admin import crawls
 
     with open_database() as (_, engine):
-        n = steer.retry_failed(engine, name)
+        n = crawls.retry_failed(engine, name)
     _done(name, f"{counted(n, 'URL')} queued again", as_json, queued=n)
 
 
@@ -215,7 +152,7 @@ def _show_report(found: "Report") -> None:
     rows_table(("kind", "outcome", "status", "fetches", "last_at"), found.outcomes)
     if found.causes:
         heading("why URLs ended, or their pages were not kept")
-        rows_table(("state", "urls", "cause"), found.causes)
+        rows_table(("state", "urls", "cause", "detail"), found.causes)
     if found.reasons:
         heading("links not admitted")
         rows_table(("reason", "links", "times", "last_at"), found.reasons)

@@ -30,43 +30,15 @@ Home = Annotated[
         metavar="DIR", help="Folder of the embedded services' data and logs.", show_default=".tiptoe, or TIPTOE_HOME"
     ),
 ]
-Scope = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KIND",
-        help="host, domain, prefix or any: how far a new crawl goes from its seeds.",
-        show_default="host",
-    ),
-]
-Include = Annotated[
-    list[str] | None,
-    typer.Option(metavar="REGEX", help="A URL must match one of these, unless it is a seed (may be repeated)."),
-]
-Exclude = Annotated[
-    list[str] | None, typer.Option(metavar="REGEX", help="A URL must match none of these (may be repeated).")
-]
-MaxPages = Annotated[int | None, typer.Option(metavar="N", help="End after this many pages.")]
-MaxBytes = Annotated[int | None, typer.Option(metavar="N", help="End after this many body bytes on the wire.")]
-MaxDepth = Annotated[int | None, typer.Option(metavar="N", help="Links from a seed at most.")]
-MaxSeconds = Annotated[float | None, typer.Option(metavar="N", help="End after this many seconds of running.")]
-KeepFresh = Annotated[
-    bool | None,
-    typer.Option(
-        "--keep-fresh/--no-keep-fresh",
-        help="Do not end: fetch pages again when they are due.",
-        show_default="no, or as before",
-    ),
-]
 
 
 def settings_with(
-    *,
-    contact: str | None = None,
-    delay: float | None = None,
-    allow_network: list[str] | None = None,
-    home: Path | None = None,
+    contact: Contact = None,
+    delay: Delay = None,
+    allow_network: AllowNetwork = None,
+    home: Home = None,
 ) -> "Settings":
-    """The settings, with what the options say. Raises SettingError, InputError."""
+    """The settings, with what the options say (`app.cli.gather`). Raises SettingError, InputError."""
     import ipaddress
 
     from app.config import load
@@ -90,30 +62,6 @@ def settings_with(
     if not allow_network:
         return settings
     return load(**given, allow_networks=(*settings.allow_networks, *allow_network))
-
-
-def budgets(
-    max_pages: int | None, max_bytes: int | None, max_depth: int | None, max_seconds: float | None
-) -> dict[str, float | None]:
-    """Those that are given."""
-    given = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def limits(**given: str | None) -> dict[str, float | None]:
-    """Budgets as `crawl edit` takes them: a number, or none for no limit. Raises InputError."""
-    from app.errors import InputError
-
-    found: dict[str, float | None] = {}
-    for name, text in given.items():
-        if text is None:
-            continue
-        try:
-            found[name] = None if text == "none" else float(text) if name == "max_seconds" else int(text)
-        except ValueError:
-            option = "--" + name.replace("_", "-")
-            raise InputError(f"{option} {text!r}", "use a number, or none for no limit") from None
-    return found
 
 
 def use_home(ctx: typer.Context, home: Path) -> None:

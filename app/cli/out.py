@@ -23,22 +23,6 @@ CELL_CHARACTERS = 80
 UNBOUNDED = 10_000  # columns
 _BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
-Sitemaps = Annotated[
-    str | None,
-    typer.Option(
-        metavar="none|declared|all",
-        help="Sitemaps to read: declared are those that robots.txt names; all, also /sitemap.xml where it names none.",
-        show_default="all, or as before",
-    ),
-]
-HonourOptOuts = Annotated[
-    bool | None,
-    typer.Option(
-        "--honour-opt-outs/--no-honour-opt-outs",
-        help="Keep no page whose owner opts out of text and data mining.",
-        show_default="no, or as before",
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for scripts.")]
 
 

@@ -4,7 +4,7 @@ Only where the database is ours. On a configured one other workers may serve the
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from app.cli.out import say
@@ -43,12 +43,12 @@ def how_to_go_on(services: "Services", name: str, state: str) -> str:
 
 
 def _pause(engine: "Engine", name: str) -> None:
-    from app.store import crawls, db
+    """Unless it is none, or not active."""
+    from app.admin.crawls import pause
+    from app.errors import InputError
 
-    with db.transaction(engine) as tx:
-        crawl = crawls.by_name(tx, name)
-        if crawl is not None:
-            crawls.pause(tx, crawl.id)
+    with suppress(InputError):
+        pause(engine, name)
 
 
 def _name_others(engine: "Engine", name: str) -> None:

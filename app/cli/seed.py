@@ -1,25 +1,24 @@
 """`tiptoe seed`: where a crawl starts. Adding the first seeds makes the crawl."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import options
+from app.cli.crawl_options import asked
 from app.cli.database import open_database
-from app.cli.out import AsJson, HonourOptOuts, Sitemaps, answer, rows_table, say, show_json
+from app.cli.gather import gather
+from app.cli.out import AsJson, answer, rows_table, say, show_json
+from app.model import CrawlChange, RequestKind
 from app.words import counted
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from app.admin.seeds import Added
-    from app.config import Settings
-    from app.store import crawls
 
 app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
 
@@ -34,49 +33,36 @@ AsSitemaps = Annotated[
 
 
 @app.command()
+@gather(wish=asked)
 def add(
     crawl: Crawl,
     urls: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
-    scope: options.Scope = None,
-    include: options.Include = None,
-    exclude: options.Exclude = None,
-    max_pages: options.MaxPages = None,
-    max_bytes: options.MaxBytes = None,
-    max_depth: options.MaxDepth = None,
-    max_seconds: options.MaxSeconds = None,
-    keep_fresh: options.KeepFresh = None,
+    wish: CrawlChange,
     sitemap: AsSitemaps = False,
-    sitemaps: Sitemaps = None,
-    honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
     """Add seeds to a crawl. A finished crawl becomes active again; workers (`tiptoe up`) do the rest."""
-    from app.admin import steer
-    from app.admin.edit import Change
+    from app.admin import seeds
+    from app.admin.edit import open_crawl
 
-    wish = Change(
-        scope=scope,
-        include=include,
-        exclude=exclude,
-        budgets=options.budgets(max_pages, max_bytes, max_depth, max_seconds),
-        keep_fresh=keep_fresh,
-        sitemaps=sitemaps,
-        honour_opt_outs=honour_opt_outs,
-    )
     with open_database() as (settings, engine):
-        into = partial(steer.open_crawl, engine, crawl, wish)
-        added = _add(engine, settings, into, urls, sitemap)
-        _warn(settings, urls, added)
-    _tell(crawl, added, as_json=as_json)
+        found = seeds.read(settings, urls)
+        into = partial(open_crawl, engine, settings, crawl, wish)
+        added = seeds.add_urls(engine, settings, into, found.urls, kind=_kind(sitemap))
+        for problem in seeds.out_of_reach(settings, found.urls):  # kept: workers may see more than we do
+            say(f"warning: {problem}")
+    _tell(crawl, replace(added, bad=found.bad, bad_count=len(found.bad)), as_json=as_json)
 
 
 @app.command("import")
+@gather(wish=asked)
 def import_(
     crawl: Crawl,
     file: Annotated[
         str,
         typer.Argument(metavar="FILE|-", help="One URL per line, or CSV or TSV; - is standard input."),
     ],
+    *,
     column: Annotated[
         str | None,
         typer.Option(
@@ -85,36 +71,18 @@ def import_(
             show_default="one named url, link, loc …, or the first",
         ),
     ] = None,
-    scope: options.Scope = None,
-    include: options.Include = None,
-    exclude: options.Exclude = None,
-    max_pages: options.MaxPages = None,
-    max_bytes: options.MaxBytes = None,
-    max_depth: options.MaxDepth = None,
-    max_seconds: options.MaxSeconds = None,
-    keep_fresh: options.KeepFresh = None,
+    wish: CrawlChange,
     sitemap: AsSitemaps = False,
-    sitemaps: Sitemaps = None,
-    honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
     """Add seeds from a file, however large. Bad lines are told by number, good ones are kept; empty ones and # are skipped."""
-    from app.admin import seed_file, steer
-    from app.admin.edit import Change
+    from app.admin import seed_file, seeds
+    from app.admin.edit import open_crawl
 
-    wish = Change(
-        scope=scope,
-        include=include,
-        exclude=exclude,
-        budgets=options.budgets(max_pages, max_bytes, max_depth, max_seconds),
-        keep_fresh=keep_fresh,
-        sitemaps=sitemaps,
-        honour_opt_outs=honour_opt_outs,
-    )
     with _lines(file) as lines, open_database() as (settings, engine):
         rows = seed_file.seeds(_counted(lines), suffix=Path(file).suffix.lower(), column=column)
-        into = partial(steer.open_crawl, engine, crawl, wish)
-        added = _add(engine, settings, into, rows, sitemap)
+        into = partial(open_crawl, engine, settings, crawl, wish)
+        added = seeds.add(engine, settings, into, rows, kind=_kind(sitemap))
     if added.is_empty:
         say(f"tiptoe: {file}: contains no valid seed; write one URL per line, such as https://example.org/")
     _tell(crawl, added, as_json=as_json)
@@ -140,33 +108,8 @@ def list_(
         rows_table(("url", "state", "status", "outcome", "admitted_at"), found)
 
 
-def _add(
-    engine: "Engine",
-    settings: "Settings",
-    crawl: "Callable[[], crawls.Crawl]",
-    lines: Iterable[str | tuple[int, str]],
-    are_sitemaps: bool,
-) -> "Added":
-    from app.admin import seeds
-    from app.model import RequestKind
-
-    kind = RequestKind.SITEMAP if are_sitemaps else RequestKind.PAGE
-    return seeds.add(engine, settings, crawl, lines, kind=kind)
-
-
-def _warn(settings: "Settings", urls: list[str], added: "Added") -> None:
-    """Seeds that are URLs but cannot be contacted from here, now. They are kept: workers may see more than we do."""
-    from app.admin.seeds import check_seeds
-    from app.errors import InputError
-
-    bad = {seed.text for seed in added.bad}
-    good = [url for url in urls if url.strip() not in bad]
-    try:
-        problems = check_seeds(settings, good) if good else []
-    except InputError as error:
-        problems = [str(error)]
-    for problem in problems:
-        say(f"warning: {problem}")
+def _kind(are_sitemaps: bool) -> RequestKind:
+    return RequestKind.SITEMAP if are_sitemaps else RequestKind.PAGE
 
 
 def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:

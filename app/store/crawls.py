@@ -8,22 +8,14 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from app.model import CrawlSpec
+from app.policy.scope import Scope, ScopeKind
 from app.store import db
 
 _sql = db.queries("crawls")
 SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.grants)
 MOST_SHARING = 100  # hosts that are looked at
 SOON_S = 10.0  # for how long of their delays pages are kept for other hosts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budgets:
-    """None: no limit. max_seconds counts from the last start or resume."""
-
-    max_pages: int | None = None
-    max_bytes: int | None = None
-    max_depth: int | None = None
-    max_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +50,10 @@ class Crawl:
     state_since: datetime
     admits_above: float | None
 
+    @property
+    def spec(self) -> CrawlSpec:
+        return CrawlSpec.from_columns(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lot:
@@ -86,38 +82,15 @@ class Totals:
     hosts: int
 
 
-def create(
-    tx: Connection,
-    *,
-    name: str,
-    scope: str,
-    include: Sequence[str],
-    exclude: Sequence[str],
-    budgets: Budgets,
-    keep_fresh: bool,
-    sitemaps: str,
-    honour_opt_outs: bool,
-) -> int | None:
+def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
     """The new crawl's id, None when the name is taken."""
-    row = tx.execute(
-        _sql["create"],
-        {
-            "name": name,
-            "scope": scope,
-            "include": list(include),
-            "exclude": list(exclude),
-            "keep_fresh": keep_fresh,
-            "sitemaps": sitemaps,
-            "honour_opt_outs": honour_opt_outs,
-            **_budgets(budgets),
-        },
-    ).one_or_none()
+    row = tx.execute(_sql["create"], {"name": name, **spec.columns()}).one_or_none()
     return row.id if row else None
 
 
 def by_name(tx: Connection, name: str) -> Crawl | None:
     row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
-    return Crawl(**row._mapping) if row else None
+    return Crawl(**row._asdict()) if row else None
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:
@@ -125,16 +98,18 @@ def by_id(tx: Connection, crawl_id: int) -> Crawl:
 
 
 def every(tx: Connection) -> list[Crawl]:
-    return [Crawl(**row._mapping) for row in tx.execute(_sql["all"])]
+    return [Crawl(**row._asdict()) for row in tx.execute(_sql["all"])]
 
 
-def widen(
-    tx: Connection, *, crawl_id: int, hosts: Sequence[str], domains: Sequence[str], prefixes: Sequence[str]
-) -> None:
-    tx.execute(
-        _sql["widen"],
-        {"crawl_id": crawl_id, "hosts": list(hosts), "domains": list(domains), "prefixes": list(prefixes)},
-    )
+def widen(tx: Connection, *, crawl_id: int, around: Scope) -> None:
+    """Take in what a scope around further seeds has of its own kind: hosts, domains or prefixes."""
+    kind = around.kind
+    where = {
+        "hosts": sorted(around.hosts) if kind is ScopeKind.HOST else [],
+        "domains": sorted(around.domains) if kind is ScopeKind.DOMAIN else [],
+        "prefixes": list(around.prefixes) if kind is ScopeKind.PREFIX else [],
+    }
+    tx.execute(_sql["widen"], {"crawl_id": crawl_id, **where})
 
 
 def take_in(tx: Connection, *, crawl_id: int, folder: str, host_id: int, token: UUID) -> None:
@@ -143,18 +118,9 @@ def take_in(tx: Connection, *, crawl_id: int, folder: str, host_id: int, token: 
     db.run(tx, _sql["take_in"], where)
 
 
-def set_budgets(tx: Connection, *, crawl_id: int, budgets: Budgets, keep_fresh: bool) -> None:
-    tx.execute(_sql["set_budget"], {"crawl_id": crawl_id, "keep_fresh": keep_fresh, **_budgets(budgets)})
-
-
-def reshape(tx: Connection, *, crawl_id: int, scope: str, include: Sequence[str], exclude: Sequence[str]) -> None:
-    where = {"crawl_id": crawl_id, "scope": scope, "include": list(include), "exclude": list(exclude)}
-    tx.execute(_sql["reshape"], where)
-
-
-def set_manners(tx: Connection, *, crawl_id: int, sitemaps: str | None, honour_opt_outs: bool | None) -> None:
-    """None: as it is."""
-    tx.execute(_sql["set_manners"], {"crawl_id": crawl_id, "sitemaps": sitemaps, "honour_opt_outs": honour_opt_outs})
+def change(tx: Connection, *, crawl_id: int, spec: CrawlSpec) -> None:
+    """Set what is asked of a crawl. The crawl is locked, so that two changes at once both count."""
+    tx.execute(_sql["change"], {"crawl_id": crawl_id, **spec.columns()})
 
 
 def start(tx: Connection, crawl_id: int, *, restart_clock: bool = False) -> None:
@@ -248,17 +214,8 @@ def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
 
 
 def totals(tx: Connection, crawl_id: int) -> Totals:
-    return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).one()._mapping)
+    return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one())
 
 
 def hosts_of(tx: Connection, crawl_id: int, n: int) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["hosts_of"], {"crawl_id": crawl_id, "n": n}).mappings()]
-
-
-def _budgets(budgets: Budgets) -> dict[str, Any]:
-    return {
-        "max_pages": budgets.max_pages,
-        "max_bytes": budgets.max_bytes,
-        "max_depth": budgets.max_depth,
-        "max_seconds": budgets.max_seconds,
-    }

@@ -29,25 +29,16 @@ SET revision = revision + 1, scope_redirects = scope_redirects || CAST(:folder A
 WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
   AND EXISTS (SELECT FROM hosts WHERE id = :host_id AND lease_token = :token)
 
--- set_budget: new budgets for a crawl; NULL: none
+-- change: set what is asked of a crawl; the crawl is locked, and workers look at it anew; a budget that is NULL: none
 -- Grants of running visits stay counted. Visits of a crawl that had no budget have URLs in hand and no grants: all of the budget
 -- counts as granted until they have ended (recount_reserved).
 UPDATE crawls
-SET max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
-    keep_fresh = :keep_fresh, revision = revision + 1,
+SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
+    max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
+    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, revision = revision + 1,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
     pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
-WHERE id = :crawl_id
-
--- reshape: another scope, other patterns; workers look at the crawl anew
-UPDATE crawls
-SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]), revision = revision + 1
-WHERE id = :crawl_id
-
--- set_manners: how it goes about things from here on; NULL: as it does
-UPDATE crawls
-SET sitemaps = coalesce(:sitemaps, sitemaps), honour_opt_outs = coalesce(:honour_opt_outs, honour_opt_outs)
 WHERE id = :crawl_id
 
 -- start: from any state to active

@@ -4,7 +4,7 @@ import pytest
 
 from app.admin import crawls, doctor, explain, hosts, report
 from app.crawl.state.worker import Kit
-from app.store.crawls import Budgets
+from app.model import Budgets
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import one, sql
@@ -56,7 +56,7 @@ def test_in_an_active_crawl_the_same_host_is_due_everywhere(kit: Kit, site: Site
     assert [row["waits_for"] for row in hosts.listed(kit.engine)] == ["due"]
     assert overdue(kit)[0] == "1 host waits on 1 queue"
     assert overdue(kit)[1].startswith("1 host is overdue")
-    crawls.pause(kit.engine, crawl)
+    crawls.pause(kit.engine, crawl.name)
     assert report.status(kit.engine).waiting == []
     assert hosts.show(kit.engine, kit.settings, site.host).waits_for.startswith("nothing: ")
 

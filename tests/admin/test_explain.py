@@ -3,19 +3,21 @@
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import text
 
-from app.admin import crawls, explain, hosts, steer
+from app.admin import crawls, explain, hosts
 from app.admin.explain import Explanation, InCrawl
 from app.admin.url_changes import respelt
 from app.admin.waiting import host_waits_for
 from app.crawl.state.worker import Kit
 from app.errors import InputError
-from app.model import Url
+from app.model import Budgets, Url
 from app.policy.url import Canon
-from app.store.crawls import Budgets
+from app.store import db
+from app.store import hosts as rows
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
-from tests.store.rows import one, sql
+from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 ROBOTS = "User-agent: *\nDisallow: /private\n"
 
@@ -108,7 +110,9 @@ def test_a_failing_page_waits_for_its_retry_then_for_an_operator(kit: Kit, site:
     run(kit)
     here = alone(kit, site.url("/broken"))
     assert here.url["state"] == "quarantined"
-    assert here.waits_for == [f"an operator (server_error (500) 3 times): tiptoe url retry {site.url('/broken')}"]
+    assert here.waits_for == [
+        f"an operator (failed too often: server_error (500) 3 times): tiptoe url retry {site.url('/broken')}"
+    ]
     assert len(why(kit, site.url("/broken")).fetches) == 3
 
 
@@ -160,9 +164,9 @@ def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(kit: Kit, site: 
     ("act", "waits_for"),
     [
         (lambda kit, host: None, "a worker: it is due since "),
-        (lambda kit, host: steer.pause(kit.engine, "c"), "its crawl, which is paused: tiptoe crawl resume c"),
+        (lambda kit, host: crawls.pause(kit.engine, "c"), "its crawl, which is paused: tiptoe crawl resume c"),
         (
-            lambda kit, host: steer.finish(kit.engine, "c"),
+            lambda kit, host: crawls.finish(kit.engine, "c"),
             "its crawl, which is finished (operator): tiptoe crawl start c",
         ),
         (lambda kit, host: hosts.pause(kit.engine, host), "an operator, who paused it: tiptoe host resume "),
@@ -252,7 +256,7 @@ def test_out_of_scope_since_it_was_admitted(kit: Kit, site: Site) -> None:
 def test_retry_queues_and_wakes(kit: Kit, site: Site) -> None:
     crawl = start(kit, site.url())
     run(kit)
-    crawls.start(kit.engine, crawl)
+    crawls.activate(kit.engine, crawl.name)
     asked = len(site.log)
     assert explain.retry(kit.engine, kit.settings, site.url("/broken") + "#x", None) == ["c"]
     assert alone(kit, site.url("/broken")).url["state"] == "queued"
@@ -325,6 +329,17 @@ def test_the_wait_of_a_host_without_its_lease_is_its_next_contact(kit: Kit, site
     )
     page = hosts.show(kit.engine, kit.settings, site.host)
     assert host_waits_for(page.host).startswith("a worker: it is due since ")
+
+
+@pytest.mark.parametrize("act", ["retry", "forget"])
+def test_operators_change_a_url_under_its_host(kit: Kit, act: str) -> None:
+    start(kit, "http://a.test/")
+    with db.transaction(kit.engine) as tx:
+        rows.lock(tx, [1])
+        aside = Aside(lambda: getattr(explain, act)(kit.engine, kit.settings, "http://a.test/", None))
+        assert await_blocked(kit.engine, backend(tx), aside)
+        tx.execute(text("UPDATE urls SET score = 0.5"))
+    assert aside.outcome() == ["c"]
 
 
 def test_explaining_changes_nothing(kit: Kit, site: Site) -> None:

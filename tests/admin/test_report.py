@@ -1,13 +1,11 @@
-"""What a crawl came to, in numbers that a person could count by hand; and steering crawls by name."""
+"""What a crawl came to, in numbers that a person could count by hand."""
 
 import pytest
 
-from app.admin import report, steer
-from app.admin.edit import Change
+from app.admin import crawls, report
 from app.crawl.state.worker import Kit
 from app.errors import InputError
-from app.store.crawls import Budgets
-from tests.crawl.loop import go, run, start
+from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 
 
@@ -65,54 +63,7 @@ def test_status_counts_offers(kit: Kit) -> None:
 
 
 def test_a_finished_crawl_goes_round_again(crawled: Kit) -> None:
-    assert steer.start(crawled.engine, "c", again=True).round == 2
+    assert crawls.start_round(crawled.engine, "c").round == 2
     assert report.totals(crawled.engine)[0].pages == 0
     run(crawled)
     assert report.totals(crawled.engine)[0].pages == 4
-
-
-def test_a_finished_crawl_with_nothing_queued_does_not_start(crawled: Kit) -> None:
-    with pytest.raises(InputError, match=r"is finished \(done\); nothing is queued; .*--again"):
-        steer.start(crawled.engine, "c")
-
-
-def test_a_crawl_at_its_budget_does_not_start(kit: Kit, web: Web) -> None:
-    site = web.site()
-    site.pages |= {"/": html("/a", "/b"), "/a": html(), "/b": html()}
-    start(kit, site.url(), budgets=Budgets(max_pages=1))
-    run(kit)
-    with pytest.raises(InputError, match=r"is finished \(max_pages\); tiptoe crawl edit c --max-pages N, then"):
-        steer.start(kit.engine, "c")
-
-
-def test_pause_and_resume(kit: Kit, web: Web) -> None:
-    site = web.site()
-    site.pages["/"] = html()
-    start(kit, site.url())
-    steer.pause(kit.engine, "c")
-    go(kit)
-    assert site.log == []
-    assert steer.resume(kit.engine, "c").state == "active"
-    run(kit)
-    assert site.pages_asked == ["/"]
-
-
-def test_only_what_is_paused_resumes_and_what_is_active_pauses(kit: Kit) -> None:
-    start(kit, "http://a.test/")
-    with pytest.raises(InputError, match="is active, not paused"):
-        steer.resume(kit.engine, "c")
-    steer.finish(kit.engine, "c")
-    with pytest.raises(InputError, match="is finished already"):
-        steer.finish(kit.engine, "c")
-    with pytest.raises(InputError, match="only an active crawl can be paused"):
-        steer.pause(kit.engine, "c")
-
-
-def test_a_crawl_has_one_scope(kit: Kit) -> None:
-    made = steer.open_crawl(kit.engine, "new", Change(scope="domain"))
-    assert made.scope == "domain"
-    assert steer.open_crawl(kit.engine, "new", Change(scope=None)).id == made.id
-    assert steer.open_crawl(kit.engine, "new", Change(scope="domain")).id == made.id
-    with pytest.raises(InputError, match="has the scope domain already"):
-        steer.open_crawl(kit.engine, "new", Change(scope="host"))
-    assert steer.open_crawl(kit.engine, "other", Change(scope=None)).scope == "host"

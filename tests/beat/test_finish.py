@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.beat.finish import finish
+from app.policy.scope import ScopeKind, scope_of
 from app.store import crawls, db, hosts, urls
 from tests.store.rows import Aside, admission, admit, await_blocked, backend, claim, make_crawl, make_host, one, sql
 
@@ -51,7 +52,7 @@ def test_a_crawl_that_gets_open_urls_this_moment_does_not_end(engine: Engine, ch
     with db.transaction(engine) as tx:
         urls.admit(tx, [admission(host_id, crawl_id)])
         tx.execute(text(f"UPDATE urls SET {change}"))
-        crawls.widen(tx, crawl_id=crawl_id, hosts=["h.test"], domains=[], prefixes=[])
+        crawls.widen(tx, crawl_id=crawl_id, around=scope_of([], kind=ScopeKind.HOST))
         ending = Aside(lambda: finish(engine))
         assert await_blocked(engine, backend(tx), ending)
     assert ending.outcome() == []

@@ -212,7 +212,7 @@ def test_a_crawl_at_its_cap_stays_there_and_ends_by_itself(
                 f"/{depth + 1}", *(f"/{depth}/{number}" for number in range(100)), text=f"{site.host}{depth}"
             )
         site.pages["/"] = html("/0", *(f"http://h{site.host.replace('.', '-')}-{n}.invalid/" for n in range(30)))
-    start(kit, *(site.url() for site in sites), scope_kind="any")
+    start(kit, *(site.url() for site in sites), scope="any")
     sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
     most = work(kit)
     assert most <= 3 * 101 + 60, "what three visits find between two looks"
@@ -224,7 +224,7 @@ def test_a_crawl_at_its_cap_stays_there_and_ends_by_itself(
 def test_a_visit_refuses_what_scores_too_low_and_lets_go_of_it(make: Callable[..., Kit], site: Site) -> None:
     kit = make(frontier_max_per_crawl=1_000, settle_urls=1)
     site.pages["/"] = html("/a", "http://never-met.test/")
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     crawl_id = one(kit.engine, "SELECT id FROM crawls")
     host_id = one(kit.engine, "SELECT id FROM hosts")
     stand(kit.engine, crawl_id, {0.4: 3, 0.6: 2}, host_id=host_id, lane=0)

@@ -121,3 +121,14 @@ def test_a_seed_file_with_bad_lines_keeps_the_good_ones(configured: Path) -> Non
     for number in (4, 501, 2_000):
         assert f"line {number}:" in ran.err
     assert run("sql", "SELECT count(*) AS n FROM urls", "--json").json == [{"n": 1_997}]
+
+
+def test_a_port_that_the_settings_allow_is_no_bad_input(
+    home: Path, nobody_listens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Browsers refuse 6000. The next thing that is wrong is reported: there is no database."""
+    monkeypatch.setenv("TIPTOE_BAD_PORTS", "25")
+    monkeypatch.setenv("TIPTOE_DATABASE_URL", f"postgresql://who:secret@127.0.0.1:{nobody_listens}/db")
+    ran = run("crawl", "http://127.0.0.1:6000/")
+    assert ran.code == 1, ran.err
+    says(ran, f"127.0.0.1:{nobody_listens}")

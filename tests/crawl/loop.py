@@ -7,17 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import Engine
 
-from app.admin import crawls as seed
-from app.admin import seeds as new_seeds
+from app.admin.crawls import create
+from app.admin.seeds import add
 from app.beat import claim
 from app.beat.finish import finish
 from app.beat.promote import promote
 from app.config import Settings, load
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import Report, visit
+from app.model import CrawlSpec
 from app.store import crawls, db
 from app.store.crawls import Crawl
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.web import NETWORKS
 from tests.store.rows import sql
 
@@ -45,10 +46,10 @@ def make_settings(database_url: str, **overrides: object) -> Settings:
     return load(**{**values, **overrides})
 
 
-def start(kit: Kit, *seeds: str, name: str = "c", **columns: object) -> Crawl:
-    """A crawl with these seeds; without sitemaps, unless told so."""
-    crawl = seed.create(kit.engine, name, **{"sitemaps": "none", **columns})  # type: ignore[arg-type]
-    new_seeds.add(kit.engine, kit.settings, crawl, seeds)
+def start(kit: Kit, *seeds: str, name: str = "c", **wishes: object) -> Crawl:
+    """A crawl with these seeds; `wishes` are fields of its CrawlSpec, without sitemaps unless they say so."""
+    crawl = create(kit.engine, name, CrawlSpec(**{"sitemaps": "none", **wishes}))  # type: ignore[arg-type]
+    add(kit.engine, kit.settings, crawl, seeds)
     return crawl
 
 

@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.admin import crawls, explain, hosts, seeds, steer
+from app.admin import crawls, explain, hosts, seeds
+from app.admin.run import prepare
 from app.beat import claim
 from app.beat.finish import finish
 from app.beat.promote import promote
@@ -25,12 +26,11 @@ from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import CutOff, Report, give_back, go_on, settle_together, visit
 from app.errors import InputError
-from app.model import Reply, Request, Unsent, Whereabouts
+from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import Gatherer, Gathering
-from app.store import db
-from app.store.crawls import Budgets
-from app.store.hosts import Offer
+from app.store import migrate
+from app.store.host_rows import Offer
 from tests.store.rows import sql
 
 HOSTS, PAGES = 14, 60
@@ -181,7 +181,7 @@ class Writers:
             "promote": lambda: promote(engine),
             "finish": lambda: finish(engine),
             "retention": lambda: retain(engine, settings),
-            "upgrade": lambda: db.upgrade(self._url),
+            "upgrade": lambda: migrate.upgrade(self._url),
             "seed": lambda: seeds.add(
                 engine, settings, crawls.find(engine, self._crawl()), [self._page() for _ in range(20)]
             ),
@@ -189,7 +189,7 @@ class Writers:
             "pause crawl": self._pause_crawl,
             "forget": lambda: explain.forget(engine, settings, self._page(), None),
             "retry": lambda: explain.retry(engine, settings, self._page(), None),
-            "again": lambda: crawls.go_round(engine, crawls.find(engine, self._crawl()), settings),
+            "again": lambda: crawls.go_round(engine, self._crawl(), settings),
             "again, capped": self._again,
             "robots": lambda: hosts.forget(engine, self._dice.choice(self._web.names)),
             "slow": lambda: hosts.slow_domain(
@@ -231,23 +231,15 @@ class Writers:
 
     def _pause_crawl(self) -> None:
         name = self._crawl()
-        steer.pause(self._kit.engine, name)
-        steer.resume(self._kit.engine, name)
+        crawls.pause(self._kit.engine, name)
+        crawls.resume(self._kit.engine, name)
 
     def _again(self) -> None:
         """As the command does it that is given once more."""
         name = self._crawl()
-        found = crawls.find(self._kit.engine, name)
-        crawls.take_up_again(
-            self._kit.engine,
-            self._kit.settings,
-            found,
-            [self._page()],
-            budgets=Budgets(max_pages=CRAWLS[name]),
-            keep_fresh=False,
-            again=True,
-            say=lambda _: None,
-        )
+        wish = CrawlChange(budgets={"max_pages": CRAWLS[name]})
+        found = seeds.read(self._kit.settings, [self._page()])
+        prepare(self._kit.engine, self._kit.settings, name, wish, found.urls, again=True)
 
     def _crawl(self) -> str:
         return self._dice.choice(list(CRAWLS))
@@ -259,7 +251,9 @@ class Writers:
 def plant(kit: Kit, web: Webmaster) -> None:
     """The crawls, each with a seed at every host."""
     for name, pages in CRAWLS.items():
-        crawl = crawls.create(kit.engine, name, scope_kind="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
+        crawl = crawls.create(
+            kit.engine, name, CrawlSpec(scope="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
+        )
         seeds.add(kit.engine, kit.settings, crawl, [f"http://{host}/" for host in web.names])
 
 

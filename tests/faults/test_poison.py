@@ -15,7 +15,7 @@ import pytest
 from app.admin import crawls, seeds
 from app.config import load
 from app.crawl.state.setup import make_engine
-from app.store.crawls import Budgets
+from app.model import Budgets, CrawlSpec
 from tests.faults.kit import SLOTS, MakeRig, Rig, at_most_s, quick_or_long
 from tests.faults.web import ROOT, Line
 from tests.hostile import broken, traps
@@ -76,13 +76,13 @@ def test_ft22_poison(make_rig: MakeRig, deed: str) -> None:
     (row,) = rig.sql("SELECT * FROM urls WHERE url = %s", rig.web.url(host, path))
     died = list(rig.fleet.events("page.killed_its_reader"))
     asked = Counter((line.host, line.path) for line in rig.web.lines())
-    rig.figures |= {"asked": asked.pop((host, path)), "cause": row["cause"], "workers_lost": len(rig.fleet.mended)}
+    rig.figures |= {"asked": asked.pop((host, path)), "cause": row["detail"], "workers_lost": len(rig.fleet.mended)}
     rig.sql(
         "DELETE FROM fetches WHERE url = %s", row["url"]
     )  # brought again, and never read: nothing was written twice
     rig.judge(kills=1, slots=SLOTS + len(died) - 1)  # a reader that a busy machine kept waiting is no kill, but a try
     assert row["state"] == "quarantined"
-    assert re.fullmatch(cause, row["cause"])
+    assert re.fullmatch(cause, row["detail"])
     assert {event["url"] for event in died} == {row["url"]}
     assert row["parse_failures"] == len(died) == rig.figures["asked"] - 1, "by a worker first, then by readers"
     assert rig.figures["asked"] <= rig.settings.attempts_max
@@ -254,7 +254,9 @@ def start(rig: Rig, guests: Sequence[Host], budgets: Budgets, *, name: str = "gu
     settings = load(database_url=rig.database_url, allow_networks=rig.settings.allow_networks)
     engine = make_engine(settings)
     try:
-        seeds.add(engine, settings, crawls.create(engine, name, budgets=budgets), [guest.url() for guest in guests])
+        seeds.add(
+            engine, settings, crawls.create(engine, name, CrawlSpec(budgets=budgets)), [guest.url() for guest in guests]
+        )
     finally:
         engine.dispose()
 

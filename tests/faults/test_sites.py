@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.admin import steer
+from app.admin import crawls
 from app.crawl.state.setup import make_engine
 from tests.faults.kit import CRAWL, MakeRig, Rig, at_most_s, quick_or_long
 from tests.faults.servers import OwnPostgres, OwnValkey
@@ -238,7 +238,7 @@ def go_round(rig: Rig) -> Counter[int | None]:
     before = len(rig.web.lines())
     engine = make_engine(rig.settings.model_copy(update={"database_url": rig.database_url}))
     try:
-        steer.start(engine, CRAWL, again=True)
+        crawls.start_round(engine, CRAWL)
     finally:
         engine.dispose()
     rig.until_finished()

@@ -15,11 +15,13 @@ from typing import Any
 import brotli
 
 from app.model.fetch import Failure, Header, Reply, Request
+from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
-from app.net.dial import Dialler, Exchange, _PlainSocket
+from app.net.dial import Dialler
 from app.net.dns import Resolver
+from app.net.exchange import Exchange
 from app.net.http import DETAIL_MAX, OVERHEAD_BYTES, Sender
-from app.net.wire import Wire
+from app.net.sockets import PlainSocket
 from app.parse.html import html
 from app.policy import blocks, directives, retry_after, robots, tdm
 from app.policy.outcome import classify
@@ -200,7 +202,7 @@ def _framed(body: bytes, names: list[str], framing: int) -> bytes:
 # --- the sockets --------------------------------------------------------------------------------------------
 
 
-class _Sips(_PlainSocket):
+class _Sips(PlainSocket):
     """Receives as much as there is, or as little as the dice say."""
 
     rng: Random | None
@@ -224,7 +226,7 @@ class _Answering(Dialler):
         self._rng = rng
         self._peer: socket.socket | None = None
 
-    def dial(self, host: str, port: int, exchange: Exchange) -> _PlainSocket:
+    def dial(self, host: str, port: int, exchange: Exchange) -> PlainSocket:
         self.close()
         ours, self._peer = socket.socketpair()
         self._peer.sendall(self._octets)
@@ -246,8 +248,7 @@ class _Answering(Dialler):
 class _Sender(Sender):
     def __init__(self, octets: bytes, rng: Random | None) -> None:
         self.dialler = _Answering(octets, rng)
-        super().__init__(headers={"User-Agent": TOKEN}, guard=make_guard(), resolver=Resolver(), require_contact=False)
-        self._wire = Wire(self.dialler, ca_file=None, idle_s=30.0, origins_max=1)
+        super().__init__(GuardedAdapter(self.dialler, origins_max=1), {"User-Agent": TOKEN})
 
     def __enter__(self) -> "_Sender":
         return self

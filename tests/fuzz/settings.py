@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.admin import seed_file
-from app.admin.seeds import MOST_BAD_LINES, Added, _seeds
+from app.admin.seeds import MOST_BAD_LINES, BadSeeds, urls_in
 from app.config import Settings, load
 from app.config.constants import variable
 from app.crawl.state.canon import make_canon
@@ -112,17 +112,17 @@ def seeds(data: bytes) -> None:
     """The file. Every line is a seed, or told by its number, or none."""
     with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace") as file:
         written = list(file)
-    result = Added()
-    found = list(_seeds(CANON, written, result))
+    bad_seeds = BadSeeds()
+    found = list(urls_in(CANON, written, bad_seeds))
     for url in found:
         assert_canonical(url)
         for record in (url.text, f'"{url.text}",x', f"{url.text}\tx,y"):
             ((_, text),) = seed_file.seeds([record])
             assert CANON.canonicalise(text) == url or '"' in url.text
     passed_over = [line for line in written if not line.strip().lstrip("\ufeff") or _is_comment(line)]
-    assert len(found) + result.bad_count + len(passed_over) == len(written)
-    assert len(result.bad) == min(result.bad_count, MOST_BAD_LINES)
-    for bad in result.bad:
+    assert len(found) + bad_seeds.count + len(passed_over) == len(written)
+    assert len(bad_seeds.first) == min(bad_seeds.count, MOST_BAD_LINES)
+    for bad in bad_seeds.first:
         assert str(bad).isprintable()
         assert bad.why
         assert bad.text in written[bad.line - 1]

@@ -99,16 +99,18 @@ _EVERY = (
     _target(
         replies.response,
         "app.net.http",
+        "app.net.body",
         "app.net.head",
-        "app.net.wire",
+        "app.net.connection",
+        "app.net.pool",
         "http.client",
         "urllib3.response",
         max_len=4096,
     ),
-    _target(replies.coding, "app.net.decode", "app.net.http", "http.client", "urllib3.response", max_len=4096),
+    _target(replies.coding, "app.net.decode", "app.net.body", "http.client", "urllib3.response", max_len=4096),
     _target(settings.environment, "app.config", max_len=512),
     _target(settings.dotenv, "app.config", "dotenv.parser", max_len=256),
-    _target(settings.seeds, "app.admin.crawls", "app.policy.url", max_len=512),
+    _target(settings.seeds, "app.admin.seeds", "app.policy.url", max_len=512),
     _target(settings.key, "app.net.signing_key", max_len=512),
 )
 TARGETS = {target.name: target for target in _EVERY}

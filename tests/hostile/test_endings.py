@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.crawl.state.worker import Kit
-from app.store.crawls import Budgets
+from app.model import Budgets
 from tests.crawl.loop import run, start
 from tests.hostile.judge import HOPS, LONG_S, READ_AHEAD_BYTES, SHORT_S, TRIES, assert_decent, ending, stored
 from tests.hostile.origin import BEHAVIOURS, NETWORK, HostileOrigin
@@ -174,7 +174,7 @@ def dialling() -> Iterator[list[str]]:
 def test_nobody_is_dialled_but_who_may_be(hurried: Kit, origin: HostileOrigin) -> None:
     host = origin.add("redirssrf")
     with dialling() as addresses:
-        start(hurried, host.url(), scope_kind="any")
+        start(hurried, host.url(), scope="any")
         run(hurried)
     assert set(addresses) == {host.address}
     assert_decent(hurried, origin)

@@ -13,33 +13,30 @@ from uuid import UUID
 import structlog
 
 from app.crawl.frontier import caps, pick
-from app.crawl.page import fetch, isolation
+from app.crawl.page import isolation
 from app.crawl.request import slots
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
-from app.crawl.state.visit import LEASE_MARGIN_S, Stay
+from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
+from app.crawl.visit.work import gather, park, refill, work
 from app.errors import LeaseLost, ServiceError
+from app.model import VisitEnding
 from app.policy import pace
 from app.policy.hours import Hours
-from app.runtime.group_commit import GATHER_S, SETTLE_LINKS
+from app.policy.lifecycle_visit import BatchState, VisitEvent, VisitState
 from app.store import db, hosts
 
 _log = structlog.get_logger()
-BUDGET_REST_S = 1.0
-SLOW_REST_S = 2.0
-PARKED = "parked"
-STOPS = "worker stops"
-PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a visit ended, or that it is parked. host None: the door was closed (the offer had been taken up, or had run out)."""
+    """How a visit ended, or that it is parked. host None: it never began, and the ending is CLOSED."""
 
     host: str | None
-    ending: str
+    ending: VisitEnding
     requests: int = 0
 
 
@@ -55,57 +52,66 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
     isolation.pay(kit)
     stay = take_up(kit, host_id, token)
-    return Report(host=None, ending="closed") if stay is None else go_on(stay)
+    return Report(host=None, ending=VisitEnding.CLOSED) if stay is None else go_on(stay)
 
 
 def go_on(stay: Stay) -> Report:
     """With a visit taken up, or one that was parked. Raises CutOff."""
-    return _until_its_end(stay, lambda: _work_or_yield(stay))
+    return _until_its_end(stay, lambda: work(stay))
 
 
 def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], Report]]]:
     """Settle the batches that were gathered. Returns what each visit does now, which takes no request. Raises CutOff."""
-    return [
-        (stay, partial(_until_its_end, stay, partial(_settled, stay, ending)))
-        for stay, ending in settle.together(stays)
-    ]
+    return [(stay, partial(_settled_together, stay, ending)) for stay, ending in settle.together(stays)]
 
 
 def settle_alone(stay: Stay) -> Report:
     """The same for one batch, where together with others it failed. Raises CutOff."""
-    if stay.in_doubt is not None:
+    if stay.batch.state is BatchState.IN_DOUBT:
+        stay.move(VisitEvent.CUT_OFF)
         return give_back(stay)
-    return _until_its_end(stay, lambda: _settled(stay, stay.leaving if stay.has_left else settle.go_on(stay)))
+    if stay.state is VisitState.LEFT:
+        return _settled_together(stay, stay.leaving)
+    return _until_its_end(stay, lambda: _settled(stay, settle.go_on(stay)))
 
 
-def _settled(stay: Stay, ending: str | None) -> str:
+def _settled_together(stay: Stay, ending: VisitEnding | None) -> Report:
+    if stay.state is VisitState.LEFT and ending is not None:
+        with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+            return _left(stay, ending)
+    return _until_its_end(stay, lambda: _settled(stay, ending))
+
+
+def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
     """Of a batch that was settled with others': others wait for this thread, so the next fetch is another's, due or not."""
-    if ending == settle.LOST:
+    if ending is VisitEnding.FENCED:
         raise LeaseLost(stay.taken.name)
     if ending is not None:
         return ending
     if stay.kit.stopping.is_set():
-        return STOPS
-    return _park(stay) if stay.due else _refill(stay) or fetch.DELAY
+        return VisitEnding.STOPS
+    return park(stay) if stay.due else refill(stay) or VisitEnding.DELAY
 
 
-def _until_its_end(stay: Stay, act: Callable[[], str]) -> Report:
+def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
     """Or until it is parked."""
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+        stay.move(VisitEvent.SERVED)
         try:
             ending = act()
-            if ending == PARKED:  # and another thread's
-                return Report(host=stay.taken.name, ending=PARKED)
-            if not stay.has_left:
+            if ending is VisitEnding.PARKED:  # and another thread's
+                return Report(host=stay.taken.name, ending=ending)
+            if stay.state is not VisitState.LEFT:
                 _keep_promise(stay)
                 stay.leaving = ending
-                if _gather(stay):
-                    return Report(host=stay.taken.name, ending=PARKED)
+                if gather(stay):
+                    return Report(host=stay.taken.name, ending=VisitEnding.PARKED)
                 settle.leave(stay, ending)
         except LeaseLost:
             ending = _fenced(stay)
         except ServiceError as error:
             isolation.owe(stay)
+            stay.move(VisitEvent.CUT_OFF)
             raise CutOff(stay, error) from error
         return _left(stay, ending)
 
@@ -121,22 +127,29 @@ def give_back(stay: Stay) -> Report:
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
         results = stay.batch.results
         try:
-            ending = "in doubt"
+            ending = VisitEnding.IN_DOUBT
             if settle.give_back(stay):
-                ending = stay.leaving or "Postgres was away"
+                ending = stay.leaving or VisitEnding.POSTGRES_AWAY
                 isolation.paid(stay.kit, results)
         except LeaseLost:
             ending = _fenced(stay)
         return _left(stay, ending)
 
 
-def _fenced(stay: Stay) -> str:
+def _fenced(stay: Stay) -> VisitEnding:
     settle.log_fenced(stay)
-    return "fenced"
+    return VisitEnding.FENCED
 
 
-def _left(stay: Stay, ending: str) -> Report:
-    _log.info("visit.left", host=stay.taken.name, requests=stay.requests, ending=ending, rest_s=stay.rest_s)
+def _left(stay: Stay, ending: VisitEnding) -> Report:
+    _log.info(
+        "visit.left",
+        host=stay.taken.name,
+        requests=stay.requests,
+        ending=ending.value,
+        detail=stay.detail_of(ending),
+        rest_s=stay.rest_s,
+    )
     return Report(host=stay.taken.name, ending=ending, requests=stay.requests)
 
 
@@ -183,99 +196,3 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
         pick.pick([stay], tx)
         slots.reserve_ahead(stay, tx)
     return stay
-
-
-def _work_or_yield(stay: Stay) -> str:
-    """Hosts that keep their visitors waiting have half of the threads at most (SPEC F7); the others come again."""
-    if not stay.is_slow():
-        return _work(stay)
-    if not stay.kit.slow_slots.acquire(blocking=False):
-        stay.rest(SLOW_REST_S, "the slow hosts' share of threads")
-        return "the slow hosts' share of threads"
-    try:
-        return _work(stay)
-    finally:
-        stay.kit.slow_slots.release()
-
-
-def _work(stay: Stay) -> str:
-    """Fetch until there is a reason to leave, or to park. Returns it."""
-    while True:
-        if stay.kit.stopping.is_set():
-            return STOPS
-        if not stay.due:
-            ending = _refill(stay)
-            if ending is not None:
-                return ending
-        due = stay.due.popleft()
-        ending = fetch.fetch(stay, due)
-        if ending == fetch.DELAY and stay.is_early() and stay.rest_until is None:
-            stay.due.appendleft(due)  # robots.txt was asked for, say, and the page's turn comes after it
-        elif ending is not None:
-            return ending
-        if stay.is_blocked:
-            return stay.resting_because or "its address rests"
-        if stay.kit.stopping.is_set():
-            return STOPS
-        next_at = max(stay.now(), stay.ready_at)
-        if next_at - stay.started > stay.kit.settings.visit_max_s:
-            return "long enough"
-        is_early = stay.is_early()
-        if is_early and not _may_park(stay):
-            return fetch.DELAY
-        if _is_full(stay, next_at, is_early=is_early) or (is_early and not stay.due):
-            if _gather(stay):
-                return PARKED
-            ending = settle.go_on(stay)
-            if ending is not None:
-                return ending
-            is_early = stay.is_early()
-        if is_early and stay.due:
-            return _park(stay)
-
-
-def _park(stay: Stay) -> str:
-    parking = stay.kit.parking
-    if len(stay.joined) > PARKED_JOINS:
-        stay.joined.clear()
-    return PARKED if parking is not None and parking.park(stay, stay.ready_at - stay.connect_s) else fetch.DELAY
-
-
-def _gather(stay: Stay) -> bool:
-    """Whether the batch is settled with others', and the visit another thread's now. A rest of the host's is written at once."""
-    gatherer, now = stay.kit.gatherer, stay.now()
-    if gatherer is None or stay.rest_until is not None or not settle.may_join(stay):
-        return False
-    if stay.ready_at - now < 2 * GATHER_S or stay.lease_ends - now < 2 * LEASE_MARGIN_S:
-        return False
-    return gatherer.add(stay, stay.batch.links)
-
-
-def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; and no longer than
-    until the next settle, so that a pause is heard of, and what was picked is still wanted."""
-    parking = stay.kit.parking
-    if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
-        return False
-    return stay.ready_at - stay.now() <= stay.kit.settings.settle_s
-
-
-def _refill(stay: Stay) -> str | None:
-    """More to fetch, after a settle; or the reason to leave."""
-    if stay.budget_spent:
-        stay.rest(BUDGET_REST_S, "budget")
-        return "budget"
-    return settle.go_on(stay) or (None if stay.due else _refill(stay))
-
-
-def _is_full(stay: Stay, next_at: float, *, is_early: bool) -> bool:
-    """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
-    settings, batch = stay.kit.settings, stay.batch
-    links_most = PARKED_LINKS if is_early else SETTLE_LINKS
-    return (
-        len(batch.results) >= settings.settle_urls
-        or next_at - batch.started >= settings.settle_s
-        or batch.links >= links_most
-        or (stay.isolate > 0 and bool(batch.results))
-        or batch.answered is not None  # others wait to hear that their address answers again
-    )

@@ -6,10 +6,10 @@ from hashlib import sha256
 import pytest
 
 from app.admin import crawls, doctor, explain, report
-from app.admin import seeds as new_seeds
+from app.admin.seeds import add
 from app.crawl.state.worker import Kit
+from app.model import Budgets
 from app.policy.lane import score_for
-from app.store.crawls import Budgets
 from tests.crawl.loop import go, run, start
 from tests.crawl.waiting import CAP, branches, estimate, flat, plant, refused, state, waiting
 from tests.crawl.web import Answer, Site, Web, html
@@ -153,7 +153,7 @@ def test_what_was_fetched_before_does_not_count_and_never_gives_way(kit: Kit, si
         site.pages |= {path: html(text=path) for path in more}
         paths += more
         site.pages["/"] = html(*paths, text=str(times))
-        crawls.go_round(kit.engine, crawls.find(kit.engine, crawl.name), kit.settings)
+        crawls.go_round(kit.engine, crawl.name, kit.settings)
         run(kit)
     assert refused(kit.engine) == {}
     assert set(site.pages_asked) == {"/", *paths}
@@ -165,7 +165,7 @@ def test_seeds_are_never_refused_and_never_give_way(kit: Kit, site: Site) -> Non
     site.pages |= {f"/seed/{number}": html(text=str(number)) for number in range(3 * CAP)}
     crawl = start(kit, site.url(), *seeds)
     assert waiting(kit.engine, site) == 3 * CAP + 1
-    more = new_seeds.add(kit.engine, kit.settings, crawl, [site.url(f"/late/{number}") for number in range(CAP)])
+    more = add(kit.engine, kit.settings, crawl, [site.url(f"/late/{number}") for number in range(CAP)])
     assert more.added == CAP
     run(kit)
     assert not [url for url in refused(kit.engine) if "/seed/" in url or "/late/" in url]
@@ -212,11 +212,11 @@ def test_another_process_learns_of_it_with_the_next_round(kit: Kit, make: Callab
     crawl = start(kit, site.url())
     run(kit)
     other = make(frontier_max_per_host=CAP)
-    crawls.go_round(kit.engine, crawls.find(kit.engine, crawl.name))
+    crawls.go_round(kit.engine, crawl.name)
     run(other)
     sql(kit.engine, "DELETE FROM urls WHERE url = :url", url=site.url(paths[1]))
     site.pages["/"] = html(*paths, text="changed")
-    crawls.go_round(kit.engine, crawls.find(kit.engine, crawl.name))
+    crawls.go_round(kit.engine, crawl.name)
     run(other)
     assert state(kit.engine, site.url(paths[1])) == "resting"
     assert site.pages_asked.count(paths[1]) == 3

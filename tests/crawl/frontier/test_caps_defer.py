@@ -33,7 +33,7 @@ def test_what_is_put_off_waits_for_the_next_round_and_does_not_keep_the_crawl_op
         assert len(rest) == 3 * CAP - fetched
         assert not any(row["retrying"] for row in rest)
         assert {row["url"] for row in rest} <= refused(kit.engine).keys()
-        crawls.go_round(kit.engine, crawls.find(kit.engine, crawl.name), kit.settings)
+        crawls.go_round(kit.engine, crawl.name, kit.settings)
         assert waiting(kit.engine, site) == min(3 * CAP - fetched, CAP)
     assert set(refused(kit.engine).values()) == {"cap per host: waits for the next cycle"}
     assert {path for path in site.pages_asked if path != "/"} == set(paths)

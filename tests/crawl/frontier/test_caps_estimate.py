@@ -39,7 +39,7 @@ def test_urls_of_a_crawl_that_has_ended_are_in_nobodys_way(kit: Kit, site: Site)
     paths = flat(site, CAP)
     ended = start(kit, site.url("/x"), name="ended")
     plant(kit, ended, site, *(f"/old/{number}" for number in range(3 * CAP)), score=1.0)
-    crawls.finish(kit.engine, ended)
+    crawls.finish(kit.engine, ended.name)
     assert estimate(kit.engine, site) == 3 * CAP + 1
     start(kit, site.url())
     run(kit)

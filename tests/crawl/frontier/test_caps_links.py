@@ -10,8 +10,8 @@ import pytest
 
 from app.admin import crawls, seeds
 from app.crawl.state.worker import Kit
+from app.model import Budgets
 from app.store import db, urls
-from app.store.crawls import Budgets
 from tests.crawl.loop import go, run, start
 from tests.crawl.waiting import CAP, count, estimate, plant, refused, state, waiting
 from tests.crawl.web import Answer, Site, Web, html
@@ -49,7 +49,7 @@ def farm(site: Site, target: Site, *, pages: int, links: int) -> None:
 def test_a_farm_of_links_to_another_host_is_bounded(kit: Kit, site: Site, target: Site, pages: int, links: int) -> None:
     """Many pages with few links, few with many: within twice the cap and what a process does not tell at once."""
     farm(site, target, pages=pages, links=links)
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     for _ in range(5):
         go(kit)
     assert f"/{pages}" in site.pages_asked
@@ -66,7 +66,7 @@ def test_several_workers_each_add_little_beyond(make: Callable[..., Kit], web: W
                 *(target.url(f"/{number}/{page}/{link}") for link in range(7)), f"/{page + 1}"
             )
         site.pages["/"] = html("/0")
-        start(kit, site.url(), scope_kind="any", name=f"farm{number}")
+        start(kit, site.url(), scope="any", name=f"farm{number}")
     for turn in range(60):
         go(workers[turn % len(workers)])
     assert all("/12" in site.pages_asked for site in farms)
@@ -74,7 +74,7 @@ def test_several_workers_each_add_little_beyond(make: Callable[..., Kit], web: W
 
 
 def test_a_better_link_comes_in_and_the_host_itself_sees_to_the_cap(kit: Kit, site: Site, target: Site) -> None:
-    crawl = start(kit, site.url(), scope_kind="any")
+    crawl = start(kit, site.url(), scope="any")
     plant(kit, crawl, target, *(f"/low/{number}" for number in range(CAP + 1)))
     site.pages["/"] = html(target.url("/a"), "/more")
     site.pages["/more"] = html(target.url("/b"), "/most", text="more")
@@ -98,7 +98,7 @@ def test_a_better_link_comes_in_and_the_host_itself_sees_to_the_cap(kit: Kit, si
 
 def test_of_many_better_links_at_once_a_few_come_in(kit: Kit, site: Site, target: Site) -> None:
     """Nothing gives way to them before the host's own visit."""
-    crawl = start(kit, site.url(), scope_kind="any")
+    crawl = start(kit, site.url(), scope="any")
     plant(kit, crawl, target, *(f"/low/{number}" for number in range(CAP)))
     site.pages["/"] = html(target.url("/a"), "/more")
     site.pages["/more"] = html(*(target.url(f"/more/{number}") for number in range(30)), text="more")
@@ -110,7 +110,7 @@ def test_of_many_better_links_at_once_a_few_come_in(kit: Kit, site: Site, target
 
 def test_at_twice_the_cap_nothing_more_comes_in(kit: Kit, site: Site, target: Site) -> None:
     """However good it is."""
-    crawl = start(kit, site.url(), scope_kind="any")
+    crawl = start(kit, site.url(), scope="any")
     plant(kit, crawl, target, *(f"/low/{number}" for number in range(2 * CAP)))
     site.pages["/"] = html(target.url("/a"), "/more")
     site.pages["/more"] = html(target.url("/b"), text="more")
@@ -124,7 +124,7 @@ def test_a_host_that_has_room_again_takes_links_again(kit: Kit, site: Site, targ
     """The verdict of a minute is looked at anew after the next settle that meets the host; then it is believed."""
     ahead = [0.0]
     kit = replace(kit, monotonic=lambda: time.monotonic() + ahead[0])
-    crawl = start(kit, scope_kind="any", keep_fresh=True)
+    crawl = start(kit, scope="any", keep_fresh=True)
     plant(kit, crawl, target, *(f"/old/{number}" for number in range(CAP)), score=0.9)
 
     def find(*paths: str) -> None:

@@ -63,7 +63,7 @@ def test_an_allowed_form_that_is_found_later_reopens_the_refusal(kit: Kit, web: 
 
 def test_so_does_one_that_another_host_links_to(kit: Kit, web: Web) -> None:
     site = shop(web, LINKED, robots="Disallow: /*?orderby=")
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     run(kit)
     other = web.site()
     other.pages["/"] = html(site.url(SORTED))
@@ -153,7 +153,7 @@ def test_rows_of_0_1_are_sent_as_they_stand_and_new_links_find_them(kit: Kit, we
 def test_bad_ports_are_refused(kit: Kit, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html("http://h.test:25/", "http://h.test:6667/")
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     run(kit)
     found = sql(kit.engine, "SELECT DISTINCT reason FROM suppressions")
     assert [row["reason"] for row in found] == ["port"]
@@ -174,6 +174,6 @@ def test_a_link_to_another_host_is_judged_by_what_is_in_force_there(kit: Kit, we
         body="User-agent: *\nDisallow: /no",
         away=away,
     )
-    start(kit, site.url(), scope_kind="any")
+    start(kit, site.url(), scope="any")
     go(kit)
     assert url(kit.engine, "http://other.test/no")["state"] == state

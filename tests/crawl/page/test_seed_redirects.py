@@ -10,6 +10,7 @@ from app.admin import report
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
+from app.model import VisitEnding
 from app.policy.scope import MOST_TAKEN_IN
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
@@ -36,7 +37,7 @@ def taken_in(engine: Engine) -> list[str]:
 
 @pytest.mark.parametrize("scope", ["host", "domain", "prefix"])
 def test_a_seed_brings_in_the_host_that_it_redirects_to(kit: Kit, apex: Site, www: Site, scope: str) -> None:
-    start(kit, apex.url(), scope_kind=scope)
+    start(kit, apex.url(), scope=scope)
     run(kit)
     assert www.pages_asked == ["/", "/a", "/b"]
     assert apex.pages_asked == ["/", "/old"], "its own host stays in scope"
@@ -60,7 +61,7 @@ def test_no_more_than_that_host_comes_in(kit: Kit, web: Web, apex: Site, www: Si
 def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(kit: Kit, apex: Site, www: Site) -> None:
     apex.pages["/docs/"] = redirect(www.url("/docs/start"))
     www.pages |= {"/docs/start": html("/docs/b", "/a", text="Start."), "/docs/b": html(text="B.")}
-    start(kit, apex.url("/docs/"), scope_kind="prefix")
+    start(kit, apex.url("/docs/"), scope="prefix")
     run(kit)
     assert www.pages_asked == ["/docs/start", "/docs/b"]
     assert taken_in(kit.engine) == [www.url("/docs/")]
@@ -68,7 +69,7 @@ def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(kit: Kit, apex: 
 
 def test_a_prefix_is_no_wider_for_a_redirect_within_its_origin(kit: Kit, apex: Site) -> None:
     apex.pages["/docs/"] = redirect("/login")
-    start(kit, apex.url("/docs/"), scope_kind="prefix")
+    start(kit, apex.url("/docs/"), scope="prefix")
     run(kit)
     assert apex.pages_asked == ["/docs/"]
     assert taken_in(kit.engine) == []
@@ -121,13 +122,13 @@ def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Kit], ap
     assert stay is not None
     stay.batch.taken_in.append((1, www.url()))
     sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
-    assert settle.together([stay]) == [(stay, settle.LOST)]
+    assert settle.together([stay]) == [(stay, VisitEnding.FENCED)]
     assert taken_in(kit.engine) == []
 
 
 def test_patterns_hold_for_links_and_not_for_seeds(kit: Kit, apex: Site, www: Site) -> None:
     www.pages["/"] = html("/a", "/b", text="Home.")
-    start(kit, apex.url(), include=["/b$"])
+    start(kit, apex.url(), include=("/b$",))
     run(kit)
     assert apex.pages_asked == ["/"]
     assert www.pages_asked == ["/", "/b"]
@@ -138,7 +139,14 @@ def test_a_seed_is_fetched_though_a_pattern_excludes_it(kit: Kit, apex: Site) ->
         "/": html("/a", "/?page=2", text="Home.", head='<link rel="canonical" href="/?page=1">'),
         "/a": html(text="A."),
     }
-    start(kit, apex.url(), exclude=["/$", r"page="])
+    start(
+        kit,
+        apex.url(),
+        exclude=(
+            "/$",
+            r"page=",
+        ),
+    )
     run(kit)
     assert apex.pages_asked == ["/", "/a"], "what its page calls canonical is a link"
 
@@ -178,7 +186,7 @@ def is_an_image(site: Site) -> None:
     ("make_it", "seed", "says"),
     [
         (stopped, "/", "out of reach"),
-        (disallows, "/", "robots.txt line 2: Disallow: /"),
+        (disallows, "/", "robots.txt: line 2: Disallow: /"),
         (leads_nowhere, "/", "to no URL of ours"),
         (leads_on_and_on, "/", "not followed (redirects)"),
         (leads_out_of_its_folder, "/docs/", "/login, which is not followed (scope)"),
@@ -192,7 +200,7 @@ def test_a_crawl_that_brought_nothing_says_why(
 ) -> None:
     site = web.site()
     make_it(site)
-    start(kit, site.url(seed), scope_kind="prefix")
+    start(kit, site.url(seed), scope="prefix")
     run(kit)
     why = report.report(kit.engine, "c").why_nothing
     assert why is not None

@@ -10,8 +10,7 @@ from sqlalchemy import Engine
 
 from app.admin import crawls, seeds
 from app.crawl.state.worker import Kit
-from app.model import RequestKind
-from app.store.crawls import Budgets
+from app.model import Budgets, CrawlSpec, RequestKind
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import sql, url
@@ -161,7 +160,7 @@ def test_a_sitemap_is_no_page_of_the_budget_and_not_stored(kit: Kit, site: Site)
 
 def test_by_hand(kit: Kit, site: Site) -> None:
     site.pages["/odd-name"] = urlset(site.url("/a"))
-    crawl = crawls.create(kit.engine, "hand", sitemaps="none")
+    crawl = crawls.create(kit.engine, "hand", CrawlSpec(sitemaps="none"))
     added = seeds.add(kit.engine, kit.settings, crawl, [site.url("/odd-name"), "nonsense"], kind=RequestKind.SITEMAP)
     assert (added.added, added.bad_count) == (1, 1)
     run(kit)

@@ -8,9 +8,10 @@ from itertools import pairwise
 import pytest
 
 from app.admin import crawls
+from app.admin.edit import edit
 from app.crawl.state.worker import Kit
+from app.model import Budgets, CrawlChange
 from app.store import db, hosts
-from app.store.crawls import Budgets
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Site, Web, html
 from tests.store.rows import one, sql, url
@@ -81,7 +82,7 @@ def test_a_crawl_of_several_hosts_goes_wherever_links_lead(kit: Kit, web: Web) -
     first.pages["/"] = html(second.url("/deep/page"))
     second.pages["/deep/page"] = html(third.url("/"), first.url("/"))
     third.pages["/"] = html()
-    start(kit, first.url(), scope_kind="any")
+    start(kit, first.url(), scope="any")
     run(kit)
     assert [site.paths for site in (first, second, third)] == [
         ["/robots.txt", "/"],
@@ -186,7 +187,7 @@ def test_what_is_not_admitted_is_noted_with_its_reason(kit: Kit, web: Web) -> No
     site.pages["/"] = html("/a", "/private/x", other.url("/elsewhere"), "http://u:p@x.test/secret", "mailto:a@b.test")
     site.pages["/a"] = html("/b", "/picture.png")
     site.pages["/b"] = html("/too-deep")
-    start(kit, site.url(), exclude=["/private/"], budgets=Budgets(max_depth=2))
+    start(kit, site.url(), exclude=("/private/",), budgets=Budgets(max_depth=2))
     run(kit)
     assert site.pages_asked == ["/", "/a", "/b"]
     assert other.paths == []
@@ -208,7 +209,7 @@ def test_what_is_not_admitted_is_noted_with_its_reason(kit: Kit, web: Web) -> No
 def test_scope(kit: Kit, web: Web, scope: str, asked: set[str]) -> None:
     site = web.site()
     site.pages |= {"/docs/": html("a", "/blog"), "/docs/a": html(), "/blog": html()}
-    start(kit, site.url("/docs/"), scope_kind=scope)
+    start(kit, site.url("/docs/"), scope=scope)
     run(kit)
     assert set(site.pages_asked) == asked
 
@@ -249,8 +250,8 @@ def test_a_crawl_at_its_budget_goes_on_where_it_stopped(kit: Kit, web: Web) -> N
     site = small_site(web, 12)
     crawl = start(kit, site.url(), budgets=Budgets(max_pages=5))
     run(kit)
-    crawls.set_budgets(kit.engine, crawl, Budgets(), keep_fresh=False)
-    crawls.start(kit.engine, crawl)
+    edit(kit.engine, kit.settings, crawl.name, CrawlChange(budgets={"max_pages": None}))
+    crawls.start(kit.engine, crawl.name)
     run(kit)
     assert Counter(site.pages_asked) == dict.fromkeys(site.pages, 1)
 
@@ -271,10 +272,10 @@ def test_a_budget_of_bytes_ends_the_crawl(make: Callable[..., Kit], web: Web) ->
 def test_a_paused_crawl_fetches_nothing_and_goes_on_when_resumed(kit: Kit, web: Web) -> None:
     site = small_site(web, 5)
     crawl = start(kit, site.url())
-    crawls.pause(kit.engine, crawl)
+    crawls.pause(kit.engine, crawl.name)
     go(kit)
     assert site.pages_asked == []
-    crawls.start(kit.engine, crawl)
+    crawls.start(kit.engine, crawl.name)
     run(kit)
     assert len(site.pages_asked) == 5
 
@@ -289,7 +290,7 @@ def test_a_crawl_paused_under_a_visit_gets_no_further_batch(make: Callable[..., 
         nonlocal pages
         pages += 1
         if pages == 3:
-            crawls.pause(kit.engine, crawl)
+            crawls.pause(kit.engine, crawl.name)
         found = tree[hit.path]
         assert isinstance(found, Answer)
         return found
@@ -388,6 +389,6 @@ def test_a_template_s_broken_link_is_written_once_a_process(make: Callable[..., 
         {"url": "http://[broken", "count": 1},
         {"url": "http://elsewhere.test/", "count": 1},
     ]
-    crawls.go_round(first.engine, crawls.find(first.engine, "c"))
+    crawls.go_round(first.engine, "c")
     run(make(settle_urls=1))
     assert {row["count"] for row in sql(first.engine, noted)} == {2}

@@ -29,7 +29,7 @@ def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
     sender = make_sender(settings)
     assert SECRET not in str(sender.fields(Request(url=own.url("/"))))
     kit = make(credentials_file=path)
-    start(kit, own.url(), scope_kind="any")
+    start(kit, own.url(), scope="any")
     run(kit)
     sender.close()
     assert {hit.path for hit in own.log} >= {"/robots.txt", "/", "/a", "/b"}

@@ -43,7 +43,7 @@ def refusals(kit: Kit) -> dict[str, str]:
 
 
 def again(kit: Kit, name: str = "c") -> None:
-    crawls.go_round(kit.engine, crawls.find(kit.engine, name))
+    crawls.go_round(kit.engine, name)
     run(kit)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from app.crawl.frontier import admit as admit
 from app.crawl.state.worker import Kit
 from app.crawl.visit import visit
+from app.model import Budgets
 from app.runtime.group_commit import SETTLE_LINKS
-from app.store.crawls import Budgets
 from tests.crawl.loop import run, start
 from tests.crawl.visit.test_visit_lease import offers
 from tests.crawl.web import Answer, Hit, Site, Web, html
@@ -48,6 +48,6 @@ def joined_by(kit: Kit, site: Site) -> dict[tuple[str, str], object]:
     (offer,) = offers(kit)
     stay = visit.take_up(kit, offer.host_id, offer.token)
     assert stay is not None
-    visit._work(stay)
+    visit.go_on(stay)
     assert site.pages_asked == ["/"]
     return dict(stay.joined)

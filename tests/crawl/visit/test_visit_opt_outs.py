@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from app.admin import audit, crawls, hosts, robots_check
+from app.admin.edit import edit
 from app.crawl.state.worker import Kit
+from app.model import CrawlChange
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Page, Site, Web, html, redirect
 from tests.store.rows import one, sql, url
@@ -36,7 +38,7 @@ def pages(kit: Kit) -> list[str]:
 
 
 def again(kit: Kit) -> None:
-    crawls.go_round(kit.engine, crawls.find(kit.engine, "c"))
+    crawls.go_round(kit.engine, "c")
     run(kit)
 
 
@@ -185,13 +187,13 @@ def test_a_crawl_can_begin_and_cease_to_obey(kit: Kit, site: Site, signal: str) 
     site.pages["/"] = always() if signal == "site" else always(**{"TDM-Reservation": "1"})
     crawl = start(kit, site.url())
     run(kit)
-    crawls.set_manners(kit.engine, crawl, honour_opt_outs=True)
+    edit(kit.engine, kit.settings, crawl.name, CrawlChange(honour_opt_outs=True))
     assert pages(kit) == ["/"]
     again(kit)
     found = url(kit.engine, site.url())
     assert (pages(kit), found["outcome"]) == ([], "unchanged")
     assert found["cause"] == (SITE_OPTED_OUT if signal == "site" else OPTED_OUT)
-    crawls.set_manners(kit.engine, crawl, honour_opt_outs=False)
+    edit(kit.engine, kit.settings, crawl.name, CrawlChange(honour_opt_outs=False))
     again(kit)
     found = url(kit.engine, site.url())
     assert (pages(kit), found["outcome"], found["cause"]) == (["/"], "page", None)

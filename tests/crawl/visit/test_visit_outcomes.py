@@ -77,7 +77,7 @@ def test_a_url_that_fails_by_itself_is_quarantined_after_its_tries(kit: Kit, web
     assert site.pages_asked.count("/y") == 1, "its host goes on"
     found = url(kit.engine, site.url("/x"))
     assert (found["state"], found["attempts"]) == ("quarantined", 3)
-    assert found["cause"].endswith("3 times")
+    assert found["detail"].endswith("3 times")
     assert one(kit.engine, "SELECT failures FROM hosts") == 0
     tries = sql(kit.engine, "SELECT attempt, reason FROM fetches WHERE url LIKE '%/x' ORDER BY id")
     found_tries = [(row["attempt"], row["reason"]) for row in tries]
@@ -113,7 +113,7 @@ def test_404_and_again_404_is_gone(kit: Kit, web: Web) -> None:
     crawl = start(kit, site.url())
     run(kit)
     assert url(kit.engine, site.url("/x"))["state"] == "resting"
-    crawls.go_round(kit.engine, crawl)
+    crawls.go_round(kit.engine, crawl.name)
     run(kit)
     found = url(kit.engine, site.url("/x"))
     assert (found["state"], found["due_at"] is not None) == ("gone", True)
@@ -125,10 +125,10 @@ def test_a_page_that_comes_back_after_a_404_is_not_gone(kit: Kit, web: Web) -> N
     crawl = start(kit, site.url())
     run(kit)
     site.pages["/x"] = html()
-    crawls.go_round(kit.engine, crawl)
+    crawls.go_round(kit.engine, crawl.name)
     run(kit)
     del site.pages["/x"]
-    crawls.go_round(kit.engine, crawl)
+    crawls.go_round(kit.engine, crawl.name)
     run(kit)
     assert url(kit.engine, site.url("/x"))["state"] == "resting"
 

@@ -109,7 +109,7 @@ def asked(sites: dict[str, Site]) -> set[str]:
 
 def test_quiet_hours_of_a_domain_hold_for_hosts_known_and_met_later(family: tuple[Kit, dict[str, Site]]) -> None:
     kit, sites = family
-    start(kit, at(sites, "www.shop.test"), scope_kind="any")
+    start(kit, at(sites, "www.shop.test"), scope="any")
     step(kit)
     assert asked(sites) == {"www.shop.test"}
     sites["www.shop.test"].log.clear()
@@ -161,7 +161,7 @@ def test_a_domains_delay_holds_for_hosts_known_and_met_later_and_a_hosts_own_com
     family: tuple[Kit, dict[str, Site]],
 ) -> None:
     kit, sites = family
-    start(kit, at(sites, "www.shop.test"), at(sites, "a.shop.test"), scope_kind="any")
+    start(kit, at(sites, "www.shop.test"), at(sites, "a.shop.test"), scope="any")
     hosts.slow(kit.engine, "a.shop.test", 7.0)
     assert hosts.slow_domain(kit.engine, "www.shop.test", 30.0) == ("shop.test", 1)
     steps(kit, 8)

@@ -16,7 +16,7 @@ WEEK = 7 * 86_400.0
 
 
 def again(kit: Kit) -> None:
-    crawls.go_round(kit.engine, crawls.find(kit.engine, "c"))
+    crawls.go_round(kit.engine, "c")
     run(kit)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.admin import seeds as new_seeds
+from app.admin.seeds import add
 from app.crawl.state.worker import Kit
+from app.model import Cause
 from app.store import db, hosts
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.web import Answer, Page, Site, Web, html, redirect
@@ -67,9 +68,10 @@ def test_disallowed_paths_are_never_requested_and_kept_as_refused(kit: Kit, web:
     start(kit, site.url(), site.url("/no/seed"))
     run(kit)
     assert sorted(site.paths) == ["/", "/no/but", "/robots.txt", "/yes"]
-    refused = sql(kit.engine, "SELECT url, cause FROM urls WHERE state = 'refused' ORDER BY url")
+    refused = sql(kit.engine, "SELECT url, cause, detail FROM urls WHERE state = 'refused' ORDER BY url")
     assert [row["url"] for row in refused] == [site.url(path) for path in ("/no", "/no/1", "/no/seed")]
-    assert [row["cause"] for row in refused] == ["robots.txt", "robots.txt", "robots.txt line 2: Disallow: /no"]
+    assert {row["cause"] for row in refused} == {Cause.ROBOTS}
+    assert [row["detail"] for row in refused] == [None, None, "line 2: Disallow: /no"]
 
 
 def test_our_own_group_counts_before_the_star(kit: Kit, web: Web) -> None:
@@ -166,7 +168,7 @@ def test_links_to_other_hosts_are_judged_by_what_is_known_of_them(kit: Kit, web:
     first.pages["/"] = html(second.url("/no"), second.url("/yes"))
     start(kit, second.url())
     run(kit)
-    start(kit, first.url(), name="later", scope_kind="any")
+    start(kit, first.url(), name="later", scope="any")
     run(kit)
     assert second.pages_asked == ["/", "/yes"]
     assert url(kit.engine, second.url("/no"))["cause"] == "robots.txt"
@@ -179,7 +181,7 @@ def test_a_cached_robots_txt_of_another_host_costs_no_url(kit: Kit, web: Web) ->
     first.pages |= {"/1": html(second.url("/a1")), "/2": html(second.url("/a2"))}
     start(kit, second.url())
     run(kit)
-    start(kit, first.url("/1"), name="one", scope_kind="any", keep_fresh=True)
+    start(kit, first.url("/1"), name="one", scope="any", keep_fresh=True)
     for _ in range(3):
         go(kit)
     assert url(kit.engine, second.url("/a1"))["state"] == "refused"
@@ -189,7 +191,7 @@ def test_a_cached_robots_txt_of_another_host_costs_no_url(kit: Kit, web: Web) ->
     for _ in range(3):
         go(kit)
     assert url(kit.engine, second.url("/a1"))["state"] == "resting"
-    start(kit, first.url("/2"), name="three", scope_kind="any", keep_fresh=True)
+    start(kit, first.url("/2"), name="three", scope="any", keep_fresh=True)
     for _ in range(3):
         go(kit)
     assert url(kit.engine, second.url("/a2"))["state"] == "resting"
@@ -250,7 +252,7 @@ def test_a_host_that_never_gives_its_robots_txt_is_given_up(make: Callable[..., 
     assert site.paths == ["/robots.txt"] * 3
     for path in ("/", "/a"):
         found = url(kit.engine, site.url(path))
-        assert (found["state"], "robots.txt out of reach" in found["cause"]) == ("refused", True)
+        assert (found["state"], found["cause"] == Cause.ROBOTS_OUT_OF_REACH) == ("refused", True)
 
 
 def test_a_host_that_recovers_is_crawled(kit: Kit, web: Web) -> None:
@@ -290,7 +292,7 @@ def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Ki
     good.pages |= {"/": html("/a"), "/a": html()}
     seeds = [good.url(), bad.url("/x")]
     crawl = start(kit, seeds[first == "bad"])
-    new_seeds.add(kit.engine, kit.settings, crawl, [seeds[first != "bad"]])
+    add(kit.engine, kit.settings, crawl, [seeds[first != "bad"]])
     for _ in range(6):
         go(kit)
         bring_forward(kit.engine)
@@ -457,10 +459,10 @@ def test_a_url_of_a_healthy_origin_ends_the_wait_for_a_dead_one(make: Callable[.
     crawl = start(kit, good.url("/1"), dead.url())
     for _ in range(3):
         go(kit)
-    new_seeds.add(kit.engine, kit.settings, crawl, [good.url("/2")])
+    add(kit.engine, kit.settings, crawl, [good.url("/2")])
     go(kit)
     assert good.pages_asked == ["/1", "/2"]
-    new_seeds.add(kit.engine, kit.settings, crawl, [dead.url("/2")])
+    add(kit.engine, kit.settings, crawl, [dead.url("/2")])
     assert [report.requests for report in go(kit)] == [0], "looked at, and nothing is asked of the dead one"
 
 
@@ -472,7 +474,7 @@ def test_nobody_waits_for_a_dead_origin_that_has_nothing_queued(make: Callable[.
     crawl = start(kit, dead.url())
     go(kit)
     sql(kit.engine, "DELETE FROM urls")
-    new_seeds.add(kit.engine, kit.settings, crawl, [good.url("/1")])
+    add(kit.engine, kit.settings, crawl, [good.url("/1")])
     reports = go(kit)
     assert good.pages_asked == ["/1"]
     assert [report.ending for report in reports] == ["nothing due"]

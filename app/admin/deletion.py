@@ -1,0 +1,52 @@
+"""A crawl deleted for good, with all that is its own."""
+
+import time
+
+from sqlalchemy import Engine
+
+from app.admin import crawls
+from app.config import Settings
+from app.errors import InputError, ServiceError
+from app.store import db, deletion
+from app.store.crawls import Crawl
+from app.words import counted
+
+POLL_S = 0.25
+HOSTS_AT_ONCE = 1_000
+
+
+def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float | None = None) -> None:
+    """End it, and delete its URLs, pages, duplicates, sitemaps, refused links and counts. The log of requests stays.
+
+    Interrupted, it is finished, and deleting goes on where it stopped. Raises InputError, and ServiceError while a visit that may
+    have its URLs in hand does not end.   patience_s: for those; None: a lease and a visit, after which none can write.
+    """
+    crawl = crawls.find(engine, name)
+    if crawl.state != "finished":
+        crawls.finish(engine, name)
+    _await_visits(engine, crawl, settings.lease_s + settings.visit_longest_s if patience_s is None else patience_s)
+    with db.transaction(engine) as tx:
+        last = deletion.last_host(tx)
+    for after in range(0, last + 1, HOSTS_AT_ONCE):
+        with db.transaction(engine) as tx:
+            deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
+    while True:
+        with db.transaction(engine) as tx:
+            if not deletion.suppressions(tx, crawl.id):
+                break
+    with db.transaction(engine) as tx:
+        if not deletion.crawl(tx, crawl.id):
+            raise InputError(f"crawl {name}", "was started again meanwhile; finish it, and delete it again")
+
+
+def _await_visits(engine: Engine, crawl: Crawl, within_s: float) -> None:
+    until = time.monotonic() + within_s
+    while True:
+        with db.transaction(engine) as tx:
+            running = deletion.visits(tx, crawl.id)
+        if not running:
+            return
+        if time.monotonic() > until:
+            visits = counted(running, "visit is", "visits are")
+            raise ServiceError(f"crawl {crawl.name}", f"{visits} at its hosts still; try again in a minute")
+        time.sleep(POLL_S)

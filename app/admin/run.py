@@ -1,0 +1,66 @@
+"""A crawl before it is run: made, or gone on with where it stopped, as `tiptoe crawl` asks for it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from sqlalchemy import Engine
+
+from app.admin.crawls import activate, find, go_round
+from app.admin.edit import open_crawl
+from app.admin.seeds import add_urls
+from app.beat.finish import finish as finish_ended
+from app.config import Settings
+from app.model import Budgets, CrawlChange, Url
+from app.store import crawls, db
+from app.store.crawls import Crawl
+
+
+class Beginning(StrEnum):
+    """How a run begins."""
+
+    NEW = "new"  # the crawl was made
+    ROUND = "round"  # in a new round: everything is due again
+    GOING_ON = "going on"  # where it stopped
+    ENDED = "ended"  # there is nothing to run for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A crawl, and how its run begins."""
+
+    crawl: Crawl
+    beginning: Beginning
+
+
+def prepare(
+    engine: Engine, settings: Settings, name: str, wish: CrawlChange, seeds: Sequence[Url], *, again: bool = False
+) -> Prepared:
+    """Open the crawl, add the seeds, and make it active if it can go on. again: in a new round.
+
+    Budgets and freshness are those of the latest run: what is not asked for is none. The rest stays where it is not asked for.
+    Raises InputError: it has another scope, or other patterns, or cannot work as it is asked for.
+    """
+    limits = {**asdict(Budgets()), **wish.budgets}
+    wish = replace(wish, budgets=limits, keep_fresh=bool(wish.keep_fresh))
+    with db.transaction(engine) as tx:
+        before = crawls.by_name(tx, name)
+    crawl = open_crawl(engine, settings, name, wish)
+    add_urls(engine, settings, crawl, seeds)
+    if before is None:
+        beginning = Beginning.NEW
+    elif again:
+        go_round(engine, name, settings)
+        beginning = Beginning.ROUND
+    else:
+        beginning = _go_on(engine, before)
+    return Prepared(crawl=find(engine, name), beginning=beginning)
+
+
+def _go_on(engine: Engine, before: Crawl) -> Beginning:
+    """before: the crawl as it was. One that had fetched everything goes on if seeds that it did not know made it active."""
+    if before.ended_because != "done":
+        activate(engine, before.name)
+        if before.state != "active":
+            finish_ended(engine)  # at its budget still?
+    return Beginning.ENDED if find(engine, before.name).state == "finished" else Beginning.GOING_ON

@@ -1,0 +1,160 @@
+"""The options that say what is asked of a crawl, each declared once, and the `CrawlChange` that they come to.
+
+`asked` is for `crawl run`, `seed add` and `seed import`, `edited` for `crawl edit`. Typer reads their parameters
+(`app.cli.gather`).
+"""
+
+from typing import Annotated
+
+import typer
+
+from app.model import CrawlChange
+
+Scope = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="host, domain, prefix or any: how far a new crawl goes from its seeds.",
+        show_default="host",
+    ),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(metavar="REGEX", help="A URL must match one of these, unless it is a seed (may be repeated)."),
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(metavar="REGEX", help="A URL must match none of these (may be repeated).")
+]
+MaxPages = Annotated[int | None, typer.Option(metavar="N", help="End after this many pages.")]
+MaxBytes = Annotated[int | None, typer.Option(metavar="N", help="End after this many body bytes on the wire.")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", help="Links from a seed at most.")]
+MaxSeconds = Annotated[float | None, typer.Option(metavar="N", help="End after this many seconds of running.")]
+KeepFresh = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-fresh/--no-keep-fresh",
+        help="Do not end: fetch pages again when they are due.",
+        show_default="no, or as before (`crawl run`: no)",
+    ),
+]
+Sitemaps = Annotated[
+    str | None,
+    typer.Option(
+        metavar="none|declared|all",
+        help="Sitemaps to read: declared are those that robots.txt names; all, also /sitemap.xml where it names none.",
+        show_default="all, or as before",
+    ),
+]
+HonourOptOuts = Annotated[
+    bool | None,
+    typer.Option(
+        "--honour-opt-outs/--no-honour-opt-outs",
+        help="Keep no page whose owner opts out of text and data mining.",
+        show_default="no, or as before",
+    ),
+]
+
+NewScope = Annotated[
+    str | None,
+    typer.Option(
+        "--scope",
+        metavar="KIND",
+        help="host, domain, prefix or any: how far it goes from its seeds.",
+        show_default="as before",
+    ),
+]
+NewInclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="REGEX",
+        help="A URL must match one of these; replaces those before.",
+        show_default="as before",
+    ),
+]
+NewExclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="REGEX",
+        help="A URL must match none of these; replaces those before.",
+        show_default="as before",
+    ),
+]
+NoInclude = Annotated[bool, typer.Option("--no-include", help="No pattern that a URL must match.")]
+NoExclude = Annotated[bool, typer.Option("--no-exclude", help="No pattern that a URL must not match.")]
+NewLimit = Annotated[
+    str | None, typer.Option(metavar="N|none", help="As of `tiptoe crawl`; none: no limit.", show_default="as before")
+]
+
+
+def asked(
+    scope: Scope = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    max_pages: MaxPages = None,
+    max_bytes: MaxBytes = None,
+    max_depth: MaxDepth = None,
+    max_seconds: MaxSeconds = None,
+    keep_fresh: KeepFresh = None,
+    sitemaps: Sitemaps = None,
+    honour_opt_outs: HonourOptOuts = None,
+) -> CrawlChange:
+    """With seeds, of a crawl that may be new."""
+    limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
+    return CrawlChange(
+        scope=scope,
+        include=tuple(include) if include else None,
+        exclude=tuple(exclude) if exclude else None,
+        budgets={name: limit for name, limit in limits.items() if limit is not None},
+        keep_fresh=keep_fresh,
+        sitemaps=sitemaps,
+        honour_opt_outs=honour_opt_outs,
+    )
+
+
+def edited(
+    scope: NewScope = None,
+    include: NewInclude = None,
+    exclude: NewExclude = None,
+    no_include: NoInclude = False,
+    no_exclude: NoExclude = False,
+    max_pages: NewLimit = None,
+    max_bytes: NewLimit = None,
+    max_depth: NewLimit = None,
+    max_seconds: NewLimit = None,
+    keep_fresh: KeepFresh = None,
+    sitemaps: Sitemaps = None,
+    honour_opt_outs: HonourOptOuts = None,
+) -> CrawlChange:
+    """Of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
+    limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
+    return CrawlChange(
+        scope=scope,
+        include=_patterns("include", include, no_include),
+        exclude=_patterns("exclude", exclude, no_exclude),
+        budgets={name: _limit(name, text) for name, text in limits.items() if text is not None},
+        keep_fresh=keep_fresh,
+        sitemaps=sitemaps,
+        honour_opt_outs=honour_opt_outs,
+    )
+
+
+def _patterns(what: str, given: list[str] | None, none: bool) -> tuple[str, ...] | None:
+    """All that there shall be; None: as they are. Raises InputError for both options at once."""
+    from app.errors import InputError
+
+    if given and none:
+        raise InputError(f"--{what} and --no-{what}", "choose one of them")
+    return () if none else tuple(given) if given else None
+
+
+def _limit(name: str, text: str) -> float | None:
+    """A number, or none for no limit. Raises InputError."""
+    from app.errors import InputError
+
+    try:
+        return None if text == "none" else float(text) if name == "max_seconds" else int(text)
+    except ValueError:
+        option = "--" + name.replace("_", "-")
+        raise InputError(f"{option} {text!r}", "use a number, or none for no limit") from None

@@ -1,0 +1,90 @@
+"""What a person asks of a crawl, as one value from the command line to its row and back; and a change of it.
+
+A new wish is a field of both classes, a column of `crawls` with the same name, and an option in `app.cli.crawl_options`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """Limits at which a crawl ends, or goes no further. None: no limit.
+
+    max_pages    pages of a round
+    max_bytes    body bytes on the wire of a round
+    max_depth    links from a seed; 0: the seeds alone
+    max_seconds  seconds since the last start or resume
+    """
+
+    max_pages: int | None = None
+    max_bytes: int | None = None
+    max_depth: int | None = None
+    max_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlSpec:
+    """All that a crawl is asked to be. Checked by `app.policy.crawl_spec`.
+
+    scope            how far it goes from its seeds: host, domain, prefix or any
+    include          regular expressions; a link must match one of them, unless there are none
+    exclude          regular expressions; a link must match none of them
+    budgets          where it ends
+    keep_fresh       it does not end, and fetches pages again when they are due
+    sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
+    honour_opt_outs  pages whose owner reserves text and data mining are not kept
+    """
+
+    scope: str = "host"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    budgets: Budgets = field(default_factory=Budgets)
+    keep_fresh: bool = False
+    sitemaps: str = "all"
+    honour_opt_outs: bool = False
+
+    @classmethod
+    def from_columns(cls, row: Any) -> "CrawlSpec":
+        """The wishes in a row of `crawls`: an attribute for each field, and for each budget."""
+        wishes = {name: getattr(row, name) for name in _WISHES}
+        patterns = {name: tuple(wishes[name]) for name in ("include", "exclude")}
+        budgets = Budgets(**{budget.name: getattr(row, budget.name) for budget in fields(Budgets)})
+        return cls(**{**wishes, **patterns, "budgets": budgets})
+
+    def columns(self) -> dict[str, Any]:
+        """The values of its columns, by name; patterns are lists, as the driver takes them."""
+        wishes = {name: getattr(self, name) for name in _WISHES}
+        patterns = {name: list(wishes[name]) for name in ("include", "exclude")}
+        budgets = {budget.name: getattr(self.budgets, budget.name) for budget in fields(Budgets)}
+        return {**wishes, **patterns, **budgets}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlChange:
+    """What of a `CrawlSpec` shall be otherwise. None: as it is.
+
+    include, exclude  all that there shall be
+    budgets           those that change, by name; None there: no limit
+    """
+
+    scope: str | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    budgets: Mapping[str, float | None] = field(default_factory=dict)
+    keep_fresh: bool | None = None
+    sitemaps: str | None = None
+    honour_opt_outs: bool | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self == CrawlChange()
+
+    def of(self, spec: CrawlSpec) -> CrawlSpec:
+        """The spec with this change."""
+        given = {name: value for name in _WISHES if (value := getattr(self, name)) is not None}
+        return replace(spec, **given, budgets=replace(spec.budgets, **self.budgets))  # type: ignore[arg-type]
+
+
+_WISHES: Final = tuple(wish.name for wish in fields(CrawlSpec) if wish.name != "budgets")

@@ -1,0 +1,42 @@
+"""Whether a crawl can work as it is asked for: its scope, its patterns, its budgets, its sitemaps. Names are not judged here."""
+
+from typing import Final
+
+from app.errors import InputError
+from app.model import Budgets, CrawlSpec
+from app.policy import scope
+from app.policy.scope import ScopeKind
+
+SITEMAPS: Final = ("none", "declared", "all")
+_BOUNDS: Final = {
+    "max_pages": (1, 10**15),
+    "max_bytes": (1, 10**18),
+    "max_depth": (0, 10**9),
+    "max_seconds": (0.001, 10**9),
+}
+
+
+def check(spec: CrawlSpec) -> None:
+    """Raises InputError for the first thing that is no good."""
+    kind = scope_kind(spec.scope)
+    scope.scope_of([], kind=kind, include=spec.include, exclude=spec.exclude, max_depth=spec.budgets.max_depth)
+    _check_budgets(spec.budgets)
+    if spec.sitemaps not in SITEMAPS:
+        raise InputError(f"sitemaps {spec.sitemaps!r}", f"use one of: {', '.join(SITEMAPS)}")
+
+
+def scope_kind(text: str) -> ScopeKind:
+    """Raises InputError for what is no scope."""
+    try:
+        return ScopeKind(text)
+    except ValueError:
+        raise InputError(f"scope {text!r}", f"use one of: {', '.join(ScopeKind)}") from None
+
+
+def _check_budgets(budgets: Budgets) -> None:
+    for what, (least, most) in _BOUNDS.items():
+        value = getattr(budgets, what)
+        if value is not None and not least <= value <= most:  # not a number, too
+            raise InputError(
+                f"{what} {value}", f"use a number from {least:g} to {most:,}, or leave it out for no limit"
+            )

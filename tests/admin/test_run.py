@@ -1,0 +1,176 @@
+"""A crawl that exists goes on as it stands, as far as the command that asks for it once more lets it."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import seeds
+from app.admin.crawls import find
+from app.admin.run import Beginning, Prepared, prepare
+from app.beat.finish import finish
+from app.crawl.state.worker import Kit
+from app.crawl.visit import settle
+from app.crawl.visit.visit import take_up
+from app.errors import InputError
+from app.model import Budgets, CrawlChange, VisitEnding
+from app.policy.lifecycle_visit import VisitEvent
+from app.store import crawls, db
+from tests.crawl.loop import start
+from tests.store.rows import claim, one, sql
+
+GOING_ON, ENDED, ROUND = Beginning.GOING_ON, Beginning.ENDED, Beginning.ROUND
+
+
+def put(kit: Kit, state: str, because: str | None = None) -> None:
+    sql(
+        kit.engine,
+        """UPDATE crawls SET state = :s, ended_because = :b, finished_at = CASE WHEN :s = 'finished' THEN now() END""",
+        s=state,
+        b=because,
+    )
+
+
+def once_more(kit: Kit, *lines: str, max_pages: int | None = None, again: bool = False, **wishes: Any) -> Prepared:
+    """As a command asks for it that is given once more."""
+    wish = CrawlChange(budgets={} if max_pages is None else {"max_pages": max_pages}, **wishes)
+    found = seeds.read(kit.settings, lines)
+    return prepare(kit.engine, kit.settings, "c", wish, found.urls, again=again)
+
+
+def how(prepared: Prepared) -> tuple[str, Beginning]:
+    return prepared.crawl.state, prepared.beginning
+
+
+def test_a_new_crawl_is_made_with_its_seeds(kit: Kit) -> None:
+    made = once_more(kit, "http://a.test/", max_pages=7, scope="domain", keep_fresh=True)
+    assert how(made) == ("active", Beginning.NEW)
+    assert (made.crawl.max_pages, made.crawl.scope_domains, made.crawl.keep_fresh) == (7, ["a.test"], True)
+
+
+@pytest.mark.parametrize(
+    ("state", "because", "queued", "goes_on"),
+    [
+        ("active", None, True, True),
+        ("paused", None, True, True),
+        ("finished", "operator", True, True),
+        ("finished", "max_pages", True, True),  # the new command has no such budget
+        ("finished", "done", False, False),
+    ],
+)
+def test_a_crawl_goes_on_if_it_can(kit: Kit, state: str, because: str | None, queued: bool, goes_on: bool) -> None:
+    start(kit, "http://a.test/")
+    if not queued:
+        sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")
+    put(kit, state, because)
+    before = find(kit.engine, "c")
+    made = once_more(kit, "http://a.test/")
+    assert how(made) == (("active", GOING_ON) if goes_on else ("finished", ENDED))
+    assert (made.crawl.active_since > before.active_since) is goes_on, "its clock starts anew when it goes on"
+    if goes_on:
+        assert one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 1, "it is woken"
+
+
+def test_a_crawl_at_its_budget_still_does_not_go_on(kit: Kit) -> None:
+    start(kit, "http://a.test/", budgets=Budgets(max_pages=5))
+    sql(kit.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 5)")
+    put(kit, "finished", "max_pages")
+    ended = once_more(kit, max_pages=5)
+    assert (how(ended), ended.crawl.ended_because) == (("finished", ENDED), "max_pages")
+    assert how(once_more(kit, max_pages=6)) == ("active", GOING_ON)
+
+
+def budget_row(kit: Kit) -> tuple[int | None, int, int]:
+    """max_pages, pages_reserved, pages in this round."""
+    (row,) = sql(kit.engine, "SELECT max_pages, pages_reserved FROM crawls")
+    pages = one(kit.engine, "SELECT coalesce(sum(pages), 0) FROM crawl_hosts")
+    return row["max_pages"], row["pages_reserved"], int(pages)
+
+
+def grant(kit: Kit, n: int) -> int:
+    with db.transaction(kit.engine) as tx:
+        return crawls.reserve(tx, crawl_id=1, n=n)
+
+
+def test_the_same_command_grants_no_page_twice(kit: Kit) -> None:
+    """50 of 100 pages are in the hands of running visits when it is given once more."""
+    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
+    assert grant(kit, 50) == 50
+    once_more(kit, max_pages=100)
+    assert grant(kit, 100) == 50
+    once_more(kit, max_pages=120)
+    assert grant(kit, 100) == 20
+
+
+def test_again_keeps_the_grants_of_running_visits(kit: Kit) -> None:
+    """30 pages came, 50 more are in hand: those come in the new round, or are given back."""
+    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
+    grant(kit, 80)
+    sql(kit.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 30)")
+    once_more(kit, max_pages=100, again=True)
+    assert budget_row(kit) == (100, 50, 0)
+    grant(kit, -50)
+    assert budget_row(kit) == (100, 0, 0)
+
+
+def test_a_first_budget_waits_for_the_visits_that_had_none(kit: Kit, engine: Engine) -> None:
+    """What they have in hand was never granted: until they have left, the whole budget is theirs."""
+    start(kit, "http://a.test/")
+    sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 minute', queue = 'host-00'")
+    (offer,) = claim(engine)
+    stay = take_up(kit, offer.host_id, offer.token)
+    assert stay is not None
+    once_more(kit, max_pages=5)
+    finish(engine)
+    assert grant(kit, 1) == 0
+    stay.move(VisitEvent.SERVED)
+    settle.leave(stay, VisitEnding.NOTHING_DUE)
+    finish(engine)
+    assert grant(kit, 9) == 5
+
+
+def test_new_seeds_bring_a_finished_crawl_to_life(kit: Kit) -> None:
+    start(kit, "http://a.test/")
+    sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    put(kit, "finished", "done")
+    assert how(once_more(kit, "http://b.test/")) == ("active", GOING_ON)
+
+
+@pytest.mark.parametrize(("state", "because"), [("active", None), ("paused", None), ("finished", "done")])
+def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
+    start(kit, "http://a.test/")
+    sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")
+    put(kit, state, because)
+    assert how(once_more(kit, again=True)) == ("active", ROUND)
+    assert one(kit.engine, "SELECT state FROM urls") == "queued"
+    assert one(kit.engine, "SELECT next_fetch_at IS NOT NULL FROM hosts") is True
+    assert one(kit.engine, "SELECT round FROM crawls") == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"scope": "host"}, "scope host: crawl c has the scope domain already"),
+        ({"include": ("/b",)}, "include /b: crawl c has the include /a already"),
+        ({"exclude": ("/x", "/y")}, "exclude /x /y: crawl c has the exclude none already"),
+        ({"scope": "galaxy"}, "scope 'galaxy': use one of"),
+        ({"sitemaps": "some"}, "sitemaps 'some': use one of: none, declared, all"),
+    ],
+)
+def test_reach_is_what_the_crawl_was_made_with(kit: Kit, given: dict[str, Any], why: str) -> None:
+    start(kit, "http://a.test/", scope="domain", include=("/a",), budgets=Budgets(max_pages=5), keep_fresh=True)
+    with pytest.raises(InputError, match=why):
+        once_more(kit, **given)
+    assert find(kit.engine, "c").max_pages == 5, "nothing of such a command counts"
+    found = once_more(kit, scope="domain", include=("/a",)).crawl
+    assert (found.max_pages, found.keep_fresh) == (None, False), "those of the latest command"
+
+
+def test_manners_stay_where_they_are_not_given(kit: Kit) -> None:
+    start(kit, "http://a.test/", sitemaps="declared", honour_opt_outs=True)
+    kept = once_more(kit).crawl
+    assert (kept.sitemaps, kept.honour_opt_outs) == ("declared", True)
+    changed = once_more(kit, sitemaps="none", honour_opt_outs=False).crawl
+    assert (changed.sitemaps, changed.honour_opt_outs) == ("none", False)
