@@ -10,7 +10,7 @@ from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent
 from app.policy import blocks, walls
 from app.policy.outcome import classify
 from app.store.fetches import Fetch
-from app.store.hosts import Loan
+from app.store.host_rows import Loan
 
 _log = structlog.get_logger()
 
