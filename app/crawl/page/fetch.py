@@ -24,7 +24,7 @@ from app.policy import backoff, pace
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.outcome import is_host_trouble
 from app.policy.scope import judge
-from app.store.urls import Due
+from app.store.url_rows import Due
 
 HOPS = 10  # SPEC P9
 

@@ -20,10 +20,10 @@ from app.crawl.state.visit import Stay
 from app.crawl.visit import unwritable
 from app.errors import Deadlock, LeaseLost, Unwritable
 from app.model import Failure, Origin, Refusal, Rest, VisitEnding
+from app.policy.candidate import Candidate
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
 from app.store import budgets, crawls, db, fetches, hosts, lineage, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.pages import Where
-from app.store.urls import Admission
 
 _log = structlog.get_logger()
 REOPEN_PAGE = 1_000
@@ -395,20 +395,16 @@ def log_fenced(stay: Stay) -> None:
     _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
 
 
-def _admissions(stay: Stay, repeating: set[Where]) -> list[Admission]:
+def _admissions(stay: Stay, repeating: set[Where]) -> list[Candidate]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    rows = {_form(row): row for row in stay.batch.admissions}
+    found = {each.form: each for each in stay.batch.admissions}
     for reading in stay.batch.readings:
         page = reading.page
         if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue
-        for row in reading.links:
-            rows.setdefault(_form(row), row)
-    return list(rows.values())
-
-
-def _form(row: Admission) -> tuple[int, bytes]:
-    return row["crawl_id"], row.get("form", row["key"])
+        for each in reading.links:
+            found.setdefault(each.form, each)
+    return list(found.values())
 
 
 def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
