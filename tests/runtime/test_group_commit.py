@@ -22,7 +22,8 @@ from app.crawl.visit import settle
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import Report, go_on, settle_alone, settle_together, take_up, visit
 from app.errors import ServiceError
-from app.model import Budgets, Refusal, Url, VisitEnding
+from app.model import Budgets, Refusal, RequestKind, Url, VisitEnding
+from app.policy.candidate import in_front
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
 from app.store import budgets, hosts, suppressions, urls
@@ -32,7 +33,7 @@ from tests.crawl.clock import work
 from tests.crawl.loop import start
 from tests.crawl.set_clock import LONG_S, SetClock
 from tests.crawl.web import Answer, Site, Web, html
-from tests.store.rows import admission, make_host, one, sql
+from tests.store.rows import make_host, one, sql
 
 Make = Callable[..., Kit]
 DELAY_S = 0.15
@@ -584,4 +585,4 @@ def _find(stay: Stay, crawl_id: int, prefix: str, rng: random.Random) -> None:
         if "/note/" in text:
             admit.suppress(stay, crawl_id, url, Refusal.NOFOLLOW, found_on=None)
         else:
-            stay.batch.admissions.append(admission(0, crawl_id, url=url.text, key=url.key))
+            stay.batch.admissions.append(in_front(crawl_id, url, RequestKind.PAGE))

@@ -13,7 +13,7 @@ from app.model import Cause
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
 from app.store import caps, crawls, db, hosts, suppressions, urls
 from app.store.suppressions import Suppression
-from app.store.urls import Admission
+from app.store.url_rows import Admission
 from tests.store.rows import (
     Aside,
     admission,

@@ -8,7 +8,7 @@ from app.crawl.state.visit import Stay
 from app.model import Cause, Header, Outcome, Reply, Request, Url
 from app.policy import recrawl
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
-from app.store.urls import Due, Result
+from app.store.url_rows import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.DEFERRED}

@@ -17,7 +17,7 @@ from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
 from app.model import Request, RequestKind, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
-from app.store.urls import Due
+from app.store.url_rows import Due
 
 
 def fetch(stay: Stay, due: Due) -> VisitEnding | None:

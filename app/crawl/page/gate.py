@@ -17,7 +17,7 @@ from app.crawl.state.visit import Stay
 from app.model import Cause, Refusal, RequestKind, Url
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.scope import judge
-from app.store.urls import Due
+from app.store.url_rows import Due
 
 
 class Shut(Enum):

@@ -29,7 +29,7 @@ from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions
 from app.runtime.reader_process import Death
 from app.store import db, hosts, urls
-from app.store.urls import Due, Result
+from app.store.url_rows import Due, Result
 from app.words import counted
 
 _log = structlog.get_logger()

@@ -29,7 +29,7 @@ def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
     canonical = stay.kit.canon.join(base, home_link) if home_link else None
     home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
-        found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
+        found += admit.candidates(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
