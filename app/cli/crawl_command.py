@@ -28,7 +28,7 @@ MOST_TOLD = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wish:
-    """What the command line asks for."""
+    """The wishes of the command line."""
 
     seeds: list[str]
     name: str | None
@@ -42,14 +42,14 @@ class _Wish:
     honour_opt_outs: bool | None
 
 
-Again = Annotated[bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")]
+Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
 
 
 def crawl(
     seeds: Annotated[list[str], typer.Argument(metavar="URL…", help="Where to start, e.g. https://example.org/")],
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the crawl; the same name goes on with it.", show_default="the first seed's host"),
+        typer.Option(help="Name of the crawl; use the same name to resume it.", show_default="the first seed's host"),
     ] = None,
     contact: options.Contact = None,
     scope: options.Scope = None,
@@ -70,7 +70,7 @@ def crawl(
     honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
+    """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to resume where it stopped."""
     from app.store.crawls import Budgets
 
     wish = _Wish(
@@ -118,7 +118,7 @@ def up(
         say(f"TIPTOE_DATABASE_URL={services.shown_database_url}")
         say(f"TIPTOE_BROKER_URL={services.shown_broker_url}")
         if services.password_file is not None:
-            say(f"their passwords are in {services.home / 'services.json'}, for you alone to read")
+            say(f"their passwords are in {services.home / 'services.json'}, which only you can read")
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
             with serves_all(open_home(services.home), say), Stack(settings, services) as stack:
@@ -131,7 +131,7 @@ def up(
 
 @contextmanager
 def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engine]]":
-    """Postgres, migrated, and a broker that answers: those that are configured, ours for the rest."""
+    """Postgres, migrated, and a broker that answers: the configured ones, else our own."""
     from app.cli.broker import check_broker
     from app.crawl.state.setup import make_engine
     from app.local.services import LocalServices
@@ -150,20 +150,20 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
 
 
 def _settings(settings: "Settings") -> "Settings":
-    """The same, if a crawl can be run with them. Raises InputError."""
+    """The settings, checked for a crawl. Raises InputError."""
     from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
 
     identity.check(settings.product_token, settings.contact)
-    make_signer(settings)  # here a bad key file is one line; later, every worker of the crawl would end by it
+    make_signer(settings)  # a bad key file is one line here; later it would end every worker of the crawl
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
     return settings
 
 
 def _check(settings: "Settings", wish: _Wish) -> None:
-    """Before anything is started: is there one seed that we can and may contact? Raises InputError."""
+    """Check that there is a seed that we can and may contact, before anything starts. Raises InputError."""
     from app.admin.crawls import check_sitemaps
     from app.admin.seeds import check_seeds
 
@@ -183,7 +183,7 @@ def _name(wish: _Wish) -> str:
 
 
 def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Crawl, bool]":
-    """The crawl of this name, made or taken up again; and whether there is anything to run for."""
+    """Make or resume the crawl of this name. Returns it, and whether there is anything to fetch."""
     from app.admin import crawls as seed
     from app.admin import seeds as new_seeds
     from app.beat import sweep
@@ -228,7 +228,7 @@ def _prepare(engine: "Engine", settings: "Settings", wish: _Wish) -> "tuple[Craw
 def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
-    """What came of it, where it is, and how to go on."""
+    """Report the result, where it is, and how to resume."""
     totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     say(
@@ -238,8 +238,8 @@ def _tell(
     )
     if redirects:
         more = f" and {counted(len(redirects) - MOST_TOLD, 'other')}" if len(redirects) > MOST_TOLD else ""
-        say(f"seeds redirect there, so it is in scope: {', '.join(redirects[:MOST_TOLD])}{more}")
-    say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
+        say(f"added to the scope, because seeds redirect there: {', '.join(redirects[:MOST_TOLD])}{more}")
+    say(f'data: {services.data_dir}   query: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
         say(how_to_go_on(services, totals.name, totals.state))
     if why is not None:
@@ -251,7 +251,7 @@ def _tell(
 
 
 def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str | None]":
-    """Its totals, what redirects of seeds brought into its scope, and why it has no page."""
+    """Totals, the folders that redirects of seeds added to the scope, and the reason why there is no page."""
     from app.admin.report import why_nothing
     from app.store import crawls, db
 
@@ -262,7 +262,7 @@ def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str 
 
 
 def _where(services: "Services") -> dict[str, object]:
-    """Where the data is. Without passwords: `dsn` names the file that holds the embedded database's."""
+    """The location of the data. `dsn` holds no password; it names the file with the embedded database's."""
     return {
         "dsn": services.shown_database_url,
         "password_file": services.password_file,
@@ -272,7 +272,7 @@ def _where(services: "Services") -> dict[str, object]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM ends us as Ctrl-C does; a second one while we are ending is not needed."""
+    """Make SIGTERM end us like Ctrl-C; a second one while we are ending is ignored."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

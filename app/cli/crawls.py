@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
 Limit = Annotated[
-    str | None, typer.Option(metavar="N|none", help="As of `tiptoe crawl`; none: no limit.", show_default="as before")
+    str | None, typer.Option(metavar="N|none", help="As in `tiptoe crawl`; none: no limit.", show_default="as before")
 ]
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
@@ -41,7 +41,8 @@ _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "faile
 def start(
     name: Name,
     again: Annotated[
-        bool, typer.Option("--again", help="Go round: everything it has settled is due now, with validators.")
+        bool,
+        typer.Option("--again", help="Start another round: everything it has settled is due now, with validators."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,16 +55,16 @@ def start(
 
 
 def pause(name: Name, as_json: AsJson = False) -> None:
-    """Fetch nothing more of this crawl until it is resumed. Others go on."""
+    """Fetch nothing more of this crawl until it is resumed. Other crawls continue."""
     from app.admin import steer
 
     with open_database() as (_, engine):
         steer.pause(engine, name)
-    _done(name, f"paused; `tiptoe crawl resume {name}` goes on", as_json, state="paused")
+    _done(name, f"paused; `tiptoe crawl resume {name}` resumes it", as_json, state="paused")
 
 
 def resume(name: Name, as_json: AsJson = False) -> None:
-    """Go on with a paused crawl where it stopped."""
+    """Resume a paused crawl where it stopped."""
     from app.admin import steer
 
     with open_database() as (_, engine):
@@ -72,7 +73,7 @@ def resume(name: Name, as_json: AsJson = False) -> None:
 
 
 def finish(name: Name, as_json: AsJson = False) -> None:
-    """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` takes it up again."""
+    """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` resumes it."""
     from app.admin import steer
 
     with open_database() as (_, engine):
@@ -86,24 +87,28 @@ def edit(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="host, domain, prefix or any: how far it goes from its seeds.",
+            help="host, domain, prefix or any: its reach around the seeds.",
             show_default="as before",
         ),
     ] = None,
     include: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="REGEX", help="A URL must match one of these; replaces those before.", show_default="as before"
+            metavar="REGEX", help="A URL must match one of these; replaces earlier patterns.", show_default="as before"
         ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="REGEX", help="A URL must match none of these; replaces those before.", show_default="as before"
+            metavar="REGEX", help="A URL must match none of these; replaces earlier patterns.", show_default="as before"
         ),
     ] = None,
-    no_include: Annotated[bool, typer.Option("--no-include", help="No pattern that a URL must match.")] = False,
-    no_exclude: Annotated[bool, typer.Option("--no-exclude", help="No pattern that a URL must not match.")] = False,
+    no_include: Annotated[
+        bool, typer.Option("--no-include", help="Remove all patterns that a URL must match.")
+    ] = False,
+    no_exclude: Annotated[
+        bool, typer.Option("--no-exclude", help="Remove all patterns that a URL must not match.")
+    ] = False,
     max_pages: Limit = None,
     max_bytes: Limit = None,
     max_depth: Limit = None,
@@ -113,7 +118,7 @@ def edit(
     honour_opt_outs: HonourOptOuts = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a crawl: scope, patterns, budgets, freshness. What is queued is judged anew before it is fetched."""
+    """Change a crawl: scope, patterns, budgets, freshness. Queued URLs are judged again before they are fetched."""
     from app.admin import edit as edits
 
     change = edits.Change(
@@ -135,11 +140,11 @@ def edit(
 
 
 def _patterns(what: str, given: list[str] | None, none: bool) -> list[str] | None:
-    """All that there shall be; None: as they are. Raises InputError for both options at once."""
+    """The new patterns; None leaves them as they are. Raises InputError for both options at once."""
     from app.errors import InputError
 
     if given and none:
-        raise InputError(f"--{what} and --no-{what}", "choose one of them")
+        raise InputError(f"--{what} and --no-{what}", "exclude each other; choose one")
     return [] if none else given or None
 
 
@@ -156,16 +161,16 @@ def delete(
     with open_database() as (settings, engine):
         pages = report.of(engine, name).pages
         if not yes:
-            what = f"{counted(pages, 'page')} of this round and all its URLs are deleted for good"
+            what = f"{counted(pages, 'page')} of this round and all its URLs will be deleted for good"
             if not (sys.stdin.isatty() and sys.stdout.isatty()):
                 raise InputError(f"crawl {name}", f"{what}; add --yes")
-            typer.confirm(f"{shown(name)}: {what}. Go on?", abort=True)
+            typer.confirm(f"{shown(name)}: {what}. Continue?", abort=True)
         edits.delete(engine, settings, name)
     _done(name, "deleted", as_json, deleted=True)
 
 
 def retry_failed(name: Name, as_json: AsJson = False) -> None:
-    """Queue again what a crawl gave up, with its attempts forgotten. A finished crawl becomes active."""
+    """Queue the URLs that a crawl gave up again, with attempts from 0. A finished crawl becomes active."""
     from app.admin import steer
 
     with open_database() as (_, engine):
@@ -174,7 +179,7 @@ def retry_failed(name: Name, as_json: AsJson = False) -> None:
 
 
 def list_(as_json: AsJson = False) -> None:
-    """All crawls: state, and what they have brought in this round."""
+    """List all crawls: state, and counts of this round."""
     from app.admin import report
 
     with open_database() as (_, engine):
@@ -183,7 +188,7 @@ def list_(as_json: AsJson = False) -> None:
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
-    """What a crawl came to: URLs by state, endings of its requests, refused links, hosts. Counts exactly, so it takes a while."""
+    """Report on a crawl: URLs by state, endings of its requests, refused links, hosts. It counts exactly, which takes a while."""
     from app.admin import report as reports
 
     with open_database() as (settings, engine):

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings that some of them stand for."""
+"""Options that several commands share, and the settings that some of them set."""
 
 import os
 from pathlib import Path
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from app.config import Settings
 
 Contact = Annotated[
-    str | None, typer.Option(help="Mail address or URL of who answers for the crawl; needed for public sites.")
+    str | None,
+    typer.Option(help="Mail address or URL of the person responsible for the crawl; needed for public sites."),
 ]
 Delay = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Between two requests to a host, where neither it nor you said otherwise.",
+        help="Seconds between two requests to a host, unless it or you set another delay.",
         show_default="1, or TIPTOE_DEFAULT_DELAY_S",
     ),
 ]
@@ -27,14 +28,14 @@ AllowNetwork = Annotated[
 Home = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Folder of the embedded services' data and logs.", show_default=".tiptoe, or TIPTOE_HOME"
+        metavar="DIR", help="Folder for the embedded services' data and logs.", show_default=".tiptoe, or TIPTOE_HOME"
     ),
 ]
 Scope = Annotated[
     str | None,
     typer.Option(
         metavar="KIND",
-        help="host, domain, prefix or any: how far a new crawl goes from its seeds.",
+        help="host, domain, prefix or any: a new crawl's reach around its seeds.",
         show_default="host",
     ),
 ]
@@ -47,7 +48,7 @@ Exclude = Annotated[
 ]
 MaxPages = Annotated[int | None, typer.Option(metavar="N", help="End after this many pages.")]
 MaxBytes = Annotated[int | None, typer.Option(metavar="N", help="End after this many body bytes on the wire.")]
-MaxDepth = Annotated[int | None, typer.Option(metavar="N", help="Links from a seed at most.")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", help="Follow at most this many links from a seed.")]
 MaxSeconds = Annotated[float | None, typer.Option(metavar="N", help="End after this many seconds of running.")]
 KeepFresh = Annotated[
     bool | None,
@@ -66,14 +67,14 @@ def settings_with(
     allow_network: list[str] | None = None,
     home: Path | None = None,
 ) -> "Settings":
-    """The settings, with what the options say. Raises SettingError, InputError."""
+    """The settings with the options applied. Raises SettingError, InputError."""
     import ipaddress
 
     from app.config import load
     from app.errors import InputError
 
     if delay is not None and not 0 <= delay <= 86_400:
-        raise InputError(f"--delay {delay:g}", "use 0 to 86400 seconds")
+        raise InputError(f"--delay {delay:g}", "is out of range; use 0 to 86400 seconds")
     given: dict[str, Any] = {}
     if contact:
         given["contact"] = contact
@@ -86,7 +87,7 @@ def settings_with(
         try:
             ipaddress.ip_network(value, strict=False)
         except ValueError:
-            raise InputError(f"--allow-network {value!r}", "write a network as CIDR, such as 10.0.0.0/8") from None
+            raise InputError(f"--allow-network {value!r}", "is not a network; write CIDR, such as 10.0.0.0/8") from None
     if not allow_network:
         return settings
     return load(**given, allow_networks=(*settings.allow_networks, *allow_network))
@@ -95,7 +96,7 @@ def settings_with(
 def budgets(
     max_pages: int | None, max_bytes: int | None, max_depth: int | None, max_seconds: float | None
 ) -> dict[str, float | None]:
-    """Those that are given."""
+    """The budgets that are given."""
     given = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -112,12 +113,12 @@ def limits(**given: str | None) -> dict[str, float | None]:
             found[name] = None if text == "none" else float(text) if name == "max_seconds" else int(text)
         except ValueError:
             option = "--" + name.replace("_", "-")
-            raise InputError(f"{option} {text!r}", "use a number, or none for no limit") from None
+            raise InputError(f"{option} {text!r}", "is not a limit; write a number, or none for no limit") from None
     return found
 
 
 def use_home(ctx: typer.Context, home: Path) -> None:
-    """TIPTOE_HOME for one command, and for its children."""
+    """Set TIPTOE_HOME for one command and its children."""
     before = os.environ.get("TIPTOE_HOME")
     os.environ["TIPTOE_HOME"] = str(home)
 

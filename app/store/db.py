@@ -31,8 +31,8 @@ _log = structlog.get_logger()
 
 OLDEST_POSTGRES = 15
 
-# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP tries, nor the
-# two hours until it asks whether a silent peer is there. In seconds but for tcp_user_timeout; libpq-connect.html.
+# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP retries, nor the
+# two hours until TCP probes a silent peer. In seconds but for tcp_user_timeout; libpq-connect.html.
 _NOTICES_A_DEAD_PEER = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -40,8 +40,8 @@ _NOTICES_A_DEAD_PEER = {
     "keepalives_count": 2,
     "tcp_user_timeout": 10_000,
 }
-# The same for Postgres: what we hold when we are gone is free again, our locks first. And its compiler stays off: it takes
-# longer than any of our queries, and is called by what it expects of a list of rows, which is always a hundred.
+# Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer than any of
+# our queries, and is triggered by the estimated length of a list of rows, which is always a hundred.
 _SESSION = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
@@ -50,12 +50,12 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
-LOCK_TIMEOUT = "10s"  # of an upgrade: what it waits for, every reader waits for behind it
-# A pooler that hands connections on after each transaction (PgBouncer in transaction mode) takes no `options`, and a prepared
-# statement would stay behind on a server connection that is another client's next. `?pooler=transaction` in the URL says so.
+LOCK_TIMEOUT = "10s"  # of an upgrade: every reader queues behind the lock that it waits for
+# A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a prepared
+# statement would stay on a server connection that another client uses next. `?pooler=transaction` in the URL declares it.
 POOLER = "pooler"
 POOLED = "transaction"
-_MARK = "tiptoe.session"  # a setting of our own, in `options`: where it does not arrive, neither does the rest
+_MARK = "tiptoe.session"  # a setting of our own, in `options`: where it does not arrive, the others do not either
 _NO_OPTIONS = "startup parameter"  # unsupported startup parameter: options (PgBouncer)
 _POOLER_REMEDY = (
     "write ?pooler=transaction at the end of TIPTOE_DATABASE_URL (&pooler=transaction after other parameters)"
@@ -63,7 +63,7 @@ _POOLER_REMEDY = (
 _ROLES = {
     "jit": "on",
     "idle_in_transaction_session_timeout": "0",
-}  # what must be of _SESSION, and how Postgres has it by default
+}  # the settings of _SESSION that must hold, and Postgres' defaults
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 DEADLOCK = "40P01"  # deadlock_detected
 DEADLOCK_TRIES = 4
@@ -90,15 +90,15 @@ def rooms() -> list[str]:
 
 
 def array_param(values: Sequence[int | UUID | None]) -> str:
-    """Numbers or ids as Postgres writes an array, to be CAST: the driver takes ten times as long over a list."""
+    """Numbers or ids in Postgres' notation of an array, to be CAST: the driver takes ten times as long for a list."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> "Rows":
     """Run a query of a visit: in the transaction of `tx`, by the driver itself.
 
-    SQLAlchemy's own way to the same cursor makes what it knows of a result's columns anew each time: a quarter of the CPU of a
-    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's.
+    SQLAlchemy rebuilds its column metadata for every result: a quarter of the CPU of a visit. Raises psycopg.Error, which
+    `transaction` translates like SQLAlchemy's.
     """
     driven = _driven(query)
     cursor = tx.connection.cursor()
@@ -107,7 +107,7 @@ def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) 
 
 
 class Rows:
-    """What a query brought, as named tuples."""
+    """The result of a query, as named tuples."""
 
     __slots__ = ("_cursor", "_driven")
 
@@ -116,7 +116,7 @@ class Rows:
 
     @property
     def rowcount(self) -> int:
-        """Rows that were written, where none are returned."""
+        """The number of rows written, where none are returned."""
         return int(self._cursor.rowcount)
 
     def all(self) -> list[Any]:
@@ -140,7 +140,7 @@ class Rows:
         return value
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """As `kind`, each field from the column of its name."""
+        """The rows as values of `kind`, each field from the column of its name."""
         rows = self._cursor.fetchall()
         columns = self._driven.kind(self._cursor)._fields
         in_order = itemgetter(*(columns.index(name) for name in kind._fields))
@@ -148,7 +148,7 @@ class Rows:
 
 
 class _Driven:
-    """A query as the driver wants it, and the named tuple of its rows, which the first result tells."""
+    """A query in the driver's notation, and the named tuple of its rows, made from the first result."""
 
     __slots__ = ("_kind", "sql")
 
@@ -172,11 +172,11 @@ def _driven(query: TextClause) -> _Driven:
 
 
 def connect(url: str, *, pool_size: int = 16) -> Engine:
-    """An engine for a process; made after fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
+    """An engine for a process; make it after a fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
     try:
         parsed = make_url(url)
     except ValueError as error:
-        remedy = "has a port that is no number; several hosts are written postgresql://user:password@/name?host=a,b&port=5432,5432"
+        remedy = "has a port that is not a number; write several hosts as postgresql://user:password@/name?host=a,b&port=5432,5432"
         raise InputError("TIPTOE_DATABASE_URL", remedy) from error
     except ArgumentError as error:
         raise InputError(
@@ -185,7 +185,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
     if parsed.get_backend_name() not in {"postgresql", "postgres"}:
         raise InputError(
             f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
-            f"the frontier lives in Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
+            f"the frontier needs Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
     session = _session(parsed)
     try:
@@ -198,7 +198,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
             connect_args={"application_name": "tiptoe", **session, **_unless_given(parsed)},
         )
     except ArgumentError as error:  # ?plugin=x
-        raise InputError("TIPTOE_DATABASE_URL", f"has a parameter that is not known: {error}") from error
+        raise InputError("TIPTOE_DATABASE_URL", f"has an unknown parameter; remove it: {error}") from error
     event.listen(engine, "connect", lambda connection, _record: border.guard(connection))
     if "options" in session:
         event.listen(engine, "connect", _refuse_lost_session)
@@ -206,7 +206,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
 
 
 def _refuse_lost_session(connection: Any, _: object) -> None:
-    """For each new connection: were our `options` dropped on the way? Then prepared statements would fail at random, later."""
+    """Refuse a new connection on which our `options` were lost: prepared statements would fail at random later."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting(%s, true)", (_MARK,))
         (mark,) = cursor.fetchone()
@@ -221,12 +221,14 @@ def _unless_given(url: URL) -> dict[str, int]:
 
 
 def _session(url: URL) -> dict[str, str | None]:
-    """How a session begins. Behind a pooler its settings are the role's (docs/operating.md), and nothing is prepared."""
+    """The connect arguments of a session.
+
+    Behind a pooler its settings are the role's (docs/operating.md), and nothing is prepared."""
     pooler = url.query.get(POOLER)
     if pooler is None:
         return {"options": _options(url)}
     if pooler != POOLED:
-        remedy = f"is not known; write pooler={POOLED}, or leave it out where sessions are pooled, or nothing"
+        remedy = f"is an unknown mode; write pooler={POOLED}, or leave it out where sessions are pooled, or nothing"
         raise InputError(f"TIPTOE_DATABASE_URL: pooler={pooler}", remedy)
     return {"prepare_threshold": None}
 
@@ -241,8 +243,8 @@ def _options(url: URL) -> str:
 def repeat(act: Callable[[], _T]) -> _T:
     """Run `act`, again if its transaction ended in a deadlock, DEADLOCK_TRIES times at most. Returns its result.
 
-    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this is for those that we do not.
-    act: one transaction; what it changes outside of it, it undoes when it fails.
+    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this handles those that we overlooked.
+    act: one transaction; it undoes its other changes when it fails.
     """
     for _ in range(DEADLOCK_TRIES - 1):
         try:
@@ -258,11 +260,11 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
 
     Raises ServiceError when Postgres is out of reach or refuses to serve, Unwritable when it refuses the values.
 
-    by_statement: each statement commits by itself, where Postgres executes it: a row that many wait for is locked for no round
-    trip, and not for as long as a busy process takes to say COMMIT.
+    by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round trip, nor
+    until a busy process sends COMMIT.
 
-    Its queries are not pipelined (psycopg's pipeline mode spares round trips): a backend that waits within a pipeline is not idle
-    in a transaction to Postgres, and so a process that is stopped there would keep its host locked as long as it is.
+    Its queries are not pipelined (psycopg's pipeline mode saves round trips): to Postgres, a backend that waits in a pipeline
+    is not idle in a transaction, so a process that is stopped there would keep its host locked.
     """
     try:
         with _connection(engine) as connection:
@@ -283,7 +285,7 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
             raise ServiceError(
                 f"Postgres at {place(engine)}", f"{remedy}; {_POOLER_REMEDY}" if _NO_OPTIONS in remedy else remedy
             ) from error
-        if isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # SQLSTATE 22 and 23: by what it would write
+        if isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # SQLSTATE 22 and 23: by the values to write
             raise Unwritable(cause.sqlstate, _first_line(cause)) from error
         raise
 
@@ -309,7 +311,7 @@ def check(engine: Engine) -> int:
 
 
 def lacks(engine: Engine) -> list[str]:
-    """Settings of a session that a pooler cannot pass on, and that the role has not: SQL to run once, none where all is well."""
+    """SQL to run once for session settings that a pooler cannot pass on and that the role lacks; none where all is well."""
     with transaction(engine) as connection:
         found = connection.execute(
             text("SELECT name, setting, current_user AS role FROM pg_settings WHERE name = ANY(:names)"),
@@ -325,8 +327,8 @@ def lacks(engine: Engine) -> list[str]:
 def upgrade(url: str) -> None:
     """Bring the schema to head; at head nothing is touched, and no lock is taken.
 
-    Several at once wait for one another (advisory lock). Raises ServiceError, and InputError where something of the person's own
-    stands on what would change: then nothing was changed.
+    Concurrent upgrades wait for one another (advisory lock). Raises ServiceError, and InputError where an object of the
+    person's own depends on something that would change: then nothing was changed.
     """
     engine = connect(url, pool_size=2)
     try:
@@ -338,7 +340,7 @@ def upgrade(url: str) -> None:
 
 
 def is_at_head(engine: Engine) -> bool:
-    """The schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
+    """Whether the schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
     with transaction(engine) as connection:
         return _is_at_head(connection)
 
@@ -366,15 +368,15 @@ def _migrate(engine: Engine) -> None:
 
 
 def _stopped(engine: Engine, cause: BaseException | None) -> InputError | ServiceError | None:
-    """Why an upgrade cannot be, where a person can do something about it."""
+    """The reason why an upgrade failed, where a person can fix it."""
     match getattr(cause, "sqlstate", None):
         case "2BP01" | "0A000":  # dependent_objects_still_exist; "cannot alter type of a column used by a view"
             diag = getattr(cause, "diag", None)
             detail = str(getattr(diag, "message_detail", None) or cause).replace("\n", "; ")
-            remedy = "nothing was changed; drop what is yours, run `tiptoe db upgrade`, and make it again"
-            return InputError(f"the upgrade would drop something of your own ({detail})", remedy)
+            remedy = "nothing was changed; drop it, run `tiptoe db upgrade`, and create it again"
+            return InputError(f"the upgrade would drop objects of your own ({detail})", remedy)
         case "55P03":  # lock_not_available
-            remedy = f"an upgrade waited {LOCK_TIMEOUT} for another session's lock; end long queries, and try again"
+            remedy = f"is locked by another session, for which an upgrade waited {LOCK_TIMEOUT}; end long queries, and try again"
             return ServiceError(f"Postgres at {place(engine)}", remedy)
     return None
 
@@ -393,18 +395,18 @@ def _revision(connection: Connection) -> str | None:
 
 
 def revisions() -> list[str]:
-    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Spares commands Alembic's import."""
+    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Saves commands the import of Alembic."""
     return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
 def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
-    """For Alembic's include_name: partitions come and go (app.beat.rotate_logs), so app.store.tables does not declare them."""
+    """Alembic's include_name: leaves out partitions, which app.beat.rotate_logs makes and app.store.tables does not declare."""
     made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
     return lambda name, kind, _: kind != "table" or name not in made
 
 
 def place(engine: Engine) -> str:
-    """Where Postgres is, without the password, for messages."""
+    """The location of Postgres without the password, for messages."""
     return without_password(engine.url.set(drivername="postgresql").render_as_string(hide_password=False))
 
 

@@ -62,7 +62,7 @@ def test_what_stands_on_them_is_not_dropped(url: str, engine: Engine, kind: str)
     sql(engine, f"CREATE {kind} mine AS SELECT crawl FROM v_crawl_progress")
     before = sql(engine, OURS)
     with pytest.raises(
-        InputError, match=r"would drop something of your own .*view mine depends on view v_crawl_progress"
+        InputError, match=r"would drop objects of your own .*view mine depends on view v_crawl_progress"
     ):
         db.upgrade(url)
     assert sql(engine, OURS) == before
@@ -77,7 +77,7 @@ def test_a_long_reader_is_waited_for_a_while_only(url: str, engine: Engine, monk
     age(engine)
     with engine.connect() as reader:
         reader.execute(text("SELECT * FROM v_due"))
-        with pytest.raises(ServiceError, match="waited 50ms for another session's lock; end long queries"):
+        with pytest.raises(ServiceError, match="an upgrade waited 50ms; end long queries"):
             db.upgrade(url)
     db.upgrade(url)
     assert one(engine, "SELECT obj_description('alembic_version'::regclass)") == views.fingerprint()
