@@ -1,11 +1,11 @@
 """The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
 
-Messages are doorbells: acknowledged early (on Redis not at all: `app.celery_redis`), never redelivered, no result, JSON only.
-Task events are sent while Flower asks for them. Nothing of Celery's keeps time: no ETA, no countdown, no `expires`; points in
-time are Postgres'. Every message may be lost, doubled or late. Those that nobody reads do not pile up: `app.celery_redis`.
+Messages are doorbells, without content of their own: acknowledged early (on Redis not at all: `app.celery_redis`), never
+redelivered, no result, JSON only. Task events are sent only while Flower listens. No ETA, no countdown, no `expires`: points in
+time are Postgres'. Every message may be lost, doubled or late. Unread ones do not pile up: `app.celery_redis`.
 
-Beat claims due hosts itself (`InPlace`): a claim that had to wait in a queue behind visits would be no claim. Its other
-entries are messages on the queue `maintenance`, which a plain worker serves too.
+Beat claims due hosts itself (`InPlace`): a claim must not wait in a queue behind visits. Its other entries are messages on the
+queue `maintenance`, which a plain worker serves too.
 """
 
 import socket
@@ -26,36 +26,37 @@ from app.log import configure
 MAINTENANCE = "maintenance"
 BEAT_EVERY_S = 10.0
 CLOCK_SET_S = 1.0
-# For tcp(7). A worker waits for messages without a timeout: only this tells it of a black hole between it and the broker.
+# For tcp(7). A worker waits for messages without a timeout: only this detects a black hole between it and the broker.
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2, "TCP_USER_TIMEOUT": 10_000}
 KEEPALIVE = {getattr(socket, name): value for name, value in _KEEPALIVE.items() if hasattr(socket, name)}
 _log = structlog.get_logger()
 
 
 class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
-    """Beat's standard scheduler, with no file of its own; entries marked `in_place` run here instead of being sent.
+    """Beat's standard scheduler without a file; entries marked `in_place` run here instead of being sent.
 
-    A failure (Postgres away, say) is one log line; the next tick tries again. SIGTERM ends it wherever it is.
+    A failure (Postgres away, say) is one log line; the next tick tries again. SIGTERM ends it at any point.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._next_beat = 0.0  # monotonic seconds
-        self.turned = time.monotonic()  # when the loop last came round
+        self.turned = time.monotonic()  # when the loop last turned
         self._ahead = time.time() - self.turned
         self._is_closed = False
         super().__init__(*args, **kwargs)
 
     def close(self) -> None:
-        """Beat's signal handler calls this, then raises SystemExit. It finds a send that waits for the broker's answer; Celery
-        (5.7) closes the connection under it, the error of that takes SystemExit's place, is logged, and beat goes on for ever.
-        There is no file to write, and the connection ends with the process.
+        """Do nothing but remember that beat ends: there is no file to write, and the connection ends with the process.
+
+        Beat's signal handler calls this, then raises SystemExit. If that interrupts a send that waits for the broker's answer,
+        Celery (5.7) closes the connection under it; the resulting error replaces SystemExit, is logged, and beat runs for ever.
         """
         self._is_closed = True
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Celery reckons by the clock on the wall: set back by an hour, nothing is due for an hour. All is due when it is set."""
+        """Run the entries that are due, or all of them after the wall clock, which Celery uses, was set back."""
         if self._is_closed:
-            raise SystemExit  # the one of the signal handler was lost on its way
+            raise SystemExit  # the signal handler's was lost
         before, self._ahead = self._ahead, time.time() - time.monotonic()
         if abs(self._ahead - before) > CLOCK_SET_S:
             for entry in self.schedule.values():
@@ -79,7 +80,7 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         return result
 
     def _beat(self) -> None:
-        """A file in TIPTOE_HOME says that beat has dispatched lately: docker-compose.yml's health check reads its age."""
+        """Touch the file in TIPTOE_HOME that shows a recent dispatch: docker-compose.yml's health check reads its age."""
         now = time.monotonic()
         if now < self._next_beat:
             return
@@ -122,7 +123,7 @@ def make_app(settings: Settings) -> Celery:
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        broker_channel_error_retry=True,  # a broker that refuses (a failover, READONLY) is away for a while: no reason to end
+        broker_channel_error_retry=True,  # a broker that refuses (a failover, READONLY) is only away for a while
         broker_transport_options=_transport(settings.broker_url),
         beat_scheduler="app.celery:InPlace",
         beat_max_loop_interval=max(settings.dispatch_tick_s, 0.05),
@@ -133,7 +134,7 @@ def make_app(settings: Settings) -> Celery:
 
 
 def _queues(settings: Settings, *, no_ack: bool) -> list[Queue]:
-    """Only a host's queue has one consumer at a time: any worker may do maintenance."""
+    """The queues. Only those of hosts have a single active consumer: any worker may do maintenance."""
     arguments = {"x-single-active-consumer": True} if settings.single_active_consumer else None
     hosts = [Queue(name, no_ack=no_ack, queue_arguments=arguments) for name in settings.queue_names]
     return [Queue(MAINTENANCE, no_ack=no_ack), *hosts]
@@ -151,7 +152,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def expiring(broker_url: str | None, seconds: float) -> dict[str, float]:
-    """Options of a message that its broker drops after so long, by the broker's clock alone. Redis cannot."""
+    """Options that make the broker drop a message after so long, by the broker's clock alone. Redis cannot."""
     return {} if _is_redis(broker_url) else {"expiration": seconds}
 
 
@@ -166,7 +167,7 @@ def _is_redis(broker_url: str | None) -> bool:
 
 
 def _transport(broker_url: str | None) -> dict[str, Any]:
-    """Redis: sockets that notice a dead peer, within 20 s. Others know these things themselves."""
+    """Options of the transport. On Redis sockets detect a dead peer within 20 s; other transports do so themselves."""
     if not _is_redis(broker_url):
         return {}
     return {
@@ -196,7 +197,7 @@ def queues_served(broker_url: str, timeout_s: float) -> dict[str, list[str]]:
 
 
 def known_keys(broker_url: str, timeout_s: float, workers: int) -> dict[str, dict[str, Any]]:
-    """{worker: the fields of its `app.crawl.state.seen.Load`} of so many workers, or of those that answer in time.
+    """{worker: the fields of its `app.crawl.state.seen.Load`}, for so many workers or those that answer in time.
 
     Raises OperationalError when the broker is out of reach.
     """
@@ -206,7 +207,7 @@ def known_keys(broker_url: str, timeout_s: float, workers: int) -> dict[str, dic
 
 
 def queues_otherwise(broker_url: str) -> list[str]:
-    """Our queues that the broker has with other arguments. Raises kombu's OperationalError when it is out of reach."""
+    """Our queues that exist on the broker with other arguments. Raises kombu's OperationalError when it is out of reach."""
     probe = make_app(current().model_copy(update={"broker_url": broker_url}))
     with probe.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=5)

@@ -1,23 +1,22 @@
-"""What Celery does not do for doorbells by itself: leave out the acknowledgement, see that a thread is free, come back soon, drop
-what nobody read.
+"""Fits Celery to our messages: no acknowledgement, notice of a free thread, quick reconnects, no stale messages.
 
 **No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
 acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
 message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench polite`).
 
-**A free thread.** With `worker_disable_prefetch` a worker whose threads are all busy stops consuming, and nothing tells
-its event loop that one is free again: it looks at its next timer, up to a second later. `TaskPool` knows, and `LookAgain`
-wakes it.
+**A free thread.** With `worker_disable_prefetch` a worker stops consuming while all its threads are busy, and nothing
+notifies its event loop that one is free again: it checks at its next timer, up to a second later. `TaskPool` notices, and
+`LookAgain` wakes the loop.
 
-**Coming back.** A broker that is away is tried again after 2, 4, 6 … 30 s: one that was away for some minutes is found up to
-half a minute after it is back, and the crawl stands still for so long. Here 5 s are the most.
+**Reconnecting.** Celery retries a broker that is away after 2, 4, 6 … 30 s: after some minutes' absence it is found up to
+half a minute late, and the crawl stands still for so long. Here the longest wait is 5 s.
 
-**Dropping.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each of them.
+**Stale messages.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each.
 Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No clock is
 needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale. `unread` counts
-the messages before each claim, a full queue gets none, and what is beyond twice the bound is cut off by Redis itself. Before
-a worker reads its first one (`workers.stale`) all but the newest are cut off, as many as offers stand in Postgres. A broker
-that speaks AMQP lets messages expire, by its own clock alone: when their offer is over. So a queue holds no more messages
+the messages before each claim, a full queue gets none, and Redis itself drops those beyond twice the bound. Before a worker
+reads its first one (`workers.stale`) all but the newest are dropped; as many stay as offers stand in Postgres. A broker
+that speaks AMQP expires messages by its own clock alone, when their offer is over. So a queue holds no more messages
 than standing offers, and counting them, 1.3 ms a queue on RabbitMQ 3.10, would find nothing to drop.
 """
 
@@ -41,7 +40,7 @@ NOT_FOUND, PRECONDITION_FAILED = 404, 406  # AMQP 0-9-1 section 1.2: reply codes
 
 
 class QoS(redis.QoS):
-    """Acknowledges only what was tracked."""
+    """Acknowledges only tracked messages."""
 
     def ack(self, delivery_tag: str) -> None:
         if delivery_tag in self._delivered:  # kombu 5.7 has no public word for what is tracked
@@ -67,7 +66,7 @@ class Connection(connection.Connection):
         *args: Any,
         **options: Any,
     ) -> Any:
-        """Theirs, but for the intervals; who sends messages names its own."""
+        """kombu's method with our intervals; a sender of messages passes its own."""
         return super()._ensure_connection(
             errback, max_retries, interval_start, interval_step, interval_max, *args, **options
         )
@@ -78,7 +77,7 @@ class AMQP(amqp.AMQP):  # type: ignore[misc]  # celery is untyped
 
 
 def unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, int]:
-    """Messages that wait in each queue, nothing where the broker is not Redis. Raises ServiceError.
+    """The number of messages in each queue; empty where the broker is not Redis. Raises ServiceError.
 
     most  messages that a queue may hold; of more than twice as many the oldest are dropped
     """
@@ -86,9 +85,9 @@ def unread(connection: Any, queues: Sequence[str], most: int) -> Mapping[str, in
 
 
 def keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
-    """The messages that wait in each queue when all but so many of the newest are dropped, as `unread`.
+    """Drop all but so many of the newest messages of each queue. Returns how many are left, like `unread`.
 
-    connection  kombu's, which may have gone stale: asked a second time, it is a new one
+    connection  kombu's, which may be stale: the second try uses a new one
     """
     broken = (*connection.connection_errors, *connection.channel_errors)
     try:
@@ -101,7 +100,7 @@ def keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
-    connection.ensure_connection(max_retries=1, interval_start=0)  # by itself it would try for ever
+    connection.ensure_connection(max_retries=1, interval_start=0)  # else it would try for ever
     channel = connection.default_channel
     if not isinstance(channel, redis.Channel):
         return {}
@@ -111,14 +110,14 @@ def _keep(connection: Any, newest: Mapping[str, int]) -> Mapping[str, int]:
         over = {queue: size - newest[queue] for queue, size in found.items() if size > newest[queue]}
         _each(
             client, [("LTRIM", queue, 0, -1 - stale) for queue, stale in over.items()]
-        )  # new ones come in on the left
+        )  # new messages are pushed on the left
     if over:
         _log.info("doorbells.dropped", queues=len(over), messages=sum(over.values()))
     return {queue: min(size, newest[queue]) for queue, size in found.items()}
 
 
 def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The answers to all of them, in one round trip."""
+    """Run all commands in one round trip. Returns their answers."""
     if not commands:
         return []
     with client.pipeline(transaction=False) as pipe:
@@ -128,15 +127,16 @@ def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
 
 
 def declared_otherwise(connection: Any, queues: Sequence[Queue]) -> list[str]:
-    """Queues that RabbitMQ has with other arguments: workers cannot read them, nor dispatch send to them. It makes none.
+    """Queues that RabbitMQ has with other arguments: workers cannot read them, nor dispatch send to them.
 
-    Empty where the broker does not speak AMQP: queues have no arguments there. Raises ServiceError for what it refuses else.
+    It makes no queue. Empty where the broker does not speak AMQP: queues have no arguments there. Raises ServiceError for any
+    other refusal.
     """
     return [queue.name for queue in queues if _is_otherwise(connection, queue)]
 
 
 def _is_otherwise(connection: Any, queue: Queue) -> bool:
-    """Declaring a queue once more is how AMQP compares it. An answer that is an error closes its channel."""
+    """Whether RabbitMQ's queue differs: AMQP compares when a queue is declared again. An error closes the channel."""
     if connection.transport.driver_type != "amqp":
         return False
     with connection.channel() as channel:
@@ -151,12 +151,12 @@ def _is_otherwise(connection: Any, queue: Queue) -> bool:
 
 
 def install() -> None:
-    """From now on redis:// and rediss:// mean this transport, in this process."""
+    """Make redis:// and rediss:// mean this transport, in this process."""
     TRANSPORT_ALIASES.update(redis="app.celery_redis:Transport", rediss="app.celery_redis:Transport")
 
 
 class TaskPool(thread.TaskPool):  # type: ignore[misc]  # celery is untyped
-    """Celery's threads. `on_free` is called, in any of them, when one is free again after none was."""
+    """Celery's threads. Calls `on_free`, in any of them, when one becomes free after none was."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -172,7 +172,7 @@ class TaskPool(thread.TaskPool):  # type: ignore[misc]  # celery is untyped
         except BaseException:
             self._ended()
             raise
-        applied.f.add_done_callback(self._ended)  # by then Celery has counted it as done
+        applied.f.add_done_callback(self._ended)  # Celery has counted it as done by then
         return applied
 
     def _ended(self, _: object = None) -> None:
@@ -184,7 +184,7 @@ class TaskPool(thread.TaskPool):  # type: ignore[misc]  # celery is untyped
 
 
 class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is untyped
-    """Wakes the consumer's event loop when a thread is free. Other pools' processes end in the loop itself."""
+    """Wakes the consumer's event loop when a thread is free. Other pools report to the loop themselves."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
@@ -198,4 +198,4 @@ class LookAgain(bootsteps.StartStopStep):  # type: ignore[misc]  # celery is unt
 
 
 def _nothing() -> None:
-    """Being woken is all."""
+    """Do nothing: the wake-up is the purpose."""

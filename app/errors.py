@@ -1,15 +1,15 @@
 """The error tree: whose fault is it, and what would help?
 
     TiptoeError
-    ├── InputError            the person's: a bad argument, seed, setting; says what and the remedy (exit 2)
-    │   └── SettingError      a setting: its name, its value and what would do
-    ├── ServiceError          a service of ours is not as we need it: Postgres, broker, disk (exit 1)
+    ├── InputError            the person's: a bad argument, seed or setting; names it and the remedy (exit 2)
+    │   └── SettingError      a setting: its name, its value and the remedy
+    ├── ServiceError          a service of ours cannot serve: Postgres, broker, disk (exit 1)
     │   ├── Deadlock          Postgres undid a transaction: it and another waited for each other's locks
-    │   └── NotSent           a request, for want of a socket or a name server of ours
-    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that a site's answer brought out
+    │   └── NotSent           a request was not sent, for want of a socket or a name server of ours
+    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that a site's answer revealed
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
-What a *site* does wrong is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
+A *site's* fault is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
 Every other exception is a bug.
 """
 
@@ -19,7 +19,7 @@ class TiptoeError(Exception):
 
 
 class InputError(TiptoeError):
-    """A person gave us something that cannot work.
+    """A person's input that cannot work.
 
     what: the thing at fault, as given.   remedy: what to do about it, a phrase.
     """
@@ -31,13 +31,13 @@ class InputError(TiptoeError):
 
 
 class SettingError(InputError):
-    """A setting has a value that cannot work. `what` is `TIPTOE_NAME='value'`."""
+    """A setting's value that cannot work. `what` is `TIPTOE_NAME='value'`."""
 
 
 class ServiceError(TiptoeError):
-    """A service that we stand on (Postgres, the broker, the disk) cannot serve.
+    """A service that we need (Postgres, the broker, the disk) cannot serve.
 
-    what: which, and where.   remedy: what to do about it, a phrase.
+    what: the service and its place.   remedy: what to do about it, a phrase.
     """
 
     def __init__(self, what: str, remedy: str) -> None:
@@ -47,15 +47,15 @@ class ServiceError(TiptoeError):
 
 
 class Deadlock(ServiceError):
-    """Postgres undid a transaction that waited for one that waited for it. Done again, it may succeed (app.store.db.repeat)."""
+    """Postgres undid a transaction in a cycle of waits. A retry may succeed (app.store.db.repeat)."""
 
 
 class NotSent(ServiceError):
-    """A request was not sent for a reason of ours, so that no host is to blame for it, and none was asked."""
+    """A request was not sent for a reason of ours: no host was contacted, and none is at fault."""
 
 
 class Unwritable(TiptoeError):
-    """Postgres refuses a transaction for the values in it, and would again: not for want of room or of itself.
+    """Postgres refuses a transaction for the values in it, and would refuse it again. It is no outage and no full disk.
 
     sqlstate: of class 22 or 23, None where the driver refused; https://www.postgresql.org/docs/current/errcodes-appendix.html
     """
@@ -70,5 +70,5 @@ class LeaseLost(TiptoeError):
 
 
 def one_line(text: str) -> str:
-    """Without what would end a line, or steer a terminal: a message may quote what was given."""
+    """Remove characters that end a line or steer a terminal: a message may quote its input."""
     return "".join(each if each.isprintable() else " " if each.isspace() else repr(each)[1:-1] for each in text)

@@ -10,9 +10,9 @@ from app.words import harmless
 
 
 class _Stderr:
-    """Whatever standard error is when a line is written: loggers outlive a redirection, as tests make one.
+    """Standard error, looked up for each line: loggers outlive a redirection, as in tests.
 
-    Where it cannot be written to (a full volume), lines are lost, and nothing else.
+    Where it cannot be written to (a full volume), only lines are lost.
     """
 
     def write(self, text: str) -> int:
@@ -26,12 +26,15 @@ class _Stderr:
 
 
 def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Values may be written by sites; a console is a terminal. JSON escapes what could steer one by itself."""
+    """Replace characters that steer a terminal, as sites may write values. JSON escapes them by itself."""
     return {name: harmless(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def configure(log_format: str, log_level: str) -> None:
-    """log_format: console or json.   log_level: DEBUG, INFO, WARNING or ERROR."""
+    """Configure logging for the process.
+
+    log_format  console or json
+    log_level   DEBUG, INFO, WARNING or ERROR"""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if log_format == "json"

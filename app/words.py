@@ -1,4 +1,4 @@
-"""How numbers and texts of others are written: counts that agree with their noun, rounded numbers, harmless text.
+"""Formats numbers and others' texts: counts that agree with their noun, rounded numbers, harmless text.
 
 Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are written by
 sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
@@ -13,34 +13,34 @@ _PASSWORDS = frozenset({"password", "sslpassword", "pass"})
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """`1 page`, `2 pages`, `1,234 pages`. plural: where no rule of spelling makes it."""
+    """A count with its noun: `1 page`, `2 pages`, `1,234 pages`. plural: where it is irregular."""
     return f"{n:,} {noun if n == 1 else plural or _plural(noun)}"
 
 
 def rounded(value: float) -> str:
-    """Four significant digits, and never fewer than the whole number has."""
+    """A number with four significant digits, and never fewer than its whole part has."""
     return f"{value:.4g}" if not abs(value) >= 1000 else f"{value:.1f}".removesuffix(".0")
 
 
 def harmless(text: str) -> str:
-    """Without what could steer a terminal: each such character becomes U+FFFD. Tabs and line feeds stay."""
+    """Replace each character that could steer a terminal by U+FFFD. Tabs and line feeds stay."""
     return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def escaped(document: str) -> str:
-    """A JSON document with those characters as \\uXXXX: a reader gets them back, a terminal does not."""
+    """A JSON document with such characters as \\uXXXX: a parser restores them, a terminal never sees them."""
     return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def without_password(url: str) -> str:
-    """A database's or broker's URL as it may be shown: without passwords, in its user part or its query."""
+    """A database's or broker's URL fit to be shown: without passwords in its user part and its query."""
     try:
         parts = urlsplit(url)
         pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:  # not a URL: show nothing that could be part of a password
         return f"{url.partition(':')[0]}://…"
     user, at, place = parts.netloc.rpartition("@")
-    if not at and "@" in url:  # a password with / or # in it: what stands before the @ is none of a path
+    if not at and "@" in url:  # a password with / or # in it: the part before the @ is no path
         place = url.rpartition("@")[2]
         return f"{parts.scheme}://…@{place}"
     kept = [(name, value) for name, value in pairs if name.lower() not in _PASSWORDS]

@@ -26,7 +26,7 @@ def run() -> None:
         return
     url = current().database_url
     if url is None:
-        raise SettingError("TIPTOE_DATABASE_URL is not set", "alembic by hand needs it; or run `tiptoe db upgrade`")
+        raise SettingError("TIPTOE_DATABASE_URL is not set", "set it for alembic, or run `tiptoe db upgrade`")
     engine = db.connect(url)
     with engine.begin() as own:
         run_on(own)

@@ -25,7 +25,7 @@ def test_any_other_value_is() -> None:
 
 @pytest.mark.parametrize("broker_url", [None, "redis://:secret@h/0"])
 def test_only_rabbitmq_has_single_active_consumers(broker_url: str | None) -> None:
-    with pytest.raises(InputError, match="only RabbitMQ has it: set TIPTOE_BROKER_URL=amqp") as refused:
+    with pytest.raises(InputError, match="works with RabbitMQ only; set TIPTOE_BROKER_URL=amqp") as refused:
         load(broker_url=broker_url, single_active_consumer=True)
     assert "secret" not in str(refused.value)
     assert load(broker_url="amqps://h//", single_active_consumer=True).single_active_consumer
@@ -50,7 +50,7 @@ def test_unknown_variables_are_found_in_both_places(tmp_path: Path, monkeypatch:
             "203.0.113.0/24=0.1 203.0.113.9/24=0.2",
             "203.0.113.0/24 has two gaps, 0.1 and 0.2 s; give it one",
         ),
-        ("front_gaps_s", "203.0.113.0/24", "has no seconds; write 203.0.113.0/24=0.02"),
+        ("front_gaps_s", "203.0.113.0/24", "has no number of seconds; write CIDR=seconds, such as 203.0.113.0/24=0.02"),
     ],
 )
 def test_a_gap_that_no_clock_holds_and_a_front_given_twice_are_refused(

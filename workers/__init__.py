@@ -1,1 +1,1 @@
-"""Celery tasks: shells of ten lines."""
+"""Celery tasks and signals: thin shells over `app.beat` and `app.crawl`."""

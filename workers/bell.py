@@ -1,7 +1,7 @@
-"""A visit that has ended rings the dispatcher: hosts do not wait for beat, and a fleet does not stand still without it.
+"""Runs the dispatcher when a visit ends, so that hosts do not wait for beat, and a fleet works without it.
 
-The hosts of the last visits are not due yet when they end. So where nothing is under way any more the process rings again, ever
-more seldom, for half a minute; then it leaves it to beat. It gives up where it fails: who cannot send must claim nothing.
+The hosts of the last visits are not due yet when they end. So an idle process rings again, ever less often, for half a
+minute; then it leaves the work to beat. It stops at a failure: a process that cannot send must claim nothing.
 """
 
 import threading
@@ -24,7 +24,7 @@ _rung_at = 0.0
 
 
 def ring() -> None:
-    """At most once a tick. Raises ServiceError, OperationalError."""
+    """Dispatch, at most once a tick. Raises ServiceError, OperationalError."""
     global _rung_at
     with _ring:
         now = time.monotonic()
@@ -38,7 +38,7 @@ def ring() -> None:
 
 
 def ring_again(ended: threading.Event, is_idle: Callable[[], bool], *, first_s: float) -> None:
-    """Until a visit ends or begins, and no longer than MOST_S in a row."""
+    """Dispatch again and again until a visit ends or begins, and no longer than MOST_S in a row."""
     wait_s = first_s
     while wait_s <= MOST_S and not ended.wait(wait_s) and is_idle():
         try:
@@ -51,7 +51,7 @@ def ring_again(ended: threading.Event, is_idle: Callable[[], bool], *, first_s: 
 
 @lru_cache(maxsize=1)
 def _ended() -> threading.Event:
-    """Set when a visit has ended. Made with the thread that waits for it, by the first."""
+    """An event that is set when a visit has ended. The first visit makes it, and the thread that waits for it."""
     ended = threading.Event()
 
     def listen() -> None:

@@ -19,7 +19,7 @@ _marks = claim.Marks()
 
 @app.task(name="tiptoe.dispatch")
 def dispatch() -> int:
-    """Returns how many hosts were offered."""
+    """Offer the hosts that are due. Returns how many."""
     try:
         return claim.dispatch(process.engine(), current(), offer, _rng, _marks, unread)
     except OSError as error:  # kombu's: no file descriptor is left
@@ -27,7 +27,7 @@ def dispatch() -> int:
 
 
 def unread(queues: Sequence[str], most: int) -> Mapping[str, int]:
-    """Messages that wait in each queue. The janitors' queue is kept as short as the others."""
+    """The number of messages in each queue. It keeps the janitors' queue as short as the others."""
     with app.producer_pool.acquire(block=True) as producer:
         return celery_redis.unread(producer.connection, [*queues, MAINTENANCE], most)
 
@@ -38,12 +38,12 @@ def offer(offers: Sequence[Offer]) -> None:
         try:
             with producer.batch():
                 _ring(producer, offers)
-        except producer.connection.connection_errors:  # a batch is not tried again: the connection may have been stale
+        except producer.connection.connection_errors:  # may have been stale; a batch is not retried
             _ring(producer, offers)
 
 
 def _ring(producer: Producer, offers: Sequence[Offer]) -> None:
-    """What Flower shows as arguments is for a person."""
+    """Send one message. Flower shows a person the arguments that we give for display."""
     settings = current()
     options = expiring(settings.broker_url, settings.offer_s)
     for offered in offers:

@@ -19,36 +19,36 @@ _log = structlog.get_logger()
 
 @app.task(name="tiptoe.promote")
 def promote() -> None:
-    """Due retries and recrawls become queued."""
+    """Queue due retries and recrawls."""
     _quietly("promote", lambda: promote_urls.promote(process.engine()))
 
 
 @app.task(name="tiptoe.finish")
 def finish() -> None:
-    """Crawls with nothing left, or at a budget, end."""
+    """End crawls with nothing left, and crawls at a budget."""
     _quietly("finish", lambda: finish_crawls.finish(process.engine()))
 
 
 @app.task(name="tiptoe.sweep")
 def sweep() -> None:
-    """What a crash between two commits left behind."""
+    """Repair the traces of a crash between two commits."""
     _quietly("sweep", lambda: sweep_up.sweep(process.engine()))
 
 
 @app.task(name="tiptoe.trim")
 def trim() -> None:
-    """Crawls are kept at their caps."""
+    """Keep crawls at their caps."""
     _quietly("trim", lambda: trim_crawls.trim(process.engine(), current()))
 
 
 @app.task(name="tiptoe.retain")
 def retain() -> None:
-    """Partitions of the logs made ahead, old ones dropped."""
+    """Make partitions of the logs ahead, and drop old ones."""
     _quietly("retain", lambda: retain_logs.retain(process.engine(), current()))
 
 
 def _quietly(what: str, act: Callable[[], object]) -> None:
-    """Postgres away is one log line; the next interval tries again."""
+    """Run a janitor; a Postgres that is away is one log line, and the next interval tries again."""
     try:
         act()
     except ServiceError as error:

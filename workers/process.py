@@ -1,6 +1,6 @@
 """Per-process resources, made after the fork and on first use: engine, sender, caches.
 
-Made under a lock: the threads of a worker ask for them all at once, and `lru_cache` alone would make one for each.
+Made under a lock: a worker's threads request them all at once, and `lru_cache` alone would make one for each.
 """
 
 import os
@@ -22,7 +22,7 @@ from app.crawl.state.worker import Kit
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import Gatherer, Gathering
 
-PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is given back
+PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 Parked = Stay | Gathering[Stay]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
@@ -69,7 +69,7 @@ def known_keys(state: Any) -> dict[str, int | float]:
 
 
 def resume_with(act: Callable[[Parked], None]) -> None:
-    """Set what a thread does with a visit, or a gathering of them, whose turn has come. Call it before the first visit."""
+    """Set the function that resumes a parked visit, or a gathering of them. Call it before the first visit."""
     global _act
     _act = act
 
@@ -81,9 +81,9 @@ def _resume(parked: Parked) -> None:
 
 @signals.worker_shutting_down.connect
 def _stop(**_: object) -> None:
-    """Visits settle what they have and leave: a warm shutdown takes one request, not a whole visit.
+    """Make visits settle their batches and leave: a warm shutdown takes one request, not a whole visit.
 
-    Sent by the handler of a signal. Another signal may interrupt that, and would wait for ever for a lock that it holds.
+    A signal's handler sends it, and takes no lock: another signal may interrupt that, and would wait for the lock for ever.
     """
     global _is_told
     if not _is_told:
@@ -94,6 +94,6 @@ def _stop(**_: object) -> None:
 @signals.worker_shutdown.connect
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
-    """Celery has waited for its own threads; those of visits that were parked are ours."""
+    """Wait for the threads of parked visits, which are ours; Celery has waited for its own."""
     kit().stop()
     kit().join()

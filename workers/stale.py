@@ -1,8 +1,8 @@
-"""A new worker drops the doorbells that nobody read while it was away, before it reads its first one.
+"""Drops messages that no worker read in time, before a new worker reads its first one.
 
-A queue has as many live doorbells as it has offers standing, and they are the newest. So one statement tells how many to
-keep, and no message need be looked at. Where another worker reads at the same time a live one may go too: its host is
-offered again.
+A queue has as many live messages as standing offers, and they are the newest. So one statement returns how many to keep, and
+no message has to be read. Where another worker reads at the same time, a live one may be dropped too: its host is offered
+again.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ _log = structlog.get_logger()
 
 @signals.worker_ready.connect
 def _start(sender: Any, **_: object) -> None:
-    """sender: the consumer, which knows the queues it was told to serve, and has not read from them yet."""
+    """Drop stale messages at start. sender: the consumer, which knows its queues, and has not read from them yet."""
     try:
         drop([queue.name for queue in sender.task_consumer.queues])
-    except ServiceError as error:  # it will find the stale ones out by itself, one by one
+    except ServiceError as error:  # the worker will recognise stale ones itself, one by one
         _log.warning("doorbells.kept", error=str(error))
 
 
 def drop(queues: Sequence[str]) -> None:
-    """Keep as many as are live; of the janitors' queue, as many as dispatch keeps. Raises ServiceError."""
+    """Keep the live messages; of the janitors' queue, as many as dispatch keeps. Raises ServiceError."""
     with db.transaction(process.engine()) as tx:
         standing = hosts.offers_outstanding(tx)
     newest = {queue: standing.get(queue, 0) for queue in queues}

@@ -28,19 +28,20 @@ AGAIN_S = 0.5
 
 @app.task(name="tiptoe.visit")
 def visit(host_id: int, token: str) -> str | None:
-    """Returns how the visit ended, or "parked". A service out of reach ends it: it is given back when Postgres is there again, or
-    its lease runs out."""
+    """Run a visit until it ends or is parked. Returns how it ended, or "parked".
+
+    A service out of reach ends it: the host is returned when Postgres is back, or the lease expires."""
     kit = process.kit()
     return _attend(kit, host_id, lambda: visit_host(kit, host_id, UUID(token)))
 
 
 def resume(stay: Stay) -> None:
-    """One that was parked. Never raises."""
+    """Resume a parked visit. Never raises."""
     _attend_parked(stay, lambda: go_on(stay))
 
 
 def settle(stays: Sequence[Stay]) -> None:
-    """Batches that were gathered; then each visit goes its way. Never raises: where it fails, it is each one's own affair."""
+    """Settle gathered batches, then continue each visit. Never raises: after a failure each batch is settled by itself."""
     kit = stays[0].kit
     try:
         with watchdog.visiting(stays[0].host_id):
@@ -49,7 +50,7 @@ def settle(stays: Sequence[Stay]) -> None:
         _log.error("settle.failed", hosts=len(stays), error=str(error))
         wait_for_postgres(kit)
         then = [(stay, partial(settle_alone, stay)) for stay in stays]
-    except Exception:  # noqa: BLE001  # one of them is to blame, most likely
+    except Exception:  # noqa: BLE001  # one of them is at fault, most likely
         _log.exception("settle.crashed", hosts=[stay.taken.name for stay in stays])
         then = [(stay, partial(settle_alone, stay)) for stay in stays]
     for stay, act in then:
@@ -57,7 +58,7 @@ def settle(stays: Sequence[Stay]) -> None:
 
 
 def _go_on(parked: process.Parked) -> None:
-    """What a thread does when the turn of a parked visit, or of gathered batches, has come. Never raises."""
+    """Resume a parked visit, or settle gathered batches, when they are due. Never raises."""
     if isinstance(parked, Gathering):
         settle(parked.close())
     else:
@@ -68,10 +69,10 @@ process.resume_with(_go_on)
 
 
 def _attend_parked(stay: Stay, act: Callable[[], Report]) -> None:
-    """The thread is for the next one if it fails, and the lease of this one runs out."""
+    """Attend to a parked visit. After a failure the thread serves the next one, and this one's lease expires."""
     try:
         _attend(stay.kit, stay.host_id, act)
-    except Exception:  # noqa: BLE001  # there is nobody to tell
+    except Exception:  # noqa: BLE001  # no caller could handle it
         _log.exception("visit.abandoned", host_id=stay.host_id)
 
 
@@ -101,8 +102,10 @@ def _give_back(stay: Stay) -> str | None:
 
 
 def wait_for_postgres(kit: Kit) -> None:
-    """Hold this thread until Postgres answers, or the worker stops. A worker that alone cannot reach it would fail faster
-    than the others work, and so take every message from them in vain. One thread asks, the others wait for it."""
+    """Hold this thread until Postgres answers, or the worker stops.
+
+    A single worker that cannot reach it would fail faster than the others work, and so take every message from them in vain. One
+    thread tries, the others wait for it."""
     with _asking:
         while not kit.stopping.is_set():
             try:

@@ -1,15 +1,14 @@
-"""A worker or beat that lives but makes no progress while work is due ends itself; its supervisor starts another (SPEC E5).
+"""Ends a worker or beat that lives but makes no progress while work is due; its supervisor starts another (promise E5).
 
 Celery's consumer may stop consuming after its broker came back (celery#8030, #10205, up to 5.6.3), beat's loop may hang, and
-a thread that hangs in a parser cannot be killed. None of them answers badly: they answer and do nothing. So liveness is
-progress, told from Postgres: offers of our queues that nobody takes up though they are made again and again, and visits that
-outlive every lease they can have. A process that is merely idle, or whose Postgres or broker is away, is left alone: another
-one would fare no better.
+a thread that hangs in a parser cannot be killed. All of them still answer, and do nothing. So liveness is progress, read from
+Postgres: a stalled worker's queues have offers that are repeated and never taken up, or it has visits that outlive every lease
+they can have. A process that is idle, or without Postgres or broker, is left alone: another one would fare no better.
 
-One that is told to end, and that its broker does not let end, ends itself too.
+It also ends a process that was asked to end but is held up by its broker.
 
-A thread that never lets go of the interpreter's lock (a regular expression that backtracks for ever) would stop the watchdog too.
-So C code that needs no lock ends a process in which no thread of Python's had its turn for as long as a stall may take.
+A thread that never releases the interpreter's lock (a regular expression that backtracks for ever) would stop the watchdog too.
+So C code that needs no lock ends a process in which no Python thread ran for as long as a stall may take.
 """
 
 import faulthandler
@@ -42,7 +41,7 @@ STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
 @dataclass(slots=True)
 class Progress:
-    """What this process is at. moved: monotonic second of its last step; visits: by thread, host and monotonic start."""
+    """Progress of this process. moved: monotonic second of its last step; visits: by thread, host and monotonic start."""
 
     moved: float = field(default_factory=time.monotonic)
     visits: dict[int, tuple[int, float]] = field(default_factory=dict)
@@ -54,7 +53,7 @@ _is_ending = False
 
 @contextmanager
 def visiting(host_id: int) -> Iterator[None]:
-    """Around a visit: beginning and ending one is progress."""
+    """Context around a visit: its beginning and its end are progress."""
     me = threading.get_ident()
     progress.moved = time.monotonic()
     progress.visits[me] = (host_id, progress.moved)
@@ -66,15 +65,15 @@ def visiting(host_id: int) -> Iterator[None]:
 
 
 def hung_visit(state: Progress, settings: Settings, now: float) -> int | None:
-    """The host of a visit that is older than any visit can be: it stays, asks once more, settles, and its lease is over."""
+    """The host of a visit that is older than any visit can be: work, one last request, settle, and the end of its lease."""
     longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + GRACE_S
     return next((host_id for host_id, started in list(state.visits.values()) if now - started > longest_s), None)
 
 
 def stalled_queues(engine: Engine, queues: Sequence[str], state: Progress, settings: Settings, now: float) -> int:
-    """How many hosts wait for us while we do nothing; 0 as long as there is progress. Raises ServiceError.
+    """The number of hosts that wait for us while we do nothing; 0 as long as there is progress. Raises ServiceError.
 
-    RabbitMQ does not tell a consumer whether it is the active one: it is left alone while another serves its queue.
+    RabbitMQ does not report to a consumer whether it is the active one: it is left alone while another serves its queue.
     """
     if now - state.moved < settings.stall_s:
         return 0
@@ -88,9 +87,9 @@ def stalled_queues(engine: Engine, queues: Sequence[str], state: Progress, setti
 def why_end(
     engine: Engine, queues: Sequence[str], state: Progress, settings: Settings, broker: Callable[[], bool]
 ) -> str | None:
-    """The reason why this worker is to end, None to go on.
+    """The reason why this worker must end, None to keep running.
 
-    The time to make progress in begins when the broker is back: until then none can be made, and coming back takes some.
+    The time allowed for progress begins when the broker is back: there can be none before, and reconnecting takes some.
     """
     now = time.monotonic()
     host_id = hung_visit(state, settings, now)
@@ -112,18 +111,18 @@ def why_end(
 
 
 def broker_answers() -> bool:
-    """A connection of its own: the consumer's may be the one that is stuck."""
+    """Whether the broker answers, on a new connection: the consumer's may be stuck."""
     try:
         with app.connection_for_write() as connection:
             connection.ensure_connection(max_retries=1, timeout=5)
-    except Exception as error:  # noqa: BLE001  # of whatever transport: away is all we need to know
+    except Exception as error:  # noqa: BLE001  # of any transport: whether it is away is all we need
         _log.warning("watchdog.no_broker", error=str(error))
         return False
     return True
 
 
 def _watch(why: Callable[[], str | None], every_s: float) -> None:
-    """Look again and again, and end the process when there is a reason. `os._exit`: a thread that hangs holds any other way."""
+    """Check again and again, and end the process when there is a reason. `os._exit`: a hung thread blocks any other way."""
     while True:
         time.sleep(every_s)
         reason = why()
@@ -133,7 +132,7 @@ def _watch(why: Callable[[], str | None], every_s: float) -> None:
 
 
 def keep_pulse(frozen_s: float) -> None:
-    """From now on the process ends with code 1, and tells where each thread was, when it stands still for so long."""
+    """From now on, end the process with code 1 and a stack of each thread when it stands still for so long."""
 
     def beat() -> None:
         while True:
@@ -152,7 +151,7 @@ def _start(why: Callable[[], str | None], settings: Settings) -> None:
 
 @signals.worker_ready.connect
 def _watch_worker(sender: Any, **_: object) -> None:
-    """sender: the consumer, which knows the queues it was told to serve."""
+    """Start the watch of a worker. sender: the consumer, which knows its queues."""
     settings = current()
     queues = [queue.name for queue in sender.task_consumer.queues]
     progress.moved = time.monotonic()
@@ -161,7 +160,7 @@ def _watch_worker(sender: Any, **_: object) -> None:
 
 @signals.worker_shutting_down.connect
 def _end_in_time(**_: object) -> None:
-    """Once, as in `workers.process`."""
+    """Start `_end_when_left`, once, as in `workers.process`."""
     global _is_ending
     if not _is_ending:
         _is_ending = True
@@ -169,8 +168,10 @@ def _end_in_time(**_: object) -> None:
 
 
 def _end_when_left() -> None:
-    """Told to end, a worker whose broker is silent waits for its answers, one after the other, for as long as it is. Once the
-    visits have left nobody needs it. `workers.process` heard the same signal first, and has told them to leave."""
+    """End a stopping worker once its visits have left.
+
+    While its broker is silent, Celery would wait for one answer after the other. `workers.process` received the signal first, and
+    has made the visits leave."""
     process.kit().join()
     while progress.visits:
         time.sleep(LOOK_S)
@@ -181,7 +182,7 @@ def _end_when_left() -> None:
 
 @signals.beat_init.connect
 def _watch_beat(sender: Any, **_: object) -> None:
-    """sender: the beat service; its loop must come round."""
+    """Start the watch of beat. sender: the beat service; its loop must keep turning."""
     settings = current()
 
     def why() -> str | None:

@@ -1,1 +1,1 @@
-"""What beat runs, one act a file: claim, promote, finish, sweep, trim, rotate logs."""
+"""Acts that beat runs, one per file: claim, promote, finish, sweep, trim, rotate logs."""

@@ -1,11 +1,11 @@
 """Dispatch: claim the hosts that are due or will be within the next tick, and offer each to its queue.
 
-Idempotent: run twice, or rung a hundred times, it changes nothing but a few index probes. The claim commits before a
-message is sent; a message that is lost costs the length of an offer. Back-pressure is per queue: offers not taken up
-(`app.policy.offers`), and messages not read, where the broker tells. A broker that is away fails before the claim.
+Idempotent: a second run, or a hundred of them, costs a few index probes. The claim commits before a message is sent; a
+lost message costs the length of an offer. Back-pressure is per queue: offers not taken up (`app.policy.offers`), and unread
+messages, where the broker reports them. A broker that is away makes it fail before the claim.
 
-After a failover or a restore the rows may be older than what was done last (`app.store.lineage`). Whoever dispatches first sees
-it: all visits are fenced, and every host waits until no lease that was given out before can run, and its delay.
+After a failover or a restore the rows may be older than the last write (`app.store.lineage`). The first dispatch after it
+fences all visits, and makes every host wait until all earlier leases are over, plus its delay.
 """
 
 import math
@@ -31,12 +31,12 @@ WHOLE_MOST_S = 10.0
 
 @dataclass(slots=True)
 class Marks:
-    """From where on a process looks for due hosts: what it claimed last of each queue, less SLACK.
+    """The moments from which a process searches for due hosts: its last claim of each queue, less SLACK.
 
-    While a long transaction stands, Postgres keeps every row version of the due hosts of before, and a look from the beginning
-    wades through all of them. A host that got an earlier moment by a transaction that took longer than SLACK to commit is found
-    by the next look at the whole: every 2 s, or as seldom as keeps these looks to a twentieth of the time, but every 10 s.
-    One that a lock or a stopped Postgres held up is no measure of that: two in a row are.
+    During a long transaction Postgres keeps all old row versions of due hosts, and a full search reads through all of them. A
+    host that got an earlier moment by a transaction that took longer than SLACK to commit is found by the next full search:
+    every 2 s, or less often, to keep full searches to a twentieth of the time, but at least every 10 s. A single slow one may
+    be due to a lock or a stopped Postgres: only two in a row count.
     """
 
     since: dict[str, datetime] = field(default_factory=dict)
@@ -45,12 +45,12 @@ class Marks:
     clock: Callable[[], float] = time.monotonic
 
     def begin(self) -> tuple[float, Mapping[str, datetime]]:
-        """(the moment, from where on to look); nothing: at the whole."""
+        """Begin a search: (the moment, from where on to search); nothing: a full search."""
         now = self.clock()
         return now, {} if now >= self.whole_at else dict(self.since)
 
     def end(self, began: float, offers: Sequence[Offer]) -> None:
-        """The look that began then brought these."""
+        """End the search that began then, with the hosts that it claimed."""
         now = self.clock()
         if began >= self.whole_at:
             self.whole_at = now + min(max(WHOLE_S, 20 * min(now - began, self.whole_s)), WHOLE_MOST_S)
@@ -63,7 +63,7 @@ class Marks:
 
 
 def _untold(queues: Sequence[str], most: int) -> Mapping[str, int]:
-    """A broker that does not tell how many messages wait."""
+    """Stands in for a broker that does not report how many messages wait."""
     return {}
 
 
@@ -99,7 +99,7 @@ def dispatch(
 
 
 def _plan(tx: Connection, settings: Settings, unread: Mapping[str, int], rng: random.Random) -> Plan:
-    """In an order of the queues that is drawn anew each time."""
+    """Plan the claim, with the queues in a random order each time."""
     lines = offers.lines(tx, offer_s=settings.offer_s, ahead_s=settings.dispatch_tick_s)
     names = list(settings.queue_names)
     rng.shuffle(names)

@@ -1,4 +1,4 @@
-"""A crawl ends by itself: when no URL of it is in an open state, or at a budget.
+"""Finish: ends crawls without a URL in an open state, and crawls at a budget.
 
 Each crawl is judged in a transaction of its own that locks its row and nothing else.
 """
@@ -14,7 +14,7 @@ _log = structlog.get_logger()
 
 
 def finish(engine: Engine) -> list[str]:
-    """Names of the crawls that have just ended. Grants of pages that visits lost are counted free again before."""
+    """End crawls; returns their names. Grants of pages that visits lost are freed first."""
     with db.transaction(engine) as tx:
         done = crawls.finish_candidates(tx)
     ended = [db.repeat(partial(_finish_done, engine, crawl_id)) for crawl_id in done]
@@ -32,7 +32,7 @@ def finish(engine: Engine) -> list[str]:
 
 
 def recount(engine: Engine, crawl_id: int) -> None:
-    """Count lost grants of pages free again, if the budget seems spent and nobody can hold one."""
+    """Free lost grants of pages, if the budget seems spent and no visit can hold one."""
     with db.transaction(engine) as tx:
         crawls.lock(tx, crawl_id)
         crawls.recount_reserved(tx, crawl_id)

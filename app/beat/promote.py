@@ -1,4 +1,4 @@
-"""Promote: resting URLs whose time has come become queued, and their hosts are woken.
+"""Promote: queues resting URLs that are due, and wakes their hosts.
 
 `queued` and `resting` are apart so that claiming never wades through rows that are not due.
 """
@@ -13,7 +13,7 @@ BATCH = 500
 
 
 def promote(engine: Engine) -> int:
-    """At most BATCH of each crawl and kind. Returns how many hosts were woken."""
+    """Promote at most BATCH of each crawl and kind. Returns how many hosts were woken."""
     woken = db.repeat(partial(_promote, engine))
     return db.repeat(partial(_wake, engine, sorted(woken))) if woken else 0
 

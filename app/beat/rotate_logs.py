@@ -1,7 +1,7 @@
-"""Retain: partitions of the logs made ahead, old ones dropped; refusals no more than a crawl is granted.
+"""Rotate logs: makes partitions of the logs ahead, drops old ones, and deletes refusals beyond a crawl's limit.
 
-Nothing waits for it: a statement that would have to wait for a lock gives up, and the next run tries again. Rows for which no
-partition was there in time lie in the default one and become a partition of their own.
+Nothing waits for it: a statement that would have to wait for a lock gives up, and the next run tries again. Rows that found
+no partition of their time lie in the default one and become a partition of their own.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from app.policy import retention
 from app.store import crawls, db, partitions, suppressions
 
 _log = structlog.get_logger()
-MOST = 400  # steps of a kind in a run: a year of days
+MOST = 400  # steps of one kind in a run: a year of days
 PRUNE_BATCH = 5_000
 PRUNE_BATCHES = 40
 
 
 def retain(engine: Engine, settings: Settings) -> dict[str, int]:
-    """How many were made and dropped of partitions, and forgotten of refusals; waiting: what others were in the way of."""
+    """Rotate all logs. Counts partitions made and dropped and refusals deleted; waiting: steps that others' locks prevented."""
     found = {"made": 0, "dropped": 0, "forgotten": 0, "waiting": 0}
     for log in partitions.LOGS:
         found["made"] += _repeat(engine, partial(_make, log=log, keep_days=settings.log_keep_days), found)
@@ -34,7 +34,7 @@ def retain(engine: Engine, settings: Settings) -> dict[str, int]:
 
 
 def forget_refusals(engine: Engine, settings: Settings) -> int:
-    """Refusals older than the logs are kept, and the oldest of a crawl that has too many. Returns how many."""
+    """Delete refusals older than the logs' time, and the oldest of a crawl that has too many. Returns how many."""
     with db.transaction(engine) as tx:
         crawl_ids = [crawl.id for crawl in crawls.every(tx)]
     forgotten = 0
@@ -53,7 +53,7 @@ def forget_refusals(engine: Engine, settings: Settings) -> int:
 
 
 def _repeat(engine: Engine, step: Callable[[Connection], bool], found: dict[str, int]) -> int:
-    """Until there is nothing to do, or others are in the way. Returns how often it was done."""
+    """Repeat a step until nothing is left, or others' locks prevent it. Returns how often it was done."""
     for done in range(MOST):
         did = partitions.alone(engine, step)
         if not did:

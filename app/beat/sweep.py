@@ -1,7 +1,7 @@
-"""Sweep: what a crash between two commits left behind.
+"""Sweep: repairs the traces of a crash between two commits.
 
-No lease is rescued here: a crashed lease is due again by itself. Found are hosts with queued URLs that nobody woke, hosts
-whose pause was asked for under a visit that never came back, and visits that ended without a word.
+No lease is rescued here: a crashed lease is due again by itself. It finds hosts with queued URLs that were never woken, hosts
+with a pause requested under a visit that vanished, and visits that vanished.
 """
 
 import os
@@ -18,7 +18,7 @@ WAKE_BATCH = 200_000  # hosts: some 0.2 s for a crawl
 
 
 def sweep(engine: Engine) -> dict[str, int]:
-    """How many were found of each kind: woken, paused, lost; and budgets pruned that nobody draws on any more."""
+    """Sweep. Returns how many were found of each kind: hosts woken and paused, visits lost, unused budgets pruned."""
     with db.transaction(engine) as tx:
         woken = hosts.wake_forgotten(tx, most=WAKE_BATCH)
     with db.transaction(engine) as tx:
@@ -34,10 +34,10 @@ def sweep(engine: Engine) -> dict[str, int]:
 
 
 def end_leases_of_the_dead(engine: Engine) -> int:
-    """On one machine: leases of its workers whose process is gone end at once, rather than when they run out.
+    """End the leases of dead workers on this machine at once, rather than when they expire. Returns how many.
 
-    Only a saving of time, and only where we can tell: a process id of this machine that nobody has. A request of theirs
-    ended before now, so the host's delay counts from now. Returns how many.
+    It only saves time, and only where death is certain: a process id of this machine that no process has. Their requests
+    ended before now, so the host's delay counts from now.
     """
     machine = socket.gethostname()
     ended = 0

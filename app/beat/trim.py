@@ -1,8 +1,7 @@
-"""Trim: crawls, and all of them together, are kept at their caps (SPEC F7), by a sample of the frontier.
+"""Trim: keeps each crawl, and all of them together, at their caps (promise F7), by a sample of the frontier.
 
-Says of each crawl how good a link must be to be admitted, and lets the worst of what is too much give way at hosts that nobody
-visits; the others' visits do so themselves. Nothing is counted by a settle, so between two looks a crawl exceeds its cap by what
-the fleet finds meanwhile.
+It sets the score that a link must exceed to be admitted to each crawl, and evicts the worst URLs beyond the cap at hosts without
+a visit; visits do so at theirs. A settle counts nothing, so between two samples a crawl exceeds its cap by the fleet's finds.
 """
 
 from collections import Counter
@@ -19,12 +18,12 @@ from app.store import caps as store
 from app.store import db, suppressions
 
 _log = structlog.get_logger()
-BLOCKS = 1_024  # that a look reads: some 20,000 URLs
-MOST = 5_000  # that give way at a look
+BLOCKS = 1_024  # that a sample reads: some 20,000 URLs
+MOST = 5_000  # evictions per sample
 
 
 def trim(engine: Engine, settings: Settings) -> int:
-    """How many gave way. Nothing is done where no crawl has a cap."""
+    """Trim all crawls. Returns how many URLs were evicted. It does nothing where no crawl has a cap."""
     if not settings.caps_crawls:
         return 0
     with db.transaction(engine) as tx:
@@ -52,7 +51,7 @@ def trim(engine: Engine, settings: Settings) -> int:
 def _thin(
     engine: Engine, settings: Settings, crawl_ids: Sequence[int], waiting: int, cap: int | None, percent: float
 ) -> int:
-    """The worst of these crawls give way, as far as more than the cap are waiting. Returns how many did."""
+    """Evict the worst URLs of these crawls beyond the cap. Returns how many."""
     if cap is None or waiting <= cap:
         return 0
     with db.transaction(engine) as tx:

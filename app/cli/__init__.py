@@ -8,12 +8,12 @@ from app.cli import options
 
 
 def main() -> None:
-    """Run a command and exit: 0 well, 1 a service or a finding, 2 what was asked for cannot work, 130 after Ctrl-C."""
+    """Run a command and exit: 0 success, 1 a service or a finding, 2 bad input, 130 after Ctrl-C."""
     make_app()(prog_name="tiptoe")
 
 
 def make_app() -> typer.Typer:
-    """All commands."""
+    """Make the app with all commands."""
     from app.cli import botauth, crawl_command, doctor, host, identity, robots, seed, sql, status, url
     from app.cli.groups import Root
 
@@ -49,7 +49,7 @@ def _crawl_app() -> typer.Typer:
     group = typer.Typer(
         cls=CrawlGroup,
         no_args_is_help=True,
-        help="Crawl: `tiptoe crawl https://example.org/` (short for `tiptoe crawl run …`); and steer crawls by name.",
+        help="Crawl: `tiptoe crawl https://example.org/` (short for `tiptoe crawl run …`), and steer crawls by name.",
     )
     group.command(RUN)(crawl_command.crawl)
     group.command("list")(crawls.list_)
@@ -81,6 +81,6 @@ def _root(
     ] = False,
     home: options.Home = None,
 ) -> None:
-    """Tiptoe, a polite web crawler. `tiptoe crawl https://example.org/` needs nothing else; the rest is to look and to steer."""
+    """Tiptoe, a polite web crawler. Start with `tiptoe crawl https://example.org/`; the other commands inspect and steer."""
     if home is not None:
         options.use_home(ctx, home)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from app.config import Settings
 
 app = typer.Typer(
-    no_args_is_help=True, help="Web Bot Auth: sign every request, so that sites can tell us from who borrows our name."
+    no_args_is_help=True, help="Web Bot Auth: sign every request, so that sites can tell us from impostors."
 )
 
 KEY_NAME = "signing-key.json"
@@ -51,16 +51,16 @@ def directory(
     ] = None,
     serve: Annotated[bool, typer.Option("--serve", help="Serve it, signed, until Ctrl-C.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0: any that is free.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0: any free one.")] = 8080,
     as_json: AsJson = False,
 ) -> None:
-    """Show the key directory: the public keys, as sites look them up. Prints it unless told to write or to serve."""
+    """Show the key directory: the public keys, as sites look them up. Prints it, unless an option writes or serves it."""
     from app.config import load
     from app.errors import InputError
     from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, directory_body
 
     if serve and out is not None:
-        raise InputError("--serve --out", "choose one: serve the directory, or write it as a file")
+        raise InputError("--serve --out", "exclude each other; serve the directory, or write it as a file")
     settings = load()
     keys = _keys(settings, key)
     if serve:
@@ -101,7 +101,8 @@ def _serve(settings: "Settings", keys: "list[Ed25519PrivateKey]", host: str, por
     agent = settings.signature_agent
     if agent is None:
         raise InputError(
-            "TIPTOE_SIGNATURE_AGENT is not set", "set it to the origin that readers ask: the answers are signed for it"
+            "TIPTOE_SIGNATURE_AGENT is not set",
+            "set it to the origin where sites look the directory up; answers are signed for it",
         )
     with KeyDirectory(keys, agent, host=host, port=port) as server:
         where = f"[{host}]" if ":" in host else host

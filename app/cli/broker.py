@@ -1,8 +1,8 @@
-"""Does the broker answer? One line that names it and the remedy if not."""
+"""Checks that the broker answers; if not, one line names it and the remedy."""
 
 
 def check_broker(url: str) -> None:
-    """Raises ServiceError."""
+    """Check that the broker answers. Raises ServiceError."""
     from kombu import Connection  # type: ignore[attr-defined]
     from kombu.exceptions import KombuError
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_TOLD = 5
 
 
-Again = Annotated[bool, typer.Option("--again", help="Go round once more: everything due now, with validators.")]
+Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
 
 
 @gather(wish=asked, settings=settings_with)
@@ -37,14 +37,14 @@ def crawl(
     *,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the crawl; the same name goes on with it.", show_default="the first seed's host"),
+        typer.Option(help="Name of the crawl; use the same name to resume it.", show_default="the first seed's host"),
     ] = None,
     settings: "Settings",
     wish: CrawlChange,
     again: Again = False,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to go on where it stopped."""
+    """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to resume where it stopped."""
     _check(settings)
     urls = _read(settings, seeds, wish)
     name = name or urls[0].host
@@ -74,7 +74,7 @@ def up(settings: "Settings", as_json: AsJson = False) -> None:
         say(f"TIPTOE_DATABASE_URL={services.shown_database_url}")
         say(f"TIPTOE_BROKER_URL={services.shown_broker_url}")
         if services.password_file is not None:
-            say(f"their passwords are in {services.home / 'services.json'}, for you alone to read")
+            say(f"their passwords are in {services.home / 'services.json'}, which only you can read")
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
             with serves_all(open_home(services.home), say), Stack(settings, services) as stack:
@@ -87,7 +87,7 @@ def up(settings: "Settings", as_json: AsJson = False) -> None:
 
 @contextmanager
 def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engine]]":
-    """Postgres, migrated, and a broker that answers: those that are configured, ours for the rest."""
+    """Postgres, migrated, and a broker that answers: the configured ones, else our own."""
     from app.cli.broker import check_broker
     from app.crawl.state.setup import make_engine
     from app.local.services import LocalServices
@@ -112,7 +112,7 @@ def _check(settings: "Settings") -> None:
     from app.policy import identity
 
     identity.check(settings.product_token, settings.contact)
-    make_signer(settings)  # here a bad key file is one line; later, every worker of the crawl would end by it
+    make_signer(settings)  # a bad key file is one line here; later it would end every worker of the crawl
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
 
@@ -155,7 +155,7 @@ def _prepare(
 def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
-    """What came of it, where it is, and how to go on."""
+    """Report the result, where it is, and how to resume."""
     totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     say(
@@ -165,8 +165,8 @@ def _tell(
     )
     if redirects:
         more = f" and {counted(len(redirects) - MOST_TOLD, 'other')}" if len(redirects) > MOST_TOLD else ""
-        say(f"seeds redirect there, so it is in scope: {', '.join(redirects[:MOST_TOLD])}{more}")
-    say(f'data: {services.data_dir}   ask it: tiptoe sql "TABLE v_crawl_progress"')
+        say(f"added to the scope, because seeds redirect there: {', '.join(redirects[:MOST_TOLD])}{more}")
+    say(f'data: {services.data_dir}   query: tiptoe sql "TABLE v_crawl_progress"')
     if interrupted:
         say(how_to_go_on(services, totals.name, totals.state))
     if why is not None:
@@ -178,7 +178,7 @@ def _tell(
 
 
 def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str | None]":
-    """Its totals, what redirects of seeds brought into its scope, and why it has no page."""
+    """Totals, the folders that redirects of seeds added to the scope, and the reason why there is no page."""
     from app.admin.report import why_nothing
     from app.store import crawls, db
 
@@ -189,7 +189,7 @@ def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str 
 
 
 def _where(services: "Services") -> dict[str, object]:
-    """Where the data is. Without passwords: `dsn` names the file that holds the embedded database's."""
+    """The location of the data. `dsn` holds no password; it names the file with the embedded database's."""
     return {
         "dsn": services.shown_database_url,
         "password_file": services.password_file,
@@ -199,7 +199,7 @@ def _where(services: "Services") -> dict[str, object]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM ends us as Ctrl-C does; a second one while we are ending is not needed."""
+    """Make SIGTERM end us like Ctrl-C; a second one while we are ending is ignored."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -14,7 +14,7 @@ Scope = Annotated[
     str | None,
     typer.Option(
         metavar="KIND",
-        help="host, domain, prefix or any: how far a new crawl goes from its seeds.",
+        help="host, domain, prefix or any: a new crawl's reach around its seeds.",
         show_default="host",
     ),
 ]
@@ -27,7 +27,7 @@ Exclude = Annotated[
 ]
 MaxPages = Annotated[int | None, typer.Option(metavar="N", help="End after this many pages.")]
 MaxBytes = Annotated[int | None, typer.Option(metavar="N", help="End after this many body bytes on the wire.")]
-MaxDepth = Annotated[int | None, typer.Option(metavar="N", help="Links from a seed at most.")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", help="Follow at most this many links from a seed.")]
 MaxSeconds = Annotated[float | None, typer.Option(metavar="N", help="End after this many seconds of running.")]
 KeepFresh = Annotated[
     bool | None,
@@ -41,7 +41,7 @@ Sitemaps = Annotated[
     str | None,
     typer.Option(
         metavar="none|declared|all",
-        help="Sitemaps to read: declared are those that robots.txt names; all, also /sitemap.xml where it names none.",
+        help="Sitemaps to read: declared (those in robots.txt), all (also /sitemap.xml where it names none), or none.",
         show_default="all, or as before",
     ),
 ]
@@ -59,7 +59,7 @@ NewScope = Annotated[
     typer.Option(
         "--scope",
         metavar="KIND",
-        help="host, domain, prefix or any: how far it goes from its seeds.",
+        help="host, domain, prefix or any: its reach around the seeds.",
         show_default="as before",
     ),
 ]
@@ -84,7 +84,7 @@ NewExclude = Annotated[
 NoInclude = Annotated[bool, typer.Option("--no-include", help="No pattern that a URL must match.")]
 NoExclude = Annotated[bool, typer.Option("--no-exclude", help="No pattern that a URL must not match.")]
 NewLimit = Annotated[
-    str | None, typer.Option(metavar="N|none", help="As of `tiptoe crawl`; none: no limit.", show_default="as before")
+    str | None, typer.Option(metavar="N|none", help="As in `tiptoe crawl`; none: no limit.", show_default="as before")
 ]
 
 
@@ -127,7 +127,7 @@ def edited(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
 ) -> CrawlChange:
-    """Of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
+    """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
     return CrawlChange(
         scope=scope,
@@ -141,11 +141,11 @@ def edited(
 
 
 def _patterns(what: str, given: list[str] | None, none: bool) -> tuple[str, ...] | None:
-    """All that there shall be; None: as they are. Raises InputError for both options at once."""
+    """The new patterns; None leaves them as they are. Raises InputError for both options at once."""
     from app.errors import InputError
 
     if given and none:
-        raise InputError(f"--{what} and --no-{what}", "choose one of them")
+        raise InputError(f"--{what} and --no-{what}", "exclude each other; choose one")
     return () if none else tuple(given) if given else None
 
 
@@ -157,4 +157,4 @@ def _limit(name: str, text: str) -> float | None:
         return None if text == "none" else float(text) if name == "max_seconds" else int(text)
     except ValueError:
         option = "--" + name.replace("_", "-")
-        raise InputError(f"{option} {text!r}", "use a number, or none for no limit") from None
+        raise InputError(f"{option} {text!r}", "is not a limit; write a number, or none for no limit") from None

@@ -28,7 +28,8 @@ _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "faile
 def start(
     name: Name,
     again: Annotated[
-        bool, typer.Option("--again", help="Go round: everything it has settled is due now, with validators.")
+        bool,
+        typer.Option("--again", help="Start another round: everything it has settled is due now, with validators."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -41,16 +42,16 @@ def start(
 
 
 def pause(name: Name, as_json: AsJson = False) -> None:
-    """Fetch nothing more of this crawl until it is resumed. Others go on."""
+    """Fetch nothing more of this crawl until it is resumed. Other crawls continue."""
     from app.admin import crawls
 
     with open_database() as (_, engine):
         crawls.pause(engine, name)
-    _done(name, f"paused; `tiptoe crawl resume {name}` goes on", as_json, state="paused")
+    _done(name, f"paused; `tiptoe crawl resume {name}` resumes it", as_json, state="paused")
 
 
 def resume(name: Name, as_json: AsJson = False) -> None:
-    """Go on with a paused crawl where it stopped."""
+    """Resume a paused crawl where it stopped."""
     from app.admin import crawls
 
     with open_database() as (_, engine):
@@ -59,7 +60,7 @@ def resume(name: Name, as_json: AsJson = False) -> None:
 
 
 def finish(name: Name, as_json: AsJson = False) -> None:
-    """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` takes it up again."""
+    """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` resumes it."""
     from app.admin import crawls
 
     with open_database() as (_, engine):
@@ -69,7 +70,7 @@ def finish(name: Name, as_json: AsJson = False) -> None:
 
 @gather(change=edited)
 def edit(name: Name, change: CrawlChange, as_json: AsJson = False) -> None:
-    """Change a crawl: scope, patterns, budgets, freshness. What is queued is judged anew before it is fetched."""
+    """Change a crawl: scope, patterns, budgets, freshness. Queued URLs are judged again before they are fetched."""
     from app.admin import edit as edits
 
     with open_database() as (settings, engine):
@@ -93,16 +94,16 @@ def delete(
     with open_database() as (settings, engine):
         pages = report.of(engine, name).pages
         if not yes:
-            what = f"{counted(pages, 'page')} of this round and all its URLs are deleted for good"
+            what = f"{counted(pages, 'page')} of this round and all its URLs will be deleted for good"
             if not (sys.stdin.isatty() and sys.stdout.isatty()):
                 raise InputError(f"crawl {name}", f"{what}; add --yes")
-            typer.confirm(f"{shown(name)}: {what}. Go on?", abort=True)
+            typer.confirm(f"{shown(name)}: {what}. Continue?", abort=True)
         deletion.delete(engine, settings, name)
     _done(name, "deleted", as_json, deleted=True)
 
 
 def retry_failed(name: Name, as_json: AsJson = False) -> None:
-    """Queue again what a crawl gave up, with its attempts forgotten. A finished crawl becomes active."""
+    """Queue the URLs that a crawl gave up again, with attempts from 0. A finished crawl becomes active."""
     from app.admin import crawls
 
     with open_database() as (_, engine):
@@ -111,7 +112,7 @@ def retry_failed(name: Name, as_json: AsJson = False) -> None:
 
 
 def list_(as_json: AsJson = False) -> None:
-    """All crawls: state, and what they have brought in this round."""
+    """List all crawls: state, and counts of this round."""
     from app.admin import report
 
     with open_database() as (_, engine):
@@ -120,7 +121,7 @@ def list_(as_json: AsJson = False) -> None:
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
-    """What a crawl came to: URLs by state, endings of its requests, refused links, hosts. Counts exactly, so it takes a while."""
+    """Report on a crawl: URLs by state, endings of its requests, refused links, hosts. It counts exactly, which takes a while."""
     from app.admin import report as reports
 
     with open_database() as (settings, engine):

@@ -1,4 +1,4 @@
-"""Where the database is: the configured one, else the home's own, joined if it runs and started if not."""
+"""Opens the database: the configured one, else the home's own, joined if it runs and started if not."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,7 +35,7 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
 
 
 def bring_to_head(engine: "Engine", url: str) -> None:
-    """Raises ServiceError, InputError: something of the person's own stands in the way."""
+    """Bring the schema to head. Raises ServiceError, InputError: an object of the person's own depends on a change."""
     from app.errors import ServiceError
     from app.store import db, migrate
 
@@ -47,4 +47,4 @@ def bring_to_head(engine: "Engine", url: str) -> None:
             f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
         )
     migrate.upgrade(url)
-    say(f"database schema: {found or 'none'} → {known[-1]}" if found != known[-1] else "database views: made anew")
+    say(f"database schema: {found or 'none'} → {known[-1]}" if found != known[-1] else "database views: updated")

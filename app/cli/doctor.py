@@ -1,4 +1,4 @@
-"""`tiptoe doctor`: is everything that a crawl needs in order?"""
+"""`tiptoe doctor`: checks everything that a crawl needs."""
 
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _examine() -> "list[Check]":
-    """Each part only if those that it stands on are in order."""
+    """Examine each part if the parts that it needs are in order."""
     from app.admin import doctor
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
@@ -54,7 +54,7 @@ def _examine() -> "list[Check]":
 
 
 def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], list[Check]]":
-    """Workers that answer on it with their queues, the check of the broker itself, and of what the workers say of themselves."""
+    """The workers that answer with their queues, the check of the broker, and the check of the workers' own reports."""
     from app.admin.doctor import Check, Grade, broken, declared_otherwise, known_keys
     from app.cli.broker import check_broker, kind_of
     from app.errors import TiptoeError
@@ -79,7 +79,7 @@ def _broker(settings: "Settings") -> "tuple[dict[str, list[str]], list[Check]]":
 
 
 def _embedded(settings: "Settings", shares: ExitStack) -> str | None:
-    """URL of the home's own broker if another command runs it: looking must not start it."""
+    """URL of the home's own broker if another command runs it: a check must not start it."""
     from app.local.home import is_held
     from app.local.services import start_valkey
 

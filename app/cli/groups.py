@@ -1,4 +1,4 @@
-"""Two command groups that do more than typer's: the root, which tells errors, and `crawl`, which is verbs and URLs."""
+"""Two command groups that do more than typer's: the root, which reports errors, and `crawl`, for verbs and URLs."""
 
 import re
 from typing import Any
@@ -29,10 +29,10 @@ _ORDER = (
 
 
 class Root(TyperGroup):
-    """Errors that are a person's or a service's: one line on standard error, exit 2 or 1, no traceback."""
+    """Reports a person's or a service's errors: one line on standard error, exit 2 or 1, no traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order a newcomer needs them; typer would put groups last."""
+        """Commands in the order in which a newcomer needs them; typer would put groups last."""
         places = {name: place for place, name in enumerate(_ORDER)}
         return sorted(self.commands, key=lambda name: places.get(name, len(places)))
 
@@ -63,7 +63,7 @@ class CrawlGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The options of `run`, then the verbs."""
+        """Format the options of `run`, then the verbs."""
         run = self.commands[RUN]
         with type(ctx)(run, info_name=ctx.info_name, parent=ctx.parent) as run_ctx:
             run.format_help(run_ctx, formatter)
@@ -71,7 +71,7 @@ class CrawlGroup(TyperGroup):
 
 
 def _check_is_seed(word: str, verbs: list[str]) -> None:
-    """A single word is no URL and no host, most likely a verb that is misspelt. Raises InputError."""
+    """Refuse a single word, which is no URL and no host but most likely a misspelt verb. Raises InputError."""
     from difflib import get_close_matches
 
     from app.errors import InputError
@@ -84,6 +84,6 @@ def _check_is_seed(word: str, verbs: list[str]) -> None:
 
 
 def _complaint(error: Any) -> str:
-    """`Missing argument 'NAME'; see tiptoe crawl pause --help`."""
+    """The line for a bad command line, such as `Missing argument 'NAME'; see tiptoe crawl pause --help`."""
     said = " ".join(error.format_message().split()).rstrip(".")
     return f"{said}; see {error.ctx.command_path if error.ctx else 'tiptoe'} --help"

@@ -8,11 +8,11 @@ from app.cli.database import open_database
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json
 from app.words import counted
 
-app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: look, pause, slow down, pin, release.")
+app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: show, pause, slow down, pin, release.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Hostname, or any URL of it.")]
 ForDomain = Annotated[
-    bool, typer.Option("--domain", help="For every host of its registrable domain, those met later included.")
+    bool, typer.Option("--domain", help="For every host of its registrable domain, later ones included.")
 ]
 _SHOWN = (
     "id",
@@ -45,7 +45,7 @@ _SHOWN = (
 
 @app.command()
 def show(name: Name, as_json: AsJson = False) -> None:
-    """Everything about a host: what it waits for, its pace, robots.txt, the latest visits, requests and operators' commands."""
+    """Show everything about a host: its wait, pace, robots.txt, latest visits, requests and operators' commands."""
     from app.admin import hosts
 
     with open_database() as (settings, engine):
@@ -95,7 +95,7 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Hosts, the next due first, and what each waits for."""
+    """List hosts, the next due first, and what each waits for."""
     from app.admin import hosts
 
     with open_database() as (_, engine):
@@ -108,7 +108,7 @@ def list_(
 
 @app.command()
 def pause(name: Name, as_json: AsJson = False) -> None:
-    """Contact this host no more, in any crawl, until it is resumed."""
+    """Stop contacting this host, in any crawl, until it is resumed."""
     from app.admin import hosts
 
     with open_database() as (_, engine):
@@ -118,7 +118,7 @@ def pause(name: Name, as_json: AsJson = False) -> None:
 
 @app.command()
 def resume(name: Name, as_json: AsJson = False) -> None:
-    """Let a paused host be visited again, no sooner than its pace allows."""
+    """Allow visits to a paused host again, no sooner than its pace allows."""
     from app.admin import hosts
 
     with open_database() as (_, engine):
@@ -135,14 +135,16 @@ def slow(
     domain: ForDomain = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set a host's delay, before robots.txt and the default; `default` gives the word back to them."""
+    """Set a host's delay, which overrides robots.txt and the default; `default` removes it."""
     from app.admin import hosts
     from app.errors import InputError
 
     try:
         delay_s = None if seconds == "default" else float(seconds)
     except ValueError:
-        raise InputError(f"delay {seconds!r}", "write seconds, such as 5 or 0.5, or default") from None
+        raise InputError(
+            f"delay {seconds!r}", "is not a number of seconds; write one, such as 5 or 0.5, or default"
+        ) from None
     with open_database() as (_, engine):
         whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hosts.hostname(name)
         if not domain:
@@ -159,12 +161,12 @@ def slow(
 def quiet(
     name: Name,
     hours: Annotated[
-        str, typer.Argument(metavar="HH:MM-HH:MM|default", help="UTC; may wrap over midnight, as 22:00-06:00.")
+        str, typer.Argument(metavar="HH:MM-HH:MM|default", help="UTC; may wrap over midnight, e.g. 22:00-06:00.")
     ],
     domain: ForDomain = False,
     as_json: AsJson = False,
 ) -> None:
-    """Hours of the day in which a host is not contacted at all; `default`: none of its own."""
+    """Set hours of the day in which a host is not contacted at all; `default` removes them."""
     from app.admin import hosts
     from app.policy.hours import Hours
 
@@ -190,12 +192,12 @@ def pin(
     queue: Annotated[str, typer.Argument(metavar="QUEUE|default", help="One of TIPTOE_PINNED_QUEUES, or host-NN.")],
     as_json: AsJson = False,
 ) -> None:
-    """Send a host's visits to a queue of its own; `default` gives it back to the one it hashes to."""
+    """Send a host's visits to a queue of its own; `default` returns it to the queue that it hashes to."""
     from app.admin import hosts
 
     with open_database() as (settings, engine):
         chosen = hosts.pin(engine, settings, name, None if queue == "default" else queue)
-    _done(name, f"visits go to queue {chosen} from the next offer on", as_json, queue=chosen)
+    _done(name, f"its visits use queue {chosen} from the next offer on", as_json, queue=chosen)
 
 
 @app.command()
@@ -205,17 +207,17 @@ def release(name: Name, as_json: AsJson = False) -> None:
 
     with open_database() as (_, engine):
         hosts.release(engine, name)
-    _done(name, "rests no more", as_json)
+    _done(name, "its rest is over", as_json)
 
 
 @app.command()
 def forget(name: Name, as_json: AsJson = False) -> None:
-    """Fetch a host's robots.txt anew before the next request to it."""
+    """Fetch a host's robots.txt again before the next request to it."""
     from app.admin import hosts
 
     with open_database() as (_, engine):
         origins = hosts.forget(engine, name)
-    says = f"robots.txt of {counted(origins, 'origin')} is fetched anew at the next visit"
+    says = f"robots.txt of {counted(origins, 'origin')} will be fetched again at the next visit"
     _done(name, says, as_json, origins=origins)
 
 

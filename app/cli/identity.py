@@ -1,4 +1,4 @@
-"""`tiptoe identity`: how sites see us, and what their owners can read about us."""
+"""`tiptoe identity`: shows how sites see us, and writes the page for their owners."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ def show(as_json: AsJson = False) -> None:
     fields = make_sender(settings).fields(Request(url=EXAMPLE))
     show_json(fields) if as_json else facts(fields.items(), indent="")
     if settings.contact is None:
-        say("no public host is contacted until TIPTOE_CONTACT says who answers for the crawl")
+        say("no public host is contacted without TIPTOE_CONTACT; set it to your mail address or a URL")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings that some of them stand for."""
+"""Options that several commands share, and the settings that some of them set."""
 
 import os
 from pathlib import Path
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from app.config import Settings
 
 Contact = Annotated[
-    str | None, typer.Option(help="Mail address or URL of who answers for the crawl; needed for public sites.")
+    str | None,
+    typer.Option(help="Mail address or URL of the person responsible for the crawl; needed for public sites."),
 ]
 Delay = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Between two requests to a host, where neither it nor you said otherwise.",
+        help="Seconds between two requests to a host, unless it or you set another delay.",
         show_default="1, or TIPTOE_DEFAULT_DELAY_S",
     ),
 ]
@@ -27,7 +28,7 @@ AllowNetwork = Annotated[
 Home = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Folder of the embedded services' data and logs.", show_default=".tiptoe, or TIPTOE_HOME"
+        metavar="DIR", help="Folder for the embedded services' data and logs.", show_default=".tiptoe, or TIPTOE_HOME"
     ),
 ]
 
@@ -45,7 +46,7 @@ def settings_with(
     from app.errors import InputError
 
     if delay is not None and not 0 <= delay <= 86_400:
-        raise InputError(f"--delay {delay:g}", "use 0 to 86400 seconds")
+        raise InputError(f"--delay {delay:g}", "is out of range; use 0 to 86400 seconds")
     given: dict[str, Any] = {}
     if contact:
         given["contact"] = contact
@@ -58,14 +59,14 @@ def settings_with(
         try:
             ipaddress.ip_network(value, strict=False)
         except ValueError:
-            raise InputError(f"--allow-network {value!r}", "write a network as CIDR, such as 10.0.0.0/8") from None
+            raise InputError(f"--allow-network {value!r}", "is not a network; write CIDR, such as 10.0.0.0/8") from None
     if not allow_network:
         return settings
     return load(**given, allow_networks=(*settings.allow_networks, *allow_network))
 
 
 def use_home(ctx: typer.Context, home: Path) -> None:
-    """TIPTOE_HOME for one command, and for its children."""
+    """Set TIPTOE_HOME for one command and its children."""
     before = os.environ.get("TIPTOE_HOME")
     os.environ["TIPTOE_HOME"] = str(home)
 

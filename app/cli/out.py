@@ -1,7 +1,7 @@
-"""How commands speak: tables (rich on a terminal, aligned text elsewhere), facts, and one JSON document.
+"""Prints what commands answer: tables (rich on a terminal, aligned text elsewhere), facts, and one JSON document.
 
-The border to the terminal: commands print through here alone (a test holds that), and every text passes `app.words.harmless` or
-`escaped`. Sites write titles, URLs and headers: none of their control characters reaches a terminal.
+The border to the terminal: commands print only through this module (a test holds that), and every text passes
+`app.words.harmless` or `escaped`. Sites write titles, URLs and headers: none of their control characters reaches a terminal.
 """
 
 import json
@@ -27,17 +27,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stand
 
 
 def answer(text: str, *, end: str = "\n") -> None:
-    """To standard output."""
+    """Print to standard output."""
     print(harmless(text), end=end)
 
 
 def say(line: str) -> None:
-    """One line to standard error: standard output is for answers."""
+    """Print one line to standard error: standard output is for answers."""
     print(shown(line), file=sys.stderr, flush=True)
 
 
 def show_json(value: object) -> None:
-    """One document; indented for a person at a terminal. What would steer it is written as \\uXXXX."""
+    """Print one document, indented at a terminal. Characters that would steer it are written as \\uXXXX."""
     answer(as_json_text(value, indent=2 if sys.stdout.isatty() else None))
 
 
@@ -46,12 +46,12 @@ def as_json_text(value: object, *, indent: int | None = None) -> str:
 
 
 def done(line: str, *, as_json: bool, **document: object) -> None:
-    """The answer of a command that changed something: a line, or the same as a document."""
+    """Report a change that a command made, as a line or as a document."""
     show_json(document) if as_json else answer(shown(line))
 
 
 def plain(value: object) -> Any:
-    """As JSON has it: datetimes ISO, bytes hex, durations in seconds, dataclasses and rows as objects."""
+    """A value for JSON: datetimes ISO, bytes hex, durations in seconds, dataclasses and rows as objects."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -76,7 +76,7 @@ def plain(value: object) -> Any:
 
 
 def shown(value: object) -> str:
-    """One line for a person, without what steers a terminal."""
+    """A value as one line for a person, without characters that steer a terminal."""
     match value:
         case None:
             text = ""
@@ -94,7 +94,7 @@ def shown(value: object) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, cut: int = CELL_CHARACTERS) -> None:
-    """cut: characters of a cell; the rest is three dots."""
+    """Print a table. cut: characters of a cell; the rest becomes three dots."""
     cells = [[_cut(shown(value), cut) for value in row] for row in rows]
     if sys.stdout.isatty():
         _rich_table(columns, cells)
@@ -105,18 +105,18 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, cut: int 
 
 
 def rows_table(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Columns of these names, in this order, from rows that may have more."""
+    """Print columns of these names, in this order, from rows that may have more."""
     table(names, [[row[name] for name in names] for row in rows])
 
 
 def heading(text: str) -> None:
-    """Opens a section of a page; a blank line before it."""
+    """Open a section of a page, after a blank line."""
     answer("")
     typer.secho(shown(text), bold=True) if sys.stdout.isatty() else answer(shown(text))
 
 
 def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "  ") -> None:
-    """A line each, aligned; those without a value are left out."""
+    """Print facts, aligned, one per line; those without a value are left out."""
     lines = [(shown(name), shown(value)) for name, value in pairs if value not in (None, "", [], ())]
     if sys.stdout.isatty():
         _rich_facts(lines, indent)
@@ -127,7 +127,7 @@ def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "  ") -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Folders and all; what was there is replaced. Raises InputError when it cannot be written."""
+    """Write a file and its folders, replacing an old one. Raises InputError when it cannot be written."""
     from app.errors import InputError
 
     try:
@@ -138,7 +138,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """A table where it fits the terminal; else a record for each row."""
+    """Print a table where it fits the terminal; else a record for each row."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -162,7 +162,7 @@ def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
 
 
 def _rich_facts(lines: Sequence[tuple[str, str]], indent: str) -> None:
-    """Long values go on under themselves."""
+    """Print facts; long values wrap under themselves."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -1,6 +1,6 @@
-"""A `tiptoe crawl` serves its own crawl: it pauses that when it is stopped, and what a killed one has left active.
+"""Pauses a `tiptoe crawl`'s own crawl when the command stops, and crawls that killed commands left active.
 
-Only where the database is ours. On a configured one other workers may serve the same crawls, and nobody here can tell.
+Only where the database is ours. On a configured one other workers may serve the same crawls, which we cannot see.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ MOST_NAMED = 5
 
 @contextmanager
 def serving(engine: "Engine", services: "Services", name: str) -> Iterator[None]:
-    """Within, the crawl of this name is this command's. Names the others. Raises ServiceError."""
+    """Context in which this command serves the crawl of this name. Names the others. Raises ServiceError."""
     from app.local import serving
     from app.local.home import open_home
 
@@ -35,11 +35,11 @@ def serving(engine: "Engine", services: "Services", name: str) -> Iterator[None]
 
 
 def how_to_go_on(services: "Services", name: str, state: str) -> str:
-    """After Ctrl-C, for the person who pressed it."""
+    """The line that explains how to resume, after Ctrl-C."""
     if state != "active":
-        return "interrupted: the same command goes on"
+        return "interrupted: run the same command to resume"
     others = "another command" if services.password_file is not None else "other workers of this database"
-    return f"interrupted: the same command goes on, and so may {others}; `tiptoe crawl pause {name}` stops it"
+    return f"interrupted: run the same command to resume; {others} may continue it until `tiptoe crawl pause {name}`"
 
 
 def _pause(engine: "Engine", name: str) -> None:
@@ -57,8 +57,8 @@ def _name_others(engine: "Engine", name: str) -> None:
     with db.transaction(engine) as tx:
         others = [crawl for crawl in crawls.every(tx) if crawl.name != name]
     for state, says in (
-        ("paused", "wait, and go on by their own commands"),
-        ("active", "are active, and these workers serve them too"),
+        ("paused", "are paused; resume each by its own command"),
+        ("active", "are active and served by these workers too"),
     ):
         names = [crawl.name for crawl in others if crawl.state == state]
         if names:

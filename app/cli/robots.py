@@ -1,4 +1,4 @@
-"""`tiptoe robots`: what robots.txt says to us."""
+"""`tiptoe robots`: explains robots.txt as it applies to us."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from app.admin.robots_report import Ruling
     from app.config import Settings
 
-app = typer.Typer(no_args_is_help=True, help="robots.txt: may we fetch this, and who says so?")
+app = typer.Typer(no_args_is_help=True, help="robots.txt: may we fetch this URL, and which line decides?")
 
 UNKNOWN = 3
 
 
 @app.callback()
 def _group() -> None:
-    """Keeps `check` a subcommand, though it is the only one."""
+    """Explain robots.txt as it applies to us."""
 
 
 @app.command()

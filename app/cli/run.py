@@ -1,4 +1,4 @@
-"""Running one crawl on this machine: beat and workers as children, and a view of what they do."""
+"""Runs one crawl on this machine: beat and workers as children, and a live view of them."""
 
 import time
 from collections.abc import Callable
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from app.store.crawls import Crawl
 
 LOOK_EVERY_S = 0.25
-LOOK_SHARE = 20  # of the time that a look took: what is looked at may be slow
+LOOK_SHARE = 20  # of the time that a look took: the database may be slow
 BURY_EVERY_S = 1.0
 T = TypeVar("T")
 
 
 def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
-    """Beat and workers until the crawl has ended. True: interrupted.
+    """Run beat and workers until the crawl has ended. True: interrupted.
 
-    A Postgres that is away for a while is waited for, as beat and workers wait.
+    While Postgres is away it waits, as beat and workers do.
     Raises ServiceError for a child that cannot stay up.
     """
     from app.admin.live import Live
@@ -53,7 +53,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
 
 
 def patiently(ask: Callable[[], T], *, meanwhile: Callable[[], None] = lambda: None) -> T:
-    """What `ask` returns, however long Postgres is away; says once that it is. Ctrl-C ends it."""
+    """Call `ask` until Postgres answers; say once that it is away. Ctrl-C ends the wait."""
     from app.errors import ServiceError
 
     is_told = False
@@ -62,7 +62,7 @@ def patiently(ask: Callable[[], T], *, meanwhile: Callable[[], None] = lambda: N
             return ask()
         except ServiceError as error:
             if not is_told:
-                say(f"{error}; waiting for it (Ctrl-C ends this)")
+                say(f"{error}; waiting for it (Ctrl-C stops waiting)")
                 is_told = True
         meanwhile()
         time.sleep(LOOK_EVERY_S)

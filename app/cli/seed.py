@@ -1,4 +1,4 @@
-"""`tiptoe seed`: where a crawl starts. Adding the first seeds makes the crawl."""
+"""`tiptoe seed`: adds and lists the URLs that a crawl starts from. Adding the first seeds makes the crawl."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,9 @@ from app.words import counted
 if TYPE_CHECKING:
     from app.admin.seeds import Added
 
-app = typer.Typer(no_args_is_help=True, help="Seeds: where a crawl starts. Adding the first ones makes the crawl.")
+app = typer.Typer(
+    no_args_is_help=True, help="Seeds: the URLs that a crawl starts from. Adding the first makes the crawl."
+)
 
 SHOWN_BAD_LINES = 20
 TELL_EVERY_LINES = 100_000
@@ -75,7 +77,7 @@ def import_(
     sitemap: AsSitemaps = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add seeds from a file, however large. Bad lines are told by number, good ones are kept; empty ones and # are skipped."""
+    """Add seeds from a file of any size. Bad lines are reported by number, good ones kept; empty lines and # are skipped."""
     from app.admin import seed_file, seeds
     from app.admin.edit import open_crawl
 
@@ -94,7 +96,7 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 1_000,
     as_json: AsJson = False,
 ) -> None:
-    """The seeds of a crawl, in the order they came, and what became of each."""
+    """List the seeds of a crawl in the order they were added, with the state of each."""
     from app.admin.crawls import find
     from app.store import db, urls
 
@@ -113,7 +115,7 @@ def _kind(are_sitemaps: bool) -> RequestKind:
 
 
 def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
-    """Bad lines on standard error. Exit 2 when not one seed was good."""
+    """Report bad lines on standard error. Exit 2 when not one seed was good."""
     for each in added.bad[:SHOWN_BAD_LINES]:
         say(f"tiptoe: {each}")
     if added.bad_count > SHOWN_BAD_LINES:
@@ -129,7 +131,7 @@ def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
 
 @contextmanager
 def _lines(file: str) -> Iterator[Iterable[str]]:
-    """Raises InputError for a file that cannot be read. Bytes that are no UTF-8 spoil their line, not the file."""
+    """Lines of a file. Bytes that are no UTF-8 spoil their line, not the file. Raises InputError if it cannot be read."""
     from app.errors import InputError
 
     if file == "-":
@@ -148,7 +150,7 @@ def _lines(file: str) -> Iterator[Iterable[str]]:
 
 
 def _counted(lines: Iterable[str]) -> Iterator[str]:
-    """Tells a person at a terminal now and then how far it is."""
+    """Report progress to a person at a terminal now and then."""
     for number, line in enumerate(lines, 1):
         yield line
         if number % TELL_EVERY_LINES == 0 and sys.stderr.isatty():

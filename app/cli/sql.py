@@ -23,9 +23,7 @@ db_app = typer.Typer(no_args_is_help=True, help="The database's schema.")
 def sql(
     query: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[QUERY|-]", help='Such as "SELECT url, title FROM pages LIMIT 10"; - is standard input.'
-        ),
+        typer.Argument(metavar="[QUERY|-]", help='E.g. "SELECT url, title FROM pages LIMIT 10"; - is standard input.'),
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from this file.")] = None,
     as_json: AsJson = False,
@@ -37,14 +35,14 @@ def sql(
         ),
     ] = False,
 ) -> None:
-    """Ask the database. Read-only; a table for people cuts long cells, --json and --csv do not. docs/sql.md has recipes."""
+    """Query the database. Read-only; the table cuts long cells, --json and --csv do not. docs/sql.md has recipes."""
     from app.admin.sql import select
     from app.errors import InputError
 
     if as_json and as_csv:
-        raise InputError("--json and --csv", "choose one of them")
+        raise InputError("--json and --csv", "exclude each other; choose one")
     if spreadsheet and not as_csv:
-        raise InputError("--spreadsheet", "goes with --csv; add it")
+        raise InputError("--spreadsheet", "works with --csv only; add it")
     with open_database() as (_, engine), select(engine, _query(query, file)) as (columns, rows):
         if as_json:
             _json(columns, rows)
@@ -55,7 +53,7 @@ def sql(
 
 
 def _query(query: str | None, file: Path | None) -> str:
-    """Raises InputError for none, two, or one that cannot be read."""
+    """The query to run. Raises InputError for none, two, or one that cannot be read."""
     from app.errors import InputError
 
     if (query is None) == (file is None):
@@ -71,7 +69,7 @@ def _query(query: str | None, file: Path | None) -> str:
 
 @db_app.callback()
 def _group() -> None:
-    """Keeps `upgrade` a subcommand, though it is the only one."""
+    """The database's schema."""
 
 
 @db_app.command()
@@ -89,7 +87,7 @@ def upgrade(as_json: AsJson = False) -> None:
 
 
 def _json(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    """An array of objects, written as the rows come."""
+    """Write an array of objects while the rows arrive."""
     opening = "["
     for row in rows:
         answer(opening + as_json_text(dict(zip(columns, row, strict=True))), end="")
@@ -105,7 +103,7 @@ def _csv(columns: Sequence[str], rows: Iterator[tuple[Any, ...]], spreadsheet: b
 
 
 class _Out:
-    """Standard output, as csv writes to it: by the border."""
+    """Standard output for csv, through the border."""
 
     def write(self, line: str) -> int:
         answer(line, end="")

@@ -1,4 +1,4 @@
-"""`tiptoe status` and `tiptoe audit`: what is going on, and was it polite?"""
+"""`tiptoe status` and `tiptoe audit`: show what is happening, and prove that it was polite."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -44,7 +44,7 @@ _TOTALS = ("unjudged", "fenced", "disorder")
 
 
 def status(as_json: AsJson = False) -> None:
-    """What is going on: crawls, hosts and what they wait for, queues with offers nobody took up yet, the last visits."""
+    """Show what is happening: crawls, hosts and what they wait for, queues with offers not taken up yet, the last visits."""
     from app.admin import report
 
     with open_database() as (_, engine):
@@ -68,7 +68,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Was it polite? Gaps, concurrency, robots.txt, rests, proved per host and address from the fetch log. Exit 1: violations."""
+    """Check politeness: gaps, concurrency, robots.txt and rests, per host and address, from the fetch log. Exit 1: violations."""
     from app.admin import audit as audits
 
     with open_database() as (settings, engine):
@@ -88,7 +88,7 @@ def audit(
 
 
 def _worst(columns: Mapping[str, str], rows: Sequence[object], what: str) -> None:
-    """The first of them, which are the worst. columns: {attribute: heading}; those that are 0 in every row are left out."""
+    """Print the worst, which are first. columns: {attribute: heading}; those that are 0 in every row are left out."""
     cells = {name: [_rounded(getattr(row, name)) for row in rows[:AUDITED]] for name in columns}
     told = [name for name in columns if any(cells[name]) or None in cells[name]]
     table([columns[name] for name in told], list(zip(*(cells[name] for name in told), strict=True)))
@@ -97,5 +97,5 @@ def _worst(columns: Mapping[str, str], rows: Sequence[object], what: str) -> Non
 
 
 def _rounded(value: object) -> object:
-    """Seconds to the tenth of the millisecond that the audit is exact to."""
+    """Seconds rounded to 0.1 ms: the audit is exact to 1 ms."""
     return round(value, 4) if isinstance(value, float) else value

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from app.admin.explain import Explanation, InCrawl
     from app.admin.robots_report import Ruling
 
-app = typer.Typer(no_args_is_help=True, help="One URL: why it was (not) fetched, and a second chance for it.")
+app = typer.Typer(no_args_is_help=True, help="One URL: why it was fetched or not, and another try.")
 
 Url = Annotated[
-    str, typer.Argument(metavar="URL", help="In full, as https://example.org/page; quote it for the shell.")
+    str, typer.Argument(metavar="URL", help="In full, e.g. https://example.org/page; quote it for the shell.")
 ]
 OneCrawl = Annotated[
     str | None, typer.Option("--crawl", help="In this crawl only.", show_default="in all that know it")
@@ -24,7 +24,7 @@ OneCrawl = Annotated[
 
 @app.command()
 def why(url: Url, as_json: AsJson = False) -> None:
-    """Why was this URL fetched, or not, and what does it wait for? Everything that is known, on one page."""
+    """Explain why this URL was fetched, or not, and what it waits for: everything that is known, on one page."""
     from app.admin import explain
 
     with open_database() as (settings, engine):
@@ -53,7 +53,7 @@ def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
 
 
 def show_ruling(ruling: "Ruling") -> None:
-    """robots.txt, in facts."""
+    """Print robots.txt's ruling as facts."""
     facts(
         [
             ("robots.txt", ruling.sentence()),

@@ -1,6 +1,6 @@
 """The settings: read once from the environment and `.env`, validated at start.
 
-An error names the setting, its value and what would do (`app.errors.SettingError`).
+An error names the setting, its value and the remedy (`app.errors.SettingError`).
 """
 
 import os
@@ -19,13 +19,14 @@ _SECRETS = {("database_url",), ("broker_url",)}  # a password may stand in them
 
 
 def load(**overrides: Any) -> Settings:
-    """Settings from overrides, environment and `.env`, in this order. Raises SettingError, and InputError for a `.env` that cannot
-    be read."""
+    """Settings from overrides, environment and `.env`, in this order.
+
+    Raises SettingError, and InputError for a `.env` that cannot be read."""
     try:
         return Settings(**overrides)
     except (OSError, UnicodeDecodeError) as error:
         why = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is not in UTF-8"
-        raise InputError("the file .env", f"{why}; mend it, or take it away") from error
+        raise InputError("the file .env", f"{why}; correct or remove it") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = "_".join(str(part) for part in first["loc"][:1])
@@ -42,7 +43,7 @@ def current() -> Settings:
 
 
 def unknown_variables(settings: type[Settings] = Settings) -> list[str]:
-    """TIPTOE_ variables, of the environment and of `.env`, that no setting has: most likely misspelt. `tiptoe doctor` names them."""
+    """TIPTOE_ variables of the environment and `.env` that are no setting, most likely misspelt. `tiptoe doctor` names them."""
     from dotenv import dotenv_values
 
     known = {variable(name) for name in settings.model_fields}

@@ -1,6 +1,6 @@
 """Numbers that nobody needs to turn, each with its reason. Tests shorten them; `.env` and TIPTOE_ variables do not reach them.
 
-A process of a test is given one as TIPTOE_CONSTANT_SETTLE_S=0.1. Who finds that an operator needs one makes it a setting.
+A test gives one to a process as TIPTOE_CONSTANT_SETTLE_S=0.1. Make it a setting once an operator needs to change it.
 """
 
 from typing import Any
@@ -14,7 +14,10 @@ class Constants(BaseModel):
     """Seconds, bytes and counts as the suffix says."""
 
     robots_deadline_s: float = Field(
-        10.0, gt=0, le=600, description="Seconds for a whole robots.txt: a file of 500 KiB on a slow road takes less."
+        10.0,
+        gt=0,
+        le=600,
+        description="Seconds for a whole robots.txt: a file of 500 KiB over a slow network takes less.",
     )
     robots_disallow_s: float = Field(
         12 * 3600.0,
@@ -24,12 +27,12 @@ class Constants(BaseModel):
     robots_copy_s: float = Field(
         30 * 86_400.0,
         ge=0,
-        description='Up to here the last good copy decides: RFC 9309 2.3.1.4 says "a reasonably long period of time (for example, 30 days)".',
+        description='The last good copy decides for so long: RFC 9309 2.3.1.4 says "a reasonably long period of time (for example, 30 days)".',
     )
     robots_recheck_s: float = Field(
         3_600.0,
         ge=300,
-        description="A 403 or 429 on a page has robots.txt fetched anew, at most once an hour.",
+        description="A 403 or 429 on a page makes us fetch robots.txt again, at most once an hour.",
     )
     retry_after_max_s: float = Field(
         86_400,
@@ -42,10 +45,10 @@ class Constants(BaseModel):
     host_failures_max: int = Field(
         12,
         ge=1,
-        description="429, 503 and failures to connect in a row after which a host that has answered before is given up: twelve are six hours and more.",
+        description="Give up a host that has answered before after this many 429, 503 and failures to connect in a row: twelve take over six hours.",
     )
     new_host_failures_max: int = Field(
-        4, ge=1, description="The same for a host that has never answered: most of these never will."
+        4, ge=1, description="Give up a host that has never answered after this many: most of these never will."
     )
     challenge_rest_s: float = Field(
         86_400.0,
@@ -53,7 +56,7 @@ class Constants(BaseModel):
         description="Rest of a host that answers with a challenge or a CAPTCHA: asking again the same day looks like an attack.",
     )
     adaptive_window: int = Field(
-        20, ge=1, le=100, description="Last results of a host that the adaptive delay looks at."
+        20, ge=1, le=100, description="Number of a host's last results that the adaptive delay considers."
     )
     adaptive_base_min_s: float = Field(
         1.0, gt=0, description="The least delay that is doubled: doubling 0 would change nothing."
@@ -61,7 +64,7 @@ class Constants(BaseModel):
     adaptive_429_levels: int = Field(
         3,
         ge=0,
-        description="Doublings for a 429, and for a page that says we are blocked: the host asks for less in so many words.",
+        description="Doublings for a 429, and for a page that says we are blocked: the host explicitly asks for less.",
     )
     adaptive_503_levels: int = Field(
         2, ge=0, description="Doublings for a 503: it may be the load, it may be a deploy."
@@ -84,9 +87,9 @@ class Constants(BaseModel):
         10, ge=1, le=100, description="5xx and missing answers in a row that close a host. At most adaptive_window."
     )
     breaker_base_s: float = Field(
-        3_600.0, gt=0, description="How long it is closed for the first time; doubles until a probe is answered."
+        3_600.0, gt=0, description="First rest of a host that the breaker closed; doubles until a probe is answered."
     )
-    breaker_max_s: float = Field(86_400.0, gt=0, description="Longest such rest: a day.")
+    breaker_max_s: float = Field(86_400.0, gt=0, description="Longest rest by the breaker: a day.")
     idle_connection_s: float = Field(
         30.0,
         gt=0,
@@ -96,7 +99,7 @@ class Constants(BaseModel):
         0.25, gt=0, le=10, description="Beat claims due hosts this often: a claim takes some 8 ms."
     )
     visit_max_s: float = Field(
-        10.0, gt=0, description="A visit leaves its host after this long, so that a pause or a new rule is heard of."
+        10.0, gt=0, description="A visit leaves its host after this long, so that a pause or a new rule takes effect."
     )
     promise_s: float = Field(
         20.0,
@@ -109,16 +112,16 @@ class Constants(BaseModel):
         description="A visit waits for the host's next contact in its thread when the wait is at most this; it is parked for a longer one.",
     )
     settle_urls: int = Field(
-        50, ge=1, le=1000, description="Settle after this many URLs: what a crash repeats at most …"
+        50, ge=1, le=1000, description="Settle after this many URLs, the most that a crash repeats, …"
     )
     settle_s: float = Field(2.0, gt=0, description="… or this many seconds.")
     max_links: int = Field(
         5_000,
         ge=1,
-        description="Links of one page beyond this are not looked at: real pages have fewer, and each costs a row.",
+        description="Further links of one page are ignored: real pages have fewer, and each costs a row.",
     )
     suppressions_max: int = Field(
-        1_000_000, ge=0, description="Refused links that are kept of a crawl, those met last; 0: all."
+        1_000_000, ge=0, description="Refused links that are kept for a crawl, the latest ones; 0: all."
     )
     bloom_keys: int = Field(
         10_000_000,
@@ -138,7 +141,7 @@ class Constants(BaseModel):
     )
     recrawl_min_s: float = Field(3_600, gt=0, description="Shortest recrawl interval.")
     recrawl_max_s: float = Field(
-        90 * 86_400, gt=0, description="Longest recrawl interval: each page is looked at once a season."
+        90 * 86_400, gt=0, description="Longest recrawl interval: each page is fetched once a season."
     )
     sitemap_interval_s: float = Field(
         86_400, gt=0, description="First interval between two readings of a sitemap, in crawls that keep fresh."

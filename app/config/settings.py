@@ -1,4 +1,4 @@
-"""The settings that an operator turns: one frozen, typed object. Each is documented in docs/settings.md (a test holds that).
+"""The settings that an operator turns: one frozen, typed object. A test holds that docs/settings.md documents each.
 
 They are grouped by who turns them; `GROUPS` in `app.config.table` follows these headings. Numbers that nobody turns are `Constants`.
 """
@@ -32,7 +32,7 @@ _MAY_BE_EMPTY = (
     "frontier_max_per_crawl",
     "frontier_max",
 )
-PATHS = frozenset({"home", "signing_key", "credentials_file"})  # which may be any octets
+PATHS = frozenset({"home", "signing_key", "credentials_file"})  # these may hold any octets
 
 
 class Settings(Constants, FromEnvironment):
@@ -64,15 +64,15 @@ class Settings(Constants, FromEnvironment):
     )
     info_url: str | None = Field(
         None,
-        description="Page that tells site owners who crawls and how to slow or stop it; sent in User-Agent.",
+        description="Page that explains to site owners who crawls and how to slow or stop it; sent in User-Agent.",
     )
     purpose: Annotated[str | None, AfterValidator(values.printable)] = Field(
         None,
-        description="What this crawl is for, in plain words; sent as X-Crawler-Purpose. At most 200 ASCII characters.",
+        description="Purpose of this crawl, in plain words; sent as X-Crawler-Purpose. At most 200 ASCII characters.",
     )
     signing_key: Path | None = Field(
         None,
-        description="File of the Ed25519 private key that signs every request (Web Bot Auth); `tiptoe botauth keygen` makes one. Unset: nothing is signed.",
+        description="File with the Ed25519 private key that signs every request (Web Bot Auth); `tiptoe botauth keygen` makes one. Unset: nothing is signed.",
     )
     signature_agent: Annotated[str | None, AfterValidator(values.origin)] = Field(
         None,
@@ -81,7 +81,7 @@ class Settings(Constants, FromEnvironment):
     )
     signature_agent_form: Literal["item", "dictionary"] = Field(
         "item",
-        description="How Signature-Agent is written: item (a string, which Cloudflare verifies) or dictionary (as the newest draft has it).",
+        description="How Signature-Agent is written: item (a string, which Cloudflare verifies) or dictionary (as in the newest draft).",
     )
     crawl_addresses: Annotated[Words, AfterValidator(values.networks)] = Field(
         (), description="CIDRs that we crawl from, for the site owners' page and its addresses.json."
@@ -91,7 +91,7 @@ class Settings(Constants, FromEnvironment):
         description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
     )
 
-    # Whom we talk to: for crawls of sites of your own
+    # Whom we contact: for crawls of sites of your own
     allow_networks: Annotated[Words, AfterValidator(values.networks)] = Field(
         (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."
     )
@@ -105,7 +105,7 @@ class Settings(Constants, FromEnvironment):
     )
     bad_ports: Annotated[Words, AfterValidator(values.ports)] = Field(
         ("browsers",),
-        description="Ports that are never contacted: numbers, and `browsers` for the list that browsers have (25, 6667 …).",
+        description="Ports that are never contacted: numbers, and `browsers` for the browsers' list (25, 6667 …).",
     )
 
     # Pace: for a slower crawl, or a faster one by leave of the site
@@ -120,7 +120,7 @@ class Settings(Constants, FromEnvironment):
         None,
         ge=0,
         le=86_400,
-        description="For emergencies: at least this delay for every host, whatever else says.",
+        description="For emergencies: at least this delay for every host, whatever else applies.",
     )
     jitter: float = Field(
         0.1,
@@ -155,10 +155,10 @@ class Settings(Constants, FromEnvironment):
         0.0,
         ge=0,
         le=86_400,
-        description="The same for a registrable domain, all its hosts together. 0: no such budget.",
+        description="Seconds between the starts of two requests to a registrable domain, all its hosts together. 0: no such budget.",
     )
     requests_per_s_max: float = Field(
-        0.0, ge=0, description="Ceiling on the requests a second of the whole fleet. 0: none."
+        0.0, ge=0, description="Ceiling on the whole fleet's requests per second. 0: none."
     )
 
     # What is read and kept: for whoever decides what a crawl is for
@@ -172,12 +172,12 @@ class Settings(Constants, FromEnvironment):
     )
     keep_text: bool = Field(
         True,
-        description="Title, language and main text into pages. Off is lean: links, hashes and the fetch log only.",
+        description="Keep title, language and main text in pages. Off is lean: links, hashes and the fetch log only.",
     )
     tracking_parameters: Words = Field(
         (),
         description="Query parameters dropped besides the built-in list; `*` at the end is a wildcard. "
-        "URLs that are in the frontier stay as they are.",
+        "URLs in the frontier stay as they are.",
     )
     attempts_max: int = Field(
         3,
@@ -196,15 +196,21 @@ class Settings(Constants, FromEnvironment):
     frontier_max_per_host: int | None = Field(
         100_000,
         ge=1,
-        description="URLs of a host that may wait for their first fetch, softly: beyond, the lowest scores give way. Empty: any number.",
+        description="URLs of a host that may wait for their first fetch; beyond this (soft) cap the lowest scores are evicted. Empty: any number.",
     )
     frontier_max_per_crawl: int | None = Field(
-        None, ge=1, description="The same of a crawl, looked at every second. Empty: any number."
+        None,
+        ge=1,
+        description="URLs of a crawl that may wait for their first fetch, checked every second. Empty: any number.",
     )
-    frontier_max: int | None = Field(None, ge=1, description="The same of all active crawls together.")
+    frontier_max: int | None = Field(
+        None,
+        ge=1,
+        description="URLs of all active crawls together that may wait for their first fetch. Empty: any number.",
+    )
     frontier_full: Literal["evict", "defer"] = Field(
         "evict",
-        description="What happens to those that give way: evict: they leave the frontier, and a link that is found later may bring them back; defer: they wait for the next cycle.",
+        description="Treatment of URLs beyond a cap: evict (they leave the frontier; a link found later may admit them again) or defer (they wait for the next cycle).",
     )
 
     # The fleet: for workers on several cores and machines
@@ -237,7 +243,7 @@ class Settings(Constants, FromEnvironment):
     stall_s: float = Field(
         60.0,
         ge=0,
-        description="A worker or beat that makes no progress for so long while work is due ends itself, for its supervisor to start another. 0: never.",
+        description="A worker or beat that makes no progress for so long while work is due ends itself, so that its supervisor starts another. 0: never.",
     )
 
     # Logs: for whoever reads them
@@ -252,7 +258,7 @@ class Settings(Constants, FromEnvironment):
     @field_validator("*", mode="before")
     @classmethod
     def _is_text(cls, value: Any, info: Any) -> Any:
-        """Without NUL, which a .env may write as \\x00, and but for paths in UTF-8."""
+        """Check that there is no NUL, which a .env may write as \\x00, and that all but paths is UTF-8."""
         if isinstance(value, str) and ("\0" in value or (info.field_name not in PATHS and not values.is_utf8(value))):
             raise ValueError("write it in UTF-8, without NUL")
         return value
@@ -265,7 +271,7 @@ class Settings(Constants, FromEnvironment):
     @field_validator("single_active_consumer")
     @classmethod
     def _only_rabbitmq_has_it(cls, value: bool, info: Any) -> bool:
-        return values.of_rabbitmq(value, info.data.get("broker_url", "amqp:"))  # one that was refused has its own error
+        return values.of_rabbitmq(value, info.data.get("broker_url", "amqp:"))  # a refused URL has its own error
 
     @field_validator("lease_s")
     @classmethod

@@ -1,4 +1,4 @@
-"""Where settings and constants come from."""
+"""The sources of settings and constants."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from app.config.constants import CONSTANT_PREFIX, Constants
 
 
 class _Only(PydanticBaseSettingsSource):
-    """`source`, but for the fields that are not wanted."""
+    """A source without the fields that are not wanted."""
 
     def __init__(self, source: PydanticBaseSettingsSource, is_wanted: Callable[[str], bool]) -> None:
         super().__init__(source.settings_cls)
@@ -25,7 +25,7 @@ class _Only(PydanticBaseSettingsSource):
 
 
 class FromEnvironment(BaseSettings):
-    """Settings come from the environment and `.env`, constants from the environment alone, by a prefix of their own."""
+    """Reads settings from the environment and `.env`, and constants from the environment alone, by a prefix of their own."""
 
     @classmethod
     def settings_customise_sources(

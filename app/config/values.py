@@ -12,7 +12,7 @@ GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
 
 
 def split(value: object) -> object:
-    """Environment lists are comma- or space-separated."""
+    """Split a list of the environment at commas and spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
@@ -45,10 +45,10 @@ def resolve(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def gap(seconds: float) -> float:
-    """Between two starts of a fleet: what the clocks of its machines can hold."""
+    """Check a gap between two starts of a fleet: at least as long as its machines' clocks can keep."""
     if 0 < seconds < GAP_LEAST_S:
         raise ValueError(
-            f"{seconds:g} s is less than clocks can hold; write at least {GAP_LEAST_S:g}, or 0 for no budget"
+            f"{seconds:g} s is a shorter gap than clocks can keep; write at least {GAP_LEAST_S:g}, or 0 for no budget"
         )
     return seconds
 
@@ -59,7 +59,7 @@ def fronts(values: tuple[str, ...]) -> tuple[str, ...]:
         cidr, equals, seconds = value.partition("=")
         networks((cidr,))
         if not equals or not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", seconds):
-            raise ValueError(f"{value!r} has no seconds; write 203.0.113.0/24=0.02")
+            raise ValueError(f"{value!r} has no number of seconds; write CIDR=seconds, such as 203.0.113.0/24=0.02")
         gap(float(seconds))
         network = ipaddress.ip_network(cidr, strict=False)
         if gaps.setdefault(network, seconds) != seconds:
@@ -68,14 +68,14 @@ def fronts(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def printable(value: str | None) -> str | None:
-    """A header's value: RFC 9110 section 5.5 without obs-text and tabs."""
+    """Check a header's value: RFC 9110 section 5.5 without obs-text and tabs."""
     if value is not None and not re.fullmatch(r"[!-~](?:[ -~]{0,198}[!-~])?", value):
         raise ValueError("write 1 to 200 printable ASCII characters, no space at the ends")
     return value
 
 
 def origin(value: str | None) -> str | None:
-    """What a key directory is found at: scheme, host and port, no more."""
+    """Check the origin of a key directory: scheme, host and port, no more."""
     if value is None:
         return None
     origin = value.lower().removesuffix("/")
@@ -92,10 +92,10 @@ def domain(value: str | None) -> str | None:
 
 
 def directory_of(value: str | None, key: object, *, is_known: bool) -> str | None:
-    """The key's directory and the key go together. is_known: the key is valid, or is not set."""
+    """Check that the key's directory has a key. is_known: the key is valid, or is not set."""
     if key is not None and value is None:
         raise ValueError(
-            f"TIPTOE_SIGNING_KEY={str(key)!r} needs it: set it to the https origin that shows the public key"
+            f"TIPTOE_SIGNING_KEY={str(key)!r} needs this setting; set it to the https origin that shows the public key"
         )
     if key is None and value is not None and is_known:
         raise ValueError("needs TIPTOE_SIGNING_KEY: a file from `tiptoe botauth keygen`; or unset both")
@@ -104,7 +104,7 @@ def directory_of(value: str | None, key: object, *, is_known: bool) -> str | Non
 
 def of_rabbitmq(value: bool, broker_url: str | None) -> bool:
     if value and not (broker_url or "").startswith(("amqp:", "amqps:", "pyamqp:")):
-        raise ValueError("only RabbitMQ has it: set TIPTOE_BROKER_URL=amqp://…, or unset it")
+        raise ValueError("works with RabbitMQ only; set TIPTOE_BROKER_URL=amqp://…, or unset it")
     return value
 
 

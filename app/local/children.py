@@ -1,10 +1,9 @@
-"""Child processes that never outlive us: how they are born and how they are ended.
+"""Starts and stops child processes that never outlive us.
 
-A child leads its own process group, so a terminal's Ctrl-C reaches us alone and we decide the order of
-leaving. Linux tells it when we die, even by SIGKILL (`PR_SET_PDEATHSIG`, prctl(2)). Two things to mind: the
-kernel sends that signal when the parent *thread* ends, so spawn from a thread that stays, best the main one;
-and macOS has nothing like it, so there a child of a killed parent goes on (the servers do not: see
-`app.local.supervisor`).
+A child leads its own process group, so a terminal's Ctrl-C reaches us alone and we decide in which order children
+end. Linux signals it when we die, even by SIGKILL (`PR_SET_PDEATHSIG`, prctl(2)). Two caveats: the kernel sends that
+signal when the parent *thread* ends, so spawn from a thread that stays, best the main one; and macOS has nothing like
+it, so there a child of a killed parent keeps running (the servers do not: see `app.local.supervisor`).
 """
 
 import ctypes
@@ -34,7 +33,7 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start argv in its own process group, its output appended to log_path, nothing on its stdin.
 
-    death_signal: what it gets when our thread dies (Linux).   user, group: ids to become, for root only.
+    death_signal: sent to it when our thread dies (Linux).   user, group: ids to become, for root only.
     Raises OSError if argv[0] cannot be run.
     """
     _rotate(log_path)
@@ -63,7 +62,8 @@ def stop(process: subprocess.Popen[bytes], *, signal: int, timeout_s: float) -> 
 
 
 def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
-    """The same of one that was asked already: a second signal could meet it in the handler of the first."""
+    """Wait for a child that was signalled already, and kill its group if it does not end. It sends no second signal, which
+    could interrupt the handler of the first."""
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -73,8 +73,9 @@ def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
 
 @contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Run the handlers of SIGINT and SIGTERM after the fork: in one of its hooks (`os.register_at_fork`) Python would drop the
-    KeyboardInterrupt that they raise, and with it a Ctrl-C."""
+    """Run the handlers of SIGINT and SIGTERM after the fork.
+
+    In a hook of the fork (`os.register_at_fork`) Python would drop the KeyboardInterrupt that they raise, and so a Ctrl-C."""
     arrived: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():

@@ -1,8 +1,8 @@
-"""Where the embedded Postgres lies and who runs it.
+"""Chooses the embedded Postgres' data folder and user.
 
 **As root** Postgres refuses to run, so it runs as `nobody` (or as whoever owns the data). If nobody can
 reach home, the data lies in /var/tmp/tiptoe-<hash of home's path>/, a folder of our own that the log names;
-programs that nobody cannot run are copied beside the data. Whether it can is tried, not worked out from
+programs that nobody cannot run are copied beside the data. We try whether it can, rather than infer it from
 modes.
 """
 
@@ -23,7 +23,7 @@ OUTSIDE = Path("/var/tmp")  # survives a reboot, unlike /tmp (FHS 5.15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the data lies and who runs the server. user, group: None: we ourselves."""
+    """The data's folder and the server's user. user, group: None for our own."""
 
     data: Path
     programs: PostgresPrograms
@@ -31,7 +31,7 @@ class Place:
     group: int | None
 
     def give(self, path: Path) -> None:
-        """Make that user the owner of a file of ours."""
+        """Make the server's user the owner of a file of ours."""
         if self.user is not None and self.group is not None:
             os.chown(path, self.user, self.group)
 
@@ -62,7 +62,7 @@ def _base(home: Home, user: int) -> Path:
         base.mkdir(mode=0o711)
     found = base.lstat()
     if base.is_symlink() or not base.is_dir() or found.st_uid != 0 or found.st_mode & 0o022:
-        raise ServiceError(str(base), "is not a folder of root's alone; remove it")
+        raise ServiceError(str(base), "is not owned by root alone; remove it")
     base.chmod(0o711)  # whatever the umask said
     return base
 
@@ -72,7 +72,7 @@ def _major(data: Path) -> int:
 
 
 def _whom(data: Path | None) -> tuple[int, int]:
-    """As root: the data's owner, else nobody."""
+    """The user for root's server: the data's owner, else nobody."""
     try:
         uid = data.stat().st_uid if data is not None else 0
         owner = pwd.getpwuid(uid) if uid else pwd.getpwnam("nobody")
@@ -82,7 +82,7 @@ def _whom(data: Path | None) -> tuple[int, int]:
 
 
 def _can(user: int, group: int | None, argv: list[str]) -> bool:
-    """Does this command work for that user?"""
+    """Whether this command works for that user."""
     try:
         done = subprocess.run(argv, user=user, group=group, extra_groups=[], cwd="/", capture_output=True, check=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""TIPTOE_HOME on disk: what lies where, what is remembered between starts, where commands meet.
+"""TIPTOE_HOME on disk: its layout, the memory between starts, and the locks between commands.
 
     <home>/
       services.json      ports, passwords, data directory (0600)
@@ -50,11 +50,11 @@ class Home:
         return self.root / "logs"
 
     def recall(self, name: str) -> dict[str, Any]:
-        """What was remembered of a server; empty if nothing."""
+        """The remembered facts of a server; empty if there are none."""
         return dict(self._memory().get(name, {}))
 
     def remember(self, name: str, facts: dict[str, Any]) -> None:
-        """Replace what is remembered of a server, all or nothing (0600). Call it under `starting`."""
+        """Replace the remembered facts of a server, all or nothing (0600). Call it under `starting`."""
         draft = self.root / "services.json.new"
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -72,7 +72,7 @@ class Home:
 
     @contextmanager
     def starting(self, log: Log) -> Iterator[None]:
-        """One command at a time starts or joins servers here."""
+        """Lock under which one command at a time starts or joins servers here."""
         lock = take(self.root / "lock", fcntl.LOCK_EX, waiting_for="another command that is starting up", log=log)
         try:
             yield
@@ -84,7 +84,7 @@ def open_home(path: Path) -> Home:
     """Make the folder and what it needs. Raises SettingError naming the path and the remedy."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        home = Home(root=path.resolve())  # the servers tell us resolved paths
+        home = Home(root=path.resolve())  # the servers report resolved paths
         home.run.mkdir(exist_ok=True)
         home.logs.mkdir(exist_ok=True)
         os.close(_open(home.root / "lock"))
@@ -95,7 +95,7 @@ def open_home(path: Path) -> Home:
 
 
 def take(path: Path, kind: int, *, waiting_for: str, log: Log) -> int:
-    """Take a lock, waiting at most PATIENCE_S and saying so. Returns the descriptor: closing it lets go."""
+    """Take a lock; wait at most PATIENCE_S and say so. Returns the descriptor: closing it releases the lock."""
     descriptor, began, told = _open(path), time.monotonic(), False
     while not _try(descriptor, kind):
         waited = time.monotonic() - began
@@ -115,7 +115,7 @@ def try_exclusive(descriptor: int) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Does anyone hold this lock exclusively? No, if home was removed under our feet."""
+    """Whether a process holds this lock exclusively. False if home was removed meanwhile."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:

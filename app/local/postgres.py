@@ -5,7 +5,7 @@ knows two roles by password (SCRAM): `postgres`, and `tiptoe`, which owns the da
 superuser. Settings of yours go into `<data>/yours.conf`; ours are written to `<data>/tiptoe.conf` at each
 start and keep every commit durable.
 
-Where its files lie and who runs it, as root above all: `app.local.data_dir`. That is remembered in home's
+`app.local.data_dir` chooses its folder and user, for root above all. That is remembered in home's
 services.json; a database that home does not remember (home was removed) is set aside, never reused and never
 deleted.
 
@@ -31,7 +31,7 @@ from app.local.running import clear_orphans, free_port
 from app.local.supervisor import Recipe, server_environment
 
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: the same order on every system, for ever
+BUILTIN_LOCALE_SINCE = 17  # C.UTF-8 by Postgres itself: its order never changes and is equal on every system
 
 CONF = """\
 # Written by tiptoe at each start. Your own settings: yours.conf.
@@ -113,7 +113,7 @@ class Postgres:
             with self._connect_as_admin() as connection:
                 row = connection.execute("SHOW data_directory").fetchone()
         except psycopg.OperationalError:
-            return False  # not yet up; or another's server took our port: then ours ends, to be started anew
+            return False  # not yet up; or another server took our port: then ours ends and is started again
         return row is not None and Path(row[0]) == self.data
 
     def furnish(self) -> None:
@@ -140,7 +140,7 @@ class Postgres:
         )
 
     def _create(self, place: Place, log: Log) -> None:
-        """initdb beside the final folder, then a rename: a killed start leaves nothing half-made in use."""
+        """Run initdb beside the final folder, then rename it: a killed start leaves nothing half-made in use."""
         if place.data.exists():
             aside = place.data.with_name(f"postgres.aside-{int(time.time())}")
             place.data.rename(aside)
@@ -186,7 +186,7 @@ class Postgres:
         raise ServiceError(f"initdb cannot make a database in {place.data}", f"see {log_path}")
 
     def _clear(self, data: Path, log: Log) -> None:
-        """Wait for a killed keeper's server to go; drop its pid file: the number may be another's by now."""
+        """Wait for a killed keeper's server to end. Drop its pid file: another process may have the number by now."""
         pid_file = data / "postmaster.pid"
         if pid_file.exists():
             first = pid_file.read_text().split("\n", 1)[0]
@@ -200,7 +200,7 @@ def _locales(major: int) -> list[list[str]]:
 
 
 def _configure(data: Path, port: int) -> None:
-    """As root we write into a folder of nobody's: nothing that lies there already is written through."""
+    """Write the configuration. As root we write into nobody's folder, so an existing file there is never written through."""
     draft = data / "tiptoe.conf.new"
     draft.unlink(missing_ok=True)
     _write_new(draft, _conf(port, _memory_mb()), 0o644)
@@ -210,12 +210,12 @@ def _configure(data: Path, port: int) -> None:
 
 
 def _conf(port: int, memory_mb: int) -> str:
-    """An eighth of the machine's memory for what is asked for all the time: ten million URLs want 3 GB."""
+    """Our settings, with an eighth of the machine's memory as cache: ten million URLs want 3 GB."""
     return CONF.format(port=port, buffers_mb=min(max(memory_mb // 8, 128), 3072), cache_mb=max(memory_mb // 2, 512))
 
 
 def _memory_mb() -> int:
-    """The machine's memory, or what a container may take of it."""
+    """The machine's memory, or a container's share of it."""
     sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for limit in CGROUP_LIMITS:
         with contextlib.suppress(OSError):

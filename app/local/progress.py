@@ -1,6 +1,6 @@
-"""What a person sees of a running crawl: at most a screen that is drawn anew; a line now and then where no terminal is.
+"""Shows a running crawl: one screen, redrawn, on a terminal; elsewhere a line now and then.
 
-It asks nothing of the database: `app.admin.live` looks at it.
+It never queries the database: `app.admin.live` does.
 """
 
 import sys
@@ -28,7 +28,7 @@ LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor'
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """Context manager. stream: standard error, and whether it is a terminal decides."""
+    """Context manager that shows a crawl on `stream`, standard error; whether that is a terminal decides the form."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     _seen: list[tuple[float, int]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Progress:
 def line(look: Look, rate: float) -> str:
     """`docs: 12 pages (1.0/s), 34 queued, 0 failed, 0.1 MB; end in 0:00:48 (max_pages); hosts: 1 being visited`.
 
-    Numbers that are not whole yet are too low, and are said to be.
+    Incomplete numbers are too low, and are marked.
     """
     over = "" if look.is_whole else "over "
     parts = [
@@ -86,7 +86,7 @@ def line(look: Look, rate: float) -> str:
 
 
 def until_budget(look: Look, rate: float) -> str | None:
-    """`end in 0:00:48 (max_pages)`: by the budget that is reached first at this rate; None where there is none to reckon by."""
+    """`end in 0:00:48 (max_pages)`, for the budget that is reached first at this rate; None where there is none."""
     crawl, ends = look.crawl, list[tuple[float, str]]()
     if crawl.max_pages is not None and rate > 0:
         ends.append(((crawl.max_pages - look.pages) / rate, "max_pages"))
@@ -101,7 +101,7 @@ def until_budget(look: Look, rate: float) -> str | None:
 
 
 def screen(look: Look, rate: float, console: "Console") -> "Group":
-    """As many hosts as the terminal has lines left for."""
+    """The lines of the screen, with as many hosts as fit the terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

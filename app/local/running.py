@@ -1,8 +1,7 @@
-"""Joining or starting an embedded server, and leaving it: the same for Postgres and Valkey.
+"""Joins or starts an embedded server, Postgres or Valkey, and leaves it.
 
-What a server is (its data, configuration, how to tell that the one answering is ours) is the `Server`'s to
-say; how several commands share it is decided here, with the locks of `app.local.home` and a process from
-`app.local.supervisor`.
+A `Server` defines its data, its configuration and how to recognise it when it answers. This module decides how
+several commands share it, with the locks of `app.local.home` and a process from `app.local.supervisor`.
 """
 
 import contextlib
@@ -35,20 +34,20 @@ class Server(Protocol):
     name: str
 
     def prepare(self, log: Log) -> Recipe:
-        """Nothing runs: make data and configuration, choose a free port, remember it."""
+        """Make data and configuration, choose a free port and remember it. Called while nothing runs."""
 
     def is_ready(self) -> bool:
-        """Does the remembered address answer, and is it ours? Raises ServiceError if it can never be."""
+        """Whether our server answers at the remembered address. Raises ServiceError if it never can."""
 
     def furnish(self) -> None:
-        """Just started and ready: make what its users expect inside."""
+        """Make the contents that its users expect. Called when it has just started and is ready."""
 
     def url(self) -> str:
         """The address for users, password included."""
 
 
 class Running:
-    """Our share in a running server. url: with its password.   started: was it us who started it?"""
+    """Our share in a running server. url: with its password.   started: whether we started it."""
 
     def __init__(self, url: str, *, started: bool, leave: Callable[[], None]) -> None:
         self.url = url
@@ -56,7 +55,7 @@ class Running:
         self._leave: Callable[[], None] | None = leave
 
     def release(self) -> None:
-        """Give up our share. The last one out has the server stopped and waits until it is gone."""
+        """Give up our share. The last user stops the server and waits until it is gone."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
@@ -71,7 +70,7 @@ class Running:
 
 
 def join_or_start(server: Server, home: Home, log: Log) -> Running:
-    """A share in the home's server, started if nobody runs it. Raises ServiceError with its log's end."""
+    """Take a share in the home's server, started if it does not run. Raises ServiceError with its log's end."""
     users_path, keeper_path = home.run / f"{server.name}.users", home.run / f"{server.name}.keeper"
     with home.starting(log):
         users = take(users_path, fcntl.LOCK_SH, waiting_for=f"the old {server.name} to stop", log=log)
@@ -85,7 +84,7 @@ def join_or_start(server: Server, home: Home, log: Log) -> Running:
 
 
 def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subprocess.Popen[bytes] | None:
-    """The keeper if we started it, None if it ran already."""
+    """Start the keeper. None if the server ran already."""
     for _ in range(STARTS):
         if is_held(keeper_path):
             if _wait_ready(server, lambda: is_held(keeper_path), log):
@@ -116,14 +115,14 @@ def _launch(recipe: Recipe) -> subprocess.Popen[bytes]:
 
 
 def _wait_ready(server: Server, is_alive: Callable[[], bool], log: Log) -> bool:
-    """False if it ended first; it may be slow as long as it lives."""
+    """Wait until the server is ready. False if it ended first; it may be slow as long as it lives."""
     began, told = time.monotonic(), False
     while not server.is_ready():
         if not is_alive():
             return False
         waited = time.monotonic() - began
         if waited > READY_S:
-            raise ServiceError(f"{server.name} is not ready after {READY_S:.0f} s", "look into its log")
+            raise ServiceError(f"{server.name} is not ready after {READY_S:.0f} s", "read its log")
         if waited > TELL_AFTER_S and not told:
             log(f"waiting for {server.name} to be ready (after a crash it recovers first)")
             told = True
@@ -132,7 +131,7 @@ def _wait_ready(server: Server, is_alive: Callable[[], bool], log: Log) -> bool:
 
 
 def _leave(users: int, keeper_path: Path, child: subprocess.Popen[bytes] | None = None) -> None:
-    """Let go. If nobody else holds on, end the keeper and wait; newcomers queue behind our lock."""
+    """Release our share. If it was the last, end the keeper and wait; newcomers queue behind our lock."""
     try:
         keeper = keeper_id(keeper_path) if try_exclusive(users) else None
         if keeper is None:
@@ -184,7 +183,7 @@ def free_port(wanted: int | None) -> int:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])
-    raise ServiceError("127.0.0.1", "has no free port")
+    raise ServiceError("127.0.0.1", "has no free port; end programs that listen there")
 
 
 def _tail(path: Path) -> str:

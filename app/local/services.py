@@ -1,11 +1,11 @@
-"""The services that a command on one machine needs: those that are configured, and our own for the rest.
+"""Provides the services that a command on one machine needs: the configured ones, else our own.
 
     with LocalServices(settings.home, database_url=None, broker_url=None, log=print) as services:
         services.database_url, services.broker_url
 
-Several commands may do so at once in the same home: the first starts the servers, the last one out stops
-them, killed commands count as gone (`app.local.running`). What lies where on disk: `app.local.home`. Nothing
-is said here about a configured service; whoever connects checks that.
+Several commands may do so at once in one home: the first starts the servers, the last one stops them, killed
+commands count as gone (`app.local.running`). `app.local.home` has the layout on disk. A configured service is
+not checked here but by the code that connects.
 """
 
 import os
@@ -25,7 +25,7 @@ from app.words import without_password
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Where to connect.
+    """Addresses and files of the services.
 
     database_url: postgresql://…, password included.   broker_url: redis://… or what was configured.
     home: absolute.   data_dir: the embedded Postgres' files; home if it is not ours.
@@ -42,13 +42,13 @@ class Services:
 
     @property
     def shown_database_url(self) -> str:
-        """Fit to be printed, and to connect with from this machine: it names the file that holds the password."""
+        """URL fit to be printed, and to connect with from this machine: it names the file that holds the password."""
         bare = without_password(self.database_url)
         return f"{bare}?passfile={quote(str(self.password_file), safe='')}" if self.password_file else bare
 
     @property
     def shown_broker_url(self) -> str:
-        """Fit to be printed. The embedded broker's password is in services.json of home."""
+        """URL fit to be printed. The embedded broker's password is in services.json of home."""
         return without_password(self.broker_url)
 
 
@@ -85,19 +85,19 @@ class LocalServices:
 
 
 def start_postgres(home: Path, log: Log) -> Running:
-    """A share in the home's Postgres alone, started if need be: a context manager, or call `release()`."""
+    """Take a share in the home's Postgres alone, started if need be: a context manager, or call `release()`."""
     opened = open_home(home)
     return join_or_start(Postgres(opened), opened, log)
 
 
 def start_valkey(home: Path, log: Log) -> Running:
-    """The same for Valkey."""
+    """Take a share in the home's Valkey alone, started if need be."""
     opened = open_home(home)
     return join_or_start(Valkey(opened), opened, log)
 
 
 def write_password_file(home: Path, url: str) -> Path:
-    """`pgpass` in home, for psql and other clients of libpq (libpq-pgpass.html). Returns its path."""
+    """Write `pgpass` in home, for psql and other clients of libpq (libpq-pgpass.html). Returns its path."""
     parts = urlsplit(url)
     line = f"{parts.hostname}:{parts.port}:*:{parts.username}:{parts.password}\n"
     path = home / "pgpass"
@@ -110,7 +110,7 @@ def write_password_file(home: Path, url: str) -> Path:
 
 
 def data_dir(home: Path) -> Path:
-    """Where the home's embedded Postgres keeps its files. It must have been started once."""
+    """The data folder of the home's embedded Postgres, which must have been started once."""
     return Postgres(open_home(home)).data
 
 

@@ -1,8 +1,8 @@
-"""Which crawls of a home are served by a `tiptoe crawl` that lives, and which one that was killed has left behind.
+"""Tracks which crawls of a home a living `tiptoe crawl` serves, and which ones a killed command left behind.
 
-Such a command holds run/serves-<hash>, with the crawl's name inside, shared for as long as it lives; the kernel lets go when
-it dies. It takes the file away at a clean end. So a file that nobody holds is of a command that was killed. `tiptoe up`
-holds run/up: it serves every active crawl. All under the home's lock, which orders those that come and go.
+Such a command holds a shared lock on run/serves-<hash>, with the crawl's name inside, for as long as it lives; the kernel
+releases it when the command dies. At a clean end it removes the file. So an unlocked file is a killed command's. `tiptoe up`
+holds run/up: it serves every active crawl. All of this happens under the home's lock, which orders starts and ends.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ _PATIENCE = "another command that comes or goes"
 
 @contextmanager
 def serving(home: Home, crawl: str, log: Log, *, at_end: Callable[[], None]) -> Iterator[None]:
-    """Hold the crawl's file. at_end: called at a clean end if nobody else serves the crawl; where it fails, the file stays."""
+    """Lock the crawl's file. at_end: called at a clean end if no other command serves the crawl; if it fails, the file stays."""
     path = _path(home, crawl)
     with home.starting(log):
         lock = take(path, fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
@@ -39,7 +39,7 @@ def serving(home: Home, crawl: str, log: Log, *, at_end: Callable[[], None]) -> 
 
 @contextmanager
 def up(home: Home, log: Log) -> Iterator[None]:
-    """`tiptoe up` runs."""
+    """Lock run/up while `tiptoe up` runs."""
     lock = take(home.run / "up", fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)
     try:
         yield
@@ -52,7 +52,7 @@ def is_up(home: Home) -> bool:
 
 
 def leave_aside(home: Home, log: Log, *, pause: Callable[[str], None]) -> None:
-    """Call `pause` with each crawl that a killed command has left behind, unless `tiptoe up` serves it."""
+    """Call `pause` with each crawl that a killed command left behind, unless `tiptoe up` serves it."""
     with home.starting(log):
         if is_up(home):
             return
@@ -69,7 +69,7 @@ def _path(home: Home, crawl: str) -> Path:
 
 
 def _is_free(path: Path) -> bool:
-    """Nobody holds it, not even shared."""
+    """Whether no process holds the lock, not even shared."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""The crawl's own processes on one machine: beat and workers as children, another one started when one ends.
+"""Runs a crawl's own processes on one machine: beat and workers as children, each replaced when it ends.
 
-The same as a fleet runs (`celery -A app beat`, `celery -A app worker`), so that nothing is different but the number and
-what lies in front of the import path. They are told where the services are by environment variables, and end when we do,
-however we end.
+They are a fleet's processes (`celery -A app beat`, `celery -A app worker`); only their number and the front of the import
+path differ. Environment variables name the services. They end when we do, however we end.
 """
 
 import os
@@ -47,7 +46,7 @@ class Stack:
             "TIPTOE_HOME": str(services.home),
             "TIPTOE_DATABASE_URL": services.database_url,
             "TIPTOE_BROKER_URL": services.broker_url,
-            # What an option of the command may have set.
+            # Settings that an option of the command may have set.
             "TIPTOE_DEFAULT_DELAY_S": str(settings.default_delay_s),
             "TIPTOE_ALLOW_NETWORKS": ",".join(settings.allow_networks),
             **({"TIPTOE_CONTACT": settings.contact} if settings.contact else {}),
@@ -69,7 +68,7 @@ class Stack:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Warm: beat first, so that nothing more is offered; then visits settle what they have and leave."""
+        """Stop warmly: beat first, so that nothing more is offered; then visits settle their batches and leave."""
         beat, *workers = self._children
         stop(beat.process, signal=signal.SIGTERM, timeout_s=BEAT_STOPS_S)
         for child in workers:
@@ -80,7 +79,7 @@ class Stack:
             await_end(child.process, timeout_s=max(until - time.monotonic(), 0.1))
 
     def tend(self) -> None:
-        """Start another for each that has ended. Raises ServiceError for one that cannot stay up."""
+        """Replace each process that has ended. Raises ServiceError for one that cannot stay up."""
         for child in self._children:
             if child.process.poll() is None:
                 continue
@@ -89,9 +88,7 @@ class Stack:
                 continue
             child.rapid_endings = child.rapid_endings + 1 if lived_s < 10 else 0
             if child.rapid_endings >= RAPID_ENDINGS_MOST:
-                raise ServiceError(
-                    f"{child.name} ends as soon as it starts", f"its log says why: {self._log(child.name)}"
-                )
+                raise ServiceError(f"{child.name} ends right after its start", f"read its log: {self._log(child.name)}")
             child.process, child.started = self._start(child.name, child.argv), time.monotonic()
 
     def _start(self, name: str, argv: list[str]) -> subprocess.Popen[bytes]:
@@ -101,10 +98,11 @@ class Stack:
         return self._logs / f"{name}.log"
 
 
-# Neighbours' heartbeats and greetings serve nobody here: liveness is progress in Postgres.
+# Celery's heartbeats and greetings between workers are of no use: liveness is progress in Postgres.
 _SOLITARY = ("--without-gossip", "--without-mingle")
 
 
 def _celery(*arguments: str) -> list[str]:
-    """As `celery -A app …`, but for the working folder: packages of the user's own may lie there (`workers.__main__`)."""
+    """The command `celery -A app …` without the working folder on its path: the user's own packages may lie there
+    (`workers.__main__`)."""
     return [sys.executable, "-P", "-m", "workers", "celery", "-A", "app", *arguments]

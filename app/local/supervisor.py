@@ -1,14 +1,12 @@
 """`python -m app.local.supervisor`: one small process per embedded server that runs it while any command uses it.
 
-Every command that uses the server holds `run/<name>.users` shared. When the keeper can take it exclusively,
-nobody is left, whether they said goodbye or were killed: it stops the server and ends. So commands may come
-and go in any order, the last one out closes the door, and no terminal's Ctrl-C or hangup reaches the server
-(the keeper has a session of its own). Should the keeper itself be killed, Linux tells the server
-(`app.local.children`).
+Every command that uses the server holds `run/<name>.users` shared. When the keeper can take it exclusively, no
+command is left, whether they ended or were killed: it stops the server and ends. So commands may start and end in
+any order, and no terminal's Ctrl-C or hangup reaches the server (the keeper has a session of its own). If the keeper
+itself is killed, Linux signals the server (`app.local.children`).
 
-A server that falls over while in use is started again on its old port, unless it fell within LIVED_S: then it
-cannot start, and the command that waits for it will say why. Standard library only: it starts in 50 ms and
-stays small.
+A server that crashes while in use is started again on its old port, unless it crashed within LIVED_S: then it cannot
+start, and the command that waits for it reports why. Standard library only: it starts in 50 ms and stays small.
 """
 
 import fcntl
@@ -32,7 +30,7 @@ LIVED_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How to run one server. No secrets: it is handed over on a command line.
+    """The instructions to run one server. No secrets: they are passed on a command line.
 
     argv, cwd: as for exec.   user, group: ids to become, None to stay.   stop_signal: asks it to end.
     stop_s: how long that may take.   log, users, keeper: paths, see `app.local.home`.
@@ -53,7 +51,7 @@ class Recipe:
 
 
 def keep(recipe: Recipe) -> int:
-    """Run the server until nobody uses it or we are told to end. Returns an exit code."""
+    """Run the server until no command uses it or a signal ends us. Returns an exit code."""
     _sign_in(Path(recipe.keeper))
     users = os.open(recipe.users, os.O_RDWR | os.O_CREAT, 0o600)
     told = _on_terminate()
@@ -98,7 +96,7 @@ def _start(recipe: Recipe) -> Popen[bytes]:
 
 
 def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Ours, without what would change how Postgres runs (PGDATA, PGPORT, locales …)."""
+    """Our environment without variables that change how Postgres runs (PGDATA, PGPORT, locales …)."""
     unwanted = ("PG", "LC_", "LANG", "PYTHON")
     return {k: v for k, v in environment.items() if not k.startswith(unwanted)} | {"LC_ALL": "C"}
 

@@ -1,7 +1,7 @@
-"""The embedded Valkey: the broker's doorbell. It keeps nothing on disk, for Postgres is the truth.
+"""The embedded Valkey, our broker. It keeps nothing on disk, for Postgres is the truth.
 
 It listens on 127.0.0.1 alone behind a random password that lies in its configuration file (0600), never on a
-command line. Its working directory, asked back over the connection, tells that the server answering is ours.
+command line. We recognise our server by its working directory, which it reports over the connection.
 """
 
 import os
@@ -72,7 +72,7 @@ class Valkey:
             port=facts["port"],
             password=facts["password"],
             socket_timeout=5,
-            retry=Retry(NoBackoff(), 0),  # we are asked again; the default waits seconds between tries
+            retry=Retry(NoBackoff(), 0),  # our caller retries; the default waits seconds between tries
             decode_responses=True,
         )
         try:
@@ -83,7 +83,7 @@ class Valkey:
             client.close()
 
     def furnish(self) -> None:
-        """It needs nothing inside."""
+        """Do nothing: it needs no contents."""
 
     def _configure(self, port: int, password: str) -> Path:
         path = self._folder / "valkey.conf"

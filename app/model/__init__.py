@@ -1,4 +1,4 @@
-"""Frozen values that flow between the rooms. No behaviour beyond what a value knows of itself; no I/O."""
+"""Frozen values that flow between the rooms. Their methods use nothing but the value itself; no I/O."""
 
 from app.model.crawl import Budgets, CrawlChange, CrawlSpec
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts

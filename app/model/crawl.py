@@ -1,4 +1,4 @@
-"""What a person asks of a crawl, as one value from the command line to its row and back; and a change of it.
+"""The wishes of a person for a crawl, as one value from the command line to its row and back; and a change of it.
 
 A new wish is a field of both classes, a column of `crawls` with the same name, and an option in `app.cli.crawl_options`.
 """
@@ -63,7 +63,7 @@ class CrawlSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlChange:
-    """What of a `CrawlSpec` shall be otherwise. None: as it is.
+    """The parts of a `CrawlSpec` that change. None: as it is.
 
     include, exclude  all that there shall be
     budgets           those that change, by name; None there: no limit

@@ -1,4 +1,4 @@
-"""One request and what came of it."""
+"""One request and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class RequestKind(StrEnum):
-    """What a request is for: `fetches.kind`."""
+    """The purpose of a request: `fetches.kind`."""
 
     PAGE = "page"
     SITEMAP = "sitemap"
@@ -35,33 +35,33 @@ class Header(StrEnum):
 
 
 class Gate(Protocol):
-    """What a request waits at once it has a connection: its start is confirmed when it can be used, not before."""
+    """The gate that a connected request waits at: its start is confirmed when it can be used, not before."""
 
     def open(self) -> bool:
-        """Blocks until the request may start. False: it may not, and is not sent."""
+        """Block until the request may start. False: it may not, and is not sent."""
 
     def is_late(self) -> bool:
-        """Whether the start that it opened for has passed."""
+        """Whether the start that the gate opened for has passed."""
 
     def sent(self, at_s: float) -> None:
-        """The request went out at this monotonic second, or its start was given up."""
+        """Record that the request was sent at this monotonic second, or that its start was abandoned."""
 
 
 class Request(NamedTuple):
-    """What to ask of a site. The sender (`app.net.http`) adds identity, Host and Accept headers.
+    """A request to a site. The sender (`app.net.http`) adds identity, Host and Accept headers.
 
     url             canonical absolute URL
     kind            page or robots
     etag            sent as If-None-Match, verbatim, when not None
     last_modified   sent as If-Modified-Since, verbatim, when not None
     wanted_types    media types (lower-case, no parameters, "text/*" allowed) whose body is read; the body of any other
-                    2xx type is not read and the connection is closed. None: read whatever comes
-    max_body_bytes  cap on decoded body bytes; what is beyond is not read and `Reply.truncated` is set
+                    2xx type is not read and the connection is closed. None: read any type
+                    max_body_bytes  cap on decoded body bytes; the rest is not read and `Reply.truncated` is set
     deadline_s      seconds from start to the last byte, DNS and connecting included
     sink            the decoded body of a 2xx is written there, and not kept in Reply.body
     address         connect to this one of the host's addresses and to no other; None: whichever answers
     fresh           over a new connection, not one that was kept alive
-    not_after       monotonic seconds: do not send it later than this, nor come to the gate; None: whenever
+    not_after       monotonic seconds: neither reach the gate nor send later than this; None: no limit
     gate            waited at between connecting and sending, beyond the deadline; None: it is sent at once
     """
 
@@ -81,7 +81,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsent:
-    """A request that was not sent: its start had passed, or none was to be had. Points in time are monotonic seconds.
+    """A request that was not sent: its start had passed, or it got none. Points in time are monotonic seconds.
 
     begun_s, ended_s   of the attempt, the wait included
     contacted_s        when its connection was begun; None: there was none, or it has been reported before
@@ -100,10 +100,10 @@ class Unsent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """Where a host's next request would go.
+    """The addresses for a host's next request.
 
-    addresses   that we may talk to, best first; none when the name does not resolve, or not to such ones
-    dns_ms      milliseconds that finding out took
+    addresses   that we may contact, best first; none when the name does not resolve, or not to such ones
+    dns_ms      milliseconds that the look-up took
     """
 
     addresses: tuple[str, ...]
@@ -111,10 +111,10 @@ class Whereabouts:
 
 
 class Failure(StrEnum):
-    """Why a request brought no complete response. `fetches.failure`."""
+    """The cause of an incomplete response: `fetches.failure`."""
 
     DNS = "dns"  # the name did not resolve (in time)
-    ADDRESS = "address"  # it resolved to an address we do not talk to
+    ADDRESS = "address"  # it resolved to an address that we do not contact
     REFUSED = "refused"  # nothing listens there, or no route
     CONNECT_TIMEOUT = "connect_timeout"
     TLS = "tls"  # certificate or handshake
@@ -125,12 +125,12 @@ class Failure(StrEnum):
 
     @property
     def before_contact(self) -> bool:
-        """True when no HTTP request can have reached the site: a failure of the host, not of the URL."""
+        """Whether no HTTP request can have reached the site: a failure of the host, not of the URL."""
         return self in {Failure.DNS, Failure.ADDRESS, Failure.REFUSED, Failure.CONNECT_TIMEOUT, Failure.TLS}
 
 
 class Reply(NamedTuple):
-    """What came of a request: a response (status set) or a failure (failure set); both when the body was cut.
+    """The result of a request: a response (status set) or a failure (failure set); both when the body was cut.
 
     status       HTTP status, None when no status line was read
     failure      why it is not complete, None for a complete (or deliberately truncated) response
@@ -142,11 +142,11 @@ class Reply(NamedTuple):
     truncated    the body went over max_body_bytes and was cut there
     sunk_bytes   decoded body bytes that went to Request.sink
     wire_bytes   body bytes received before decoding
-    address      IP address really connected to, None when there was no connection
+    address      IP address that was connected to, None when there was no connection
     started_s    monotonic seconds when the request began: before DNS, or when its gate opened
-    contacted_s  monotonic seconds when its connection was begun, where that was before started_s
+    contacted_s  monotonic seconds when connecting began, where that was before started_s
     sent_s       monotonic seconds when the request had been handed to the system; None: it was not
-    ended_s      monotonic seconds when the last byte was read or the connection given up
+    ended_s      monotonic seconds when the last byte was read or the connection was abandoned
     dns_ms, connect_ms, first_byte_ms, total_ms   milliseconds; dns/connect None when the connection was reused,
                  first_byte None without a status
     """
@@ -190,10 +190,10 @@ class Outcome(StrEnum):
     UNAVAILABLE = "unavailable"  # 503
     SERVER_ERROR = "server_error"  # any other 5xx
     UNREACHABLE = "unreachable"  # no contact was made: DNS, refused, connect timeout, TLS
-    BLOCKED_ADDRESS = "blocked_address"  # the name points to an address that we do not talk to
+    BLOCKED_ADDRESS = "blocked_address"  # the name points to an address that we do not contact
     CHALLENGED = "challenged"  # a challenge or CAPTCHA page: never solved, the host rests
     SOFT_BLOCKED = "soft_blocked"  # 2xx whose content says that we are blocked
-    UNSENT = "unsent"  # the request was not sent: its start had passed, or none was to be had
+    UNSENT = "unsent"  # the request was not sent: its start had passed, or it got none
     BROKEN = "broken"  # contact was made, the answer was not complete: timeout, reset, cut, not HTTP
 
     @property

@@ -1,4 +1,4 @@
-"""What a document holds, as far as we read it."""
+"""The parts of a document that we read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Link(NamedTuple):
-    """A link as it stands in a document, in document order.
+    """A link as written in its document.
 
     href    as written, white space stripped (not joined, not canonical)
     text    anchor text, white space folded, at most 200 characters

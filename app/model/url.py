@@ -1,4 +1,4 @@
-"""What a URL is to us: the text that is sent, the origin that owns its robots.txt, and its key."""
+"""URLs: the text that is sent, the origin that owns its robots.txt, and the key that identifies it."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -20,14 +20,14 @@ class Origin(NamedTuple):
 
 
 class Url(NamedTuple):
-    """A URL as it is sent, and what it is known by. Made only by `app.policy.url.Canon`.
+    """A URL as it is sent, with the key that identifies it. Made only by `app.policy.url.Canon`.
 
     text    as sent: ASCII, no fragment, no credentials, at most 2,083 characters
     origin  scheme, host and explicit port
     target  path and query as sent, starts with "/"
-    key     SHA-256 of its canonical form, the same for every order of its parameters: 32 bytes
+    key     SHA-256 of its canonical form, equal for every order of its parameters: 32 bytes
     linked  the target as it was linked, where tracking or session parameters were taken out of it
-    form    of this spelling among those of the key; the key itself for the canonical form
+    form    identifies this spelling among those of the key; the key itself for the canonical form
     """
 
     text: str
@@ -43,7 +43,7 @@ class Url(NamedTuple):
 
 
 class Refusal(StrEnum):
-    """Why a URL was not admitted: the closed list of `suppressions.reason`."""
+    """The reason why a URL was not admitted: the closed list of `suppressions.reason`."""
 
     INVALID = "invalid"  # not a URL by the WHATWG standard
     SCHEME = "scheme"  # neither http nor https
@@ -55,6 +55,6 @@ class Refusal(StrEnum):
     EXCLUDED = "excluded"  # matches an exclude pattern, or no include pattern
     DEPTH = "depth"  # deeper than the crawl's max_depth
     NOFOLLOW = "nofollow"  # the link says rel=nofollow, or its page nofollow
-    HIDDEN = "hidden"  # no person can see the link: it may be there for robots alone
+    HIDDEN = "hidden"  # no person can see the link: it may be a trap for robots
     REDIRECTS = "redirects"  # more than 10 hops, or a loop
     FRONTIER_FULL = "frontier_full"  # its host, its crawl or all of the frontier is at its cap, and others score higher

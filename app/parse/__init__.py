@@ -1,1 +1,1 @@
-"""Bytes of documents into values. No I/O; never raises on any input."""
+"""Parsers: bytes of documents into values. No I/O; never raises on any input."""

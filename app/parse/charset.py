@@ -69,7 +69,7 @@ _ESCAPED = frozenset(
 )  # ASCII bytes may stand for others
 _FALLBACK = "cp1252"  # the standard's default for most locales; decodes nearly everything
 
-# Told apart when nothing is declared. Few on purpose: the more candidates, the more often Western text becomes Cyrillic.
+# Candidates when nothing is declared. Few on purpose: the more candidates, the more often Western text becomes Cyrillic.
 _CANDIDATES = ["cp1252", "cp1251", "iso8859_2", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 _DETECTED = {"iso8859_2": "iso8859-2", "shift_jis": "cp932", "big5": "big5hkscs", "euc_kr": "cp949"}
 _USUAL_TYPE_CHARS = 100
@@ -82,14 +82,14 @@ _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     """(text, name of the Python codec used, in its canonical spelling). Never raises.
 
-    The text is fit for Postgres: NUL has become U+FFFD, as the HTML standard has it, and there are no lone surrogates.
+    The text is fit for Postgres: NUL becomes U+FFFD, as in the HTML standard, and there are no lone surrogates.
     """
     encoding, body = _told(body, content_type)
     return _text(body, encoding), encoding
 
 
 def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
-    """The same text in UTF-8. What is well-formed UTF-8 already, as most of the web is, is not made anew."""
+    """The body's text in UTF-8. A well-formed UTF-8 body, as most of the web is, is returned as it is."""
     encoding, body = _told(body, content_type)
     if _is_good(body, encoding):
         return body, encoding
@@ -151,7 +151,7 @@ def detect(body: bytes) -> str:
         return "utf-8"
     first = _FIRST_HIGH.search(body)
     sample = body[first.start() :][:_SAMPLE_BYTES] if first else b""
-    # "<" and line feed are never a second byte, so a sample that ends there cuts no character in two.
+    # "<" and line feed are never a second byte, so a sample with such an end cuts no character in two.
     sample = sample[: max(sample.rfind(b"<"), sample.rfind(b"\n"), 0)] or sample
     if len(sample) - len(sample.translate(None, _HIGH)) < _MIN_FOREIGN_BYTES:
         return _FALLBACK
@@ -160,7 +160,7 @@ def detect(body: bytes) -> str:
 
 
 def _wide(head: bytes) -> str | None:
-    """UTF-16 by its zero bytes: markup is ASCII, so nearly every other byte is zero."""
+    """Recognise UTF-16 by its zero bytes: markup is ASCII, so nearly every other byte is zero."""
     even, odd = head[::2].count(0), head[1::2].count(0)
     pairs = len(head) // 2
     if pairs < 4 or max(even, odd) * 2 < pairs or min(even, odd) * 8 > pairs:

@@ -1,4 +1,4 @@
-"""How long a host or a URL rests after a failure (SPEC P8). Whose trouble it is, `outcome` says."""
+"""Exponential back-off: how long a host or a URL rests after a failure (promise P8). `outcome` decides which of them rests."""
 
 from random import Random
 

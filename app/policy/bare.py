@@ -6,5 +6,5 @@ _BARE = re.compile(r"(?:localhost|\[[0-9a-fA-F:.]+\]|(?:[\w-]+\.)+[\w-]+\.?)(?::
 
 
 def bare_host(text: str) -> str | None:
-    """The URL that a person means by it, by https; None for anything else, a single word too."""
+    """The https URL that a person means by a bare host. None for anything else, a single word included."""
     return f"https://{text}" if _BARE.fullmatch(text) else None

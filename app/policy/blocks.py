@@ -1,8 +1,8 @@
-"""Recognises, in a reply, that we were met by a wall made for bots (SPEC P7): a challenge, or a soft block.
+"""Recognises walls made for bots in a reply (promise P7): a challenge, or a soft block.
 
 A challenge wants a browser or a person (CAPTCHA, proof of work, "Just a moment..."). A soft block is a success in
-name only: a 2xx whose page says that we are not welcome. Both are signs to go away or slow down, and nothing here
-helps to get past them (SPEC P12). A plain refusal is neither: most vendors' "Access Denied" with 403 may well be
+name only: a 2xx whose page says that we are not welcome. Both ask us to leave or to slow down, and nothing here
+helps to get past them (promise P12). A plain refusal is neither: most vendors' "Access Denied" with 403 may well be
 about this one URL, which `outcome` deals with, so it is no evidence here.
 
 Everything such products leave on ordinary pages is no evidence either: `server: cloudflare`, `x-datadome: protected`,
@@ -49,7 +49,7 @@ def find(reply: Reply) -> Evidence | None:
 
 
 def _rows_for(reply: Reply, seen: "_Seen") -> Iterator[Evidence]:
-    """What can match at all, in the order of EVIDENCE: told by header names, the page's length, and the marks in it."""
+    """The rows that can match at all, in the order of EVIDENCE, by header names, the page's length and its marks."""
     if not _HEADERS.isdisjoint(reply.headers):
         yield from _HEADER_ROWS
     markup = seen.markup
@@ -72,12 +72,12 @@ def _holds(row: Evidence, reply: Reply, seen: "_Seen") -> bool:
 
 
 def _is_page(body: bytes) -> bool:
-    """Too long for a wall, or it leads on: below 400 it is none, whatever it says."""
+    """Whether a reply is too long for a wall, or has too many links. Below status 400 it is an ordinary page then."""
     return len(body) > _WALL_MARKUP or _has(body, b"<a ", _WALL_LINKS)
 
 
 class _Seen:
-    """What there is to look at in a reply; each part is made when a row first asks for it."""
+    """The parts of a reply that rows look at, each made when it is first asked for."""
 
     def __init__(self, reply: Reply) -> None:
         self._body = reply.body
@@ -88,12 +88,12 @@ class _Seen:
 
     @cached_property
     def _leads_on(self) -> bool:
-        """A page with so many links is no wall, whatever it says: most pages are told by that alone."""
+        """Whether the page has too many links for a wall. This alone rules out most pages."""
         return _has(self._lower, b"<a ", _WALL_LINKS)
 
     @cached_property
     def markup(self) -> bytes:
-        """In lower case. From 400 on whatever the type: DataDome and HUMAN answer in JSON to those who ask for it."""
+        """The body in lower case. From status 400 on, of any type: DataDome and HUMAN answer in JSON on request."""
         if not self._refused and (not self._html or len(self._body) > _WALL_MARKUP or self._leads_on):
             return b""
         return self._lower
@@ -108,14 +108,14 @@ class _Seen:
 
     @property
     def is_short(self) -> bool:
-        """A page of text, and one that may say little."""
+        """Whether it is a page of text that may say little."""
         if not (self._html or self._plain) or len(self._body) > (_WALL_MARKUP if self._refused else _SHORT_MARKUP):
             return False
         return self._refused or not self._leads_on
 
     @cached_property
     def text(self) -> str | None:
-        """None for a page that is not short, or not one of text."""
+        """The page's text; None where it is not short, or not a page of text."""
         if not self.is_short:
             return None
         shown = _shown(self._lower)
@@ -126,7 +126,7 @@ class _Seen:
 
 
 def _has(body: bytes, mark: bytes, times: int) -> bool:
-    """Whether it is there so often. Most pages show that near their beginning, and are spared the rest."""
+    """Whether it occurs so often. Most pages show that near their beginning, which ends the search."""
     at = 0
     while times and (at := body.find(mark, at) + 1):
         times -= 1
@@ -139,7 +139,7 @@ _TAG: Final = re.compile(rb"<[^<>]*>")  # stops at the next "<": linear in whate
 
 
 def _shown(markup: bytes) -> bytes:
-    """What is left of lower-case markup without tags and what no one sees, <noscript> included: we have no script."""
+    """Lower-case markup without tags and hidden parts. <noscript> counts as shown: we run no script."""
     kept, at = [], 0
     for opening in _UNSEEN.finditer(markup):
         if opening.start() < at:

@@ -1,4 +1,4 @@
-"""The circuit breaker: a host that fails again and again is closed for an hour, then for two … (SPEC P6).
+"""The circuit breaker: closes a host that fails again and again for an hour, then for two … (promise P6).
 
 It closes after so many server errors or missing answers in a row, all URLs of the host together. After the rest one request goes
 out, the probe: a good answer opens the host again, a bad one closes it for twice as long. Source: M. Nygard, "Release It!".
@@ -36,7 +36,7 @@ def is_probing(statuses: Sequence[int], rules: Rules) -> bool:
 
 
 def trips_after(trips: int, statuses: Sequence[int], rules: Rules) -> int:
-    """Times in a row that it has closed, after the newest result: one more, or 0 after an answer that is no failure."""
+    """Times in a row that the breaker has closed, after the newest result; 0 after an answer that is no failure."""
     if is_probing(statuses, rules):
         return trips + 1
     return 0 if statuses and failures_in_a_row(statuses) == 0 else trips

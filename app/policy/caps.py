@@ -1,7 +1,7 @@
-"""Who gives way when the frontier is full (SPEC F7): the lowest score, then the last lane, then the youngest.
+"""Decides which URL is evicted from a full frontier (promise F7): the lowest score, then the last lane, then the youngest.
 
-Counted are the URLs that wait for their first fetch: what was fetched once keeps its row. Which of them may give way at all is
-for the caller to say.
+Only URLs that wait for their first fetch count: a URL that was fetched once keeps its row. The caller says which of them may
+be evicted at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,22 @@ _REAL = Struct("f")
 
 
 def as_real(score: float) -> float:
-    """As Postgres' `real` keeps it: scores are compared as they are stored."""
+    """The score in Postgres' `real`: scores are compared as they are stored."""
     (real,) = _REAL.unpack(_REAL.pack(score))
     return float(real)
 
 
 def standing(score: float, lane: int) -> Standing:
-    """Of a URL. The greater one stays; of equals the one that was there first."""
+    """The rank of a URL. The greater one stays; of equals, the one that was there first."""
     return as_real(score), -lane
 
 
 def places(newcomers: Sequence[Standing], weakest: Sequence[Standing], room: int) -> tuple[int, int]:
-    """How many of the newcomers come in, and how many of the weakest give way.
+    """How many of the newcomers are admitted, and how many of the weakest are evicted.
 
     newcomers  the best first
-    weakest    those there that may give way, the worst first
-    room       free places; below 0: so many too many are there already
+    weakest    URLs of the frontier that may be evicted, the worst first
+    room       free places; below 0: the frontier is over its cap by so many
     """
     come, give = max(min(room, len(newcomers)), 0), min(max(-room, 0), len(weakest))
     while come < len(newcomers) and give < len(weakest) and newcomers[come] > weakest[give]:
@@ -36,7 +36,7 @@ def places(newcomers: Sequence[Standing], weakest: Sequence[Standing], room: int
 
 
 def floor(waiting: Mapping[float, int], cap: int | None) -> float | None:
-    """The score that a newcomer's must exceed. None: there is room.   waiting: {score: URLs that have it}."""
+    """The score that a newcomer must exceed. None: there is room.   waiting: {score: URLs that have it}."""
     if cap is None:
         return None
     reached = 0
@@ -48,5 +48,5 @@ def floor(waiting: Mapping[float, int], cap: int | None) -> float | None:
 
 
 def higher(one: float | None, other: float | None) -> float | None:
-    """The stricter of two floors; None: neither asks for anything."""
+    """The stricter of two floors; None: there is no floor."""
     return one if other is None else other if one is None else max(one, other)

@@ -1,10 +1,10 @@
-"""What a page tells robots about itself: X-Robots-Tag and <meta name=robots> (SPEC R8).
+"""Reads a page's directives for robots: X-Robots-Tag and <meta name=robots> (promise R8).
 
 Sources: RFC 9309 leaves it out; developers.google.com/search/docs/crawling-indexing/robots-meta-tag is the reference that
 others follow: directives between commas, case-insensitive, the most restrictive wins, and in a header a user agent with
 a colon before them. `noai` and `noimageai` are DeviantArt's of 2022; what they mean to us is for `tdm`.
 
-It reads and does not act: whether the crawl obeys is the caller's matter. A page can only ask for less than robots.txt
+It reads and does not act: the caller decides whether the crawl obeys. A page can only ask for less than robots.txt
 allows, so `all`, `index` and `follow` lift nothing.
 """
 
@@ -38,7 +38,7 @@ _LONGEST_DATE: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directives:
-    """What a page asks for.
+    """The directives of a page.
 
     noindex    keep it out of `pages`; said by "none" and by an unavailable_after that has passed, too
     nofollow   do not follow its links; said by "none" too
@@ -61,7 +61,7 @@ class Directives:
 
 
 def read(x_robots_tag: str | None, meta: Iterable[str], token: str, *, now: datetime) -> Directives:
-    """Never raises.
+    """Read both sources of directives. Never raises.
 
     x_robots_tag  the header's value; several fields are joined by "\\n", so that a user agent in one of them holds to
                   the end of that one only. Joined by ", " they would be taken for one field
@@ -96,7 +96,7 @@ def _ours(field: str, token: str) -> Iterator[str]:
 
 
 def _whole(directives: Iterable[str]) -> set[str]:
-    """Made clean, with dates that a comma cut off put back. Order does not matter, as `Page.robots` has none."""
+    """The directives cleaned, with dates joined again that a comma had cut. Order does not matter: `Page.robots` has none."""
     every = {_clean(directive) for directive in directives} - {""}
     cut = {directive for directive in every if _DAY.fullmatch(_date_of(directive) or "")}
     dates = {directive for directive in every if directive[0].isdigit()}
@@ -106,7 +106,7 @@ def _whole(directives: Iterable[str]) -> set[str]:
 
 
 def _clean(directive: str) -> str:
-    """White space folded; without characters that no line and no database takes."""
+    """The text with white space folded, without characters that a line or a database cannot hold."""
     return " ".join("".join(filter(str.isprintable, " ".join(directive.split()))).split())
 
 
@@ -122,7 +122,7 @@ def _is_over(directive: str, now: datetime) -> bool:
 
 
 def _date(written: str) -> datetime | None:
-    """RFC 822, 850 and 5322 dates, ISO 8601, and those without a time, which are midnight. Without a zone: UTC."""
+    """The time of an RFC 822, 850 or 5322 date or an ISO 8601 one. Without a time: midnight. Without a zone: UTC."""
     if len(written) > _LONGEST_DATE:
         return None
     day = _DAY.match(written)

@@ -1,4 +1,4 @@
-"""Which queue serves a host, and which registrable domain it belongs to (SPEC F6, F8). Not how fast."""
+"""Finds the queue that serves a host, and its registrable domain (promises F6 and F8)."""
 
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ def queue_for(host: str, queues: int) -> str:
 
 @lru_cache(maxsize=65_536)
 def registrable_domain(host: str) -> str | None:
-    """The domain somebody registered: a label more than the public suffix (publicsuffix.org, both sections).
+    """The domain that somebody registered: one label more than the public suffix (publicsuffix.org, both sections).
 
     With its private section: foo.github.io and bar.github.io have different owners.
 
@@ -23,7 +23,7 @@ def registrable_domain(host: str) -> str | None:
     A top-level domain that the list does not hold is itself a suffix (its rule "*"): a.b.test is of b.test.
     """
     labels = host.split(".")
-    if host.startswith("[") or labels[-1].isdigit():  # the WHATWG parser makes every host that ends so an IP address
+    if host.startswith("[") or labels[-1].isdigit():  # the WHATWG parser takes such an end for an IP address
         return None
     found = _suffix_list()(host)
     if found.suffix:

@@ -1,5 +1,6 @@
-"""Hours of the day (UTC) in which a host is not visited, or only visited: an operator's quiet hours (SPEC P11) and
-robots.txt's Visit-time (R7). Pure; a window may wrap over midnight, and one that starts where it ends is the whole day.
+"""Hours of the day (UTC): an operator's quiet hours and robots.txt's Visit-time (promises P11 and R7).
+
+A window may wrap over midnight. One that starts where it ends is the whole day.
 """
 
 import re
@@ -21,10 +22,12 @@ class Hours:
 
     @classmethod
     def parse(cls, text: str) -> "Hours":
-        """`08:00-18:00` or `0800-1800`. Raises InputError."""
+        """Parse `08:00-18:00` or `0800-1800`. Raises InputError."""
         found = _WINDOW.fullmatch(text.strip())
         if found is None:
-            raise InputError(f"hours {text!r}", "write a window in UTC, such as 08:00-18:00 or 22:00-06:30")
+            raise InputError(
+                f"hours {text!r}", "are not a window; write one in UTC, such as 08:00-18:00 or 22:00-06:30"
+            )
         from_hour, from_minute, to_hour, to_minute = (int(each) for each in found.groups())
         return cls(start=time(from_hour, from_minute), end=time(to_hour, to_minute))
 
@@ -39,7 +42,7 @@ class Hours:
         return 0.0 if self.contains(now) else _DAY_S - _since_s(self.start, now)
 
     def until_end_s(self, now: datetime) -> float:
-        """Seconds until the window closes; 0 outside of it. A whole day never closes: it is asked again after a day."""
+        """Seconds until the window closes; 0 outside of it. A whole day never closes: the seconds until it begins again."""
         return _DAY_S - _since_s(self.end, now) if self.contains(now) else 0.0
 
 

@@ -1,7 +1,7 @@
-"""Who we say we are, in every request (SPEC I1, I2): nobody else, reachable, and only what is true.
-Of media types it offers those that it is given: what is read is the readers' affair.
+"""Makes the headers that identify us in every request (promises I1 and I2): honest, reachable, nobody else's name.
 
-It does not decide when a contact is needed (the sender refuses public hosts without one).
+It does not decide which media types we read (the caller names them), nor when a contact is needed (the sender refuses public
+hosts without one).
 Sources: RFC 9110 sections 10.1.5 (User-Agent), 10.1.2 (From), 12.5 (Accept…); RFC 9309 section 2.2.1 (token).
 """
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from app.errors import InputError
 
-# Tokens of browsers, their engines, and crawlers that others answer for. Compared in lower case.
+# Tokens of browsers, their engines, and other operators' crawlers. Compared in lower case.
 _FOREIGN = """
     mozilla gecko applewebkit webkit khtml blink presto trident
     chrome chromium headlesschrome crios safari firefox fxios seamonkey edge edg edga edgios msie iemobile
@@ -21,32 +21,38 @@ FOREIGN_TOKENS = frozenset(_FOREIGN.split())
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
-# Visible ASCII without what would end, nest or split a User-Agent comment: ( ) \ ; and the comma.
+# Visible ASCII but for the characters that end, nest or split a User-Agent comment: ( ) \ ; and the comma.
 _MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+")
 _PURPOSE = re.compile(r"[ -~]{1,200}")
 _PAGE = re.compile(r"https?://[!#-'*+\-./0-9:=?@A-Z\[\]_a-z~%]+", re.IGNORECASE)
 
 
 def check(token: str, contact: str | None) -> None:
-    """Raises InputError for a product token or a contact that we cannot send in good faith, or not safely."""
+    """Raises InputError for a product token or a contact that is dishonest or unsafe to send."""
     if not _TOKEN.fullmatch(token):
-        raise InputError(f"product token {token!r}", "use letters, _ and - only (RFC 9309 section 2.2.1)")
+        raise InputError(
+            f"product token {token!r}", "is not a product token; use letters, _ and - only (RFC 9309 section 2.2.1)"
+        )
     if token.lower() in FOREIGN_TOKENS:
         raise InputError(
-            f"product token {token!r}", "it names a browser or a crawler of others; choose a name of your own"
+            f"product token {token!r}", "names a browser or another operator's crawler; choose a name of your own"
         )
     if contact is not None and not (_MAIL.fullmatch(contact) or _PAGE.fullmatch(contact)):
-        raise InputError(f"contact {contact!r}", "give a mail address (you@example.org) or an http(s) URL")
+        raise InputError(
+            f"contact {contact!r}",
+            "is neither a mail address nor a URL; write you@example.org or https://example.org/contact",
+        )
 
 
 def user_agent(*, token: str, version: str, contact: str | None, info_url: str | None) -> str:
-    """`Tiptoe/0.1.0 (+https://info; contact)` without what is None. Raises InputError as `check` does."""
+    """`Tiptoe/0.1.0 (+https://info; contact)`, without the parts that are None. Raises InputError as `check` does."""
     check(token, contact)
     if not _VERSION.fullmatch(version):
         raise InputError(f"version {version!r}", "use letters, digits and . + _ - only")
     if info_url is not None and not _PAGE.fullmatch(info_url):
         raise InputError(
-            f"info_url {info_url!r}", "give an http(s) URL without white space, brackets, comma or semicolon"
+            f"info_url {info_url!r}",
+            "is unfit for User-Agent; write an http(s) URL without white space, brackets, comma or semicolon",
         )
     about = [part for part in (f"+{info_url}" if info_url else None, contact) if part]
     return f"{token}/{version}" + (f" ({'; '.join(about)})" if about else "")
@@ -64,7 +70,7 @@ def accept(types: tuple[str, ...]) -> str:
 def headers(
     *, token: str, version: str, contact: str | None, info_url: str | None, purpose: str | None = None
 ) -> dict[str, str]:
-    """The request headers that say who asks, and what for. `From` only for a mail address.
+    """The request headers that identify us and our purpose. `From` only for a mail address.
 
     Raises InputError as `check` does.
     """

@@ -1,7 +1,7 @@
-"""What a site's owner finds at our info URL (SPEC I4): who we are, how to slow or stop us, how to tell us from others.
+"""Writes the page for site owners at our info URL (promise I4): who we are, how to slow, stop or verify us.
 
-Text only: the caller fills in `Crawler` from the settings and writes the files. All that is said here we do; who adds
-a signal that we heed adds its row. addresses.json has the form that Google and Bing publish, which firewalls read.
+Text only: the caller fills in `Crawler` from the settings and writes the files. The page promises only what we do; a new
+signal that we honour needs a row here. addresses.json has the form that Google and Bing publish, which firewalls read.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ td { padding: .25rem 1rem .25rem 0; vertical-align: top; }
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawler:
-    """What the page says of us.
+    """The facts that the page states about us.
 
     token, user_agent    as in robots.txt, and as sent
     contact              mail address or URL
@@ -33,7 +33,7 @@ class Crawler:
     retry_after_max_s    the longest Retry-After
     robots_fresh_s       robots.txt is read again after this
     addresses            we crawl from; none: not published
-    domain               of their reverse DNS names; None: they have none that say anything
+    domain               of their reverse DNS names; None: they have none, or none that identifies us
     signature_agent      origin of our key directory; None: our requests are not signed
     directory_path       where it is there
     """
@@ -60,7 +60,7 @@ def addresses(networks: Iterable[Network], now: datetime) -> dict[str, object]:
 
 
 def page(crawler: Crawler, now: datetime) -> str:
-    """index.html: HTML5 without scripts, pictures or anything of other hosts. Everything of `crawler` is escaped."""
+    """index.html: HTML5 without scripts, pictures or parts from other hosts. All values of `crawler` are escaped."""
     token = escape(crawler.token)
     return f"""\
 <!DOCTYPE html>
@@ -177,7 +177,7 @@ def _about_addresses(crawler: Crawler) -> str:
 
 
 def _about_names(crawler: Crawler) -> str:
-    """Two questions: the name of the address, then the addresses of the name. Only the second is ours to answer."""
+    """How to verify an address in two look-ups: its name, then the addresses of that name. We answer only the second."""
     name = f"crawl-1.{crawler.domain}" if crawler.domain else "the-name-you-got.example"
     steps = f"""\
 <pre>host {_sample(crawler.addresses)}   # the name of the address in your log

@@ -1,7 +1,7 @@
-"""Which front queue a URL waits in, and in what order the lanes are served (SPEC F5).
+"""Chooses the front queue (lane) of a URL, and the order in which lanes are served (promise F5).
 
-The plain rule until scoring comes: seeds are p0; otherwise the first segment of the path that the table below
-knows decides; a page of which it knows nothing is ordinary, p1. Only the path counts, never the content.
+Seeds are p0. Otherwise the first segment of the path that the table below knows decides; any other page is ordinary, p1.
+Only the path counts, never the content.
 """
 
 from collections.abc import Mapping
@@ -39,8 +39,8 @@ def score_for(depth: int) -> float:
 def draw(waiting: Mapping[int, int], n: int, rng: Random) -> list[int]:
     """The lanes to take the next URLs from, in order; each as often as `waiting` (lane → URLs there) allows.
 
-    min(n, all that wait) draws, each by weight among the lanes that still hold something. Drawn, not dealt in
-    turn, because a slow host asks for one URL at a time: a fixed turn would start with p0 each time.
+    min(n, all that wait) draws, each by weight among the lanes that still hold something. They are drawn and
+    not dealt in turn, because a slow host takes one URL at a time: a fixed turn would start with p0 each time.
     """
     left = {lane: count for lane, count in waiting.items() if count > 0}
     lanes: list[int] = []

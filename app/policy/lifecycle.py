@@ -1,4 +1,4 @@
-"""THE transition tables: what can happen to a URL and to a host, and where it leads.
+"""THE transition tables: every event of a URL and of a host, and the state it leads to.
 
 A pair that is not in a table cannot happen: the SQL that moves a row names the state it expects, and does nothing where
 it finds another. `python -m app.policy.lifecycle` prints the diagrams of docs/concepts.md.
@@ -14,8 +14,8 @@ _Event = TypeVar("_Event", bound=StrEnum)
 
 class UrlState(StrEnum):
     QUEUED = "queued"  # due, may be fetched
-    RESTING = "resting"  # settled; waits for its recrawl, or (retrying) for a retry
-    REFUSED = "refused"  # robots.txt says no; reopened when it changes
+    RESTING = "resting"  # settled; waits for its recrawl or (retrying) for a retry
+    REFUSED = "refused"  # robots.txt forbids it; reopened when that changes
     GONE = "gone"
     QUARANTINED = "quarantined"  # failed too often; cause kept
     ALIAS = "alias"  # redirect, canonical or duplicate of another
@@ -24,12 +24,12 @@ class UrlState(StrEnum):
 class UrlEvent(StrEnum):
     ADMITTED = "admitted"  # a seed, a link or a redirect led here first
     DISALLOWED = "disallowed"  # robots.txt refuses it, at admission or before the request
-    SETTLED = "settled"  # an answer that stands until the next recrawl
+    SETTLED = "settled"  # an answer that holds until the next recrawl
     FAILED = "failed"  # its own failure, tries left
     EXHAUSTED = "exhausted"  # its own failure, no tries left
     DEFERRED = "deferred"  # the host's trouble: no attempt spent
     PUT_OFF = "put off"  # the frontier is full: it waits for the next cycle
-    GAVE_WAY = "gave way"  # the frontier is full: it leaves; a link that is found later may bring it back
+    GAVE_WAY = "gave way"  # the frontier is full: it is evicted; a link that is found later may admit it again
     MISSING = "missing"  # 404, for the first time
     VANISHED = "vanished"  # 410, or 404 again
     ALIASED = "aliased"  # redirected, or another URL is its canonical
@@ -40,7 +40,7 @@ class UrlEvent(StrEnum):
 
 class HostState(StrEnum):
     IDLE = "idle"
-    OFFERED = "offered"  # claimed, its message on the way
+    OFFERED = "offered"  # claimed; its message is on the way
     TAKEN = "taken"  # one visit, exclusive
     PAUSED = "paused"
 
@@ -98,7 +98,7 @@ HOST_TRANSITIONS: dict[tuple[HostState, HostEvent], HostState] = {
 
 
 def url_after(state: UrlState | None, event: UrlEvent) -> UrlState:
-    """The state an event leads to. Raises KeyError for a pair that cannot happen, and for one that leads out: a bug."""
+    """The state that an event leads to. Raises KeyError for a pair that cannot happen or leads out of the frontier: a bug."""
     after = URL_TRANSITIONS[state, event]
     if after is None:
         raise KeyError(state, event)

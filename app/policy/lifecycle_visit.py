@@ -94,7 +94,7 @@ def visit_after(state: VisitState, event: VisitEvent) -> VisitState:
 
 
 def batch_after(state: BatchState, event: BatchEvent) -> BatchState:
-    """The same of a batch."""
+    """The next state of a batch."""
     return BATCH_TRANSITIONS[state, event]
 
 

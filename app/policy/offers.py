@@ -1,11 +1,11 @@
-"""How many hosts each queue may be offered now: back-pressure, and a probe for a queue that nobody serves.
+"""Decides how many hosts each queue may be offered now: back-pressure, and a probe for a queue that nobody serves.
 
 A queue is *unserved* when its latest offer was missed and no offer of it was taken up since that one was made. It gets one
-offer at a time, of the same host, and its offers do not count against the other queues. A queue of which nothing is known
-gets its even share, so that queues without workers cannot take up the whole allowance before they are known to be unserved.
+offer at a time, of the same host, and its offers do not count against the other queues. A queue without a history gets an
+even share, so that queues without workers cannot use up the whole allowance before they are known to be unserved.
 
-Every moment is Postgres'. `unread` is the number of messages in the broker's queue: a queue full of messages that nobody
-reads gets no further one, whatever the rows say.
+Every moment is Postgres'. `unread` is the number of messages in the broker's queue: a queue full of unread messages gets no
+further one, whatever the rows say.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The offers of a queue.
+    """A queue's offers.
 
     standing   offers that are not taken up and not over
     missed_at  end of the latest offer that was missed, None: none lately
@@ -31,7 +31,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to claim. rooms: hosts a queue, in the order of the queues.   n: hosts in all.   probes: missed hosts by id."""
+    """The hosts to claim now.
+
+    rooms   hosts for each queue, in the order of the queues
+    n       hosts in all
+    probes  missed hosts by id"""
 
     rooms: dict[str, int]
     n: int
@@ -47,7 +51,7 @@ def most(offers_max: int) -> int:
 
 
 def is_unserved(line: Line, offer: timedelta) -> bool:
-    """Whether nobody took up an offer of it since the latest missed one was made."""
+    """Whether no offer of this queue was taken up since the latest missed one was made."""
     if line.missed_at is None:
         return False
     return line.served_at is None or line.served_at < line.missed_at - offer
@@ -56,7 +60,11 @@ def is_unserved(line: Line, offer: timedelta) -> bool:
 def plan(
     queues: Sequence[str], lines: Mapping[str, Line], unread: Mapping[str, int], *, offers_max: int, offer: timedelta
 ) -> Plan:
-    """queues: in the order in which they come.   unread: messages in them, where the broker tells.   offer: its length."""
+    """Make the plan of one claim.
+
+    queues  in the order in which they are served
+    unread  messages in them, where the broker reports it
+    offer   its length"""
     share = max(offers_max // len(queues), 1)
     rooms: dict[str, int] = {}
     probes: list[int] = []

@@ -1,6 +1,6 @@
-"""What a reply means to us: one of the closed set of endings of a fetch (SPEC P8).
+"""Classifies a reply as one of the closed set of endings of a fetch (promise P8).
 
-Not what becomes of the URL: that is lifecycle.
+It does not decide the URL's next state: `lifecycle` does.
 """
 
 from http import HTTPStatus
@@ -27,12 +27,12 @@ _NO_REDIRECT = frozenset({HTTPStatus.NOT_MODIFIED, HTTPStatus.USE_PROXY, 306})
 def classify(reply: Reply, *, conditional: bool) -> Outcome:
     """The ending of a fetch. conditional: the request carried a validator (ETag or Last-Modified).
 
-    Total: every status and failure has an outcome. Whether a Location can be followed is for `url`
-    to say; here a blank one is none.
+    Total: every status and failure has an outcome. `url` decides whether a Location can be followed; here only a blank one
+    counts as missing.
     """
     status = reply.status
     if status is not None and status in _SLOW_DOWN:
-        return _BY_STATUS[status]  # even with its body cut off: who asks us to slow down is heard
+        return _BY_STATUS[status]  # even with its body cut off: a request to slow down is honoured
     if reply.failure is not None:
         return _failed(reply.failure)
     if status is None or status < 100:
@@ -46,7 +46,7 @@ def classify(reply: Reply, *, conditional: bool) -> Outcome:
 
 
 def is_host_trouble(outcome: Outcome) -> bool:
-    """True when the host is to rest, while the URL stays queued and its attempts are not spent (SPEC P8)."""
+    """Whether the host rests, while the URL stays queued and keeps its attempts (promise P8)."""
     return outcome in _HOST_TROUBLE
 
 

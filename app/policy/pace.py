@@ -1,7 +1,7 @@
-"""How long a host is left alone between two requests: the delay in force, and how it adapts to what the host answers.
+"""Decides the delay between two requests to a host, and how it adapts to the host's answers.
 
-Decides the base delay (SPEC P2: an operator's override, else robots.txt's Crawl-delay, else the default), the adaptive level
-(P4) and the floor that latency sets. Does not decide rests: back-off is `backoff`, the circuit breaker `breaker`.
+It decides the base delay (promise P2: an operator's override, else robots.txt's Crawl-delay, else the default), the adaptive
+level (promise P4) and the floor that latency sets. It does not decide rests: `backoff` and `breaker` do.
 
 The level is the whole memory of the controller: 429 and 503 raise it at once, a run of other server errors and slow
 answers raise it by one, each good answer of a healthy host lowers it by one. Each level doubles the delay.
@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 NO_ANSWER = 0  # in History.statuses: no connection, or an answer that broke off
-_NO_ERRORS = {404, 410}  # a page that is not there says nothing against the host
+_NO_ERRORS = {404, 410}  # a missing page is not the host's trouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ class Rules:
 
 
 class History(NamedTuple):
-    """What a host's last results tell.
+    """A host's last results, as far as the controller needs them.
 
     level      doublings of the delay
     statuses   HTTP statuses, oldest first, at most `window`; NO_ANSWER for none
-    ms         their milliseconds to the first byte; None where there is none, or where it has raised the level already
+    ms         their milliseconds to the first byte; None where there is none, or where it has already raised the level
     latency_s  moving average of the seconds to the first byte; None before the first answer
     """
 
@@ -67,7 +67,7 @@ def after(history: History, rules: Rules, *, status: int, ms: int | None) -> His
     )
     steps = _steps((*history.statuses, status), rules)
     if _is_slow(known.ms, rules):
-        # Judged anew by as many answers as the window holds: a longer delay is given the time to help.
+        # The next judgement needs a full window of new answers: the longer delay needs time to help.
         known = known._replace(ms=(None,) * len(known.ms))
         steps += 1
     elif history.level and _is_good(status) and _is_healthy(known, rules):
@@ -76,12 +76,12 @@ def after(history: History, rules: Rules, *, status: int, ms: int | None) -> His
 
 
 def soft_blocked(history: History, rules: Rules) -> History:
-    """A page that says "you are blocked" under a 200 is a 429 in disguise (SPEC P7: the rate is cut)."""
+    """The history after a soft block, which counts as a 429: the page says "you are blocked" under a 200 (promise P7)."""
     return history._replace(level=min(history.level + rules.rate_limited, rules.level_max))
 
 
 def base_delay_s(*, operator_s: float | None, robots_s: float | None, default_s: float, robots_max_s: float) -> float:
-    """Seconds, before anything adapts. robots_s is the Crawl-delay as read, capped here; 0.5 is 0.5 and 0 is 0."""
+    """The base delay in seconds, before it adapts. robots_s is the Crawl-delay as read, capped here; 0.5 is 0.5 and 0 is 0."""
     if operator_s is not None:
         return operator_s
     return default_s if robots_s is None else min(robots_s, robots_max_s)
@@ -90,7 +90,8 @@ def base_delay_s(*, operator_s: float | None, robots_s: float | None, default_s:
 def delay_in_force_s(base_s: float, history: History, rules: Rules, *, floor_s: float | None, most_s: float) -> float:
     """Seconds from the end of a request to the start of the next, before jitter.
 
-    floor_s holds for every host, whatever else says.   most_s: what adapts ends there; the base and the floor do not.
+    floor_s  least delay of every host, whatever else applies
+    most_s   cap of the adaptive part; the base and the floor may exceed it
     """
     adaptive_s = max(base_s, rules.base_min_s) * 2**history.level if history.level else 0.0
     latency_s = rules.latency_factor * (history.latency_s or 0.0)
@@ -98,7 +99,7 @@ def delay_in_force_s(base_s: float, history: History, rules: Rules, *, floor_s: 
 
 
 def with_jitter_s(delay_s: float, jitter: float, rng: Random) -> float:
-    """The delay and up to `jitter` (a share) of it more, so that hosts visited in step fall out of it. Never less."""
+    """The delay plus a random share of it, up to `jitter`, so that hosts do not stay in step. Never less than the delay."""
     return delay_s * (1 + rng.uniform(0, jitter)) if jitter else delay_s
 
 
@@ -108,14 +109,14 @@ def slowest(delays_s: Iterable[float | None]) -> float | None:
 
 
 def silent_in_a_row(history: History) -> int:
-    """Results up to now that brought no answer."""
+    """The number of latest results in a row without an answer."""
     return next(
         (n for n, status in enumerate(reversed(history.statuses)) if status != NO_ANSWER), len(history.statuses)
     )
 
 
 def is_error(status: int) -> bool:
-    """SPEC P4: status 400 and up but 404 and 410, and no answer at all."""
+    """Whether a result is an error (promise P4): status 400 and up but for 404 and 410, or no answer."""
     return status == NO_ANSWER or (status >= 400 and status not in _NO_ERRORS)
 
 
@@ -126,14 +127,14 @@ def _steps(statuses: Sequence[int], rules: Rules) -> int:
     if status == 503:
         return rules.unavailable
     in_a_row = _other_server_errors(statuses)
-    # A row that outgrows the window cannot be counted any more; it has raised the level often enough.
+    # A run longer than the window cannot be counted any more; it has raised the level often enough.
     if status >= 500 and in_a_row % rules.server_errors == 0 and in_a_row <= rules.window:
         return 1
     return 0
 
 
 def _other_server_errors(statuses: Sequence[int]) -> int:
-    """5xx but 503 in a row, up to now."""
+    """The number of latest results in a row that are 5xx but not 503."""
     count = 0
     for status in reversed(statuses):
         if status < 500 or status == 503:
@@ -143,7 +144,7 @@ def _other_server_errors(statuses: Sequence[int]) -> int:
 
 
 def _is_slow(ms: Sequence[int | None], rules: Rules) -> bool:
-    """A window full of answers whose mean is over the bound."""
+    """Whether the window is full of answers and their mean latency exceeds the bound."""
     known = [each for each in ms if each is not None]
     return len(known) >= rules.window and sum(known) > len(known) * rules.slow_s * 1000
 

@@ -1,7 +1,7 @@
-"""When a page is due again (SPEC V1): the interval grows while it stays the same and shrinks when it changes.
+"""Decides when a page is due again (promise V1): the interval grows while it stays the same and shrinks when it changes.
 
-A plain multiplicative rule; estimators of the change rate come apart. What counts as a change (the main
-text's hash) is decided where the page is read.
+A plain multiplicative rule, not an estimator of the change rate. What counts as a change (the main text's hash) is
+decided where the page is read.
 """
 
 GROWTH = 1.5

@@ -1,7 +1,7 @@
-"""Which partition a log needs next, and which have had their time.
+"""Decides which partition a log needs next, and which ones have expired.
 
 Bounds are UTC, the lower included, the upper not. A partition is a day wide where the log is kept for a month at most, else a
-calendar month: so there are some forty of them, or twelve a year, and what is kept too long is at most one of them.
+calendar month: so there are some forty of them, or twelve a year, and at most one is kept too long.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ MOST_DAYS = 31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A partition. lower: None: of all times before."""
+    """A partition. lower: None for all times before `upper`."""
 
     name: str
     lower: datetime | None
@@ -23,7 +23,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Bounds of a partition to be. adopts: the rows of the default partition lie within, and become it."""
+    """Bounds of a partition to make. adopts: it takes over the rows of the default partition that lie within."""
 
     lower: datetime
     upper: datetime
@@ -36,7 +36,7 @@ def next_span(
     """The next partition to be made; None: there are enough for the next 14 days.
 
     strays   the times of the oldest and the newest row of the default partition, if there is any. Where none is older than
-             the end of the last partition, they make up the next one; else it starts behind them, and they stay.
+             the end of the last partition, they form the next one; else it starts behind them, and they stay.
     keep_days  0: for ever
     """
     last = max((part.upper for part in parts), default=_day(now))
@@ -50,7 +50,7 @@ def next_span(
 
 
 def expired(parts: Iterable[Part], *, now: datetime, keep_days: int) -> list[Part]:
-    """Those that are wholly older than that, the oldest first. keep_days 0: none."""
+    """The partitions that are wholly older than keep_days, the oldest first. keep_days 0: none."""
     if not keep_days:
         return []
     limit = now - timedelta(days=keep_days)

@@ -1,8 +1,8 @@
-"""How long a Retry-After header asks us to stay away (RFC 9110 section 10.2.3; SPEC P5).
+"""Reads how long a Retry-After header asks us to stay away (RFC 9110 section 10.2.3; promise P5).
 
-Reads delay-seconds, every form of date that the standard knows (section 5.6.7), and what servers send besides:
+It takes delay-seconds, every form of date that the standard knows (section 5.6.7), and what servers send besides:
 fractions, lists, ISO dates, and other dates that `email.utils` can make sense of.
-It does not decide on which statuses the header counts, nor is it the politeness delay, which may well be longer.
+It does not decide for which statuses the header counts. The politeness delay is another matter and may be longer.
 """
 
 import re
@@ -62,7 +62,7 @@ def _date(text: str, now: datetime) -> datetime | None:
 
 
 def _iso(text: str) -> datetime | None:
-    """ISO 8601, which the standard does not know and servers send."""
+    """An ISO 8601 date, which is not in the standard but sent by servers."""
     try:
         date = datetime.fromisoformat(text.upper())
         return date if date.tzinfo else date.replace(tzinfo=UTC)
@@ -71,7 +71,7 @@ def _iso(text: str) -> datetime | None:
 
 
 def _nearest_century(date: datetime, text: str, now: datetime) -> datetime:
-    """Two-digit years: in now's century, but no more than 50 years ahead (RFC 9110 section 5.6.7, a MUST)."""
+    """Place a two-digit year in now's century, but at most 50 years ahead (RFC 9110 section 5.6.7, a MUST)."""
     found = _RFC_850_YEAR.search(text)
     if found is None:
         return date

@@ -1,10 +1,10 @@
-"""What a site's robots.txt says to us: may we fetch this, how slowly, where are the sitemaps. RFC 9309.
+"""Reads a site's robots.txt for us (RFC 9309): may we fetch this, how slowly, where are the sitemaps.
 
-Decides nothing of time and transport: the caller fetches, follows five redirects or more, stores and caps.
+It decides nothing about time and transport: the caller fetches, follows five redirects or more, stores and caps.
 
 Protego (Scrapy's parser) reads the delays here and is the oracle of the tests; reading groups and
 matching are ours (`robots_text`, `robots_match`). Protego 0.7.0 behind a normaliser that hands it one clean
-group did not do. It took 200 ms a decision for 500 KiB of `Allow:*axyz` (bench/robots_hostile; ours stops at
+group was not enough. It took 200 ms a decision for 500 KiB of `Allow:*axyz` (bench/robots_hostile; ours stops at
 30 ms; ordinary files: 4–10 µs, ours 3–5 µs); it takes `%FC` and `%FD` for the same octet, `/foo$` for
 forbidding `/foo$bar`, `Allow: /d/index.html` for allowing `/d/`; and as it does not name the line that
 decided, explanations would have needed a second matcher beside it, which might disagree.
@@ -50,7 +50,7 @@ _ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """May we fetch it, and who says so.
+    """May we fetch it, and which line decided.
 
     group   token of the group that was asked: ours in lower case, "*", or None when there is no group for us
     rule    the line that decided, as "Disallow: /private/"; None when no line matches or none was needed
@@ -64,7 +64,7 @@ class Decision:
 
 
 class Robots:
-    """A robots.txt as one product token reads it. Immutable, cheap to keep: it holds our group only.
+    """A robots.txt as it applies to one product token. Immutable and cheap to keep: it holds our group only.
 
     crawl_delay_s    seconds between requests, the slowest that our group asks for; not capped
     crawl_delay_raw  the value that gave crawl_delay_s, as written; an unreadable one when none is readable
@@ -91,16 +91,16 @@ class Robots:
         return rule is None or rule.allow
 
     def permits(self, url: Url) -> bool:
-        """Both what is sent, and what was linked: a site may forbid the link for the very parameter that is not sent."""
+        """Whether the sent and the linked form are both allowed: a site may forbid a parameter that we do not send."""
         return self.allowed(url.target) and (url.linked is None or self.allowed(url.linked))
 
     def judge(self, url: Url) -> Decision:
-        """The same answer as `permits`, with its reason."""
+        """The answer of `permits`, with its reason."""
         decision = self.decide(url.target)
         return decision if url.linked is None or not decision.allowed else self.decide(url.linked)
 
     def decide(self, target: str) -> Decision:
-        """The same answer as `allowed`, with its reason."""
+        """The answer of `allowed`, with its reason."""
         if _is_robots_txt(target):
             return Decision(allowed=True, group=None, rule=None, line=None)
         rule = self._rules.find(_octets(target))[0]
@@ -110,23 +110,24 @@ class Robots:
 
 
 def parse(body: bytes, token: str) -> Robots:
-    """Never raises. Reads MAX_BYTES: ask for one more when fetching, so that a cut line is known as cut."""
+    """Parse a body. Never raises. It reads MAX_BYTES: fetch one more, so that a cut line is known as cut."""
     return Robots(read(body, token))
 
 
 class Availability(StrEnum):
-    """What the answer to the request for robots.txt means: RFC 9309 section 2.3.1."""
+    """The meaning of the answer to a request for robots.txt: RFC 9309 section 2.3.1."""
 
     AVAILABLE = "available"  # parse the body
     UNAVAILABLE = "unavailable"  # there are no rules: ALLOW_ALL
-    UNREACHABLE = "unreachable"  # nobody knows: DISALLOW_ALL, or the last good copy for a while (SPEC R3)
+    UNREACHABLE = "unreachable"  # nobody knows: DISALLOW_ALL, or the last good copy for a while (promise R3)
 
 
 def availability(reply: Reply) -> Availability:
-    """For a final answer: the caller has followed 3xx, at least five hops (one given up on is as 404 here),
-    and has dealt with the 304 that it asked for.
+    """Classify a final answer.
 
-    429 is 4xx, so "unavailable" by the letter; Google and we take it for what it says: not now.
+    The caller has followed 3xx, at least five hops (one given up on counts as 404 here), and handled the 304 that it asked for.
+
+    429 is 4xx, so "unavailable" by the letter. Google and we read it as "not now".
     """
     if reply.failure is not None or reply.status is None:
         return Availability.UNREACHABLE
@@ -138,7 +139,7 @@ def availability(reply: Reply) -> Availability:
 
 
 class InForce(StrEnum):
-    """What decides about the pages of an origin. RFC 9309 section 2.3.1."""
+    """The rules that decide about an origin's pages. RFC 9309 section 2.3.1."""
 
     RULES = "rules"  # the file as it was last read
     COPY = "copy"  # the file cannot be had: its last good copy
@@ -147,7 +148,7 @@ class InForce(StrEnum):
 
 
 class Patience(Protocol):
-    """How long an unreachable robots.txt closes its origin, and until when its last good copy decides. The settings have it."""
+    """Limits from the settings: how long an unreachable robots.txt closes its origin, and how long its last good copy decides."""
 
     @property
     def robots_disallow_s(self) -> float: ...
@@ -157,12 +158,12 @@ class Patience(Protocol):
 
 
 class Standing(NamedTuple):
-    """How an origin's robots.txt stands at a moment.
+    """The state of an origin's robots.txt at a moment.
 
     availability       of the last attempt: an Availability
     unreachable_for_s  since the first failure after the last success; None when it can be had
-    has_copy           a file was read before that: a 404 is no copy, what it allowed is not known to hold on
-    answers            the last attempt got an HTTP status: the host is there, its robots.txt alone is not
+    has_copy           a file was read before that; a 404 is no copy, as nobody knows whether "allow all" still holds
+    answers            the last attempt got an HTTP status: the host is up, only its robots.txt is not
     """
 
     availability: str
@@ -172,7 +173,7 @@ class Standing(NamedTuple):
 
 
 def in_force(standing: Standing, patience: Patience) -> InForce:
-    """Which phase an origin is in (SPEC R3; RFC 9309 section 2.3.1.4 gives 30 days as its example)."""
+    """The phase that an origin is in (promise R3; RFC 9309 section 2.3.1.4 gives 30 days as its example)."""
     if standing.availability == Availability.AVAILABLE:
         return InForce.RULES
     if standing.availability == Availability.UNAVAILABLE:
@@ -186,9 +187,9 @@ def in_force(standing: Standing, patience: Patience) -> InForce:
 
 
 def in_force_rules(standing: Standing, patience: Patience, copy: Callable[[], Robots]) -> tuple[InForce, Robots]:
-    """Which rules are in force, and why: the one reading, for admission, gate, commands and audit.
+    """The rules in force, and why. Admission, gate, commands and audit all use this reading.
 
-    copy: parses the file, or its last good copy; called only where that decides.
+    copy: parses the file, or its last good copy; called only where the result decides.
     """
     phase = in_force(standing, patience)
     match phase:
@@ -215,12 +216,12 @@ def fresh_for_s(cache_control: str | None) -> float:
 
 
 def _max_age_s(digits: str) -> float:
-    """RFC 9111 section 4.2.1: invalid freshness information is best taken as stale."""
+    """Seconds by max-age. Invalid freshness information counts as stale (RFC 9111 section 4.2.1)."""
     return float(digits) if digits.isascii() and digits.isdigit() else 0.0
 
 
 def _is_robots_txt(target: str) -> bool:
-    """RFC 9309 section 2.2.2: "The /robots.txt URI is implicitly allowed.\""""
+    """Whether the target is robots.txt itself, which is "implicitly allowed" (RFC 9309 section 2.2.2)."""
     return target.partition("?")[0] == _OWN_PATH
 
 
@@ -229,7 +230,7 @@ def _octets(target: str) -> bytes:
 
 
 def _slowest(hints: list[tuple[str, str]]) -> tuple[float | None, str | None]:
-    """(seconds, raw value) of the slowest line. None for what is no delay: words, negative, infinite."""
+    """(seconds, raw value) of the slowest line. None for a value that is no delay: words, negative, infinite."""
     asked = [(_delay_s(name, value), value) for name, value in hints if name != "visit-time"]
     readable = [(seconds, value) for seconds, value in asked if seconds is not None]
     if readable:
@@ -247,7 +248,7 @@ def _delay_s(name: str, value: str) -> float | None:
 
 
 def _visit_time(hints: list[tuple[str, str]]) -> Hours | None:
-    """The shortest window: several lines may mean any of them, and this one is right in every reading but their overlap."""
+    """The shortest window. Several lines may mean any of them; the shortest is right in every reading but their overlap."""
     windows = [window for name, value in hints if name == "visit-time" and (window := _window(value))]
     return min(windows, key=lambda each: each.until_end_s(_at(each.start)), default=None)
 
@@ -257,7 +258,7 @@ def _at(moment: time) -> datetime:
 
 
 def _window(value: str) -> Hours | None:
-    """`0600-0845` or `0600 0845`, UTC whether it says so or not; `2400` is midnight. None for what is no window."""
+    """A window such as `0600-0845` or `0600 0845`, always UTC; `2400` is midnight. None for a value that is no window."""
     text = _ZONE.sub("", value).replace("2400", "0000").replace("24:00", "00:00")
     try:
         return Hours.parse(text if "-" in text else text.replace(" ", "-", 1))
@@ -265,7 +266,7 @@ def _window(value: str) -> Hours | None:
         return None
 
 
-# Robots without a file: no line is named as having decided.
+# Robots without a file: no line decides.
 ALLOW_ALL: Final = Robots(Text(name=None, group=Group(), sitemaps=()))
 DISALLOW_ALL: Final = Robots(
     Text(name=None, group=Group(rules=[Rule(allow=False, pattern=b"/", line=None)]), sitemaps=())

@@ -1,6 +1,6 @@
-"""Which rule of a robots.txt group decides a target: RFC 9309 section 2.2.2, within a bounded amount of work.
+"""Finds the rule of a robots.txt group that decides a target (RFC 9309 section 2.2.2), within a bounded amount of work.
 
-Compared octet by octet, in one normal form: escapes are undone, except `%25`, and except `%2F` and `%3F` in the path, where they
+Octets are compared in one normal form: escapes are undone, except `%25`, and except `%2F` and `%3F` in the path, where they
 do not mean what the bare character means; in the query they do. So `%7E` is `~`, `%c3%b6` is `ö`, `%2A` is a star that stands for
 itself, and `?u=https://x` is `?u=https%3A%2F%2Fx`. A "%" that escapes nothing is `%25`. Where a star may have passed the "?",
 what follows is tried as part of the path and as part of the query.
@@ -10,8 +10,8 @@ Allow wins between equals, the earlier line between twins.
 
 Plain prefixes cost one look-up per distinct length, of which 500 KiB can hold a thousand. Patterns with stars
 are tried from the longest to the shortest, part by part with `bytes.find`: no backtracking. What is left is a
-file with forty thousand such patterns, so the work is counted, and past `MAX_STEPS` the target is refused: a
-crawler may always stay away.
+file with forty thousand such patterns, so the work is counted, and past `MAX_STEPS` the target is refused: to stay
+away is always allowed.
 """
 
 import re
@@ -30,13 +30,13 @@ _STEPS_PER_CALL: Final = 40
 # `bytes.find` is not linear below 2,500 octets: at each place it may look at half the needle again.
 _NEEDLE_PER_STEP: Final = 8
 
-# RFC 3986 section 2.2; and "%", because what is escaped in the normal form shall not be escaped twice.
+# RFC 3986 section 2.2; and "%", because the normal form must not escape twice.
 _NEVER_ESCAPED: Final = "!*'();:@&=+$,/?#[]%"
 _HEX: Final = "0123456789abcdefABCDEF"
 
 
 def _unescaped(*kept: bytes) -> dict[bytes, bytes]:
-    """The two digits of each escape → what stands for it in the normal form."""
+    """The two digits of each escape → its normal form."""
     return {
         code: b"%" + code.upper() if code.upper() in kept else bytes.fromhex(code.decode())
         for code in ((a + b).encode() for a in _HEX for b in _HEX)
@@ -69,7 +69,7 @@ TOO_COSTLY: Final = Rule(allow=False, pattern=b"* (given up: too many patterns w
 
 
 def normal(octets: bytes) -> bytes:
-    """The form in which targets, and heads of patterns, are compared: octets from the start of a path on."""
+    """The normal form of a target or of a pattern's head: octets from the start of the path on."""
     if b"%" not in octets:
         return octets
     path, mark, query = octets.partition(b"?")
@@ -84,17 +84,17 @@ def _with(undone: dict[bytes, bytes], octets: bytes) -> bytes:
 
 
 class _Part(NamedTuple):
-    """What stands between two stars of a pattern.
+    """The octets between two stars of a pattern.
 
     octets    its normal form
-    in_query  another one that counts within the query alone, None where it is the same: of `%2F` behind a star
+    in_query  the form that counts within the query, None where it is equal: they differ for `%2F` behind a star
     """
 
     octets: bytes
     in_query: bytes | None
 
     def find(self, target: bytes, at: int, end: int) -> tuple[int, int]:
-        """Where it stands first, and where it ends; -1 where it does not. A query comes after a path."""
+        """Start and end of its first occurrence; -1 where there is none. A query comes after a path."""
         found = target.find(self.octets, at, end)
         if found >= 0 or self.in_query is None:
             return found, found + len(self.octets)
@@ -103,7 +103,7 @@ class _Part(NamedTuple):
         return found, found + len(self.in_query)
 
     def ends(self, target: bytes) -> int:
-        """Octets of it at the end of the target; -1 where it does not end so."""
+        """Length of its match at the end of the target in octets; -1 where there is none."""
         if target.endswith(self.octets):
             return len(self.octets)
         if self.in_query is None or not target.endswith(self.in_query):
@@ -114,7 +114,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pattern:
-    """A rule made ready: `head`, then any run and the next of `parts`, and so on.
+    """A compiled rule: `head`, then any run and the next of `parts`, and so on.
 
     end    what follows the last part: anything, nothing ("$"), or at least one octet (a "*" that counts)
     rank   twice the length, plus one for Allow: the greatest decides
@@ -129,7 +129,7 @@ class _Pattern:
     steps: int
 
     def matches(self, target: bytes) -> bool:
-        """For a target that starts with `head`. The leftmost place for a part is as good as any later one."""
+        """Whether it matches a target that starts with `head`. The leftmost place for a part is as good as any later one."""
         at, parts, end = len(self.head), self.parts, len(target)
         if self.end == "nothing":
             last = parts[-1].ends(target)
@@ -144,7 +144,7 @@ class _Pattern:
 
 
 def _compile(rule: Rule) -> Iterator[_Pattern]:
-    """One pattern; two for "/a*", which is as long as "/a" on "/a" and longer than it on "/ab"."""
+    """Compile a rule into one pattern; two for "/a*", which is as long as "/a" on "/a" and longer on "/ab"."""
     before_anchor = rule.pattern.removesuffix(b"$")
     pattern = before_anchor.rstrip(b"*")
     ends_in_star = pattern != before_anchor  # "/a*$" too: the anchor says nothing there
@@ -167,7 +167,7 @@ def _compile(rule: Rule) -> Iterator[_Pattern]:
 
 
 def _parts(written: Iterable[bytes], *, in_query: bool) -> Iterator[_Part]:
-    """in_query: a "?" stands before them in the pattern, so they are of the query."""
+    """Split a pattern at its stars. in_query: a "?" precedes them in the pattern, so they belong to the query."""
     for octets in written:
         yield (_short_part if len(octets) <= _SHORT else _part)(octets, in_query)
         in_query = in_query or b"?" in octets
@@ -180,11 +180,11 @@ def _part(octets: bytes, in_query: bool) -> _Part:
 
 
 def _length(octets: bytes) -> int:
-    """As escaped."""
+    """The length of the pattern as escaped."""
     return len(octets) if octets.isalnum() else len(quote_from_bytes(octets, _NEVER_ESCAPED))
 
 
-# A file of ten thousand stars says the same few octets between them.
+# A file of ten thousand stars repeats the same few octets between them.
 _SHORT: Final = 16
 _short_part = lru_cache(maxsize=4_096)(_part)
 
@@ -197,7 +197,7 @@ class _Prefixes(dict[bytes, _Pattern]):
         self._lengths = sorted({len(head) for head in self}, reverse=True)
 
     def longest(self, target: bytes) -> _Pattern | None:
-        """At most a thousand look-ups: the sum of the distinct lengths is below the size of the file."""
+        """The best rule by plain prefix. At most a thousand look-ups: the distinct lengths sum to less than the file's size."""
         for length in self._lengths:
             found = self.get(target[:length])
             if found:
@@ -206,7 +206,7 @@ class _Prefixes(dict[bytes, _Pattern]):
 
 
 class Ruleset:
-    """The rules of one group, ready for matching. Not changed after construction."""
+    """The compiled rules of one group. Not changed after construction."""
 
     __slots__ = ("_exact", "_prefixes", "_starred", "_wild")
 
@@ -223,7 +223,7 @@ class Ruleset:
         self._wild = sorted((p for p in best.values() if p.parts), key=lambda p: (-p.rank, p.rule.line or 0))
 
     def find(self, target: bytes) -> tuple[Rule | None, int]:
-        """The rule that decides (None: none matches) and the steps it took. `target` is in `normal` form."""
+        """The rule that decides (None: none matches) and the steps taken. `target` is in `normal` form."""
         found, size, steps = self._plain(target), len(target), 0
         for wild in self._wild:
             if found and wild.rank <= found.rank:

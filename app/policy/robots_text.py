@@ -1,11 +1,11 @@
-"""Reads robots.txt as received into what it says to one product token: RFC 9309 section 2.2.
+"""Reads robots.txt as received into the group of one product token: RFC 9309 section 2.2.
 
-Lines end in LF, CR or CRLF; anything may stand in them. A line that is none of ours is as if it were not
-there: it closes no group (section 2.2.4: other records do not interfere). Misspellings that Google's parser
-reads are read too: the alternative is to fetch what a site meant to forbid. Groups of one token are merged.
+Lines end in LF, CR or CRLF and may hold anything. An unknown line is ignored: it closes no group (section 2.2.4:
+other records do not interfere). Misspellings that Google's parser reads are read too: the alternative is to fetch
+what a site meant to forbid. Groups of one token are merged.
 
 A slow-down line (`Crawl-delay` …) is such an "other record": in "agent a, Crawl-delay, agent b, Disallow" the
-Disallow is for a and b. The delay is for a alone, which is what people mean who write that.
+Disallow is for a and b. The delay is for a alone, which is what authors mean by it.
 """
 
 import codecs
@@ -38,7 +38,7 @@ _TOKEN: Final = re.compile(rb"\*(?!\S)|[A-Za-z_-][A-Za-z0-9_-]*")
 
 @dataclass(slots=True)
 class Group:
-    """What a file says to one token: rules in file order; hints as (field, value), white space folded, cut to MAX_HINT_CHARS."""
+    """The part of a file for one token: rules in file order; hints as (field, value), folded and cut to MAX_HINT_CHARS."""
 
     rules: list[Rule] = field(default_factory=list)
     hints: list[tuple[str, str]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """What a file says to us.
+    """A file as it applies to us.
 
     name      our product token if a group names it, else "*" if there is a group for all, else None
     group     that group, empty when name is None
@@ -67,7 +67,7 @@ def token_of(agent: bytes) -> str:
 
 
 def read(body: bytes, token: str) -> Text:
-    """Never raises, whatever the bytes."""
+    """Read a file of any bytes. Never raises."""
     own = token_of(token.encode("utf-8", "replace")).lower()
     reader = _Reader({own, STAR} - {""})
     for number, name, value in _lines(body):
@@ -91,7 +91,7 @@ def read(body: bytes, token: str) -> Text:
 
 
 class _Reader:
-    """Where we are in the file: which of the wanted groups the next rule and the next hint are for."""
+    """The position in the file: the wanted groups that the next rule and the next hint belong to."""
 
     def __init__(self, wanted: set[str]) -> None:
         self.groups = {name: Group() for name in wanted}
@@ -153,7 +153,7 @@ def cut(body: bytes) -> bytes:
 
 
 def unmarked(body: bytes) -> bytes:
-    """UTF-8 octets without the byte order mark. RFC 9309 demands UTF-8; UTF-16 that says so is understood."""
+    """UTF-8 octets without the byte order mark. RFC 9309 demands UTF-8; UTF-16 with a mark is read too."""
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return body.decode("utf-16", "replace").encode("utf-8", "replace")
     return body.removeprefix(codecs.BOM_UTF8)

@@ -1,4 +1,4 @@
-"""Which URLs belong to a crawl (SPEC F8, U2): by host, domain or prefix, by pattern, by file type, by depth.
+"""Decides which URLs belong to a crawl (promises F8 and U2): by host, domain or prefix, pattern, file type and depth.
 
 It does not decide what robots.txt allows, nor which addresses may be contacted.
 """
@@ -18,11 +18,11 @@ MOST_TAKEN_IN = 10_000  # by redirects of a crawl's seeds: each process reads al
 
 
 class ScopeKind(StrEnum):
-    """How far a crawl goes from its seeds: `crawls.scope`."""
+    """The reach of a crawl around its seeds: `crawls.scope`."""
 
     HOST = "host"  # the seeds' hostnames, every scheme and port
     DOMAIN = "domain"  # the seeds' registrable domains with all their hosts
-    PREFIX = "prefix"  # what starts as a seed does, up to the last "/" of its path
+    PREFIX = "prefix"  # URLs that start like a seed, up to the last "/" of its path
     ANY = "any"
 
 
@@ -31,13 +31,13 @@ class Scope:
     """A crawl's scope. Made by `scope_of`.
 
     kind       which of the next three counts
-    hosts      hostnames of the seeds; for DOMAIN, of what their redirects led to
+    hosts      hostnames of the seeds; for DOMAIN, those that their redirects led to
     domains    registrable domains of the seeds; the hostname itself where there is none
     prefixes   starts of canonical URLs, each ending in "/"
     include    searched in the canonical URL; one must match, unless there are none
     exclude    searched in the canonical URL; none may match
     max_depth  links from a seed, None for no limit
-    redirects  how much came in by redirects of seeds
+    redirects  how many entries redirects of seeds added
     """
 
     kind: ScopeKind
@@ -60,7 +60,9 @@ def scope_of(
 ) -> Scope:
     """The scope around some seeds. Raises InputError for a bad regular expression and a depth below 0."""
     if max_depth is not None and max_depth < 0:
-        raise InputError(f"max_depth {max_depth}", "use 0 for the seeds alone, or leave it out for no limit")
+        raise InputError(
+            f"max_depth {max_depth}", "is below 0; use 0 for the seeds alone, or leave it out for no limit"
+        )
     return Scope(
         kind=kind,
         hosts=frozenset(seed.host for seed in seeds),
@@ -73,10 +75,10 @@ def scope_of(
 
 
 def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
-    """The folder that a seed's redirect from `source` to `target` brings into the scope; None: it brings none.
+    """The folder that a seed's redirect from `source` to `target` adds to the scope; None: it adds none.
 
     It counts as its host, for PREFIX as itself. Within one origin a prefix stays as narrow as it was asked for.
-    Nothing comes in beyond MOST_TAKEN_IN.
+    Nothing is added beyond MOST_TAKEN_IN.
     """
     if scope.redirects >= MOST_TAKEN_IN:
         return None
@@ -86,7 +88,7 @@ def taken_in(scope: Scope, source: Url, target: Url) -> str | None:
 
 
 def widened(scope: Scope, folders: Sequence[str]) -> Scope:
-    """The scope with what redirects of seeds brought in (`taken_in`)."""
+    """The scope with the folders that redirects of seeds added (`taken_in`)."""
     redirects = scope.redirects + len(folders)
     if scope.kind is ScopeKind.PREFIX:
         return replace(scope, prefixes=(*scope.prefixes, *folders), redirects=redirects)
@@ -100,9 +102,9 @@ def host_of_folder(folder: str) -> str:
 
 
 def judge(scope: Scope, url: Url, depth: int, *, is_link: bool = False) -> Refusal | None:
-    """Why a URL is not admitted, or None when it is. depth: links from a seed.
+    """The reason why a URL is not admitted, None when it is. depth: links from a seed.
 
-    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and where it redirects to, is exempt from all but
+    The first of EXTENSION, SCOPE, EXCLUDED, DEPTH. A seed (depth 0), and its redirect's target, is exempt from all but
     SCOPE: somebody asked for it.   is_link: not a seed, though as near: patterns hold.
     """
     if depth > 0 and is_skipped_extension(url.target):

@@ -1,4 +1,4 @@
-"""What a site says against text and data mining, or for it (SPEC R9). Recorded always; obeying is the crawl's choice.
+"""Reads a site's statements for or against text and data mining (promise R9). They are always recorded; a crawl chooses to obey.
 
 Sources:
 - AIPREF, draft-ietf-aipref-attach and -vocab: `Content-Usage: train-ai=n`, a dictionary (RFC 9651 section 3.2), as a
@@ -44,7 +44,7 @@ _MINING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One statement about one use.
+    """A statement about one use.
 
     source    where it was said: "Content-Usage header", "robots.txt Content-Signal", "TDMRep meta" …
     name      the use, in lower case: "train-ai", "search", "tdm-reservation", "noai" …; at most 40 characters
@@ -59,7 +59,7 @@ class Signal:
 
 
 def of_reply(headers: Mapping[str, str]) -> tuple[Signal, ...]:
-    """Of a reply's headers (lower-case names)."""
+    """The signals of a reply's headers (lower-case names)."""
     return (
         *of_preferences(headers.get(Header.CONTENT_USAGE, ""), f"{USAGE} header"),
         *of_preferences(headers.get(Header.CONTENT_SIGNAL, ""), f"{SIGNAL} header"),
@@ -68,24 +68,24 @@ def of_reply(headers: Mapping[str, str]) -> tuple[Signal, ...]:
 
 
 def of_meta(meta: Mapping[str, str]) -> tuple[Signal, ...]:
-    """Of a page's <meta> elements: lower-case name to content."""
+    """The signals of a page's <meta> elements: lower-case name to content."""
     return _tdmrep(meta, "TDMRep meta")
 
 
 def of_directives(no_ai: bool) -> tuple[Signal, ...]:
-    """Of what `directives` made of X-Robots-Tag and <meta name=robots>."""
+    """The signals among the directives that `directives` read from X-Robots-Tag and <meta name=robots>."""
     return (Signal(source="robots directives", name="noai", reserved=True, value=""),) if no_ai else ()
 
 
 def is_tdmrep(body: bytes) -> bool:
-    """Whether it holds a rule that can be read."""
+    """Whether the file holds a readable rule."""
     return bool(_tdmrep_rules(body))
 
 
 def of_tdmrep(body: bytes, target: str) -> tuple[Signal, ...]:
-    """Of a /.well-known/tdmrep.json for path and query `target`: the first rule that matches. () when it is no such file.
+    """The signals of a /.well-known/tdmrep.json for path and query `target`: the first rule that matches. () for any other file.
 
-    A file that is too much work counts as matching where the work ended.
+    A file that is too much work counts as a match where the work ended.
     """
     octets = normal(target.encode("utf-8", "surrogatepass"))
     spent = 0
@@ -98,12 +98,12 @@ def of_tdmrep(body: bytes, target: str) -> tuple[Signal, ...]:
 
 
 def reserved(signals: Iterable[Signal]) -> bool:
-    """True when any of them is against mining, or against the training of AI. One against search is not."""
+    """Whether any signal is against mining or the training of AI. One against search is not."""
     return any(signal.reserved and signal.name in _MINING for signal in signals)
 
 
 def was_reserved(line: str | None) -> bool:
-    """`reserved` of the signals that `text` wrote this line of: a reservation comes first in it."""
+    """`reserved` for a line that `text` wrote, in which a reservation comes first."""
     first = _FIRST.match(line or "")
     if first is None or first[1] not in _MINING:
         return False
@@ -114,7 +114,7 @@ def was_reserved(line: str | None) -> bool:
 def text(signals: Iterable[Signal]) -> str | None:
     """One line for the record, such as "tdm-reservation=1 (TDMRep header); noai (robots directives)". None for none.
 
-    At most MAX_TEXT_CHARS: of what is too long, the reservations come first and no signal is cut in two.
+    At most MAX_TEXT_CHARS: in a longer line the reservations come first and no signal is cut in two.
     """
     line = ""
     for signal in dict.fromkeys(sorted(signals, key=lambda signal: not (signal.reserved and signal.name in _MINING))):
@@ -135,8 +135,10 @@ _PAIR: Final = re.compile(r"([A-Za-z*][A-Za-z0-9_.*-]*) ?= ?([^ =]+)")
 
 
 def of_preferences(written: str, source: str) -> tuple[Signal, ...]:
-    """`train-ai=n, search=y;p=1`. Of a key said twice the last holds (RFC 9651 section 4.2.2). Strings and parameters
-    mean nothing, and a key alone is "true", which is no statement."""
+    """The signals of a dictionary such as `train-ai=n, search=y;p=1`.
+
+    The last value of a repeated key holds (RFC 9651 section 4.2.2). Strings and parameters mean nothing, and a key alone is
+    "true", which is no statement."""
     said: dict[str, Signal] = {}
     for member in _QUOTED.sub("", written).split(","):
         plain = _clean(member.partition(";")[0])
@@ -149,7 +151,7 @@ def of_preferences(written: str, source: str) -> tuple[Signal, ...]:
 
 
 def _clean(written: str) -> str:
-    """On one line, without characters that a database does not take, and not too long."""
+    """The text on one line, bounded, without characters that a database does not take."""
     return "".join(filter(str.isprintable, " ".join(written.split())))[:MAX_VALUE_CHARS].strip()
 
 
@@ -157,7 +159,7 @@ def _clean(written: str) -> str:
 
 
 def _tdmrep(fields: Mapping[str, str], source: str) -> tuple[Signal, ...]:
-    """tdm-policy is no reservation; it says whom to ask."""
+    """The signals of one TDMRep statement. tdm-policy is no reservation; it names whom to ask."""
     return tuple(
         Signal(source=source, name=name, reserved=name == _RESERVATION and "1" in _members(value), value=value)
         for name in (_RESERVATION, _POLICY)
@@ -166,7 +168,7 @@ def _tdmrep(fields: Mapping[str, str], source: str) -> tuple[Signal, ...]:
 
 
 def _members(value: str) -> set[str]:
-    """Of a header that came twice."""
+    """The values of a repeated header."""
     return {member.strip(' "') for member in value.split(",")}
 
 
@@ -195,7 +197,7 @@ def _location(written: object) -> bytes | None:
 
 
 def _written(rule: Mapping[str, object]) -> dict[str, str]:
-    """1 and "1" alike; what is neither a number nor a string is not there. True is no 1."""
+    """TDMRep's values as text: 1 and "1" are alike. Values that are neither a number nor a string are left out; True is no 1."""
     return {
         name: str(value)
         for name, value in rule.items()

@@ -1,4 +1,4 @@
-"""What robots.txt says about text and data mining: Content-Usage and Content-Signal of our group."""
+"""Reads robots.txt's lines about text and data mining: Content-Usage and Content-Signal of our group."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -10,11 +10,11 @@ from app.policy.tdm import MAX_PATTERN_BYTES, MAX_RULES, MAX_SIGNALS, SIGNAL, US
 
 
 class RobotsSignals:
-    """Of the lines in our group of a robots.txt, or in that for "*" if no group names us. Immutable.
+    """The signals in our group of a robots.txt, or in that for "*" if no group names us. Immutable.
 
-    Of the lines of one field the one with the longest matching path holds, and all that have this path; none has the
-    length 0. Lines before the first User-agent are in no group and not read, as rules there are not. Reading takes
-    50 µs for an ordinary file, 20 ms for 500 KiB.
+    For each field the line with the longest matching path holds, and all lines with this path; a line without a path has
+    length 0. Lines before the first User-agent are in no group and are not read, like rules there. Reading takes 50 µs for an
+    ordinary file, 20 ms for 500 KiB.
     """
 
     __slots__ = ("_fields",)
@@ -27,7 +27,7 @@ class RobotsSignals:
         return not self._fields
 
     def of(self, target: str) -> tuple[Signal, ...]:
-        """What they say of path and query `target`; 1 to 5 µs."""
+        """The signals for path and query `target`; 1 to 5 µs."""
         if not self._fields:
             return ()
         octets = normal(target.encode("utf-8", "surrogatepass"))
@@ -55,14 +55,14 @@ class _Lines:
 
     def of(self, target: bytes) -> tuple[Signal, ...]:
         rule = self._rules.find(target)[0]
-        if rule is TOO_COSTLY:  # nobody can tell which path it is: what is reserved anywhere is reserved
+        if rule is TOO_COSTLY:  # the path is unknown: anything reserved anywhere is reserved
             every = (signal for signals in self._by_path.values() for signal in signals if signal.reserved)
             return tuple(islice(every, MAX_SIGNALS))
         return self._by_path.get(rule.pattern if rule else b"", ())
 
 
 def _robots_lines(body: bytes, token: str) -> tuple[_Lines, ...]:
-    """For each field that we read. Most files hold none, which costs one look through them."""
+    """The lines for each field that we read. Most files hold none, which costs one scan."""
     octets = unmarked(cut(body))
     if b"content-" not in octets.lower():
         return ()
@@ -76,8 +76,10 @@ def _robots_lines(body: bytes, token: str) -> tuple[_Lines, ...]:
 
 
 def _groups(octets: bytes, wanted: set[str]) -> dict[str, list[tuple[bytes, bytes]]]:
-    """(field, value) of our lines, by the wanted tokens that the file names. A User-agent line after a rule, or after
-    one of ours (which AIPREF calls rules), begins a new group, as in `robots_text`; sitemaps and the like do not."""
+    """(field, value) of our lines, by the wanted tokens that the file names.
+
+    A User-agent line after a rule, or after one of our lines (which AIPREF calls rules), begins a new group, as in
+    `robots_text`; sitemaps and the like do not."""
     groups: dict[str, list[tuple[bytes, bytes]]] = {}
     current: set[str] = set()
     began = False
@@ -112,7 +114,7 @@ def _fields(octets: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _path_and_rest(value: bytes) -> tuple[bytes, str]:
-    """`/private/ train-ai=n`: what begins with "/" is a path; b"" without one. What is too long for us says nothing."""
+    """Split `/private/ train-ai=n` into path and rest. The path is b"" without a leading "/"; a long value is ignored."""
     path, rest = b"", value
     if value.startswith(b"/"):
         path, rest = [*value.split(maxsplit=1), b""][:2]

@@ -1,4 +1,4 @@
-"""What makes two links the same URL, what is sent for them, and which links are no URL of ours at all.
+"""Canonicalises links: which two are one URL, what is sent for them, and which we refuse.
 
 Parsing and joining are the WHATWG URL Standard's, done by ada. A link has two forms. It is *sent* as a browser would send it,
 less its fragment and tracking and session parameters: a site may forbid one order of parameters and allow another. Two links
@@ -18,9 +18,9 @@ from ada_url import join_url, normalize_url
 
 from app.model import Origin, Refusal, Url
 
-MAX_LENGTH = 2_083  # characters (SPEC U2): the longest URL that Internet Explorer took
+MAX_LENGTH = 2_083  # characters (promise U2): the longest URL that Internet Explorer took
 
-# Names that say who came from where, or whose session it is, never what is shown: general and advertisers,
+# Names that hold a referrer or a session, never what is shown: general and advertisers,
 # newsletters, Matomo, sessions. `sid`, `session_id`, `source`, `campaign` and `ref` (a branch, to code hosts) are
 # left out on purpose: they name content on too many sites. `*` at the end is a wildcard.
 _TRACKING = """
@@ -66,19 +66,19 @@ _OF_DOCUMENT = re.compile(
 _PATH_PARAMETER = re.compile(r";[^;/]*")
 _PATH_SESSION = ";jsessionid="  # Servlet specification 3.1, section 7.1.3
 _LONGEST_LINKED = 8_192  # characters of a target that is kept as it was linked
-_UNICODE = frozenset({"utf-8", "utf-16-le", "utf-16-be"})  # whose queries are sent in UTF-8
+_UNICODE = frozenset({"utf-8", "utf-16-le", "utf-16-be"})  # queries of their documents are sent in UTF-8
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 # https://url.spec.whatwg.org/#special-query-percent-encode-set, and the marks of a reference
 _QUERY_OCTETS = frozenset(range(0x21, 0x7F)) - frozenset(b"\"#<>'&;")
 
 
 def _normal_escapes() -> dict[str, str]:
-    """Every escape as it may be written → its normal form (RFC 3986 sections 6.2.2.1 and 6.2.2.2)."""
+    """Every spelling of an escape → its normal form (RFC 3986 sections 6.2.2.1 and 6.2.2.2)."""
     digits = "0123456789abcdefABCDEF"
     found = {f"%{high}{low}": chr(int(high + low, 16)) for high in digits for low in digits}
     normal = {text: char if char in _UNRESERVED else text.upper() for text, char in found.items()}
     # A percent sign that escapes nothing: browsers send it bare, RFC 3986 section 2.4 wants %25. Left bare it
-    # could form a new escape with what is decoded behind it (%%341 → %41), and the form would not be stable.
+    # could form a new escape with characters decoded behind it (%%341 → %41), and the form would not be stable.
     return {**normal, "%": "%25"}
 
 
@@ -98,7 +98,7 @@ class Canon:
         self._bad_ports = frozenset(bad_ports)
 
     def canonicalise(self, text: str) -> Url | Refusal:
-        """An absolute URL as it is sent, with its key, or why there is none. Idempotent; never raises."""
+        """An absolute URL as it is sent, with its key, or the reason why there is none. Idempotent; never raises."""
         try:
             return self._finish(normalize_url(text))
         except ValueError:
@@ -106,10 +106,10 @@ class Canon:
             return Refusal.INVALID if scalar == text else self.canonicalise(scalar)
 
     def of_row(self, text: str, key: bytes, linked: str | None = None) -> Url | Refusal:
-        """The URL of a row of the frontier, as it was admitted: `key` tells that nobody has changed it since. Never raises.
+        """The URL of a row of the frontier, as it was admitted: `key` shows that nothing has changed it since. Never raises.
 
-        So a new list of tracking parameters holds for what is admitted from then on, and rows of a release that sent the key's
-        form are sent as they stand. Not for other tables: suppressions have the keys of texts that have no canonical form.
+        So a new list of tracking parameters applies to URLs admitted from then on, and rows of a release that sent the key's
+        form are sent as they stand. Not for other tables: suppressions have keys of texts without a canonical form.
         """
         slash = text.find("/", 8)
         if slash < 0 or not text.startswith(("http://", "https://")):
@@ -128,7 +128,7 @@ class Canon:
         return Url(text, origin, target, key, linked, form)
 
     def join(self, base: str, href: str) -> Url | Refusal:
-        """The same for `href` in a document whose base URL is `base` (absolute). Never raises."""
+        """Join `href` to the base URL `base` (absolute) of its document, then canonicalise it. Never raises."""
         try:
             return self._finish(join_url(base, href))
         except ValueError:
@@ -136,7 +136,7 @@ class Canon:
             return Refusal.INVALID if scalar == (base, href) else self.join(*scalar)
 
     def _finish(self, href: str) -> Url | Refusal:
-        """Our layer over a URL serialised by the WHATWG parser, so: ASCII, absolute, dot segments gone."""
+        """Apply our rules to a URL that the WHATWG parser serialised, so: ASCII, absolute, dot segments gone."""
         if not href.startswith(("http://", "https://")):
             return Refusal.SCHEME
         if "#" in href:
@@ -162,12 +162,12 @@ class Canon:
         return Url(text, origin, target, key, kept, _hash(f"{text}\n{kept or ''}"))
 
     def _sent(self, site: str, target: str) -> str:
-        """The target as linked, less tracking and session parameters; a "?" that they leave goes with them."""
+        """The target as linked, without tracking and session parameters, and without a "?" that they leave behind."""
         path, mark, query = target.partition("?")
         if ";" in path:
             bare = _PATH_PARAMETER.sub(lambda found: "" if _is_session(found[0]) else found[0], path)
             if bare != path:
-                # What is left of a segment may be "..": /a/..;jsessionid=1 names /a/../ only now.
+                # The rest of a segment may be "..": /a/..;jsessionid=1 names /a/../ only now.
                 path = normalize_url(site + bare)[len(site) :]
         if query:
             parts = query.split("&")
@@ -184,7 +184,7 @@ class Canon:
         return name in self._names or name.startswith(self._prefixes)
 
     def _without_root_dot(self, origin: Origin, target: str) -> Url | Refusal:
-        """`example.org.` is `example.org` (RFC 1034 section 3.1). Parsed anew, to be safe."""
+        """The URL of `example.org` for `example.org.` (RFC 1034 section 3.1). Parsed again, to be safe."""
         host = origin.host[:-1]
         if not host or host.endswith("."):
             return Refusal.INVALID
@@ -192,7 +192,7 @@ class Canon:
 
 
 def in_encoding(href: str, encoding: str) -> str:
-    """A link of a document in a legacy encoding, its query in that encoding, as browsers send it.
+    """A link of a document in a legacy encoding, with its query in that encoding, as browsers send it.
 
     encoding: the Python codec that the document was decoded with. Characters that it lacks become `&#…;`, escaped.
     https://url.spec.whatwg.org/#string-percent-encode-after-encoding
@@ -212,12 +212,12 @@ def _encoded(text: str, encoding: str) -> str:
 
 
 def is_of_document(href: str) -> bool:
-    """Whether a reference takes its path from the document: from another of its directory it leads elsewhere."""
+    """Whether a reference takes its path from the document, so that it leads elsewhere from another page of the directory."""
     return _OF_DOCUMENT.match(href) is not None
 
 
 def without_fragment(href: str) -> str:
-    """The reference less its fragment: it joins to the same URL. A blank before the "#" would be lost at the end: it stays."""
+    """The reference without its fragment; it joins to the same URL. Unchanged where a blank precedes the "#"."""
     at = href.find("#")
     return href[:at] if at > 0 and href[at - 1] > " " else href
 

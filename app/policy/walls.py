@@ -1,4 +1,4 @@
-"""The walls that `blocks` looks for, a row each: headers, then markup, then words."""
+"""The walls that `blocks` looks for, one row each: headers, then markup, then words."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class BlockKind(StrEnum):
-    """What we met: the answer to each is for `crawl` to give."""
+    """The kind of wall; `crawl` decides how to answer each."""
 
     CHALLENGE = "challenge"  # the host rests
     SOFT = "soft"  # the rate is cut
@@ -15,11 +15,11 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One way to know a wall. All that is given must match.
+    """One way to recognise a wall. All fields that are given must match.
 
     name      what a person reads, such as "Cloudflare challenge"
     statuses  looked for on these only; empty: on any
-    tag, mark stand in every body that matches: most pages are spared the pattern
+    tag, mark stand in every body that matches, so that most pages need no pattern
     header    (lower-case name, pattern searched in its value)
     body      searched in the first MAX_BYTES, in lower case. Below 400: only in HTML of at most 32 KiB that shows
               at most 5 KiB of text
@@ -43,7 +43,7 @@ _ERROR: Final = frozenset(range(400, 600))
 _REFUSED: Final = frozenset({401, 403, 429, 503})
 _CLOUDFLARE: Final = frozenset({403, 429, 503})
 _OPENING: Final = re.compile(rb"<\w+")
-# A members' page says these words too, and is no wall against bots.
+# A members' page has these words too, and is no wall against bots.
 _NO_LOGIN: Final = r"(?![\s\S]*\b(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?in\b|[\s\S]*\bpasswords?\b)"
 _ON_SHORT_PAGE: Final = re.compile(_NO_LOGIN)
 
@@ -73,17 +73,17 @@ def _says(kind: BlockKind, name: str, statuses: frozenset[int], text: re.Pattern
 
 
 def _title(phrases: str) -> re.Pattern[str]:
-    """One of them is the whole title, but for a number before and dots after it."""
+    """Matches where one of them is the whole title, but for a number before and dots after it."""
     return re.compile(rf"(?:(?:error )?\d{{3}}[ :|-]{{0,3}})?(?:{phrases})[ .!?…]*\n")
 
 
 def _starts(phrases: str) -> re.Pattern[str]:
-    """One of them is the whole title, or stands within the first 60 characters of the text."""
+    """Matches where one of them is the whole title, or within the first 60 characters of the text."""
     return re.compile(rf"{_title(phrases).pattern}|[^\n]*\n.{{0,60}}?(?:{phrases})")
 
 
 def _only(phrases: str) -> re.Pattern[str]:
-    """As `_starts`, and there are at most 240 characters more: for phrases that honest pages use too."""
+    """Matches like `_starts` with at most 240 characters more: for phrases that honest pages use too."""
     title = _title(phrases).pattern
     said = rf"{title}.{{0,300}}\Z|[^\n]*\n.{{0,60}}?(?:{phrases}).{{0,240}}\Z"
     return re.compile(rf"(?={said}){_NO_LOGIN}")  # in this order: few pages say it, and looking for a login takes long
@@ -246,7 +246,7 @@ EVIDENCE: Final[tuple[Evidence, ...]] = (
     ),
     # Anybody's, with an error
     _says(BlockKind.CHALLENGE, "human check", _REFUSED, _anywhere(_CHECKS)),
-    # From here on: 2xx that are none. Imperva's incident and interruption
+    # From here on: successes in name only. Imperva's incident and interruption
     _says(BlockKind.SOFT, "Imperva block", SUCCESS, _starts(r"request unsuccessful\. incapsula incident id")),
     _says(BlockKind.SOFT, "Imperva block", SUCCESS, _starts("pardon our interruption")),
     # Akamai: 'You don't have permission to access "http://…" on this server. Reference #18.2d7f1602.…'

@@ -1,9 +1,9 @@
-"""How the process's monotonic clock stands to the database's, from the exchanges of the last seconds.
+"""Ties the process's monotonic clock to the database's, by the exchanges of the last seconds.
 
-Each answer that carries the database's time ties a moment of ours to it: not before the query was sent, not after the answer was
-received. Several such bounds together are as narrow as the quickest exchange among them, so one slow answer makes no start late.
-A database whose clock was set fits none of them: then the latest exchange counts alone. No two machines' clocks are compared: a
-moment of the database is only ever turned into ours.
+Each answer with the database's time bounds a moment of ours: not before the query was sent, not after the answer was received.
+Together, such bounds are as narrow as the quickest exchange among them, so one slow answer delays no start. If the database's
+clock was set, they contradict each other: then only the latest exchange counts. No two machines' clocks are compared: a moment
+of the database is only ever turned into ours.
 """
 
 import threading
@@ -15,17 +15,17 @@ KEPT_S = 10.0  # two clocks that drift apart by 100 parts in a million are 1 ms 
 
 
 class ClockTie:
-    """Threads share it."""
+    """The tie of two clocks, for all threads."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._bounds: deque[tuple[float, float, float]] = (
             deque()
-        )  # when heard, and offsets of our clock: at least, at most
+        )  # when received, and offsets of our clock: at least, at most
 
     def moments(self, now: datetime, *, sent: float, received: float) -> tuple[float, float]:
-        """The earliest and the latest monotonic second that `now`, told between these two, can have been."""
+        """The earliest and the latest monotonic second of `now`, a database time received between these two."""
         told = now.timestamp()
         with self._lock:
             bounds, heard = self._bounds, self._monotonic()

@@ -1,12 +1,12 @@
-"""Visits that wait for their host's turn without a thread each: Mercator's heap of back queues, one for each process.
+"""Parks visits until their host's delay is over, without a thread each: Mercator's heap of back queues, one per process.
 
-A visit to a host with a delay keeps its lease from one request to the next, and stands here meanwhile. So a message, a take-up
-and a settle serve several pages of a polite host, and a process has many more hosts in hand than threads. What stands here is
-no more and no less safe than a visit under way: its lease runs, and a crash lets it run out.
+A visit to a host with a delay keeps its lease from one request to the next, and is parked here meanwhile. So a message, a
+take-up and a settle serve several pages of a polite host, and a process serves many more hosts than it has threads. A parked
+visit is as safe as a running one: its lease runs, and expires after a crash.
 
-One thread waits for the first of them. Whoever has brought a visit to its next wait goes on with the next that is due; another
-thread is called only where none comes within 20 ms, the one that ran last. Threads that take turns on the interpreter's lock cost
-more than the visits do (`python -m bench polite`).
+One thread waits for the first of them. A thread that has parked a visit takes the next one that is due; another thread, the one
+that ran last, is woken only where none is free within 20 ms. Threads that alternate on the interpreter's lock cost more than
+the visits do (`python -m bench polite`).
 """
 
 import heapq
@@ -24,7 +24,7 @@ _log = structlog.get_logger()
 
 
 class Clock:
-    """Monotonic seconds, and a wait for one of them. Tests put in its place a clock that they set."""
+    """Monotonic seconds, and a wait for one of them. Tests replace it by a clock that they set."""
 
     now = staticmethod(time.monotonic)
 
@@ -34,10 +34,10 @@ class Clock:
 
 
 class Parking(Generic[T]):
-    """`resume` is called with each visit when its turn comes, in one of `threads` threads at most.
+    """Calls `resume` with each parked visit when it is due, in at most `threads` threads.
 
-    most    how many may stand here
-    resume  must not raise: there is nobody to tell
+    most    how many may be parked
+    resume  must not raise: nothing would handle it
     """
 
     def __init__(self, resume: Callable[[T], object], *, most: int, threads: int, clock: Clock | None = None) -> None:
@@ -48,8 +48,8 @@ class Parking(Generic[T]):
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._parked = threading.Condition(self._lock)
-        self._idle: list[threading.Condition] = []  # whose threads wait to be called; the last one ran last
-        self._first: threading.Condition | None = None  # whose thread waits for the first visit
+        self._idle: list[threading.Condition] = []  # their threads wait to be woken; the last one ran last
+        self._first: threading.Condition | None = None  # its thread waits for the first visit
         self._threads: list[threading.Thread] = []
         self._overseer: threading.Thread | None = None
         self._is_open = True
@@ -62,7 +62,7 @@ class Parking(Generic[T]):
         return self._is_open and len(self._heap) + self._joined < self._most
 
     def join_in(self, n: int) -> bool:
-        """So many more stand here as one with others. False: there is no room for them."""
+        """Count so many more visits that are parked as one with others. False: there is no room for them."""
         with self._lock:
             if n > 0 and not self.has_room:
                 return False
@@ -70,7 +70,7 @@ class Parking(Generic[T]):
             return True
 
     def park(self, visit: T, until: float) -> bool:
-        """Go on with it at this monotonic second; it is another thread's from now on. False: there is no room for it."""
+        """Park a visit until this monotonic second; it belongs to another thread from now on. False: there is no room for it."""
         with self._lock:
             if not self.has_room or not self._has_threads():
                 return False
@@ -83,7 +83,7 @@ class Parking(Generic[T]):
             return True
 
     def close(self) -> None:
-        """Whatever stands here goes on at once, and nothing parks any more."""
+        """Resume all parked visits at once; nothing can be parked any more."""
         with self._lock:
             self._is_open = False
             for each in (self._parked, self._first, *self._idle):
@@ -91,14 +91,14 @@ class Parking(Generic[T]):
                     each.notify()
 
     def join(self) -> None:
-        """After `close`: wait until the last one has come to its end."""
+        """Wait, after `close`, until the last visit has ended."""
         if self._overseer is not None:
             self._overseer.join()
         for thread in self._threads:
             thread.join()
 
     def _has_threads(self) -> bool:
-        """The first two are started by the first visit: threads do not survive a fork."""
+        """Start two threads with the first visit: threads do not survive a fork. Whether there are any."""
         if self._overseer is None:
             self._overseer = self._start(self._oversee, "parking")
         return self._overseer is not None and (bool(self._threads) or self._add())
@@ -119,7 +119,7 @@ class Parking(Generic[T]):
         return thread is not None
 
     def _oversee(self) -> None:
-        """Call a thread when a visit is due and none comes for it."""
+        """Wake a thread when a visit is due and no thread takes it."""
         with self._lock:
             while self._heap or self._is_open:
                 if self._first is None and self._is_due():
@@ -148,7 +148,7 @@ class Parking(Generic[T]):
             return
         self._idle.append(called)
         self.clock.wait(called, None)
-        if called in self._idle:  # woken by the end, not called
+        if called in self._idle:  # woken by `close`, not for a visit
             self._idle.remove(called)
 
     def _is_due(self) -> bool:

@@ -1,7 +1,7 @@
-"""Batches that are settled in one transaction: those of a process that come within a moment of one another.
+"""Settles a process's batches in one transaction if they arrive within a moment of one another.
 
-A polite host has two or three pages to settle at a time, and a transaction, with its statements, costs as much for them as for
-fifty. What waits here waits for its host's turn anyway: it stands in the parking meanwhile, as one of many in its gathering.
+A polite host has two or three pages to settle at a time, and a transaction with its statements costs as much for them as for
+fifty. These visits wait for their host's delay anyway: meanwhile they are parked, as one of many in their gathering.
 """
 
 import threading
@@ -16,7 +16,7 @@ SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 
 
 class Gathering(Generic[T]):
-    """Visits whose batches are to be settled together."""
+    """Visits with batches to settle together."""
 
     def __init__(self, parking: Parking["T | Gathering[T]"], first: T, links: int) -> None:
         self._parking = parking
@@ -26,7 +26,7 @@ class Gathering(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, visit: T, links: int) -> bool:
-        """False: it is full, or being settled."""
+        """Add a visit. False: the gathering is full, or being settled."""
         with self._lock:
             is_full = len(self._visits) >= MOST or self._links + links > SETTLE_LINKS
             if not self._is_open or is_full or not self._parking.join_in(1):
@@ -36,7 +36,7 @@ class Gathering(Generic[T]):
             return True
 
     def close(self) -> list[T]:
-        """Whoever came is to be settled now; nobody comes any more."""
+        """Close the gathering: its visits are settled now, and none can be added."""
         with self._lock:
             self._is_open = False
             visits, self._visits = self._visits, []
@@ -45,7 +45,7 @@ class Gathering(Generic[T]):
 
 
 class Gatherer(Generic[T]):
-    """Puts visits together in gatherings, which the parking gives out GATHER_S after the first came."""
+    """Puts visits together in gatherings, which the parking resumes GATHER_S after their first visit."""
 
     def __init__(self, parking: Parking[T | Gathering[T]]) -> None:
         self._parking = parking
@@ -53,7 +53,7 @@ class Gatherer(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, visit: T, links: int) -> bool:
-        """It is another thread's from now on. links: that its batch brings. False: there is no room for it."""
+        """Add a visit, which belongs to another thread from now on. links: those of its batch. False: there is no room for it."""
         with self._lock:
             if self._last is not None and self._last.add(visit, links):
                 return True

@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 class Lru(Generic[K, V]):
-    """A bounded map that threads share; the least recently used entry gives way."""
+    """A bounded map that threads share; the least recently used entry is evicted."""
 
     def __init__(self, most: int) -> None:
         self._most = most

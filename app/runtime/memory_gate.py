@@ -1,8 +1,8 @@
-"""Room for the documents that are read at once, and memory given back when they are gone.
+"""Bounds the memory of documents that are read at once, and returns it to the system afterwards.
 
-A document of 1 MiB takes up to 85 MiB while it is read, and threads are many: only so much is read at a time. What is freed,
-malloc keeps, for each thread apart: up to as much again for each thread that ever read such a document. So once enough of it
-has come together, it is told to give it back. Small documents, nearly all there are, are let through.
+A document of 1 MiB takes up to 85 MiB while it is read, and threads are many: only so much is read at a time. malloc keeps
+freed memory, for each thread apart: up to as much again for each thread that ever read such a document. So once enough has
+been freed, it is trimmed. Small documents, nearly all there are, pass freely.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", N
 
 
 class Room:
-    """One a process. What has been read for hung_s hangs, and takes no room from others any more."""
+    """The room for documents, one per process. A parse running longer than hung_s counts as hung, and frees its room."""
 
     def __init__(self, *, most_bytes: int = 128 * MIB, trim_bytes: int = 96 * MIB, hung_s: float = 10.0) -> None:
         self._most_bytes = most_bytes
@@ -32,7 +32,7 @@ class Room:
         self._changed = threading.Condition()
 
     def reading(self, body: bytes, *, patience_s: float) -> AbstractContextManager[None]:
-        """Around the reading of a document. It waits for its turn, but no longer than patience_s."""
+        """Context around the reading of a document. It waits for room, but no longer than patience_s."""
         return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, patience_s)
 
     @contextmanager

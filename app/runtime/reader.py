@@ -1,9 +1,9 @@
 """Reads documents in a process that they may crash, hang or fill: `python -m app.runtime.reader BYTES`.
 
-It is told of each on standard input: a line of JSON (`Job`), then the document's bytes. It answers on standard output with a
-line of JSON (`Answer`), the first of which is empty: it is ready. It knows no settings, no network, no database. Its bounds are
-the kernel's, so that they hold within C too: BYTES of address space; for each document some processor time, then SIGPROF ends
-it, and some time at all, then SIGALRM does, for when there is no parent left to do it. `reader_pool` starts and judges it.
+It receives each on standard input: a line of JSON (`Job`), then the document's bytes. It answers on standard output with a
+line of JSON (`Answer`); an empty one at first says that it is ready. It knows no settings, no network, no database. Its bounds
+are the kernel's, so that they hold within C too: BYTES of address space; for each document some processor time, after which
+SIGPROF ends it, and some wall time, after which SIGALRM does, in case its parent is gone. `reader_pool` starts and judges it.
 """
 
 import faulthandler
@@ -27,7 +27,7 @@ from app.model.page import Page
 from app.parse.html import html
 from app.parse.sitemap.sitemap import Child, Entry, Reading, SitemapKind
 
-SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond
+SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond this
 READ_ERROR_CHARS = 200
 
 
@@ -42,7 +42,7 @@ class PageOptions(TypedDict):
 
 
 class Job(TypedDict):
-    """bytes: that follow.   cpu_s, wall_s: what they may take.   page: None for a sitemap."""
+    """A document to read. bytes: its length; cpu_s, wall_s: the time it may take; page: None for a sitemap."""
 
     bytes: int
     cpu_s: float
@@ -52,7 +52,7 @@ class Job(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What a sitemap says: to be used as a `Reading` that is over."""
+    """The content of a sitemap, to be used like a finished `Reading`."""
 
     kind: SitemapKind
     problem: str | None
@@ -69,7 +69,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One of them, or none when it is ready.   failed: what the parser did instead, such as "raised KeyError: …"."""
+    """A page or a listing; neither when the reader is ready. failed: what the parser did, such as "raised KeyError: …"."""
 
     page: Page | None = None
     sitemap: Listing | None = None
@@ -77,34 +77,34 @@ class Answer:
 
 
 def main(memory_bytes: int) -> None:
-    """Until standard input ends."""
+    """Read documents until standard input ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # a library's prints are no answer
     confine(memory_bytes)
     _tell(answers, _encoded(Answer()))
     while line := sys.stdin.buffer.readline():
         try:
             told = _encoded(_read(json.loads(line), sys.stdin.buffer))
-        except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails for memory alone
+        except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails only for want of memory
             told = _encoded(Answer(failed=f"needed more than {memory_bytes >> 20} MiB"))
-        except Exception as error:  # noqa: BLE001  # whatever a parser raises is what we are here to tell
+        except Exception as error:  # noqa: BLE001  # any exception of a parser is our answer
             told = _encoded(Answer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
         _set_timers(0.0, 0.0)
         _tell(answers, told)
 
 
 def confine(memory_bytes: int) -> None:
-    """Bounds of this process, for good. Elsewhere than on Linux that of memory is refused or not kept, and not set."""
+    """Set the bounds of this process, for good. Memory is bounded on Linux only: other systems refuse or ignore it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (SAID_BYTES, SAID_BYTES))
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
-    faulthandler.enable()  # where it died goes to standard error
+    faulthandler.enable()  # it writes the place of a crash to standard error
     if sys.platform == "linux":
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         limit = memory_bytes if most == resource.RLIM_INFINITY else min(memory_bytes, most)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        with suppress(OSError):  # where memory runs out for all, this goes before a worker does
+        with suppress(OSError):  # where the machine runs out of memory, the kernel kills this before a worker
             Path("/proc/self/oom_score_adj").write_text("1000")
 
 
@@ -126,7 +126,7 @@ def _read(job: Job, stream: BinaryIO) -> Answer:
 
 
 def _set_timers(cpu_s: float, wall_s: float) -> None:
-    """0: off."""
+    """Set the timers of both clocks; 0 turns them off."""
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
     signal.setitimer(signal.ITIMER_REAL, wall_s)
 
@@ -150,5 +150,5 @@ def _tell(answers: BinaryIO, line: bytes) -> None:
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError, KeyboardInterrupt):  # nobody is there any more
+    with suppress(BrokenPipeError, KeyboardInterrupt):  # the parent is gone
         main(int(sys.argv[1]))

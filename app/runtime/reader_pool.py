@@ -1,9 +1,9 @@
-"""Processes that read one document at a time apart from the worker, which outlives whatever the document does to them.
+"""A pool of processes that read documents apart from the worker, which survives whatever a document does to them.
 
 A thread that hangs cannot be killed, nor one that takes all memory; a process can. Each is a fresh interpreter: a fork of a
-worker with threads may hang by itself. It reads document after document, since to start one takes as long as to read ten, until
-`PAGES_MOST`, until it has been idle for a while, or until one that it does not get over. Values travel as JSON: who has taken
-such a process over can lie about a page, and no more than that.
+worker with threads may hang by itself. It reads document after document, since a start takes as long as reading ten, until
+`PAGES_MOST`, until it has been idle for a while, or until a document ends it. Values travel as JSON: an attacker who controls
+such a process can falsify a page, and no more than that.
 """
 
 import os
@@ -24,11 +24,11 @@ _log = structlog.get_logger()
 ARGV = (sys.executable, "-P", "-m", "app.runtime.reader")  # -P: not the `app` of the working folder
 MOST = 2
 IDLE_S = 10.0
-PATIENCE = 3.0  # a busy machine is no document's fault
+PATIENCE = 3.0  # a busy machine is not a document's fault
 
 
 class Readers:
-    """At most `most` at once; none until one is needed. Shared by threads.
+    """The pool: at most `most` readers at once, none until one is needed. Threads share it.
 
     deadline_s    processor time for a document; patience times as much by the clock
     memory_bytes  address space of a reader
@@ -54,14 +54,14 @@ class Readers:
 
     @property
     def patience_s(self) -> float:
-        """How long a document may take by the clock."""
+        """Seconds that a document may take by the clock."""
         return self._patience * self._deadline_s
 
     def page(self, body: bytes, options: PageOptions, *, within_s: float) -> Page | Death | Literal["busy", "none"]:
-        """As `app.parse.html.html.read`; or how the reader ended over it.
+        """Read a page like `app.parse.html.html.read`, or return how the reader ended over it.
 
-        within_s  for everything; "busy" when half of it passes with waiting for a free reader, or nearly all with starting it
-        "none"    a reader cannot be started: no document's fault
+        within_s  for everything; "busy" when half of it passes before a reader is free, or nearly all before it has started
+        "none"    a reader cannot be started: not the document's fault
         """
         found = self._ask(BytesIO(body), len(body), options, within_s)
         if not isinstance(found, Answer):
@@ -69,7 +69,7 @@ class Readers:
         return found.page or NONSENSE
 
     def sitemap(self, stream: BinaryIO, *, within_s: float) -> Listing | Death | Literal["busy", "none"]:
-        """As `app.parse.sitemap.sitemap.Reading` of the stream, from its start to its end."""
+        """Read a sitemap like `app.parse.sitemap.sitemap.Reading`, from the start of the stream to its end."""
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         found = self._ask(stream, size, None, within_s)
@@ -78,7 +78,7 @@ class Readers:
         return found.sitemap or NONSENSE
 
     def close(self) -> None:
-        """End those that are idle."""
+        """End the idle readers."""
         with self._lock:
             idle, self._idle = self._idle, {}
         for reader, timer in idle.items():

@@ -1,4 +1,4 @@
-"""One process that reads documents: started, asked, and judged by how it ended."""
+"""Starts one process that reads documents, sends it documents, and judges how it ended."""
 
 import json
 import os
@@ -28,11 +28,11 @@ LEAVE_S = 1.0
 SAID_CHARS = 2_000
 
 
-# Whose end by one of these may be another's doing: an operator's, or that of a kernel without memory.
+# A process that ends by one of these may have been killed by an operator, or by a kernel without memory.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
-# What an interpreter needs to start. Not the rest: there are passwords in a worker's environment.
+# The variables that an interpreter needs to start. Not the rest: a worker's environment holds passwords.
 _KEPT_NAMES = frozenset({"PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "HOME"})
 
 
@@ -47,7 +47,7 @@ class Death:
     """How a reader ended over a document.
 
     cause     a line for a person
-    is_proof  only the document can have done it; False: the machine may have, or somebody on it
+    is_proof  only the document can be the cause; False: the machine or an operator may be
     said      the end of what it wrote to standard error
     """
 
@@ -57,14 +57,14 @@ class Death:
 
 
 class ReaderProcess:
-    """One process. Used by one thread at a time."""
+    """A reader's process. One thread uses it at a time."""
 
     def __init__(self, argv: Sequence[str], memory_bytes: int) -> None:
-        """Raises OSError."""
+        """Start the process. Raises OSError."""
         self._documents = 0
         self._answer_bytes_most = memory_bytes
         self._is_overdue = False
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the process is
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the process runs
         try:
             self._process = subprocess.Popen(
                 argv,
@@ -87,7 +87,7 @@ class ReaderProcess:
         return self._is_overdue or self._documents >= PAGES_MOST
 
     def is_ready(self) -> bool:
-        """Wait for it."""
+        """Whether it is ready; waits for it."""
         return self._answered(None, None, START_S) == Answer()
 
     def read(self, job: Job, body: BinaryIO) -> Answer | Death:
@@ -100,7 +100,7 @@ class ReaderProcess:
         return found
 
     def end(self, job: Job | None = None) -> Death:
-        """Whatever is left of it ends. How it did, over this job."""
+        """End the process, and judge how it ended over this job."""
         self._kill_group()
         code = self._process.wait()
         said = self._tail()
@@ -114,7 +114,7 @@ class ReaderProcess:
         return Death(cause=f"parser ended with code {code}", is_proof=True, said=said)
 
     def dismiss(self) -> None:
-        """It ends, by itself if it likes; nothing of it is left."""
+        """Let the process end by itself, then kill what is left of its group."""
         stdin, stdout = self._pipes()
         with suppress(BrokenPipeError):
             stdin.close()
@@ -127,7 +127,7 @@ class ReaderProcess:
         self._said.close()
 
     def _answered(self, job: Job | None, body: BinaryIO | None, within_s: float) -> Answer | None:
-        """None: it ended, or was ended at the deadline, which breaks a pipe that blocks at either end."""
+        """Its answer. None: it ended, or was killed at the deadline, which breaks a pipe that blocks at either end."""
         stdin, stdout = self._pipes()
         killer = threading.Timer(max(within_s, 0), self._kill_overdue)
         killer.daemon = True
@@ -152,7 +152,7 @@ class ReaderProcess:
         self._kill_group()
 
     def _kill_group(self) -> None:
-        """Nobody waits for it meanwhile, so its id is its own."""
+        """Kill its process group. Nothing waits for it meanwhile, so its id is still its own."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""A person's own query: read-only, one statement, rows as they come, what Postgres objects to as one line.
+"""Runs a person's own query: read-only, one statement, rows streamed, Postgres' objections as one line.
 
-A guard against accidents, not a fence: whoever can run it holds the database's password anyway.
+A guard against accidents, not a fence: its user holds the database's password anyway.
 """
 
 from collections.abc import Generator, Iterator
@@ -17,9 +17,9 @@ from app.store import db, views
 
 @contextmanager
 def answer(engine: Engine, query: str) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
-    """(column names, rows as they come) of a person's own query, in a read-only transaction. Raises InputError.
+    """Run a person's query in a read-only transaction: (column names, streamed rows). Raises InputError.
 
-    Rows stream: memory is flat. The extended protocol takes one statement, so none can follow that writes.
+    Memory is flat. The extended protocol takes one statement, so no second one can follow that writes.
     """
     with db.transaction(engine) as connection:
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
@@ -52,7 +52,7 @@ def _rest(engine: Engine, first: tuple[Any, ...] | None, rows: Iterator[tuple[An
 
 @contextmanager
 def _refused(engine: Engine) -> Iterator[None]:
-    """What Postgres says to a person's query, as an InputError; ServiceError when it went away."""
+    """Postgres' objection to a person's query as an InputError; a ServiceError when the connection was lost."""
     try:
         yield
     except psycopg.OperationalError as error:
@@ -64,7 +64,7 @@ def _refused(engine: Engine) -> Iterator[None]:
 
 def _remedy(error: psycopg.Error) -> str:
     if isinstance(error, psycopg.DataError) and error.sqlstate is None:
-        return "Python has no such value; cast it, as with ::text"
+        return "returns a value that Python cannot represent; cast it, e.g. with ::text"
     if error.sqlstate is None:
         return "this brings no rows; write a query, such as SELECT"
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):

@@ -1,9 +1,9 @@
-"""Text on its way to Postgres: the one place that makes whatever a site sent into text that Postgres takes.
+"""Cleans text on its way to Postgres: the one place that turns a site's text into text that Postgres takes.
 
 Postgres' text holds neither NUL nor half of a surrogate pair (https://www.postgresql.org/docs/current/datatype-character.html).
 Both are dropped here, in every parameter: rows that go as one JSON parameter (`rows_param`), and text by itself or in a list
-(`Dumper`, which each connection of `db.connect` uses). A header, a title or a line of robots.txt that holds one would else fail
-its settle each time the visit is made again.
+(`Dumper`, which each connection of `db.connect` uses). Else a header, a title or a line of robots.txt that holds one would fail
+its settle again at every visit.
 """
 
 import json
@@ -22,7 +22,7 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def clean(text: str) -> str:
-    """The text less NUL and lone surrogates."""
+    """The text without NUL and lone surrogates."""
     if _NUL in text:
         text = text.replace(_NUL, "")
     return text if text.isascii() else text.encode("utf-8", "ignore").decode()
@@ -38,20 +38,20 @@ def rows_param(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 class Dumper(StrDumperUnknown):
-    """psycopg's own for text, which would raise; lists of text go through it too."""
+    """psycopg's dumper for text, which by itself would raise; lists of text use it too."""
 
     def dump(self, obj: str) -> bytes:
         return obj.replace(_NUL, "").encode("utf-8", "ignore")
 
 
 def guard(connection: psycopg.Connection[Any]) -> None:
-    """Have a connection clean the text that it sends."""
+    """Make a connection clean the text that it sends."""
     connection.adapters.register_dumper(str, Dumper)
 
 
 def _hex(value: object) -> str:
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, datetime | UUID):  # which orjson knows by itself
+    if isinstance(value, datetime | UUID):  # orjson knows these by itself
         return str(value)
     raise TypeError(f"{type(value).__name__} in a row")

@@ -1,7 +1,7 @@
-"""What several hosts share: an address, a network, a registrable domain, everything. One query of budgets.sql each.
+"""Budgets that several hosts share: an address, a network, a registrable domain, everything. One query of budgets.sql each.
 
-One mechanism for all: `reserve` gives the start of one request on every budget that it draws on, in one statement, or says
-when to come again. Who has to come again stands in the queue of the budget that made it wait: a crowd is spread over time.
+One mechanism for all: `reserve` grants the start of one request on every budget that it draws on, in one statement, or returns
+when to ask again. A host that has to ask again queues at the budget that made it wait: a crowd is spread over time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _sql = db.queries("budgets")
 # After a refused connection one host at a time tries the address: longer than connecting may take (app.net.dial).
 PROBE_S = 15.0
 LONE_S = 1.0
-RESET_S = 600.0  # so long one name's reset connection is remembered against its address
+RESET_S = 600.0  # a name's reset connection counts against its address for so long
 LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
@@ -52,18 +52,19 @@ class Budget(NamedTuple):
 
     @property
     def slack_s(self) -> float:
-        """Starts are granted this much further apart than the budget asks: what a start may come late, and what the road may
-        take more of one than of the next."""
+        """Seconds that starts are granted further apart than the budget asks.
+
+        They cover a late start, and a network that delays one request more than the next."""
         return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.02))
 
     @property
     def lot_most(self) -> int:
-        """How many starts may be drawn at once."""
+        """The number of starts that may be drawn at once."""
         return max(int(LOT_S / self.gap_s), 1)
 
     @property
     def promise_s(self) -> float:
-        """Hosts are told to come so far apart: as fast as their starts can be drawn in the largest lots, and 2 % slower."""
+        """Seconds between two promised times: as fast as starts can be drawn in the largest lots, and 2 % slower."""
         most = self.lot_most
         return self.gap_s + self.slack_s if most == 1 else (self.gap_s + self.slack_s / most) * 1.02
 
@@ -73,11 +74,11 @@ class Answer:
     """granted: the request may start in wait_s; else come again in wait_s, `why` says which budget.
 
     is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again in wait_s
-    failures   refused or reset connections in a row of what rests as a whole
-    blocked    one of them rests
+    failures   refused or reset connections in a row of the budget that rests as a whole
+    blocked    one of the budgets rests
     shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
     held       the next starts, until hold_s from `now`, are granted with it
-    now        database time that wait_s counts from;   took_s: since the query had arrived there, waits for locks included
+    now        database time that wait_s counts from;   took_s: since the query arrived there, waits for locks included
     """
 
     granted: bool
@@ -106,14 +107,17 @@ def reserve(
     lost: int = 0,
     alone: bool = False,
 ) -> Answer:
-    """wanted: at least one.   ready_in_s: until the host itself is ready.   horizon_s: longest wait of a grant.
+    """Reserve a start on all `wanted` budgets, or a promised time.
 
-    has_ticket  it comes when it was told to
-    starts      draw so many at once, a gap apart, for hosts that were promised theirs; 0: ask, and be promised one where shared
-    near_s      of a draw: the longest wait for a start that it is worth to ask again for
-    alone       its transaction writes nothing else
+    wanted      at least one
+    ready_in_s  until the host itself is ready
+    horizon_s   longest wait of a grant
+    has_ticket  the host returns at its promised time
+    starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget is shared
+    near_s      of a draw: ask again for a start that is no further away than this
+    alone       the transaction writes nothing else
     lost        starts that this process drew lately and could not use
-    hold_s      a host that has them to itself is granted every start for so long; it keeps the gaps, and lets go when it leaves
+    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it leaves
 
     The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
@@ -170,12 +174,12 @@ def _why(row: Any) -> Rest:
 
 
 def lock(tx: Connection, those: Sequence[Budget]) -> None:
-    """Before several of them change, each by a statement of its own."""
+    """Lock budgets before several of them change, each by a statement of its own."""
     db.run(tx, _sql["lock"], {"rows": db.rows_param([{"kind": each.kind, "name": each.name} for each in those])})
 
 
 def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
-    """held: host id, its budgets, seconds until the gap after its last start is over."""
+    """Return held budgets. held: host id, its budgets, seconds until the gap after its last start is over."""
     rows = [
         {"kind": each.kind.value, "name": each.name, "host_id": host_id, "next_in_s": next_in_s}
         for host_id, drawn, next_in_s in held
@@ -186,7 +190,7 @@ def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) 
 
 
 def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:
-    """It rests as a whole. Returns for how many seconds."""
+    """Make the address rest as a whole after a refused connection. Returns for how many seconds."""
     row = db.run(
         tx,
         _sql["refused"],
@@ -196,9 +200,9 @@ def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_
 
 
 def reset(tx: Connection, budget: Budget, *, host_id: int, because: str, base_s: float, max_s: float) -> float | None:
-    """The same where a connection was reset, which may be the doing of one name: the address rests when two names fail.
+    """Note a reset connection, which may concern one name only: the address rests when two names fail.
 
-    Returns None where it does not.
+    Returns for how many seconds it rests, None where it does not.
     """
     row = db.run(
         tx,

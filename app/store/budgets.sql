@@ -1,13 +1,13 @@
--- reserve: a start on every one of these budgets at once, or the time to come again
--- One host alone is granted its start here. Where several share, a host is promised a time (`is_near`: it comes within :horizon_s), and starts are
--- drawn in lots by those who wait for them (:draws), no further ahead than :horizon_s; told that one comes within :near_s, they ask again.
--- A start that was drawn and :lost to lateness was nobody's who was promised one: promises from now on are so much later.
--- A promise is no start: where nothing else is written with it (:alone), its commit is not waited for, nor its lock held so long.
--- Without a ticket nobody passes the queue: a host that was promised a time has one.
--- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
--- them to itself since its last start holds them for a while: its next starts need not ask.
+-- reserve: a start on every one of these budgets at once, or the time to ask again
+-- A host alone is granted its start here. Where several share a budget, a host is promised a time (`is_near`: within :horizon_s), and
+-- the processes that wait draw starts in lots (:draws), no further ahead than :horizon_s; if one is due within :near_s, they ask again.
+-- A start that was drawn and :lost to lateness was promised to no host: later promises move back by as much.
+-- A promise is no start: where nothing else is written with it (:alone), it does not wait for its commit, nor hold its lock so long.
+-- A host that was promised a time returns with a ticket; hosts without one queue behind it.
+-- A host that shares a budget with nobody may start :lone_s late, so the first one to share it starts so much later. A host that shared
+-- none of them since its last start holds them for a while: its next starts need no query.
 -- A network is named by an operator because many hosts share it: nobody is taken to have it to itself.
--- Where one is not known yet, none is locked: it is made first, and making it waits for those who make the same.
+-- Where a budget is unknown, none is locked: it is made first, and waits for others that make the same one.
 WITH wanted AS MATERIALIZED (
     SELECT r.kind, r.name, r.gap_s, r.lot_s, r.promise_s
     FROM json_to_recordset(CAST(:rows AS json)) AS r (
@@ -69,19 +69,19 @@ SELECT CASE WHEN :alone AND NOT v.granted THEN set_config('synchronous_commit', 
 FROM verdict AS v
 LEFT JOIN LATERAL (SELECT * FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS last ON true
 
--- ensure: budgets that are new; in key order, so that two visits cannot deadlock
+-- ensure: make new budgets; in key order, so that two visits cannot deadlock
 INSERT INTO budgets (kind, name)
 SELECT r.kind, r.name
 FROM json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text, gap_s double precision)
 ORDER BY r.kind, r.name
 ON CONFLICT (kind, name) DO NOTHING
 
--- lock: before several of them change, each by a statement of its own; in key order
+-- lock: budgets, before several of them change, each by a statement of its own; in key order
 SELECT b.kind FROM budgets AS b JOIN json_to_recordset(CAST(:rows AS json)) AS r (kind text, name text) USING (kind, name)
 ORDER BY b.kind, b.name
 FOR NO KEY UPDATE OF b
 
--- let_go: hosts that held budgets leave: others may start a gap after the end of their last request
+-- let_go: return the budgets of hosts that leave: others may start a gap after the end of their last request
 UPDATE budgets AS b
 SET next_at = clock_timestamp() + make_interval(secs => greatest(held.next_in_s, 0))
 FROM (
@@ -93,7 +93,7 @@ FROM (
 ) AS held
 WHERE b.kind = held.kind AND b.name = held.name AND b.host_id = held.host_id
 
--- note_reset: a connection of a name was reset; whether the address is to rest: another name's was lately, or it is being probed
+-- note_reset: record a name's reset connection; the address must rest if another name's was reset lately, or if it is being probed
 UPDATE budgets AS b
 SET reset_host_id = CAST(:host_id AS bigint), reset_at = clock_timestamp()
 FROM (SELECT kind, name, reset_host_id, reset_at, failures FROM budgets
@@ -102,8 +102,8 @@ WHERE b.kind = before.kind AND b.name = before.name
 RETURNING before.failures > 0
           OR coalesce(before.reset_host_id <> :host_id AND before.reset_at > clock_timestamp() - make_interval(secs => :memory_s), false) AS rests
 
--- refused: a connection was refused, or those of two names reset: the address rests as a whole, longer each time
--- `failures` counts no higher than what the doubling needs.
+-- refused: make an address rest, longer each time, after a refused connection or reset ones of two names
+-- `failures` counts no higher than the doubling needs.
 UPDATE budgets
 SET failures = least(failures, 30) + 1,
     blocked_until = greatest(blocked_until, clock_timestamp()
@@ -112,14 +112,14 @@ SET failures = least(failures, 30) + 1,
 WHERE kind = :kind AND name = :name
 RETURNING CAST(extract(epoch FROM blocked_until - clock_timestamp()) AS double precision) AS rest_s
 
--- answered: the probe was; it rests no more, and nobody waits for the next probe
+-- answered: end an address's rest after an answered probe; no host waits for another probe
 UPDATE budgets
 SET failures = 0, blocked_until = NULL, resting_because = NULL,
     next_at = clock_timestamp() + make_interval(secs => :gap_s),
     queue_at = least(queue_at, clock_timestamp() + make_interval(secs => :gap_s))
 WHERE kind = :kind AND name = :name AND failures > 0
 
--- of_address: the budget that an address draws on: a network's that holds it, else its own
+-- of_address: the budget that an address draws on: that of the network around it, else its own
 SELECT kind, name, next_at, queue_at, failures, blocked_until, resting_because
 FROM budgets
 WHERE (kind = 'address' AND name = CAST(:address AS text))
@@ -127,7 +127,7 @@ WHERE (kind = 'address' AND name = CAST(:address AS text))
 ORDER BY kind DESC, next_at DESC
 LIMIT 1
 
--- prune: budgets that nobody has drawn on for a day
+-- prune: delete budgets that no host has drawn on for a day
 DELETE FROM budgets WHERE (kind, name) IN (
     SELECT kind, name FROM budgets
     WHERE greatest(next_at, queue_at, blocked_until) < clock_timestamp() - interval '1 day'

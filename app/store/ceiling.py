@@ -8,9 +8,9 @@ _sql = db.queries("ceiling")
 
 
 def draw(tx: Connection, *, n: int, gap_s: float, horizon_s: float, returned: int = 0) -> float:
-    """Seconds until the first of n starts, gap_s apart; more than horizon_s: none was drawn.
+    """Draw n starts, gap_s apart. Returns the seconds until the first; more than horizon_s: none was drawn.
 
-    returned: starts of an earlier lot that nobody used, taken back first.
+    returned: unused starts of an earlier lot, returned first.
     """
     where = {"n": n, "gap_s": gap_s, "horizon_s": horizon_s, "returned": returned}
     row = db.run(tx, _sql["draw"], where).one_or_none()

@@ -1,5 +1,5 @@
--- draw: n starts in a row, gap_s apart, from the first free moment of the fleet's ceiling on; none where that is too far off
--- What is returned was left of an earlier lot. One row for the fleet: it is held for this statement and its commit alone.
+-- draw: n starts in a row, gap_s apart, from the first free moment of the fleet's ceiling on; none where that is too far ahead
+-- Starts that are returned are left from an earlier lot. One row for the fleet, locked only for this statement and its commit.
 UPDATE budgets AS b
 SET next_at = CASE WHEN held.wait_s <= :horizon_s THEN held.start_at + make_interval(secs => CAST(:gap_s AS double precision) * CAST(:n AS integer))
                    ELSE b.next_at - make_interval(secs => CAST(:gap_s AS double precision) * CAST(:returned AS integer)) END

@@ -14,8 +14,8 @@ from app.store import db
 
 _sql = db.queries("crawls")
 SMALL_BUDGET = 3_200  # pages: from there on processes draw lots of it (app.crawl.state.grants)
-MOST_SHARING = 100  # hosts that are looked at
-SOON_S = 10.0  # for how long of their delays pages are kept for other hosts
+MOST_SHARING = 100  # hosts that are considered
+SOON_S = 10.0  # pages are kept for other hosts for so long of their delays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Lot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What a crawl has brought in this round. bytes: body bytes on the wire; failed: requests that brought no page."""
+    """The counts of a crawl in this round. bytes: body bytes on the wire; failed: requests that brought no page."""
 
     id: int
     name: str
@@ -83,7 +83,7 @@ class Totals:
 
 
 def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
-    """The new crawl's id, None when the name is taken."""
+    """Create a crawl. Returns its id, None when the name is taken."""
     row = tx.execute(_sql["create"], {"name": name, **spec.columns()}).one_or_none()
     return row.id if row else None
 
@@ -113,7 +113,7 @@ def widen(tx: Connection, *, crawl_id: int, around: Scope) -> None:
 
 
 def take_in(tx: Connection, *, crawl_id: int, folder: str, host_id: int, token: UUID) -> None:
-    """folder: start of a URL that a seed on this host, visited under this token, redirects to."""
+    """Add to the scope the folder of a URL that a seed on this host, visited under this token, redirects to."""
     where = {"crawl_id": crawl_id, "folder": folder, "host_id": host_id, "token": token}
     db.run(tx, _sql["take_in"], where)
 
@@ -141,47 +141,47 @@ def next_round(tx: Connection, crawl_id: int) -> None:
 
 
 def lock(tx: Connection, crawl_id: int) -> None:
-    """What a later statement of the transaction reads of the crawl holds until its end."""
+    """Lock the crawl's row: later reads in the transaction stay true until its end."""
     tx.execute(_sql["lock"], {"crawl_id": crawl_id})
 
 
 def finish_candidates(tx: Connection) -> list[int]:
-    """Active crawls that have nothing left in an open state."""
+    """Active crawls without a URL in an open state."""
     return list(tx.execute(_sql["finish_candidates"]).scalars())
 
 
 def finish_done(tx: Connection, crawl_id: int) -> str | None:
-    """Name of a candidate that has just ended; None: it has open URLs again. The crawl is locked."""
+    """Finish a candidate: its name; None: it has open URLs again. The crawl is locked."""
     row = tx.execute(_sql["finish_done"], {"crawl_id": crawl_id}).one_or_none()
     return row.name if row else None
 
 
 def spent_candidates(tx: Connection) -> list[int]:
-    """Active crawls at a budget, or with a budget of pages that is all fetched or granted."""
+    """Active crawls at a budget, or with all pages of their budget fetched or granted."""
     return list(tx.execute(_sql["spent_candidates"]).scalars())
 
 
 def finish_spent(tx: Connection, crawl_id: int) -> str | None:
-    """Name of a candidate that has just ended at a budget; None: it is at none. The crawl is locked."""
+    """Finish a candidate that is at a budget: its name; None: it is at none. The crawl is locked."""
     row = tx.execute(_sql["finish_spent"], {"crawl_id": crawl_id}).one_or_none()
     return row.name if row else None
 
 
 def fence_lapsed(tx: Connection) -> int:
-    """Fence visits whose lease ran out and that may hold grants of a spent budget. Returns how many."""
+    """Fence visits with an expired lease that may hold grants of a spent budget. Returns how many."""
     return tx.execute(_sql["fence_lapsed"]).rowcount
 
 
 def recount_reserved(tx: Connection, crawl_id: int) -> None:
-    """Count lost grants of pages free again, once nobody can hold one. The crawl is locked."""
+    """Free lost grants of pages, once no visit can hold one. The crawl is locked."""
     tx.execute(_sql["recount_reserved"], {"crawl_id": crawl_id})
 
 
 def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None, held: int = 0) -> int:
-    """Pages granted of n asked for; a negative n gives back.
+    """Reserve up to n pages of a crawl's budget. Returns those granted; a negative n returns pages.
 
-    host_id, held: for whom, and what it has been granted before and has not fetched; a small budget is shared with other hosts
-    then. None: first come, first served.
+    host_id, held: the host, and its earlier grants that it has not fetched: a small budget is then shared with other hosts.
+    None: first come, first served.
     """
     where = {
         "crawl_id": crawl_id,
@@ -196,19 +196,19 @@ def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None
 
 
 def draw_lot(tx: Connection, *, crawl_id: int, share: int, least: int, most: int, held_s: float) -> Lot:
-    """A share of what the budget has left: at most `most` pages, and none where it would be fewer than `least`."""
+    """Draw a share of the rest of the budget: at most `most` pages, and none where it would be fewer than `least`."""
     where = {"crawl_id": crawl_id, "share": share, "least": least, "most": most, "held_s": held_s}
     row = db.run(tx, _sql["draw_lot"], where).one_or_none()
     return Lot(pages=row.pages, held_until=row.held_until) if row else Lot(pages=0, held_until=None)
 
 
 def return_lot(tx: Connection, *, crawl_id: int, n: int, held_until: datetime) -> None:
-    """n pages of a lot that nobody took; nothing changes when it has ended."""
+    """Return n unused pages of a lot; nothing changes when it has ended."""
     db.run(tx, _sql["return_lot"], {"crawl_id": crawl_id, "n": n, "held_until": held_until})
 
 
 def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
-    """rows: crawl_id, host_id, pages, fetches, failed, bytes."""
+    """Add to the counts. rows: crawl_id, host_id, pages, fetches, failed, bytes."""
     if rows:
         db.run(tx, _sql["count"], {"rows": db.rows_param(rows)})
 

@@ -15,7 +15,7 @@ SELECT * FROM crawls WHERE id = :crawl_id
 -- all: every crawl
 SELECT * FROM crawls ORDER BY id
 
--- widen: the scope takes in further seeds
+-- widen: add further seeds to the scope
 UPDATE crawls
 SET revision = revision + 1,
     scope_hosts = ARRAY(SELECT DISTINCT unnest(scope_hosts || CAST(:hosts AS text[])) ORDER BY 1),
@@ -23,15 +23,15 @@ SET revision = revision + 1,
     scope_prefixes = ARRAY(SELECT DISTINCT unnest(scope_prefixes || CAST(:prefixes AS text[])) ORDER BY 1)
 WHERE id = :crawl_id
 
--- take_in: the scope takes in where a seed redirects to, unless it has it; nothing where the visit's lease is lost
+-- take_in: add a seed's redirect target to the scope, unless it is there; nothing where the visit's lease is lost
 UPDATE crawls
 SET revision = revision + 1, scope_redirects = scope_redirects || CAST(:folder AS text)
 WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
   AND EXISTS (SELECT FROM hosts WHERE id = :host_id AND lease_token = :token)
 
 -- change: set what is asked of a crawl; the crawl is locked, and workers look at it anew; a budget that is NULL: none
--- Grants of running visits stay counted. Visits of a crawl that had no budget have URLs in hand and no grants: all of the budget
--- counts as granted until they have ended (recount_reserved).
+-- Grants of running visits stay counted. Visits of a crawl that had no budget hold URLs without grants: all of the budget counts as
+-- granted until they have ended (recount_reserved).
 UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
@@ -57,7 +57,7 @@ UPDATE crawls SET state = 'finished', finished_at = clock_timestamp(), state_sin
 WHERE id = :crawl_id AND state <> 'finished'
 RETURNING id
 
--- forget_counts: --again: counters of hosts start anew, locked in key order first; pages: that they had counted
+-- forget_counts: reset the counters of hosts for --again, locked in key order first; pages: their sum before
 WITH held AS MATERIALIZED (
     SELECT host_id FROM crawl_hosts WHERE crawl_id = :crawl_id ORDER BY host_id FOR UPDATE
 ), forgotten AS (
@@ -65,16 +65,16 @@ WITH held AS MATERIALIZED (
 )
 SELECT CAST(coalesce(sum(pages), 0) AS bigint) AS pages FROM forgotten
 
--- next_round: after forget_counts; grants of running visits stay counted, the log stays; workers forget which URLs they know
+-- next_round: begin a round, after forget_counts; grants of running visits and the log stay; workers forget their known URLs
 UPDATE crawls
 SET round = round + 1, revision = revision + 1, pages_reserved = greatest(pages_reserved - CAST(:pages AS bigint), 0)
 WHERE id = :crawl_id
 
--- lock: a crawl's row, before it is judged: a later statement sees what was committed while this one waited
+-- lock: a crawl's row, before it is judged: a later statement sees commits that this one waited for
 SELECT id FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 
 -- finish_candidates: active crawls with no URL in an open state
--- Seeds may be committed between this look and the lock: finish_done looks again. One index probe each: NOT EXISTS would be a
+-- Seeds may be committed between this query and the lock: finish_done checks again. One index probe each: NOT EXISTS would be a
 -- join with every open URL, seconds at millions.
 SELECT c.id
 FROM crawls AS c
@@ -83,7 +83,7 @@ WHERE c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
 ORDER BY c.id
 
--- finish_done: one of them, locked, if it still has none
+-- finish_done: finish one of them, locked, if it still has none
 UPDATE crawls AS c
 SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'done'
 WHERE c.id = :crawl_id AND c.state = 'active' AND NOT c.keep_fresh
@@ -102,7 +102,7 @@ WHERE c.state = 'active' AND num_nonnulls(c.max_pages, c.max_bytes, c.max_second
        OR clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)))
 ORDER BY c.id
 
--- finish_spent: one of them, if it is at a budget
+-- finish_spent: finish one of them, if it is at a budget
 WITH spent AS MATERIALIZED (
     SELECT c.id,
            CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
@@ -122,8 +122,8 @@ FROM spent
 WHERE spent.id = c.id AND spent.because IS NOT NULL AND c.state = 'active'
 RETURNING c.name
 
--- fence_lapsed: visits that may hold pages of a spent budget and whose lease ran out write nothing any more
--- Their hosts are due again as after any lost lease. SKIP LOCKED: a settle that is at one is in time.
+-- fence_lapsed: fence visits with an expired lease that may hold pages of a spent budget
+-- Their hosts are due again as after any lost lease. SKIP LOCKED, as a settle that holds the lock is in time.
 WITH lapsed AS MATERIALIZED (
     SELECT h.id
     FROM visits AS v JOIN hosts AS h ON h.id = v.host_id AND h.lease_token = v.token
@@ -137,8 +137,8 @@ WITH lapsed AS MATERIALIZED (
 )
 UPDATE hosts SET lease_token = gen_random_uuid() FROM lapsed WHERE hosts.id = lapsed.id
 
--- recount_reserved: grants that nobody can hold any more are free again; the crawl is locked
--- A visit taken up after the last grant holds none, so that visits of other crawls to the same hosts do not stand in the way.
+-- recount_reserved: free grants that no visit can hold any more; the crawl is locked
+-- A visit taken up after the last grant holds none, so other crawls' visits to the same hosts do not matter.
 UPDATE crawls AS c
 SET pages_reserved = (SELECT coalesce(sum(pages), 0) FROM crawl_hosts WHERE crawl_id = c.id)
 WHERE c.id = :crawl_id AND c.pages_reserved >= c.max_pages
@@ -147,9 +147,9 @@ WHERE c.id = :crawl_id AND c.pages_reserved >= c.max_pages
     SELECT FROM visits AS v JOIN hosts AS h ON h.id = v.host_id AND h.lease_token = v.token
     WHERE v.ended_at IS NULL AND v.ending IS NULL AND h.state = 'taken' AND v.taken_at <= c.pages_held_until)
 
--- reserve: change a visit's grant of pages by n (negative: give back), as far as the budget goes
--- Of a budget of at most :small pages a host gets its level, an equal part of what hosts without anything to fetch soon have left. Beyond
--- it, it gets what others below theirs cannot use soon, at their delays. Among :hosts or more, each gets that part of what is left.
+-- reserve: change a visit's grant of pages by n (negative returns pages), as far as the budget reaches
+-- Of a budget of at most :small pages a host gets its level, an equal part of the pages left by hosts without URLs to fetch soon. Beyond
+-- it, it gets pages that hosts below theirs cannot use soon, at their delays. Among :hosts or more, each gets that part of the rest.
 UPDATE crawls AS c
 SET pages_reserved = c.pages_reserved + granted.n,
     pages_held_until = CASE WHEN granted.n > 0 THEN greatest(c.pages_held_until, clock_timestamp()) ELSE c.pages_held_until END
@@ -189,7 +189,7 @@ FROM (
 WHERE c.id = granted.id
 RETURNING CAST(granted.n AS bigint) AS n
 
--- draw_lot: pages for visits to come of a process that holds them for so long; none where the budget has little left
+-- draw_lot: grant pages to a process for its next visits, for so long; none where the budget has little left
 UPDATE crawls AS c
 SET pages_reserved = c.pages_reserved + lot.n,
     pages_held_until = greatest(c.pages_held_until, clock_timestamp() + make_interval(secs => :held_s))
@@ -201,7 +201,7 @@ FROM (
 WHERE c.id = lot.id AND lot.n > 0
 RETURNING lot.n AS pages, c.pages_held_until AS held_until
 
--- return_lot: what is left of a lot, unless it may have been counted free meanwhile
+-- return_lot: return the rest of a lot, unless it may have been freed meanwhile
 WITH held AS MATERIALIZED (
     SELECT id FROM crawls WHERE id = :crawl_id AND max_pages IS NOT NULL FOR NO KEY UPDATE
 )
@@ -209,7 +209,7 @@ UPDATE crawls AS c SET pages_reserved = c.pages_reserved - :n
 FROM held
 WHERE c.id = held.id AND clock_timestamp() < CAST(:held_until AS timestamptz)
 
--- count: add what a settle brought; in key order, so that it and forget_counts cannot deadlock
+-- count: add a settle's counts; in key order, so that it and forget_counts cannot deadlock
 INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
 SELECT r.crawl_id, r.host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, host_id bigint, pages bigint, fetches bigint, failed bigint, bytes bigint)
@@ -219,7 +219,7 @@ SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + 
     failed = crawl_hosts.failed + excluded.failed, bytes = crawl_hosts.bytes + excluded.bytes,
     last_fetch_at = excluded.last_fetch_at
 
--- totals: what a crawl has brought in this round
+-- totals: a crawl's counts of this round
 SELECT c.id, c.name, c.state, c.ended_because, c.round, c.sitemaps, c.honour_opt_outs,
        CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(ch.fetches), 0) AS bigint) AS fetches,
@@ -231,7 +231,7 @@ FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
 
--- hosts_of: what a crawl got from each host in this round, most pages first; unfetched: what waits there in every crawl, an estimate
+-- hosts_of: a crawl's counts by host in this round, most pages first; unfetched estimates the URLs that wait there in every crawl
 SELECT h.name AS host, ch.pages, ch.fetches, ch.failed, ch.bytes, h.unfetched, ch.last_fetch_at
 FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
 WHERE ch.crawl_id = :crawl_id

@@ -31,8 +31,8 @@ _log = structlog.get_logger()
 
 OLDEST_POSTGRES = 15
 
-# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP tries, nor the
-# two hours until it asks whether a silent peer is there. In seconds but for tcp_user_timeout; libpq-connect.html.
+# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP retries, nor the
+# two hours until TCP probes a silent peer. In seconds but for tcp_user_timeout; libpq-connect.html.
 _NOTICES_A_DEAD_PEER = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -40,8 +40,8 @@ _NOTICES_A_DEAD_PEER = {
     "keepalives_count": 2,
     "tcp_user_timeout": 10_000,
 }
-# The same for Postgres: what we hold when we are gone is free again, our locks first. And its compiler stays off: it takes
-# longer than any of our queries, and is called by what it expects of a list of rows, which is always a hundred.
+# Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer than any of
+# our queries, and is triggered by the estimated length of a list of rows, which is always a hundred.
 _SESSION = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
@@ -50,11 +50,11 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
-# A pooler that hands connections on after each transaction (PgBouncer in transaction mode) takes no `options`, and a prepared
-# statement would stay behind on a server connection that is another client's next. `?pooler=transaction` in the URL says so.
+# A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a prepared
+# statement would stay on a server connection that another client uses next. `?pooler=transaction` in the URL declares it.
 POOLER = "pooler"
 POOLED = "transaction"
-_MARK = "tiptoe.session"  # a setting of our own, in `options`: where it does not arrive, neither does the rest
+_MARK = "tiptoe.session"  # a setting of our own, in `options`: where it does not arrive, the others do not either
 _NO_OPTIONS = "startup parameter"  # unsupported startup parameter: options (PgBouncer)
 _POOLER_REMEDY = (
     "write ?pooler=transaction at the end of TIPTOE_DATABASE_URL (&pooler=transaction after other parameters)"
@@ -62,7 +62,7 @@ _POOLER_REMEDY = (
 _ROLES = {
     "jit": "on",
     "idle_in_transaction_session_timeout": "0",
-}  # what must be of _SESSION, and how Postgres has it by default
+}  # the settings of _SESSION that must hold, and Postgres' defaults
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 DEADLOCK = "40P01"  # deadlock_detected
 DEADLOCK_TRIES = 4
@@ -87,15 +87,15 @@ def rooms() -> list[str]:
 
 
 def array_param(values: Sequence[int | UUID | None]) -> str:
-    """Numbers or ids as Postgres writes an array, to be CAST: the driver takes ten times as long over a list."""
+    """Numbers or ids in Postgres' notation of an array, to be CAST: the driver takes ten times as long for a list."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> Rows:
     """Run a query of a visit: in the transaction of `tx`, by the driver itself.
 
-    SQLAlchemy's own way to the same cursor makes what it knows of a result's columns anew each time: a quarter of the CPU of a
-    visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's.
+    SQLAlchemy rebuilds its column metadata for every result: a quarter of the CPU of a visit. Raises psycopg.Error, which
+    `transaction` translates like SQLAlchemy's.
     """
     cursor = tx.connection.cursor(row_factory=namedtuple_row)
     cursor.execute(_driven(query), where)
@@ -109,11 +109,11 @@ def _driven(query: TextClause) -> str:
 
 
 def connect(url: str, *, pool_size: int = 16) -> Engine:
-    """An engine for a process; made after fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
+    """An engine for a process; make it after a fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
     try:
         parsed = make_url(url)
     except ValueError as error:
-        remedy = "has a port that is no number; several hosts are written postgresql://user:password@/name?host=a,b&port=5432,5432"
+        remedy = "has a port that is not a number; write several hosts as postgresql://user:password@/name?host=a,b&port=5432,5432"
         raise InputError("TIPTOE_DATABASE_URL", remedy) from error
     except ArgumentError as error:
         raise InputError(
@@ -122,7 +122,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
     if parsed.get_backend_name() not in {"postgresql", "postgres"}:
         raise InputError(
             f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
-            f"the frontier lives in Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
+            f"the frontier needs Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
     session = _session(parsed)
     try:
@@ -135,7 +135,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
             connect_args={"application_name": "tiptoe", **session, **_unless_given(parsed)},
         )
     except ArgumentError as error:  # ?plugin=x
-        raise InputError("TIPTOE_DATABASE_URL", f"has a parameter that is not known: {error}") from error
+        raise InputError("TIPTOE_DATABASE_URL", f"has an unknown parameter; remove it: {error}") from error
     event.listen(engine, "connect", lambda connection, _record: border.guard(connection))
     if "options" in session:
         event.listen(engine, "connect", _refuse_lost_session)
@@ -143,7 +143,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
 
 
 def _refuse_lost_session(connection: Any, _: object) -> None:
-    """For each new connection: were our `options` dropped on the way? Then prepared statements would fail at random, later."""
+    """Refuse a new connection on which our `options` were lost: prepared statements would fail at random later."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting(%s, true)", (_MARK,))
         (mark,) = cursor.fetchone()
@@ -158,12 +158,14 @@ def _unless_given(url: URL) -> dict[str, int]:
 
 
 def _session(url: URL) -> dict[str, str | None]:
-    """How a session begins. Behind a pooler its settings are the role's (docs/operating.md), and nothing is prepared."""
+    """The connect arguments of a session.
+
+    Behind a pooler its settings are the role's (docs/operating.md), and nothing is prepared."""
     pooler = url.query.get(POOLER)
     if pooler is None:
         return {"options": _options(url)}
     if pooler != POOLED:
-        remedy = f"is not known; write pooler={POOLED}, or leave it out where sessions are pooled, or nothing"
+        remedy = f"is an unknown mode; write pooler={POOLED}, or leave it out where sessions are pooled, or nothing"
         raise InputError(f"TIPTOE_DATABASE_URL: pooler={pooler}", remedy)
     return {"prepare_threshold": None}
 
@@ -178,8 +180,8 @@ def _options(url: URL) -> str:
 def repeat(act: Callable[[], _T]) -> _T:
     """Run `act`, again if its transaction ended in a deadlock, DEADLOCK_TRIES times at most. Returns its result.
 
-    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this is for those that we do not.
-    act: one transaction; what it changes outside of it, it undoes when it fails.
+    The lock order (ARCHITECTURE.md) leaves no deadlock that we know of; this handles those that we overlooked.
+    act: one transaction; it undoes its other changes when it fails.
     """
     for _ in range(DEADLOCK_TRIES - 1):
         try:
@@ -195,11 +197,11 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
 
     Raises ServiceError when Postgres is out of reach or refuses to serve, Unwritable when it refuses the values.
 
-    by_statement: each statement commits by itself, where Postgres executes it: a row that many wait for is locked for no round
-    trip, and not for as long as a busy process takes to say COMMIT.
+    by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round trip, nor
+    until a busy process sends COMMIT.
 
-    Its queries are not pipelined (psycopg's pipeline mode spares round trips): a backend that waits within a pipeline is not idle
-    in a transaction to Postgres, and so a process that is stopped there would keep its host locked as long as it is.
+    Its queries are not pipelined (psycopg's pipeline mode saves round trips): to Postgres, a backend that waits in a pipeline
+    is not idle in a transaction, so a process that is stopped there would keep its host locked.
     """
     try:
         with _connection(engine) as connection:
@@ -220,7 +222,7 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
             raise ServiceError(
                 f"Postgres at {place(engine)}", f"{remedy}; {_POOLER_REMEDY}" if _NO_OPTIONS in remedy else remedy
             ) from error
-        if isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # SQLSTATE 22 and 23: by what it would write
+        if isinstance(cause, psycopg.DataError | psycopg.IntegrityError):  # SQLSTATE 22 and 23: by the values to write
             raise Unwritable(cause.sqlstate, _first_line(cause)) from error
         raise
 
@@ -246,7 +248,7 @@ def check(engine: Engine) -> int:
 
 
 def lacks(engine: Engine) -> list[str]:
-    """Settings of a session that a pooler cannot pass on, and that the role has not: SQL to run once, none where all is well."""
+    """SQL to run once for session settings that a pooler cannot pass on and that the role lacks; none where all is well."""
     with transaction(engine) as connection:
         found = connection.execute(
             text("SELECT name, setting, current_user AS role FROM pg_settings WHERE name = ANY(:names)"),
@@ -260,7 +262,7 @@ def lacks(engine: Engine) -> list[str]:
 
 
 def place(engine: Engine) -> str:
-    """Where Postgres is, without the password, for messages."""
+    """The location of Postgres without the password, for messages."""
     return without_password(engine.url.set(drivername="postgresql").render_as_string(hide_password=False))
 
 

@@ -1,4 +1,4 @@
-"""A crawl's rows deleted, in lots that hold locks for a moment. One query of deletion.sql each, in the caller's transaction."""
+"""Deletes a crawl's rows in lots that hold locks for a moment. One query of deletion.sql each, in the caller's transaction."""
 
 from sqlalchemy import Connection
 
@@ -9,7 +9,7 @@ SUPPRESSIONS_AT_ONCE = 10_000
 
 
 def visits(tx: Connection, crawl_id: int) -> int:
-    """How many visits may have URLs of a crawl in hand that has ended."""
+    """The number of visits that may still hold URLs of a crawl that has ended."""
     return int(tx.execute(_sql["visits"], {"crawl_id": crawl_id}).scalar_one())
 
 
@@ -18,15 +18,15 @@ def last_host(tx: Connection) -> int:
 
 
 def of_hosts(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
-    """after, until: ids of hosts."""
+    """Delete the crawl's rows of the hosts with ids above `after`, up to `until`."""
     tx.execute(_sql["of_hosts"], {"crawl_id": crawl_id, "after": after, "until": until})
 
 
 def suppressions(tx: Connection, crawl_id: int) -> int:
-    """How many refused links were deleted; 0: there are none left."""
+    """Delete refused links. Returns how many; 0: there are none left."""
     return tx.execute(_sql["suppressions"], {"crawl_id": crawl_id, "n": SUPPRESSIONS_AT_ONCE}).rowcount
 
 
 def crawl(tx: Connection, crawl_id: int) -> bool:
-    """False where it is not finished."""
+    """Delete the crawl's own row. False where it is not finished."""
     return tx.execute(_sql["crawl"], {"crawl_id": crawl_id}).one_or_none() is not None

@@ -1,4 +1,4 @@
--- visits: that were taken up before the crawl ended, at hosts of it: they may have its URLs in hand
+-- visits: visits to the crawl's hosts that were taken up before it ended and may hold its URLs
 SELECT count(*)
 FROM crawls AS c
 JOIN hosts AS h ON h.state = 'taken' AND h.lease_until > clock_timestamp() AND h.taken_at <= c.state_since
@@ -7,7 +7,7 @@ WHERE c.id = :crawl_id AND EXISTS (SELECT FROM urls AS u WHERE u.host_id = h.id 
 -- last_host: the largest id
 SELECT coalesce(max(id), 0) FROM hosts
 
--- of_hosts: what a crawl has of some hosts, in one statement
+-- of_hosts: delete a crawl's rows of some hosts, in one statement
 WITH gone_pages AS (
     DELETE FROM pages WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_duplicates AS (
@@ -19,9 +19,9 @@ WITH gone_pages AS (
 )
 DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 
--- suppressions: refused links of a crawl, n of them
+-- suppressions: delete n refused links of a crawl
 DELETE FROM suppressions
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM suppressions WHERE crawl_id = :crawl_id LIMIT :n))
 
--- crawl: its row, last of all
+-- crawl: delete the crawl's own row, last of all
 DELETE FROM crawls WHERE id = :crawl_id AND state = 'finished' RETURNING id

@@ -14,7 +14,7 @@ WHERE hosts.id = waiting.id
 RETURNING hosts.name
 
 -- quiet: an operator's quiet hours for the hosts of a registrable domain; NULL: none
--- A rest in the hours before ends: the next visit begins it again if the new ones say so.
+-- A rest by the old hours ends: the next visit begins it again if the new ones require it.
 WITH kept AS (
     INSERT INTO domains (name, quiet_hours) VALUES (:name, CAST(:hours AS text))
     ON CONFLICT (name) DO UPDATE SET quiet_hours = excluded.quiet_hours
@@ -30,5 +30,5 @@ WITH kept AS (
 )
 SELECT name FROM hosts WHERE domain = :name
 
--- find: what an operator said of a registrable domain
+-- find: an operator's orders for a registrable domain
 SELECT name, delay_override_s, quiet_hours FROM domains WHERE name = :name

@@ -1,4 +1,4 @@
-"""The fetch log, and what it proves. One query of fetches.sql each."""
+"""The fetch log, and the audit over it. One query of fetches.sql each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,9 @@ _sql = db.queries("fetches")
 
 
 class Fetch(TypedDict):
-    """A row of the log. start_s, end_s, contact_s: monotonic seconds since the anchor, the database time of the take-up."""
+    """A row of the log.
+
+    start_s, end_s, contact_s: monotonic seconds since the anchor, the database time of the take-up."""
 
     host_id: int
     crawl_id: int | None
@@ -73,38 +75,38 @@ class NotSent(NamedTuple):
 
 
 def unsent(tx: Connection, *, host_id: int, n: int) -> NotSent:
-    """As far as the latest n rows of its log say."""
+    """Requests not sent since the last one that was, by the latest n rows of the host's log."""
     return NotSent._make(tx.execute(_sql["unsent"], {"host_id": host_id, "n": n}).one())
 
 
 def hosts_of_crawl(tx: Connection, crawl_id: int) -> list[int]:
-    """All that it asked anything of in any round, and those it knows URLs of."""
+    """All hosts that a crawl contacted in any round, and those of its URLs."""
     return list(tx.execute(_sql["hosts_of_crawl"], {"crawl_id": crawl_id}).scalars())
 
 
 def audit(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapping[str, Any]]:
-    """Rows of v_politeness_audit. None: of all hosts."""
+    """Rows of v_politeness_audit. None: for all hosts."""
     return [dict(row) for row in tx.execute(_sql["audit"], _hosts(host_ids)).mappings()]
 
 
 def audit_addresses(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapping[str, Any]]:
-    """Rows of v_address_audit: of all budgets that these hosts drew on, with all that was drawn on them."""
+    """Rows of v_address_audit for all budgets that these hosts drew on, with all draws on them."""
     return [dict(row) for row in tx.execute(_sql["audit_addresses"], _hosts(host_ids)).mappings()]
 
 
 def outcomes(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
-    """outcome, status, fetches, last_at."""
+    """Rows of outcome, status, fetches, last_at."""
     return [dict(row) for row in tx.execute(_sql["outcomes"], {"crawl_id": crawl_id}).mappings()]
 
 
 def begins(tx: Connection) -> datetime | None:
-    """When the oldest request that is kept started; None: the log is empty."""
+    """The start of the oldest request in the log; None: it is empty."""
     found: datetime | None = tx.execute(_sql["begins"]).scalar_one()
     return found
 
 
 class Asked(NamedTuple):
-    """A request, as far as robots.txt has a say in it."""
+    """The parts of a request that robots.txt applies to."""
 
     host_id: int
     kind: str
@@ -114,7 +116,7 @@ class Asked(NamedTuple):
 
 
 def asked(tx: Connection, host_ids: Sequence[int] | None, *, at_once: int) -> Iterator[Asked]:
-    """All of these hosts, or of all: host by host, its robots.txt first. Read from the server `at_once` rows at a time."""
+    """All requests to these hosts, or to all: host by host, its robots.txt first. Streamed, `at_once` rows at a time."""
     rows = tx.execute(_sql["asked"], _hosts(host_ids), execution_options={"yield_per": at_once})
     for row in rows:
         yield Asked._make(row)

@@ -25,7 +25,7 @@ LIMIT :n
 -- of_host: the latest fetches of a host
 SELECT * FROM fetches WHERE host_id = :host_id ORDER BY started_at DESC LIMIT :n
 
--- unsent: requests to a host that were not sent since the last one that was, as far as its latest :n rows say
+-- unsent: requests to a host that were not sent since the last one that was, by its latest :n rows
 SELECT count(*) AS times, max(ended_at) AS last_at, (array_agg(detail ORDER BY started_at DESC))[1] AS because
 FROM (
     SELECT *, bool_and(outcome = 'unsent') OVER (ORDER BY started_at DESC, id DESC) AS is_since
@@ -33,7 +33,7 @@ FROM (
 ) AS marked
 WHERE is_since
 
--- hosts_of_crawl: hosts that a crawl asked something of, or has URLs of
+-- hosts_of_crawl: hosts that a crawl contacted, or has URLs of
 SELECT DISTINCT host_id FROM fetches WHERE crawl_id = :crawl_id
 UNION
 SELECT h.id FROM hosts AS h WHERE EXISTS (SELECT FROM urls AS u WHERE u.host_id = h.id AND u.crawl_id = :crawl_id)
@@ -41,7 +41,7 @@ SELECT h.id FROM hosts AS h WHERE EXISTS (SELECT FROM urls AS u WHERE u.host_id 
 -- audit: v_politeness_audit of these hosts, or of all
 SELECT * FROM v_politeness_audit WHERE CAST(:host_ids AS bigint[]) IS NULL OR host_id = ANY(CAST(:host_ids AS bigint[]))
 
--- audit_addresses: v_address_audit of the budgets that these hosts drew on, whoever else did; or of all
+-- audit_addresses: v_address_audit of the budgets that these hosts drew on, with all their draws; or of all
 SELECT *
 FROM v_address_audit
 WHERE CAST(:host_ids AS bigint[]) IS NULL OR budget = ANY(ARRAY(
@@ -54,7 +54,7 @@ WHERE crawl_id = :crawl_id
 GROUP BY kind, outcome, status
 ORDER BY fetches DESC, kind, outcome, status
 
--- begins: the oldest request that is kept
+-- begins: the start of the oldest request in the log
 SELECT min(started_at) FROM fetches
 
 -- asked: every request, host by host, its robots.txt first: to be judged by the copies that were in force

@@ -20,10 +20,10 @@ class Offer(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a visit learns of its host at take-up.
+    """A visit's knowledge of its host at take-up.
 
     now      database time;   wait_s: seconds until the host may be contacted
-    lineage  since when the rows are in what they are in (app.store.lineage): what is remembered from before counts for nothing
+    lineage  since when the rows are in their present lineage (app.store.lineage): older memories count for nothing
     """
 
     visit_id: int
@@ -51,10 +51,10 @@ class Taken(NamedTuple):
 
 
 class Locked(NamedTuple):
-    """Leases that stand, locked.
+    """Valid leases, locked.
 
-    pauses  by token: whether a pause was asked for
-    xid     the transaction's id: its fate can be asked for (app.store.lineage) where the commit is not answered
+    pauses  by token: whether a pause was requested
+    xid     the transaction's id: after an unanswered commit its fate can be looked up (app.store.lineage)
     """
 
     pauses: dict[UUID, bool]
@@ -62,7 +62,7 @@ class Locked(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A host lent for one request. delay_s: its delay in force.   quiet_hours: an operator's."""
+    """A host lent for one request. delay_s: its delay in force; quiet_hours: an operator's."""
 
     host_id: int
     token: UUID
@@ -72,13 +72,13 @@ class Loan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """What a settle says of a host, under the lease that the token names.
+    """A settle's news of a host, under the lease that the token names.
 
-    pause_s   the delay with its jitter: what really is waited after the last request
+    pause_s   the delay with its jitter: the real wait after the last request
     age_s     seconds since the end of the last request of this batch, measured just before the query is sent; None: none
     rest_s    the host is left alone this long, beyond its delay, for the reason in resting_because
-    wait_s    nothing that is queued may be fetched before: a new URL ends the wait, unlike a rest
-    unfetched how many URLs more wait for their first fetch than before; `counted`: how many they are, just counted
+    wait_s    no queued URL may be fetched before; a new URL ends the wait, unlike a rest
+    unfetched change of the number of URLs that wait for their first fetch; `counted`: their number, just counted
     """
 
     host_id: int

@@ -34,9 +34,10 @@ def claim_due(
     isolate: int,
     since: Mapping[str, datetime] = MappingProxyType({}),
 ) -> list[Offer]:
-    """rooms: how many hosts each queue has room for; queues named first come first. n: how many in all.
+    """Claim due hosts, n at most.
 
-    since   of some queues: what was due before is not looked at
+    rooms   how many hosts each queue has room for; queues named first are served first
+    since   for some queues: hosts that were due before are skipped
     """
     rows = db.run(
         tx,
@@ -55,25 +56,25 @@ def claim_due(
 
 
 def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: float) -> Taken | None:
-    """None: the door is closed (taken up before, claimed anew, or paused)."""
+    """Turn an offer into a visit. None: the host was taken up before, claimed again, or paused."""
     rows = db.run(tx, _sql["take_up"], {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s})
     return next(iter(rows.of(Taken)), None)
 
 
 def offer_now(tx: Connection, *, name: str, offer_s: float, isolate: int) -> Offer | None:
-    """For whoever visits it himself. None when the host may not be contacted now."""
+    """Offer a host to the caller, which visits it itself. None when the host may not be contacted now."""
     rows = db.run(tx, _sql["offer_now"], {"name": name, "offer_s": offer_s, "isolate": isolate})
     return next(iter(rows.of(Offer)), None)
 
 
 def borrow(tx: Connection, *, name: str, lease_s: float, isolate: int) -> Loan | None:
-    """None when the host may not be contacted now. isolate: as in claim_due."""
+    """Lease a host for one request. None when it may not be contacted now. isolate: as in claim_due."""
     rows = db.run(tx, _sql["borrow"], {"name": name, "lease_s": lease_s, "isolate": isolate})
     return next(iter(rows.of(Loan)), None)
 
 
 def free_in(tx: Connection, name: str) -> float | None:
-    """Seconds until a host that could not be borrowed may be contacted, as far as its row tells. None: it is paused."""
+    """Seconds until a host that could not be borrowed may be contacted, by its row. None: it is paused."""
     row = db.run(tx, _sql["free_in"], {"name": name}).one_or_none()
     return row.seconds if row else None
 
@@ -87,18 +88,18 @@ def give_back(
     rest_s: float | None = None,
     why: Rest | None = None,
 ) -> None:
-    """age_s, rest_s: as in Contact."""
+    """End a borrowed lease. age_s, rest_s: as in Contact."""
     where = {"host_id": host_id, "token": token, "age_s": age_s, "rest_s": rest_s, **_why(why)}
     db.run(tx, _sql["give_back"], where)
 
 
 def lock_leased(tx: Connection, *, host_id: int, token: UUID) -> bool | None:
-    """Whether a pause was asked for; None when the lease is lost."""
+    """Lock a leased host. Returns whether a pause was requested; None when the lease is lost."""
     return lock_all_leased(tx, [(host_id, token)]).pauses.get(token)
 
 
 def lock_all_leased(tx: Connection, leases: Sequence[tuple[int, UUID]]) -> Locked:
-    """leases: host id, token."""
+    """Lock leased hosts. leases: host id, token."""
     ids, tokens = zip(*leases, strict=True)
     where = {"ids": db.array_param(ids), "tokens": db.array_param(tokens)}
     rows = db.run(tx, _sql["lock_leased"], where).all()
@@ -125,17 +126,17 @@ def _why(rest: Rest | None) -> dict[str, str | None]:
 
 
 def extend(tx: Connection, *, host_id: int, token: UUID, lease_s: float) -> bool:
-    """False: the lease is lost."""
+    """Extend a lease. False: it is lost."""
     return db.run(tx, _sql["extend"], {"host_id": host_id, "token": token, "lease_s": lease_s}).rowcount == 1
 
 
 def ensure(tx: Connection, *, rows: Sequence[Mapping[str, Any]], delay_s: float) -> dict[str, int]:
-    """rows: name, domain, queue. Returns {name: id}."""
+    """Find or make hosts. rows: name, domain, queue. Returns {name: id}."""
     if not rows:
         return {}
     found = {row.name: row.id for row in db.run(tx, _sql["ensure"], {"rows": db.rows_param(rows), "delay_s": delay_s})}
     missing = [row["name"] for row in rows if row["name"] not in found]
-    return found | ids(tx, missing) if missing else found  # made by another between our snapshot and our insert
+    return found | ids(tx, missing) if missing else found  # made since our snapshot
 
 
 def ids(tx: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -143,21 +144,22 @@ def ids(tx: Connection, names: Sequence[str]) -> dict[str, int]:
 
 
 def lock(tx: Connection, host_ids: Sequence[int]) -> None:
-    """Before their URLs or their robots.txt are changed by somebody without their lease: settles keep away."""
+    """Lock hosts before their URLs or robots.txt are changed without their lease, so that settles wait."""
     tx.execute(_sql["lock"], {"ids": sorted(host_ids)})
 
 
 def wake(tx: Connection, host_ids: Sequence[int]) -> int:
-    """After the commit that queued their URLs. Returns how many got a next contact."""
+    """Wake hosts after the commit that queued their URLs. Returns how many got a next contact."""
     ids = sorted(host_ids)
     db.run(tx, _sql["lock_quiet"], {"ids": ids})
     return len(db.run(tx, _sql["wake"], {"ids": ids}).all())
 
 
 def wake_forgotten(tx: Connection, *, most: int, turn: int | None = None) -> int:
-    """Returns how many were woken.
+    """Wake hosts that a crash left with queued URLs and no next contact. Returns how many.
 
-    most  hosts that are looked at, by id; where there are more, the next ones in the next turn.   turn: None: one every 10 s
+    most  hosts that are looked at, by id; further ones follow in the next turn
+    turn  None: one every 10 s
     """
     return len(tx.execute(_sql["wake_forgotten"], {"slice": most, "turn": turn}).all())
 
@@ -167,7 +169,7 @@ def pause_outlived(tx: Connection) -> int:
 
 
 def missed(tx: Connection, queues: Sequence[str], misses: int) -> int:
-    """How many hosts of these queues have had so many offers in a row that no worker took up."""
+    """The number of hosts of these queues whose last offers, so many in a row, no worker took up."""
     return int(tx.execute(_sql["missed"], {"queues": list(queues), "misses": misses}).scalar_one())
 
 
@@ -177,12 +179,12 @@ def held_by(tx: Connection, machine: str) -> list[tuple[int, UUID, str]]:
 
 
 def end_dead(tx: Connection, *, host_id: int, token: UUID) -> bool:
-    """The lease ends now, for a worker that is certainly dead."""
+    """End the lease of a worker that is certainly dead."""
     return tx.execute(_sql["end_dead"], {"host_id": host_id, "token": token}).one_or_none() is not None
 
 
 def pause(tx: Connection, name: str) -> str | None:
-    """The state now, None when there is no such host."""
+    """Pause a host. Returns its state, None when there is no such host."""
     row = tx.execute(_sql["pause"], {"name": name}).one_or_none()
     return row.state if row else None
 
@@ -215,17 +217,17 @@ def pin(tx: Connection, name: str, queue: str, *, pinned: bool) -> int | None:
 
 
 def note_event(tx: Connection, name: str, event: str, detail: str | None = None) -> None:
-    """What an operator did: part of the log that the audit reads. Nothing when there is no such host."""
+    """Log an operator's command, for the audit. Nothing when there is no such host."""
     tx.execute(_sql["note_event"], {"name": name, "event": event, "detail": detail})
 
 
 def events(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
-    """at, event, detail: the latest first."""
+    """Rows of at, event, detail, the latest first."""
     return [dict(row) for row in tx.execute(_sql["events"], {"host_id": host_id, "n": n}).mappings()]
 
 
 def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
-    """Its row, `now`, and `queued`: MOST_QUEUED stands for that or more.
+    """The host's row, `now`, and `queued`, where MOST_QUEUED stands for that or more.
 
     `next_fetch_at` is None where no active crawl has anything queued there: the row keeps its moment when a crawl ends.
     """
@@ -237,17 +239,17 @@ def show(tx: Connection, name: str) -> Mapping[str, Any] | None:
 
 
 def listed(tx: Connection, *, waits_for: str | None, n: int) -> list[Mapping[str, Any]]:
-    """waits_for: start of v_host_status.waits_for, None for all."""
+    """Hosts and their waits. waits_for: start of v_host_status.waits_for, None for all."""
     return [dict(row) for row in tx.execute(_sql["list"], {"waits_for": waits_for, "n": n}).mappings()]
 
 
 def queues(tx: Connection) -> list[Mapping[str, Any]]:
-    """queue, hosts, offers, overdue, overdue_since: of hosts that have a next contact."""
+    """Rows of queue, hosts, offers, overdue, overdue_since, for hosts that have a next contact."""
     return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]
 
 
 def waits(tx: Connection) -> list[Mapping[str, Any]]:
-    """because, hosts, earliest: how many hosts wait for what, as v_host_status tells it."""
+    """Rows of because, hosts, earliest: the number of hosts per cause of waiting, in v_host_status's words."""
     return [dict(row) for row in tx.execute(_sql["waits"]).mappings()]
 
 

@@ -4,11 +4,11 @@ FROM hosts
 WHERE state = 'offered' AND lease_until > statement_timestamp()
 GROUP BY queue
 
--- claim_due: lease due hosts, n at most, in each queue as many as it has room for, from the moment on before which none is known
+-- claim_due: lease due hosts, n at most, in each queue as many as it has room for, searching from :since on
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
--- Updated by place, which the lock holds: by id it would be looked for among all the versions that a long transaction keeps.
--- After a failover or a restore nothing is lent, or written under a lease, until lineage was looked at (app.store.lineage).
+-- Joined by ctid, which the row lock pins: a look-up by id would walk the dead row versions that a long transaction keeps.
+-- After a failover or a restore nothing is lent, or written under a lease, until the lineage was checked (app.store.lineage).
 WITH due AS MATERIALIZED (
     SELECT ready.place, ready.outlived, ready.missed, ready.due_at
     FROM unnest(CAST(:queues AS text[]), CAST(:rooms AS integer[]), CAST(:since AS timestamptz[])) AS room (queue, size, since)
@@ -110,7 +110,7 @@ SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
                       clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))) END
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 
--- take_up: an offer becomes a visit; one-shot, so a doubled message finds the door closed
+-- take_up: turn an offer into a visit; one-shot, so a doubled message has no effect
 WITH taken AS (
     UPDATE hosts
     SET state = 'taken',
@@ -135,7 +135,7 @@ SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS ad
        CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
 FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 
--- lock_leased: first statement of a settle, in id order; a host that is missing has lost its lease, nothing may be written for it
+-- lock_leased: the first statement of a settle, in id order; a missing host has lost its lease, and nothing may be written for it
 SELECT h.lease_token AS token, h.pause_requested, CAST(pg_current_xact_id() AS text) AS xid
 FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
 JOIN hosts AS h ON h.id = r.id AND h.lease_token = r.token
@@ -143,7 +143,7 @@ WHERE h.state = 'taken' AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <>
 ORDER BY h.id
 FOR NO KEY UPDATE OF h
 
--- stay: the visits that go on: their leases are extended, after all else that their settle writes
+-- stay: extend the leases of visits that continue, after all other writes of their settle
 UPDATE hosts AS h
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + r.delay_s),
@@ -168,7 +168,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean)
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
--- leave: the visits that end; a statement of its own, so that it sees URLs admitted before our lock
+-- leave: end visits; a statement of its own, so that it sees URLs admitted before our lock
 UPDATE hosts AS h
 SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
@@ -211,7 +211,7 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     rest_s double precision, resting_because text, resting_detail text, wait_s double precision)
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
--- block: what a visit that lost its lease was told holds all the same; it needs no token, for it only makes the host rest
+-- block: make a host rest by an answer to a visit that lost its lease; it needs no token, as a rest is always allowed
 UPDATE hosts
 SET blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => :rest_s)),
     resting_because = :resting_because, resting_detail = :resting_detail,
@@ -219,7 +219,7 @@ SET blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(se
                          THEN greatest(next_fetch_at, clock_timestamp() + make_interval(secs => :rest_s)) ELSE next_fetch_at END
 WHERE id = :host_id
 
--- extend: a lease too short for the next request is made longer before it
+-- extend: lengthen a lease that is too short for the next request
 UPDATE hosts
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + delay_s)
@@ -246,19 +246,19 @@ SELECT h.id, h.name FROM hosts AS h JOIN wanted AS w ON w.name = h.name
 -- ids: hosts by name
 SELECT id, name FROM hosts WHERE name = ANY(CAST(:names AS text[]))
 
--- lock: hosts whose URLs or robots.txt are to change by somebody without their lease; in id order
+-- lock: hosts, before their URLs or robots.txt are changed without their lease; in id order
 SELECT id FROM hosts WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE
 
--- lock_quiet: before a wake: wait for visits that are just leaving, having looked before our URLs were there
+-- lock_quiet: before a wake, wait for leaving visits that searched before our URLs were there
 SELECT id FROM hosts
 WHERE id = ANY(CAST(:ids AS bigint[])) AND (state = 'taken' OR next_fetch_at IS NULL
        OR (resting_because IS NOT NULL AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
 ORDER BY id
 FOR NO KEY UPDATE
 
--- wake: hosts that got a queued URL get a next contact, unless they have one or a lease stands
--- A statement after lock_quiet, so that it sees what the leaving visits committed. One that waits for a robots.txt is due sooner:
--- the URL may be of another of its origins.
+-- wake: give hosts with a newly queued URL a next contact, unless they have one or are under a lease
+-- A statement after lock_quiet, so that it sees the leaving visits' commits. A host that waits for a robots.txt is due sooner, as
+-- the URL may belong to another of its origins.
 UPDATE hosts
 SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
 WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle'
@@ -266,8 +266,8 @@ WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle'
        OR (resting_because IS NOT NULL AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
 RETURNING id
 
--- wake_forgotten: the same for hosts that a crash between an admission and its waking left behind
--- Every 10 s the next slice of them, by id: a look at each of many millions would take longer than that.
+-- wake_forgotten: wake hosts that a crash between an admission and its wake left behind
+-- Every 10 s the next slice of hosts, by id, as reading many millions takes longer than that.
 UPDATE hosts
 SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
 FROM (
@@ -287,7 +287,7 @@ FROM (
 WHERE hosts.id = quiet.id AND hosts.state = 'idle' AND hosts.next_fetch_at IS NULL
 RETURNING hosts.id
 
--- pause_outlived: a pause asked for while a visit stood that never came back
+-- pause_outlived: pause hosts with a pause requested under a visit that vanished
 UPDATE hosts
 SET state = 'paused', pause_requested = false, lease_token = NULL, lease_until = NULL, taken_at = NULL,
     polite_at = greatest(polite_at, next_fetch_at), next_fetch_at = NULL
@@ -297,7 +297,7 @@ WHERE id IN (
     FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING id
 
--- pause: no further visit; a visit that stands ends at its next settle
+-- pause: no further visit; a running visit ends at its next settle
 UPDATE hosts
 SET state = CASE WHEN state = 'taken' THEN state ELSE 'paused' END,
     pause_requested = (state = 'taken'),
@@ -322,7 +322,7 @@ SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failure
 WHERE name = :name
 RETURNING id
 
--- slow: an operator's base delay; NULL gives the word back to robots.txt and the default
+-- slow: an operator's base delay; with NULL robots.txt and the default decide again
 UPDATE hosts
 SET delay_override_s = CAST(:delay_s AS double precision),
     delay_s = greatest(delay_s, coalesce(CAST(:delay_s AS double precision), delay_s)),
@@ -332,7 +332,7 @@ WHERE name = :name
 RETURNING id
 
 -- quiet: an operator's quiet hours; NULL: none of its own.   reason: why a host rests in them, which has no detail
--- A rest in the hours before ends: the next visit begins it again if the new ones say so.
+-- A rest by the old hours ends: the next visit begins it again if the new ones require it.
 UPDATE hosts
 SET quiet_hours = CAST(:hours AS text),
     blocked_until = CASE WHEN resting_because IS DISTINCT FROM :reason THEN blocked_until END,
@@ -356,14 +356,14 @@ SELECT h.*, clock_timestamp() AS now,
 FROM hosts AS h
 WHERE h.name = :name
 
--- waits: how many hosts wait for what, in the words of v_host_status; those with nothing queued are left out
+-- waits: the number of hosts by cause of waiting, in the words of v_host_status; hosts with nothing queued are left out
 SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because, count(*) AS hosts, min(next_fetch_at) AS earliest
 FROM v_host_status
 WHERE state = 'paused' OR next_fetch_at IS NOT NULL
 GROUP BY 1
 ORDER BY 2 DESC, 1
 
--- missed: hosts of these queues whose offers nobody takes up, though they are made again and again
+-- missed: the number of hosts of these queues with repeated offers that no worker takes up
 SELECT count(*) FROM hosts
 WHERE queue = ANY(CAST(:queues AS text[])) AND state = 'offered' AND offers_missed >= :misses
 
@@ -373,13 +373,13 @@ FROM hosts AS h
 JOIN visits AS v ON v.host_id = h.id AND v.taken_at = h.taken_at AND v.token = h.lease_token
 WHERE h.state = 'taken' AND v.worker LIKE :machine || ':%'
 
--- end_dead: a lease whose worker is known to be dead ends now; its last request ended before, so the delay counts from now
+-- end_dead: end the lease of a worker that is known to be dead; its last request ended before, so the delay counts from now
 UPDATE hosts
 SET lease_until = clock_timestamp(), next_fetch_at = clock_timestamp() + make_interval(secs => delay_s)
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
 RETURNING id
 
--- list: hosts and what they wait for; those with a next contact first
+-- list: hosts and their causes of waiting; those with a next contact first
 SELECT host, state, waits_for, next_fetch_at, delay_s, queue, failures, last_contact_at
 FROM v_host_status
 WHERE CAST(:waits_for AS text) IS NULL OR starts_with(waits_for, :waits_for)
@@ -396,9 +396,9 @@ WHERE next_fetch_at IS NOT NULL
 GROUP BY queue
 ORDER BY queue
 
--- note_event: what an operator did to a host, in the transaction that did it
+-- note_event: log an operator's command to a host, in the command's transaction
 INSERT INTO host_events (host_id, event, detail)
 SELECT id, CAST(:event AS text), CAST(:detail AS text) FROM hosts WHERE name = :name
 
--- events: the latest of them
+-- events: the latest of these commands
 SELECT at, event, detail FROM host_events WHERE host_id = :host_id ORDER BY at DESC, id DESC LIMIT :n

@@ -1,4 +1,4 @@
-"""What the live view of a crawl is made of. Each function runs one query of live.sql and reads a bounded number of rows."""
+"""Data for the live view of a crawl. Each function runs one query of live.sql and reads a bounded number of rows."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ NEWEST_REQUESTS = 4_000
 
 
 class CrawlRow(NamedTuple):
-    """active_s: seconds since its start or last resumption."""
+    """The crawl's row. active_s: seconds since its start or last resumption."""
 
     name: str
     state: str
@@ -39,7 +39,10 @@ class HostRow(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """The rows after a given id. seen: how many there were.   last: the id of the last one, None: there was none."""
+    """The rows after a given id.
+
+    seen  how many there were
+    last  the id of the last one, None: there was none"""
 
     seen: int
     last: int | None
@@ -52,7 +55,7 @@ def crawl(tx: Connection, crawl_id: int) -> CrawlRow:
 
 
 def fetched(tx: Connection, *, crawl_id: int, after: int, n: int) -> Slice:
-    """pages, failed, bytes of the next n hosts of a crawl, by id."""
+    """Pages, failures and bytes of the next n hosts of a crawl, by id."""
     row = db.run(tx, _sql["fetched"], {"crawl_id": crawl_id, "after": after, "n": n}).one()
     return Slice(row.seen, row.last, Counter(pages=row.pages, failed=row.failed, bytes=row.bytes))
 
@@ -64,6 +67,6 @@ def failures(tx: Connection, crawl_id: int) -> list[tuple[str, int]]:
 
 
 def hosts(tx: Connection, *, crawl_id: int, queues: Sequence[str]) -> list[HostRow]:
-    """Those under a lease first, then the next due. queues: all that hosts may be on."""
+    """Hosts of a crawl: those under a lease, then the next due. queues: all that hosts may be on."""
     where = {"crawl_id": crawl_id, "queues": list(queues), "most": MOST_HOSTS, "each": EACH_QUEUE}
     return db.run(tx, _sql["hosts"], where).of(HostRow)

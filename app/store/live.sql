@@ -1,9 +1,9 @@
--- crawl: its state and its budgets
+-- crawl: a crawl's state and budgets
 SELECT name, state, max_pages, max_bytes, max_seconds,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls WHERE id = :crawl_id
 
--- fetched: what a crawl got from its next hosts
+-- fetched: a crawl's counts at its next hosts
 -- The pair is compared as one: without statistics, crawl_id alone is taken for so rare that all its rows would be read and sorted.
 SELECT count(*) AS seen, max(host_id) AS last, CAST(coalesce(sum(pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(failed), 0) AS bigint) AS failed, CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes
@@ -14,7 +14,7 @@ FROM (
     LIMIT :n
 ) AS slice
 
--- failures: of a crawl's pages, by class, among the newest n requests of the last minute
+-- failures: failures of a crawl's pages by class, among the newest n requests of the last minute
 SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, count(*) AS n
 FROM (
     SELECT crawl_id, kind, outcome, failure, status
@@ -27,8 +27,8 @@ WHERE crawl_id = :crawl_id AND kind = 'page' AND outcome NOT IN ('page', 'unchan
 GROUP BY class_
 ORDER BY n DESC, class_
 
--- hosts: of a crawl, those that are visited and those that are next, a few of each queue
--- Two indexes give the candidates; whether the crawl has anything queued there is one probe each.
+-- hosts: a crawl's hosts that are visited or next, a few of each queue
+-- Two indexes give the candidates; one probe each checks that the crawl has something queued there.
 WITH candidates AS MATERIALIZED (
     SELECT visited.host_id AS id
     FROM (SELECT v.host_id FROM visits AS v WHERE v.ended_at IS NULL AND v.ending IS NULL LIMIT :most) AS visited

@@ -9,15 +9,15 @@ from sqlalchemy.exc import DBAPIError
 from app.errors import InputError, ServiceError
 from app.store import db, views
 
-LOCK_TIMEOUT = "10s"  # of an upgrade: what it waits for, every reader waits for behind it
+LOCK_TIMEOUT = "10s"  # of an upgrade: every reader queues behind the lock that it waits for
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 def upgrade(url: str, *, lock_timeout: str = LOCK_TIMEOUT) -> None:
     """Bring the schema to head; at head nothing is touched, and no lock is taken.
 
-    Several at once wait for one another (advisory lock). Raises ServiceError, and InputError where something of the person's own
-    stands on what would change: then nothing was changed.
+    Concurrent upgrades wait for one another (advisory lock). Raises ServiceError, and InputError where an object of the
+    person's own depends on something that would change: then nothing was changed.
     """
     engine = db.connect(url, pool_size=2)
     try:
@@ -29,7 +29,7 @@ def upgrade(url: str, *, lock_timeout: str = LOCK_TIMEOUT) -> None:
 
 
 def is_at_head(engine: Engine) -> bool:
-    """The schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
+    """Whether the schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
     with db.transaction(engine) as connection:
         return _is_at_head(connection)
 
@@ -57,13 +57,13 @@ def _migrate(engine: Engine, lock_timeout: str) -> None:
 
 
 def _stopped(engine: Engine, cause: BaseException | None, lock_timeout: str) -> InputError | ServiceError | None:
-    """Why an upgrade cannot be, where a person can do something about it."""
+    """The reason why an upgrade failed, where a person can fix it."""
     match getattr(cause, "sqlstate", None):
         case "2BP01" | "0A000":  # dependent_objects_still_exist; "cannot alter type of a column used by a view"
             diag = getattr(cause, "diag", None)
             detail = str(getattr(diag, "message_detail", None) or cause).replace("\n", "; ")
-            remedy = "nothing was changed; drop what is yours, run `tiptoe db upgrade`, and make it again"
-            return InputError(f"the upgrade would drop something of your own ({detail})", remedy)
+            remedy = "nothing was changed; drop it, run `tiptoe db upgrade`, and create it again"
+            return InputError(f"the upgrade would drop objects of your own ({detail})", remedy)
         case "55P03":  # lock_not_available
             remedy = f"an upgrade waited {lock_timeout} for another session's lock; end long queries, and try again"
             return ServiceError(f"Postgres at {db.place(engine)}", remedy)
@@ -84,11 +84,11 @@ def _revision(connection: Connection) -> str | None:
 
 
 def revisions() -> list[str]:
-    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Spares commands Alembic's import."""
+    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Saves commands the import of Alembic."""
     return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
 def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
-    """For Alembic's include_name: partitions come and go (app.beat.rotate_logs), so app.store.tables does not declare them."""
+    """Alembic's include_name: leaves out partitions, which app.beat.rotate_logs makes and app.store.tables does not declare."""
     made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
     return lambda name, kind, _: kind != "table" or name not in made

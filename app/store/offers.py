@@ -1,4 +1,4 @@
-"""What became of the latest offers, queue by queue. Each function runs queries of offers.sql in the caller's transaction."""
+"""The latest offers and their take-ups, by queue. Each function runs queries of offers.sql in the caller's transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,9 +15,9 @@ OFFERS_BACK = 3
 
 
 def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
-    """By queue, of those that have offers or visits of late.
+    """Offers by queue, for queues with recent offers or visits.
 
-    Missed offers count for as long as OFFERS_BACK offers last, take-ups as well, of the LATEST_VISITS: both looks are short
+    Missed offers count for as long as OFFERS_BACK offers last; take-ups too, among the LATEST_VISITS. Both reads are short
     however large the fleet is and however many hosts were missed before.
     """
     offered = db.run(tx, _sql["lines"], {"offer_s": offer_s, "ahead_s": ahead_s, "within_s": OFFERS_BACK * offer_s})
@@ -35,13 +35,13 @@ def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
 
 
 def served(tx: Connection, *, offer_s: float) -> dict[str, datetime]:
-    """{queue: when an offer of it was last taken up}, of late."""
+    """{queue: time of its last take-up}, among recent visits."""
     latest = db.run(tx, _sql["served"], {"n": LATEST_VISITS, "within_s": OFFERS_BACK * offer_s})
     return {row.queue: row.served_at for row in latest}
 
 
 def probe(tx: Connection, host_ids: Sequence[int], *, ahead_s: float, offer_s: float) -> list[Offer]:
-    """Missed hosts, offered again where they are due."""
+    """Offer missed hosts again where they are due."""
     if not host_ids:
         return []
     where = {"ids": db.array_param(host_ids), "ahead_s": ahead_s, "offer_s": offer_s}

@@ -1,5 +1,5 @@
--- lines: per queue: offers that stand, the end of the latest one that was missed, and a missed host that is due
--- An offer that stands and was made again tells of the one before, which ended when it was made at the latest.
+-- lines: standing offers per queue, the end of the latest missed one, and a missed host that is due
+-- A standing offer that was repeated shows that the one before was missed: that ended, at the latest, when this one was made.
 SELECT queue, count(*) FILTER (WHERE lease_until > statement_timestamp()) AS standing,
        max(CASE WHEN lease_until <= statement_timestamp() THEN lease_until
                 WHEN offers_missed > 0 THEN lease_until - make_interval(secs => :offer_s) END) AS missed_at,
@@ -17,7 +17,7 @@ WHERE taken_at > statement_timestamp() - make_interval(secs => :within_s)
 GROUP BY queue
 
 -- probe: offer missed hosts again, each by its id: for queues that nobody serves
--- Without due_at: the mark from which dispatch looks for due hosts would pass over those that are due for longer.
+-- Without due_at, else the mark from which dispatch searches would pass hosts that have been due for longer.
 WITH missed AS MATERIALIZED (
     SELECT id
     FROM hosts

@@ -1,4 +1,4 @@
-"""What documents say, and which say the same. One query of pages.sql each."""
+"""Pages and their duplicates. One query of pages.sql each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
@@ -12,7 +12,7 @@ Where = tuple[int, int, bytes]  # host id, crawl id, URL key
 
 
 class PageRow(TypedDict):
-    """A row of pages, but for the times."""
+    """A row of pages without the times."""
 
     host_id: int
     crawl_id: int
@@ -37,7 +37,7 @@ class PageRow(TypedDict):
 
 
 class Revision(TypedDict):
-    """What a 304 says anew of a page. noarchive: its text is kept no more."""
+    """The changes that a 304 brings to a page. noarchive: its text is dropped."""
 
     host_id: int
     crawl_id: int
@@ -53,7 +53,7 @@ def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
 
 
 def drop(tx: Connection, pages: Collection[Where]) -> None:
-    """Those that are not to be kept, with what is noted of them as duplicates."""
+    """Delete pages that must not be kept, with their notes as duplicates."""
     if pages:
         db.run(tx, _sql["drop"], {"rows": _places(pages)})
         forget_duplicates(tx, pages)
@@ -78,32 +78,32 @@ def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, str]
 
 
 def note_duplicates(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """rows: host_id, crawl_id, key, url, kind, of_url."""
+    """Note duplicates. rows: host_id, crawl_id, key, url, kind, of_url."""
     if rows:
         db.run(tx, _sql["note_duplicates"], {"rows": db.rows_param(rows)})
 
 
 def noted_duplicates(tx: Connection, pages: Iterable[Where]) -> set[Where]:
-    """Those of these pages that are noted as duplicates."""
+    """The pages among these that are noted as duplicates."""
     found = db.run(tx, _sql["noted_duplicates"], {"rows": _places(pages)})
     return {(row.host_id, row.crawl_id, row.key) for row in found}
 
 
 def forget_duplicates(tx: Connection, pages: Collection[Where]) -> None:
-    """Pages that were fetched again and are duplicates no more."""
+    """Delete the notes of pages that were fetched again and are no duplicates any more."""
     if pages:
         db.run(tx, _sql["forget_duplicates"], {"rows": _places(pages)})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
-    """By crawl id."""
+    """The rows of a URL by crawl id."""
     return {
         row["crawl_id"]: dict(row) for row in tx.execute(_sql["of_url"], {"host_id": host_id, "key": key}).mappings()
     }
 
 
 def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
-    """By crawl id: kind, of_url, found_at."""
+    """The page that a URL repeats, by crawl id: kind, of_url, found_at."""
     found = tx.execute(_sql["duplicates_of_url"], {"host_id": host_id, "key": key})
     return {row["crawl_id"]: dict(row) for row in found.mappings()}
 

@@ -1,4 +1,4 @@
--- keep: what the documents say; a page fetched again replaces its row
+-- keep: store pages; a page fetched again replaces its row
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, title, description, main_text,
                    body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
                    changed_at)
@@ -16,18 +16,18 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
 
--- drop: pages whose owners do not want them kept
+-- drop: delete pages that their owners do not want kept
 DELETE FROM pages AS p
 USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
--- revise: what a 304 says of a page whose text is kept from before
+-- revise: apply a 304's changes to a stored page
 UPDATE pages AS p
 SET directives = r.directives, opt_out = r.opt_out, main_text = CASE WHEN r.noarchive THEN NULL ELSE p.main_text END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, directives text, opt_out text, noarchive boolean)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
--- originals: of each document, the page of the crawl with the same bytes and the one with the same main text
+-- originals: the crawl's pages with the same bytes, and with the same main text, as each document
 -- Originals are no duplicates themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.
 WITH r AS MATERIALIZED (
     SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
@@ -52,29 +52,29 @@ LEFT JOIN LATERAL (
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS main ON true
 
--- note_duplicates: pages that say what another says
+-- note_duplicates: note pages with another page's content
 INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE SET kind = excluded.kind, of_url = excluded.of_url, found_at = clock_timestamp()
 
--- of_url: what a document says, in every crawl that has it
+-- of_url: a page in every crawl that has it
 SELECT crawl_id, title, language, content_type, charset, body_bytes, truncated, links, canonical_url, text_sha256, fetched_at, changed_at
 FROM pages
 WHERE host_id = :host_id AND key = :key
 
--- duplicates_of_url: which page a document repeats, by crawl
+-- duplicates_of_url: the page that a document repeats, by crawl
 SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id AND key = :key
 
 -- duplicate_kinds: how many pages of a crawl repeat another
 SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind
 
--- noted_duplicates: which of these pages are
+-- noted_duplicates: the pages among these that are noted as duplicates
 SELECT d.host_id, d.crawl_id, d.key
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN duplicates AS d ON d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
 
--- forget_duplicates: pages that were fetched again and are none any more
+-- forget_duplicates: delete the notes of pages that were fetched again and are no duplicates any more
 DELETE FROM duplicates AS d
 USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')

@@ -1,8 +1,9 @@
-"""The partitions of the logs, made and dropped while the fleet writes. One query of partitions.sql each; DDL cannot be
-prepared and stands here.
+"""Makes and drops partitions of the logs while the fleet writes.
 
-A statement that changes a log's partitions needs a lock that every reader and writer stands in the way of, and whoever comes
-after it waits behind it. So it gives up after LOCK_MS, for the next time to try again.
+One query of partitions.sql each; DDL cannot be prepared, so it stands here.
+
+A statement that changes a log's partitions needs a lock that conflicts with every reader and writer, and later ones queue behind
+it. So it gives up after LOCK_MS; the next run tries again.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ LOCK_MS = 100
 
 
 def alone(engine: Engine, act: Callable[[Connection], bool]) -> bool | None:
-    """What `act` returned, in one transaction; None when others were in the way, and nothing was changed. Raises ServiceError."""
+    """Run `act` in one transaction; None when others held the locks, and nothing was changed. Raises ServiceError."""
     with db.transaction(engine) as tx:
         if not tx.execute(_sql["be_alone"]).scalar_one():
             return None
@@ -38,12 +39,12 @@ def alone(engine: Engine, act: Callable[[Connection], bool]) -> bool | None:
 
 
 def parts(tx: Connection, log: str) -> list[Part]:
-    """In order, the default one aside."""
+    """The partitions in order, without the default one."""
     return [Part(**row._asdict()) for row in tx.execute(_sql["parts"], {"log": log})]
 
 
 def strays(tx: Connection, log: str) -> tuple[datetime, datetime] | None:
-    """Times of the oldest and the newest row of the default partition; None: it is empty, as it is to be."""
+    """Times of the oldest and the newest row of the default partition; None: it is empty, as it should be."""
     query = _sql["strays_of_fetches"] if log == "fetches" else _sql["strays_of_visits"]
     row = tx.execute(query).one()
     return None if row.oldest is None else (row.oldest, row.newest)
@@ -55,7 +56,7 @@ def clock(tx: Connection) -> datetime:
 
 
 def make(tx: Connection, log: str, span: Span) -> str:
-    """A new partition, or the default one with its rows and a new one in its place. Returns its name.
+    """Make a partition: a new one, or the default one with its rows, which a new one replaces. Returns its name.
 
     The log is locked first: an insert that had chosen the default partition and waited for it would fail.
     """
@@ -73,7 +74,7 @@ def make(tx: Connection, log: str, span: Span) -> str:
 
 
 def detach(tx: Connection, log: str, part: Part) -> None:
-    """Out of the log at once; its files go with `drop`, when nobody waits."""
+    """Take a partition out of the log at once; `drop` removes its files when nobody waits."""
     _run(tx, "ALTER TABLE {} DETACH PARTITION {}", log, part.name)
     _run(tx, "ALTER TABLE {} RENAME TO {}", part.name, f"{log}_dropped_{_date(part.upper)}")
 
@@ -87,11 +88,11 @@ def drop(tx: Connection, name: str) -> None:
 
 
 def _date(moment: datetime) -> str:
-    """By UTC, whatever the session's time zone is."""
+    """A bound in UTC, whatever the session's time zone is."""
     return f"{moment.astimezone(UTC):%Y%m%d}"
 
 
 def _run(tx: Connection, statement: str, *values: Any) -> None:
-    """str: a name; else a literal."""
+    """Run a statement of DDL. Parameters: str is a name, else a literal."""
     parts = [sql.Identifier(value) if isinstance(value, str) else sql.Literal(value) for value in values]
     tx.exec_driver_sql(sql.SQL(statement).format(*parts).as_string())

@@ -1,5 +1,5 @@
--- parts: the partitions of a log, the default one aside
--- Bounds are read back from how Postgres spells them; there is no other way to them.
+-- parts: the partitions of a log, without the default one
+-- Bounds are parsed from Postgres' own notation; there is no other way to read them.
 SELECT name, CAST(substring(bound FROM 'FROM \(''([^'']+)''\)') AS timestamptz) AS lower,
        CAST(substring(bound FROM 'TO \(''([^'']+)''\)') AS timestamptz) AS upper
 FROM (
@@ -10,23 +10,23 @@ FROM (
 WHERE bound <> 'DEFAULT'
 ORDER BY upper
 
--- detached: partitions that were taken out of the logs, to be dropped
+-- detached: partitions that were detached from the logs, to be dropped
 SELECT relname AS name FROM pg_class
 WHERE relkind = 'r' AND NOT relispartition AND relnamespace = CAST(current_schema() AS regnamespace)
   AND relname ~ '^(fetches|visits)_dropped_[0-9]+$'
 ORDER BY relname
 
--- strays_of_fetches: the span of the rows that no partition was there for
+-- strays_of_fetches: the span of rows that found no partition of their time
 SELECT min(started_at) AS oldest, max(started_at) AS newest FROM fetches_default
 
--- strays_of_visits: the same
+-- strays_of_visits: the span of rows that found no partition of their time
 SELECT min(taken_at) AS oldest, max(taken_at) AS newest FROM visits_default
 
--- clock: the time by which parts come and go
+-- clock: the time by which partitions are made and dropped
 SELECT clock_timestamp()
 
--- be_alone: whether no other maintenance is at it; until the end of the transaction
+-- be_alone: lock out other maintenance until the end of the transaction; whether that succeeded
 SELECT pg_try_advisory_xact_lock(hashtext('tiptoe partitions'))
 
--- wait_briefly: for a lock: nothing of the crawl's is to wait behind us while we wait for somebody else's long transaction
+-- wait_briefly: limit waits for locks, so that no visit queues behind us while we wait for a long transaction
 SELECT set_config('lock_timeout', CAST(:ms AS text), true)

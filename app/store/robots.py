@@ -16,11 +16,11 @@ _sql = db.queries("robots")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What the database knows of an origin's robots.txt.
+    """An origin's robots.txt as stored.
 
     status, detail, fetched_at   of the last attempt
     body, copied_at              of the last good copy; copied_at None where it is older than the history
-    tdmrep                       /.well-known/tdmrep.json; None: nobody asked for it, or got an answer. Empty: there is none
+    tdmrep                       /.well-known/tdmrep.json; None: never requested, or not answered. Empty: there is none
     now                          database time of the query
     """
 
@@ -49,9 +49,9 @@ class Stored:
 
 
 class Brief(NamedTuple):
-    """The same as far as a visit needs it at its start, in seconds from there.
+    """The parts of `Stored` that a visit needs at its start, in seconds from there.
 
-    fresh_s             until it is to be fetched anew
+    fresh_s             until it is fetched again
     age_s               since the last attempt
     unreachable_for_s   since the first failure after the last success
     """
@@ -71,7 +71,7 @@ class Brief(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """What a link to another origin is judged by; as in Stored and Brief."""
+    """The stored robots.txt by which a link to another origin is judged; fields as in Stored and Brief."""
 
     availability: str
     status: int | None
@@ -85,10 +85,10 @@ class Elsewhere(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a fetch of robots.txt brought.
+    """The result of a fetch of robots.txt.
 
     at           database time of its end
-    fresh_s      seconds from there until it is fetched anew
+    fresh_s      seconds from there until it is fetched again
     failures     times in a row that it was out of reach
     revalidated  a 304
     """
@@ -110,7 +110,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """A line of an origin's history: from `since` on, up to the next line, `app.policy.robots.in_force` decides by this.
+    """A line of an origin's history, which decides from `since` up to the next line (`app.policy.robots.in_force`).
 
     body               of the last good copy, None when there is none
     unreachable_since  not None: the file could not be had, since then
@@ -132,10 +132,10 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTdmrep:
-    """What asking an origin for /.well-known/tdmrep.json brought.
+    """The result of a request for /.well-known/tdmrep.json.
 
     at    database time of its end, or of the end of the rest that the host asked for
-    body  empty: there is none. None: no answer, what was known holds on
+    body  empty: there is none. None: no answer, the previous one stays
     """
 
     at: datetime
@@ -168,18 +168,18 @@ def of_host(tx: Connection, host_id: int) -> list[Stored]:
 
 
 def pace_of_host(tx: Connection, host_id: int, *, at: datetime) -> list[Brief]:
-    """at: the visit's take-up, database time."""
+    """The stored robots.txt of a host's origins, briefly. at: the visit's take-up, database time."""
     return db.run(tx, _sql["pace_of_host"], {"host_id": host_id, "at": at}).of(Brief)
 
 
 def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:
-    """Empty when there is none."""
+    """The body of an origin's robots.txt. Empty when there is none."""
     row = db.run(tx, _sql["body"], {"host_id": host_id, "scheme": scheme, "port": port}).one_or_none()
     return (row.body or b"") if row else b""
 
 
 def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, Elsewhere]:
-    """Those that have been fetched."""
+    """The stored robots.txt of those origins that have been fetched."""
     rows = db.run(tx, _sql["of_origins"], {"rows": db.rows_param([origin._asdict() for origin in origins])})
     return {
         Origin(row.scheme, row.host, row.port): Elsewhere(row.availability, row.status, row.body, row.unreachable_for_s)
@@ -188,7 +188,7 @@ def of_origins(tx: Connection, origins: Sequence[Origin]) -> dict[Origin, Elsewh
 
 
 def store(tx: Connection, *, host_id: int, fetched: Sequence[tuple[Origin, Fetched]]) -> None:
-    """In the order they were fetched; what each changed becomes a line of history."""
+    """Store results in the order they were fetched; each change becomes a line of history."""
     if not fetched:
         return
     for origin, each in fetched:
@@ -206,25 +206,25 @@ def copies(tx: Connection, host_id: int) -> list[Copy]:
 
 
 def tdmrep(tx: Connection, *, host_id: int, origin: Origin) -> tuple[bytes | None, float | None]:
-    """The body (empty: there is none, None: not known), and seconds since it was asked for (None: never)."""
+    """The body (empty: there is none, None: unknown), and seconds since it was requested (None: never)."""
     where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
     row = tx.execute(_sql["tdmrep"], where).one_or_none()
     return (row.tdmrep, row.age_s) if row else (None, None)
 
 
 def store_tdmrep(tx: Connection, *, host_id: int, asked: Sequence[tuple[Origin, AskedTdmrep]]) -> None:
-    """After `store`: the origin has a row."""
+    """Store a result, after `store`, which makes the origin's row."""
     for origin, each in asked:
         where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
         db.run(tx, _sql["store_tdmrep"], where | {"body": each.body, "at": each.at})
 
 
 def doubt(tx: Connection, *, host_id: int, origin: Origin, recheck_s: float) -> None:
-    """The file may have changed: it is asked for before the next page, recheck_s after the last time at the soonest."""
+    """Have the file fetched again before the next page, but no sooner than recheck_s after the last time."""
     where = {"host_id": host_id, "scheme": origin.scheme, "port": origin.port}
     db.run(tx, _sql["doubt"], where | {"recheck_s": recheck_s})
 
 
 def forget(tx: Connection, host_id: int) -> int:
-    """Returns how many origins' copies will be fetched anew."""
+    """Have a host's files fetched again. Returns how many."""
     return len(tx.execute(_sql["forget"], {"host_id": host_id}).all())

@@ -5,8 +5,8 @@ SELECT r.*, clock_timestamp() AS now,
 FROM robots AS r
 WHERE r.host_id = :host_id
 
--- pace_of_host: what a visit needs at its start: everything but the body, which it most likely has parsed already
--- Seconds from the visit's take-up, database time both, as those of the fetch log.
+-- pace_of_host: the columns for the start of a visit: all but the body, which most likely is parsed already
+-- Seconds count from the visit's take-up, both in database time, as in the fetch log.
 SELECT scheme, port, availability, status, failures, body_sha256, etag, last_modified, crawl_delay_s,
        CAST(extract(epoch FROM expires_at - CAST(:at AS timestamptz)) AS double precision) AS fresh_s,
        CAST(extract(epoch FROM CAST(:at AS timestamptz) - fetched_at) AS double precision) AS age_s,
@@ -14,11 +14,11 @@ SELECT scheme, port, availability, status, failures, body_sha256, etag, last_mod
 FROM robots
 WHERE host_id = :host_id
 
--- body: of one origin
+-- body: the body of one origin
 SELECT body FROM robots WHERE host_id = :host_id AND scheme = :scheme AND port = :port
 
 -- of_origins: bodies for judging links to other hosts
--- Hosts first, by name: joined all at once, every robots.txt of the same scheme and port would be looked at.
+-- Hosts first, by name, as a plain join would read every robots.txt of the same scheme and port.
 WITH wanted AS MATERIALIZED (
     SELECT o.host, o.scheme, o.port, (SELECT h.id FROM hosts AS h WHERE h.name = o.host) AS host_id
     FROM json_to_recordset(CAST(:rows AS json)) AS o (host text, scheme text, port integer)
@@ -28,7 +28,7 @@ SELECT w.host, r.scheme, r.port, r.availability, r.status, r.body,
 FROM wanted AS w
 JOIN robots AS r ON r.host_id = w.host_id AND r.scheme = w.scheme AND r.port = w.port
 
--- store: what a fetch of robots.txt brought; while unreachable the last good copy stays
+-- store: the result of a fetch of robots.txt; while it is unreachable the last good copy stays
 INSERT INTO robots (host_id, scheme, port, availability, status, detail, body, etag, last_modified, fetched_at, expires_at,
                     unreachable_since, failures, crawl_delay_raw, crawl_delay_s, sitemaps)
 VALUES (:host_id, :scheme, :port, :availability, :status, :detail, :body, :etag, :last_modified, CAST(:at AS timestamptz),
@@ -47,13 +47,13 @@ SET availability = excluded.availability, status = excluded.status, detail = exc
     crawl_delay_s = CASE WHEN excluded.availability = 'unreachable' THEN robots.crawl_delay_s ELSE excluded.crawl_delay_s END,
     sitemaps = CASE WHEN excluded.availability = 'unreachable' THEN robots.sitemaps ELSE excluded.sitemaps END
 
--- revalidated: 304: the copy we have is fresh again
+-- revalidated: after a 304 our copy is fresh again
 UPDATE robots
 SET availability = 'available', status = :status, detail = '', unreachable_since = NULL, failures = 0,
     fetched_at = CAST(:at AS timestamptz), expires_at = CAST(:at AS timestamptz) + make_interval(secs => :fresh_s)
 WHERE host_id = :host_id AND scheme = :scheme AND port = :port
 
--- note_copy: a line of history, where what is in force may be another than the line before said
+-- note_copy: add a line of history, where the rules in force may differ from the line before
 INSERT INTO robots_copies (host_id, scheme, port, since, availability, status, body_sha256, unreachable_since)
 SELECT r.host_id, r.scheme, r.port, r.fetched_at, r.availability, r.status, r.body_sha256, r.unreachable_since
 FROM robots AS r
@@ -68,8 +68,8 @@ WHERE r.host_id = :host_id AND r.scheme = :scheme AND r.port = :port
        OR (before.availability, before.status IS NULL, before.body_sha256, before.unreachable_since)
           IS DISTINCT FROM (r.availability, r.status IS NULL, r.body_sha256, r.unreachable_since))
 
--- keep_bodies: bodies that history names, each once; in key order, so that two settles cannot deadlock
--- The host's own rows too: a copy that was read before there was a history is in none of the bodies just fetched.
+-- keep_bodies: store bodies that history names, each once; in key order, so that two settles cannot deadlock
+-- The host's own rows too, as a copy that is older than the history is in none of the bodies just fetched.
 INSERT INTO robots_bodies (sha256, body)
 SELECT DISTINCT ON (b.sha256) b.sha256, b.body
 FROM (
@@ -81,26 +81,26 @@ WHERE NOT EXISTS (SELECT FROM robots_bodies AS k WHERE k.sha256 = b.sha256)
 ORDER BY b.sha256
 ON CONFLICT (sha256) DO NOTHING
 
--- copies: what robots.txt of a host's origins was, since when, in this order; body: the last good copy
+-- copies: the history of robots.txt of a host's origins, in order; body is the last good copy
 SELECT c.scheme, c.port, c.since, c.availability, c.status, b.body, c.unreachable_since
 FROM robots_copies AS c
 LEFT JOIN robots_bodies AS b ON b.sha256 = c.body_sha256
 WHERE c.host_id = :host_id
 ORDER BY c.since, c.id
 
--- tdmrep: of one origin, and how long ago it was asked for
+-- tdmrep: the tdmrep.json of one origin, and the time since its request
 SELECT tdmrep, CAST(extract(epoch FROM clock_timestamp() - tdmrep_at) AS double precision) AS age_s
 FROM robots
 WHERE host_id = :host_id AND scheme = :scheme AND port = :port
 
--- store_tdmrep: what asking for it brought; without an answer what was known stays
+-- store_tdmrep: store the result of such a request; without an answer the previous one stays
 UPDATE robots SET tdmrep = coalesce(CAST(:body AS bytea), tdmrep), tdmrep_at = CAST(:at AS timestamptz)
 WHERE host_id = :host_id AND scheme = :scheme AND port = :port
 
--- doubt: after a 403 or 429 on a page: to be fetched anew, but no sooner than so many seconds after the last time
+-- doubt: after a 403 or 429 on a page, fetch it again, but no sooner than so many seconds after the last time
 UPDATE robots
 SET expires_at = least(expires_at, fetched_at + make_interval(secs => :recheck_s))
 WHERE host_id = :host_id AND scheme = :scheme AND port = :port AND availability <> 'unreachable'
 
--- forget: fetched anew before the next request to the host
+-- forget: have it fetched again before the next request to the host
 UPDATE robots SET expires_at = clock_timestamp(), tdmrep_at = NULL WHERE host_id = :host_id RETURNING scheme

@@ -1,4 +1,4 @@
-"""What a query brought. The driver makes a named tuple of each row (psycopg's `namedtuple_row`); this hands them out."""
+"""The rows of a query. The driver makes a named tuple of each row (psycopg's `namedtuple_row`); this hands them out."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -8,7 +8,7 @@ _Kind = TypeVar("_Kind", bound=NamedTuple)
 
 
 class Rows:
-    """What a query brought, as the driver's named tuples."""
+    """The rows of a query, as the driver's named tuples."""
 
     __slots__ = ("_cursor",)
 
@@ -17,7 +17,7 @@ class Rows:
 
     @property
     def rowcount(self) -> int:
-        """Rows that were written, where none are returned."""
+        """The number of rows written, where none are returned."""
         return int(self._cursor.rowcount)
 
     def all(self) -> list[Any]:
@@ -41,6 +41,6 @@ class Rows:
         return value
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """As `kind`, each field from the column of its name."""
+        """The rows as values of `kind`, each field from the column of its name."""
         in_order = attrgetter(*kind._fields)
         return [kind._make(in_order(row)) for row in self._cursor.fetchall()]

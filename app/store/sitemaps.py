@@ -1,4 +1,4 @@
-"""Sitemaps that were read, and what they say of pages. One query of sitemaps.sql each, in the caller's transaction."""
+"""Sitemaps that were read, and their claims about pages. One query of sitemaps.sql each, in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ _sql = db.queries("sitemaps")
 
 
 class Known(NamedTuple):
-    """claims, true_claims: how often its lastmod was put to the test, and told the truth."""
+    """A known sitemap. claims, true_claims: how often its lastmod was tested, and was true."""
 
     id: int
     claims: int
@@ -45,7 +45,7 @@ def note(
 
 
 def credit(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
-    """rows: host_id, id, claims, true_claims to add; of a host's own sitemaps, others are left alone."""
+    """Add tested claims. rows: host_id, id, claims, true_claims to add; other hosts' sitemaps are left alone."""
     if rows:
         db.run(tx, _sql["credit"], {"rows": db.rows_param(rows)})
 
@@ -53,7 +53,7 @@ def credit(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
 def claim(
     tx: Connection, *, host_id: int, crawl_id: int, sitemap_id: int, believed: bool, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """rows: key, lastmod (ISO text), of URLs of the host."""
+    """Store claims. rows: key, lastmod (ISO text), of URLs of the host."""
     if rows:
         where = {"host_id": host_id, "crawl_id": crawl_id, "sitemap_id": sitemap_id, "believed": believed}
         db.run(tx, _sql["claim"], {**where, "rows": db.rows_param(rows)})

@@ -5,13 +5,13 @@ ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET format = excluded.format, entries = excluded.entries, problem = excluded.problem, read_at = clock_timestamp()
 RETURNING id, claims, true_claims
 
--- credit: how often the lastmod of sitemaps was put to the test, and told the truth
+-- credit: add how often the lastmod of sitemaps was tested, and was true
 UPDATE sitemaps AS s
 SET claims = s.claims + r.claims, true_claims = s.true_claims + r.true_claims
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, id bigint, claims integer, true_claims integer)
 WHERE s.host_id = r.host_id AND s.id = r.id
 
--- claim: what a sitemap says of pages that are known; a believed lastmod after the last fetch brings a page forward
+-- claim: store a sitemap's claims about known pages; a trusted lastmod after the last fetch brings a page forward
 UPDATE urls AS u
 SET sitemap_id = :sitemap_id, lastmod = r.lastmod,
     due_at = CASE WHEN :believed AND u.state = 'resting' AND NOT u.retrying AND r.lastmod > u.fetched_at

@@ -13,7 +13,7 @@ _sql = db.queries("suppressions")
 
 
 class Suppression(TypedDict):
-    """key: SHA-256 of url, which is canonical where it could be made so, else as found."""
+    """A refused link. key: SHA-256 of url, which is canonical where possible, else as found."""
 
     crawl_id: int
     key: bytes
@@ -47,17 +47,17 @@ def of_url(tx: Connection, key: bytes) -> list[Mapping[str, Any]]:
 
 
 def reasons(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
-    """reason, links, times, last_at."""
+    """Rows of reason, links, times, last_at."""
     return [dict(row) for row in tx.execute(_sql["reasons"], {"crawl_id": crawl_id}).mappings()]
 
 
 def old_until(tx: Connection, *, crawl_id: int, keep_days: int, most: int) -> datetime | None:
-    """What was last met by then is to be forgotten. keep_days, most (links of the crawl): 0: no limit."""
+    """The time up to which refusals are to be deleted. keep_days, most (links of the crawl): 0 for no limit."""
     where = {"crawl_id": crawl_id, "keep_days": keep_days, "most": most}
     until: datetime | None = tx.execute(_sql["old_until"], where).scalar_one()
     return until
 
 
 def prune(tx: Connection, *, crawl_id: int, until: datetime | None, n: int) -> int:
-    """Forget the n oldest of a crawl that were last met by then. Returns how many there were."""
+    """Delete the n oldest refusals of a crawl that were last met by then. Returns how many."""
     return tx.execute(_sql["prune"], {"crawl_id": crawl_id, "until": until, "n": n}).rowcount

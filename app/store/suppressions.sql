@@ -15,13 +15,13 @@ WHERE crawl_id = :crawl_id
 GROUP BY reason
 ORDER BY links DESC
 
--- old_until: refusals of a crawl that were last met by then are to be forgotten: too old, or more than it may keep; NULL: none
+-- old_until: the time up to which a crawl's refusals must be deleted, as too old or too many; NULL for none
 SELECT greatest(
     CASE WHEN :keep_days > 0 THEN clock_timestamp() - make_interval(days => :keep_days) END,
     CASE WHEN :most > 0 THEN (
         SELECT last_at FROM suppressions WHERE crawl_id = :crawl_id ORDER BY last_at DESC OFFSET :most LIMIT 1) END)
 
--- prune: the oldest of them, n at most; one that a settle is at is left for the next time, so that neither waits
+-- prune: delete the oldest of them, n at most; rows that a settle has locked are left for the next time, so that neither waits
 DELETE FROM suppressions WHERE ctid = ANY(ARRAY(
     SELECT ctid FROM suppressions
     WHERE crawl_id = :crawl_id AND last_at <= CAST(:until AS timestamptz)

@@ -3,8 +3,8 @@
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
 
-`fetches` and `visits` are partitioned by time, so that old ones go by dropping a table (app.beat.rotate_logs makes and drops the
-partitions; these are not declared here).
+`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and drops the
+partitions; they are not declared here).
 """
 
 from sqlalchemy import (

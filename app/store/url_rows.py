@@ -10,7 +10,7 @@ from app.policy.candidate import Candidate
 
 
 class Wanted(TypedDict):
-    """What a visit asks for: up to n URLs of each active crawl and lane. out_of_reach: origins that are left out."""
+    """A visit's request for URLs: up to n of each active crawl and lane. out_of_reach: origins that are left out."""
 
     host_id: int
     n: int
@@ -18,7 +18,7 @@ class Wanted(TypedDict):
 
 
 class Due(NamedTuple):
-    """A queued URL as a visit picks it, with what the last fetch left, and what the visit must know of its crawl."""
+    """A queued URL as a visit picks it, with results of its last fetch and settings of its crawl."""
 
     revision: int
     has_page_budget: bool
@@ -113,7 +113,7 @@ def admission(candidate: Candidate, host_id: int) -> Admission:
 
 
 class Result(TypedDict):
-    """What came of a queued URL: every column that `record` writes. due_s counts from now; score None: as it was.
+    """The result of a queued URL: every column that `record` writes. due_s counts from now; score None leaves it.
 
     sends: another form of it that is sent from now on.
     """
@@ -148,9 +148,9 @@ class Result(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lot:
-    """URLs of a crawl that go round in one transaction: of these hosts, with keys from lower to below upper.
+    """URLs of a crawl that one transaction queues for a new round: of these hosts, with keys from lower to below upper.
 
-    floor_scores, floor_ids  by host: what was put off waits on from there, the best first; None: nothing does
+    floor_scores, floor_ids  by host: deferred URLs keep waiting from there on, the best first; None: none does
     """
 
     ids: list[int]
@@ -162,7 +162,7 @@ class Lot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """rows: how many were new.   queued: how many of these each host got to fetch."""
+    """The result of an admission. rows: how many were new; queued: how many of these each host got to fetch."""
 
     rows: int
     queued: Counter[int]

@@ -14,17 +14,17 @@ from app.store.url_rows import Admission, Admitted, Due, Lot, Result, Wanted
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
-LOT_URLS = 5_000  # that go round in a transaction, under the locks of their hosts
+LOT_URLS = 5_000  # of a new round in one transaction, under the locks of their hosts
 _AFTER_ALL_KEYS = b"\xff" * 33
 
 
 def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:
-    """Best first within each host, crawl and lane."""
+    """Pick URLs, the best first within each host, crawl and lane."""
     return db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)}).of(Due)
 
 
 def waiting(tx: Connection, origins: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
-    """origins: (host id, scheme://host:port). Returns those that have something queued in an active crawl."""
+    """Those of the origins (host id, scheme://host:port) that have something queued in an active crawl."""
     if not origins:
         return set()
     rows = [{"host_id": host_id, "origin": origin} for host_id, origin in origins]
@@ -32,7 +32,7 @@ def waiting(tx: Connection, origins: Sequence[tuple[int, str]]) -> set[tuple[int
 
 
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
-    """One row per (crawl, key), whoever comes first; one that was refused is queued again for a form that is allowed."""
+    """Admit URLs: one row per (crawl, key), by the first to arrive. A refused one is queued again for an allowed form."""
     if not rows:
         return Admitted(rows=0, queued=Counter())
     made = db.run(tx, _sql["admit"], {"rows": db.rows_param(rows)}).all()
@@ -40,13 +40,13 @@ def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
 
 
 def stand(tx: Connection, keys: Sequence[tuple[int, int, bytes]]) -> set[tuple[int, int, bytes]]:
-    """Those of (host id, crawl id, key) that have a row which an admission would leave as it is."""
+    """Those of (host id, crawl id, key) with a row that an admission would leave as it is."""
     rows = [{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in keys]
     return set(db.run(tx, _sql["stand"], {"rows": db.rows_param(rows)}).all()) if rows else set()
 
 
 def count_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> int | None:
-    """Attempts now; None when the URL is not queued any more."""
+    """Count an attempt. Returns the attempts so far; None when the URL is not queued any more."""
     row = db.run(tx, _sql["count_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}).one_or_none()
     return row.attempts if row else None
 
@@ -56,7 +56,7 @@ def uncount_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) 
 
 
 def record(tx: Connection, rows: Sequence[Result]) -> None:
-    """Those that are queued, as expected; others stay as they are."""
+    """Write results to rows that are still queued; others stay as they are."""
     if rows:
         db.run(tx, _sql["record"], {"rows": db.rows_param(rows)})
 
@@ -71,7 +71,7 @@ def give_up(
     prefix: str = "",
     spares_fresh: bool = False,
 ) -> int:
-    """The host's queued URLs that start so; spares_fresh: but for crawls that keep fresh.
+    """End the host's queued URLs with this start. spares_fresh: not in crawls that keep fresh.
 
     Returns how many of them waited for their first fetch, in active crawls.
     """
@@ -96,9 +96,9 @@ def promote(tx: Connection, n: int) -> set[int]:
 def lots_of_round(
     tx: Connection, crawl_id: int, *, per_host: int | None = None, per_crawl: int | None = None
 ) -> list[Lot]:
-    """What a crawl has settled, in lots of LOT_URLS or less, in the order of their hosts.
+    """The settled URLs of a crawl, in lots of LOT_URLS or less, by host.
 
-    per_host, per_crawl: of what was put off no more than this comes in; None: all.
+    per_host, per_crawl: no more deferred URLs than this are admitted; None: all.
     """
     where = {"crawl_id": crawl_id, "per_host": per_host, "per_crawl": per_crawl}
     lots: list[Lot] = []
@@ -117,7 +117,7 @@ def lots_of_round(
 
 
 def go_round(tx: Connection, crawl_id: int, lot: Lot) -> Counter[int]:
-    """A lot of what a crawl has settled becomes queued; its hosts are locked. Returns {host: how many were never fetched}."""
+    """Queue a lot of a crawl's settled URLs; its hosts are locked. Returns {host: how many were never fetched}."""
     rows = tx.execute(_sql["go_round"], {"crawl_id": crawl_id, **asdict(lot)})
     new: Counter[int] = Counter()
     for row in rows:
@@ -136,7 +136,7 @@ def _lot(rows: Sequence[Any], lower: bytes = b"", upper: bytes = _AFTER_ALL_KEYS
 
 
 def _lots_of_host(row: Any) -> list[Lot]:
-    """Keys are SHA-256: parts of their range hold about as many each."""
+    """Split a host's URLs into lots by key: SHA-256 spreads keys evenly over their range."""
     n = -(-row.urls // LOT_URLS)
     bounds = [b"", *((part * 2**32 // n).to_bytes(4, "big") for part in range(1, n)), _AFTER_ALL_KEYS]
     return [_lot([row], lower, upper) for lower, upper in pairwise(bounds)]
@@ -155,14 +155,14 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
 def refused_of_host(
     tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int
 ) -> list[tuple[int, bytes, str, str | None]]:
-    """(crawl id, key, URL, as linked), a page of n after the last (crawl id, key) of the page before."""
+    """(crawl id, key, URL, as linked) of refused URLs: a page of n after the last (crawl id, key) of the page before."""
     where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
     rows = db.run(tx, _sql["refused_of_host"], where)
     return [(row.crawl_id, row.key, row.url, row.linked) for row in rows]
 
 
 def reopen(tx: Connection, *, host_id: int, rows: Sequence[Mapping[str, Any]]) -> int:
-    """rows: crawl_id, key. Returns how many of them wait for their first fetch, in active crawls."""
+    """Queue refused URLs again. rows: crawl_id, key. Returns how many wait for their first fetch, in active crawls."""
     if not rows:
         return 0
     found = db.run(tx, _sql["reopen"], {"host_id": host_id, "rows": db.rows_param(rows)})
@@ -195,7 +195,7 @@ def seed_urls(tx: Connection, crawl_id: int) -> list[str]:
 
 
 def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
-    """The host of each URL that was quarantined and is queued now."""
+    """Queue quarantined URLs again. Returns the host of each."""
     return list(tx.execute(_sql["retry_failed"], {"crawl_id": crawl_id}).scalars())
 
 

@@ -16,7 +16,7 @@ CROSS JOIN LATERAL (
 ) AS u
 WHERE c.state = 'active'
 
--- waiting: which of these origins of a host have something queued in an active crawl
+-- waiting: those of the origins of a host that have something queued in an active crawl
 SELECT r.host_id, r.origin
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, origin text)
 WHERE EXISTS (
@@ -25,9 +25,9 @@ WHERE EXISTS (
         SELECT FROM urls AS u
         WHERE u.crawl_id = c.id AND u.host_id = r.host_id AND u.state = 'queued' AND starts_with(u.url, r.origin || '/')))
 
--- admit: one row per (crawl, URL key), whoever comes first; in key order, so that two settles cannot deadlock
--- The NOT EXISTS spares the common case (known already) a wait for a settle that is updating that very row.
--- A form of a URL that robots.txt allows takes the place of one that it refused. Of several at once one comes in: the allowed one.
+-- admit: one row per (crawl, URL key), by the first to arrive; in key order, so that two settles cannot deadlock
+-- The NOT EXISTS saves the common case (known already) a wait for a settle that is updating that very row.
+-- A form of a URL that robots.txt allows replaces one that it refused. Of several at once the allowed one is admitted.
 INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod, due_at, linked)
 SELECT DISTINCT ON (r.host_id, r.crawl_id, r.key)
        r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause,
@@ -46,7 +46,7 @@ SET state = 'queued', url = excluded.url, linked = excluded.linked, cause = NULL
 WHERE urls.state = 'refused' AND excluded.state = 'queued' AND (urls.url, urls.linked) IS DISTINCT FROM (excluded.url, excluded.linked)
 RETURNING host_id, state
 
--- stand: those of these keys that have a row which an admission would leave as it is: all but the refused
+-- stand: those of the keys with a row that an admission would leave as it is, which are all but the refused
 SELECT u.host_id, u.crawl_id, u.key
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
@@ -63,8 +63,8 @@ UPDATE urls
 SET attempts = greatest(attempts - 1, 0), parse_failures = greatest(parse_failures - 1, 0)
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
 
--- record: what came of the fetches, from queued only
--- nullif hides the state from the planner: without statistics it would go through the whole queue of the host for each key.
+-- record: write the results of fetches, to queued rows only
+-- nullif hides the state from the planner, which without statistics would scan the whole queue of the host for each key.
 UPDATE urls AS u
 SET state = r.state, attempts = r.attempts, network_failures = r.network_failures, server_failures = r.server_failures,
     parse_failures = r.parse_failures, retrying = r.retrying, score = coalesce(r.score, u.score),
@@ -82,13 +82,13 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     outcome text, cause text, detail text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
--- give_up: the host cannot be crawled: its queued URLs end, their cause kept
+-- give_up: end the queued URLs of a host that cannot be crawled, with the cause
 UPDATE urls SET state = :state, cause = :cause, detail = :detail, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0
 WHERE host_id = :host_id AND state = 'queued' AND starts_with(url, :prefix)
   AND NOT (:spares_fresh AND crawl_id IN (SELECT id FROM crawls WHERE keep_fresh))
 RETURNING fetched_at IS NULL AND crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
 
--- promote_retries: resting URLs whose retry is due become queued
+-- promote_retries: queue resting URLs that are due for a retry
 WITH due AS MATERIALIZED (
     SELECT ready.host_id, ready.crawl_id, ready.key
     FROM crawls AS c
@@ -107,7 +107,7 @@ FROM due
 WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key = due.key AND urls.state = 'resting'
 RETURNING urls.host_id
 
--- promote_recrawls: in crawls that keep fresh, due pages become queued, and gone ones for a rare look
+-- promote_recrawls: in crawls that keep fresh, queue due pages, and gone ones for a rare check
 WITH due AS MATERIALIZED (
     SELECT ready.host_id, ready.crawl_id, ready.key
     FROM crawls AS c
@@ -127,8 +127,8 @@ WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key =
   AND urls.state IN ('resting', 'gone')
 RETURNING urls.host_id
 
--- round_of_hosts: how many URLs of a crawl are to go round, by host, and from where on what was put off waits on, the best first
--- What was put off comes in as far as the caps go. The lowest score and id of two floors decide: of the host and of the crawl.
+-- round_of_hosts: the number of a crawl's URLs for the next round, by host, and the floor below which deferred ones keep waiting
+-- Deferred URLs are admitted up to the caps, the best first. Two floors (score and id) decide, the host's and the crawl's.
 WITH put_off AS MATERIALIZED (
     SELECT host_id, score, id, row_number() OVER (PARTITION BY host_id ORDER BY score DESC, id) AS of_host,
            row_number() OVER (ORDER BY score DESC, id) AS of_crawl
@@ -147,8 +147,8 @@ WHERE u.crawl_id = :crawl_id AND u.state <> 'queued'
 GROUP BY u.host_id, f.score, f.id
 ORDER BY u.host_id
 
--- go_round: URLs of a crawl due now, with their validators; why a page was kept out is needed to ask for it again
--- Of locked hosts, from a key on and up to another.
+-- go_round: make URLs of a crawl due now, with their validators; a request needs the reason why a page was kept out
+-- For locked hosts, from one key up to another.
 UPDATE urls AS u SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
     cause = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.cause END,
     detail = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.detail END
@@ -158,7 +158,7 @@ WHERE u.host_id = h.id AND u.crawl_id = :crawl_id AND u.key >= :lower AND u.key 
            AND (u.score < CAST(h.floor_score AS real) OR (u.score = CAST(h.floor_score AS real) AND u.id >= h.floor_id)))
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
--- retry: one URL due now, whatever its state
+-- retry: make one URL due now, whatever its state
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
     cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END,
     detail = CASE WHEN state NOT IN ('refused', 'quarantined') THEN detail END
@@ -177,13 +177,13 @@ WHERE host_id = :host_id AND state = 'refused' AND (crawl_id, key) > (:after_cra
 ORDER BY crawl_id, key
 LIMIT :n
 
--- reopen: robots.txt changed and allows these now
+-- reopen: queue URLs that a changed robots.txt allows
 UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'refused'
 RETURNING u.fetched_at IS NULL AND u.crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
 
--- find: a URL in every crawl that knows it; how many come before it is counted up to a limit
+-- find: a URL in every crawl that knows it; the URLs ahead of it are counted up to a limit
 SELECT u.*, c.name AS crawl, c.state AS crawl_state, clock_timestamp() AS now,
        (SELECT count(*) FROM (
             SELECT FROM urls AS o
@@ -221,14 +221,14 @@ LIMIT :n
 -- seed_urls: the seeds of a crawl, all of them
 SELECT url FROM urls WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 
--- retry_failed: what a crawl gave up is due now
+-- retry_failed: queue the URLs that a crawl gave up
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
     cause = NULL, detail = NULL
 WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
--- ends_of_seeds: what became of a crawl's seeds and of where they redirect to, the last of each chain first
--- Their total; why a redirect was not followed; why the host rests, while it does.
+-- ends_of_seeds: the states of a crawl's seeds and of their redirects' targets, the last of each chain first
+-- With their total, the reason why a redirect was not followed, and the cause of a host's rest.
 SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason,
        CASE WHEN h.blocked_until > clock_timestamp() THEN h.resting_because END AS resting_because, h.resting_detail,
        count(*) OVER () AS total
@@ -241,7 +241,7 @@ WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND u.kind = 'page' AND (u.state <>
 ORDER BY u.hops DESC, u.id
 LIMIT :n
 
--- causes: why URLs of a crawl ended, or their pages were not kept, the most frequent first
+-- causes: the causes why URLs of a crawl ended or their pages were not kept, the most frequent first
 SELECT state, cause, detail, count(*) AS urls
 FROM urls
 WHERE crawl_id = :crawl_id AND cause IS NOT NULL

@@ -1,7 +1,7 @@
-"""The views of views.sql: dropped before a migration, made anew after it, and left alone while nothing changes.
+"""The views of views.sql: dropped before a migration, made again after it, and left alone while nothing changes.
 
-A fingerprint of views.sql, kept as the comment of `alembic_version`, says which of them a database has. Nothing that a person
-built upon them is dropped: Postgres refuses, and so does the upgrade.
+A fingerprint of views.sql, kept as the comment of `alembic_version`, identifies a database's views. Nothing that a person built
+upon them is dropped: Postgres refuses, and so does the upgrade.
 """
 
 import re
@@ -21,12 +21,12 @@ def names() -> list[str]:
 
 @cache
 def fingerprint() -> str:
-    """Of the views as this Tiptoe has them."""
+    """The fingerprint of this Tiptoe's views."""
     return "views " + sha256(_SOURCE.read_bytes()).hexdigest()[:16]
 
 
 def found(connection: Connection) -> str | None:
-    """Of those that a database has; None where it has none, or where they are of a Tiptoe that kept no fingerprint."""
+    """The fingerprint of a database's views; None where it has none, or where an older Tiptoe kept no fingerprint."""
     comment: str | None = connection.execute(
         text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")
     ).scalar_one()
@@ -34,13 +34,13 @@ def found(connection: Connection) -> str | None:
 
 
 def drop(connection: Connection) -> None:
-    """Before a migration, so that no view stands in the way of a column. Postgres refuses where something else stands on one."""
+    """Drop the views before a migration, as they block changes of columns. Postgres refuses where an object depends on one."""
     connection.exec_driver_sql(f"DROP VIEW IF EXISTS {', '.join(names())}")
     _keep(connection, None)
 
 
 def recreate(connection: Connection) -> None:
-    """They hold no data, so they are made anew after every migration (not before the first)."""
+    """Make the views after every migration (not before the first); they hold no data."""
     if connection.execute(text("SELECT to_regclass('crawls')")).scalar_one() is None:
         return
     for statement in _statements():

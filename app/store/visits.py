@@ -13,7 +13,7 @@ _sql = db.queries("visits")
 
 
 class Ending(TypedDict):
-    """taken_at: as the take-up said; it tells the partition."""
+    """The end of a visit. taken_at: from its take-up; it selects the partition."""
 
     id: int
     taken_at: datetime
@@ -40,9 +40,10 @@ def latest(tx: Connection, n: int) -> list[Mapping[str, Any]]:
 
 
 def audit(tx: Connection, host_ids: Sequence[int] | None, *, longest_s: float) -> list[Mapping[str, Any]]:
-    """host_id, host, visits (that ended without a word), seconds (of which no row tells), overlapping: where there is any.
+    """Rows of host_id, host, visits (that vanished), seconds (that no row covers), overlapping: for hosts with any.
 
-    None: all hosts.   longest_s: how long a visit can go on after its last logged request.
+    host_ids   None: all hosts
+    longest_s  how long a visit can last after its last logged request
     """
     where = {"host_ids": None if host_ids is None else list(host_ids), "longest_s": longest_s}
     return [dict(row) for row in tx.execute(_sql["audit"], where).mappings()]

@@ -1,9 +1,9 @@
--- close: visits that ended with a word
+-- close: close visits that report their end
 UPDATE visits AS v SET ended_at = clock_timestamp(), ending = r.ending, detail = r.detail, fetches = v.fetches + r.fetches
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, taken_at timestamptz, ending text, detail text, fetches integer)
 WHERE v.id = r.id AND v.taken_at = r.taken_at AND v.ended_at IS NULL
 
--- mark_lost: visits that ended without a word: their last batch may have gone unlogged
+-- mark_lost: mark visits that vanished; their last batch may not be in the log
 WITH wordless AS MATERIALIZED (
     SELECT v.id, v.taken_at
     FROM visits AS v
@@ -16,17 +16,17 @@ FROM wordless AS w
 WHERE v.id = w.id AND v.taken_at = w.taken_at AND v.ended_at IS NULL AND v.ending IS NULL
 RETURNING v.id
 
--- recent: of a host
+-- recent: the latest visits to a host
 SELECT id, taken_at, ended_at, ending, detail, fetches, worker FROM visits WHERE host_id = :host_id ORDER BY taken_at DESC LIMIT :n
 
--- latest: of all hosts
+-- latest: the latest visits to all hosts
 SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.detail, v.fetches, clock_timestamp() AS now
 FROM visits AS v JOIN hosts AS h ON h.id = v.host_id
 ORDER BY v.id DESC
 LIMIT :n
 
--- audit: per host: visits that ended without a word, the seconds of which no row tells, and visits that overlap
--- Such a visit may have gone on from the end of its last logged request to the host's next take-up, but no longer than a lease lasts.
+-- audit: vanished visits per host, the seconds that no row covers, and visits that overlap
+-- Such a visit may have lasted from the end of its last logged request to the host's next take-up, but no longer than a lease.
 WITH ordered AS (
     SELECT v.*, lead(v.taken_at) OVER each AS next_at,
            max(v.ended_at) FILTER (WHERE v.ending <> 'fenced') OVER (each ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_end

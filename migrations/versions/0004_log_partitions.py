@@ -1,8 +1,8 @@
 """log partitions
 
-The logs become partitioned by time. What is logged already stays where it is: its table becomes the first partition, up to
-the end of this month. New indexes are built over it and every row is looked at once, so a long log takes a while.
-Offers are found by the end of their lease: those of long ago, which a long transaction keeps, are not in the way.
+The logs become partitioned by time. Existing rows stay where they are: their table becomes the first partition, up to
+the end of this month. New indexes are built over it and every row is read once, so a long log takes a while.
+Offers are found by the end of their lease, without reading old ones that a long transaction keeps.
 """
 
 from alembic import op
@@ -79,7 +79,7 @@ def _join(log: str, time: str) -> None:
 
 
 def _finish(made: str, before: str) -> None:
-    """What LIKE does not take along: the table's own comment, and how far the ids have come."""
+    """Copy what LIKE leaves out: the table's own comment, and the sequence of the ids."""
     op.execute(
         f"""
         DO $$

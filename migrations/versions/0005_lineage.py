@@ -1,4 +1,4 @@
-"""lineage: what the rows are in, and whether that is what they were in
+"""lineage: the server and database that the rows are in, and the one they were in
 
 The function reads what only the server knows, so that a query can compare it without a round trip: the cluster and its timeline
 (a promoted replica, a recovery to a point in time), the database (a copy), the table (a restored dump).

@@ -1,6 +1,6 @@
 """frontier caps
 
-The estimates start exact: every queued URL is looked at once.
+The estimates start exact: every queued URL is read once.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""starts drawn in line: connections ahead of their starts, and whose connections an address reset"""
+"""starts drawn in line: connections made ahead of their starts, and names with connections that an address reset"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,6 +1,6 @@
 """page grants
 
-Until when grants of pages may be held, so that those that a crash lost are found beside other crawls' visits.
+The time until which grants of pages may be held, so that those lost in a crash are found beside other crawls' visits.
 """
 
 import sqlalchemy as sa

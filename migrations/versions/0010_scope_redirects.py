@@ -1,6 +1,6 @@
 """scope redirects
 
-Where seeds redirect to comes into the scope of their crawl.
+Targets of seeds' redirects are added to the scope of their crawl.
 """
 
 import sqlalchemy as sa

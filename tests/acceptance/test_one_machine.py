@@ -101,7 +101,7 @@ def test_ctrl_c_is_clean_and_the_same_command_goes_on(tiptoe: Tiptoe, web: Web) 
     _, err = running.communicate()
 
     assert running.returncode == 130, err
-    assert "goes on" in err
+    assert "run the same command to resume" in err
     assert tiptoe.processes() == []
     assert tiptoe.sql("SELECT count(*) AS n FROM hosts WHERE state IN ('offered', 'taken')") == [{"n": 0}]
 

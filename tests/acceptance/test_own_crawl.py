@@ -22,7 +22,7 @@ def test_another_crawl_does_not_go_on_with_one_that_was_stopped(tiptoe: Tiptoe, 
         running.send_signal(signal.SIGINT)
         _, err = running.communicate()
         assert running.returncode == 130, err
-        assert "the same command goes on" in err
+        assert "run the same command to resume" in err
         assert "first (paused)" in err
     else:
         kill_group(running)
@@ -35,6 +35,6 @@ def test_another_crawl_does_not_go_on_with_one_that_was_stopped(tiptoe: Tiptoe, 
 
     assert (second.code, second.summary["pages"]) == (0, 5), second.err
     assert asked_meanwhile == 0, "nothing of the first one"
-    assert "wait, and go on by their own commands: first" in second.err
+    assert "are paused; resume each by its own command: first" in second.err
     assert (last.code, last.summary["state"]) == (0, "finished"), last.err
     assert set(stopped.pages_asked) == paths

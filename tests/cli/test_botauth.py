@@ -137,7 +137,7 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
         ({}, ["directory", "--key", "folder"], "Is a directory"),
         ({}, ["directory", "--key", "open"], "others can read it (mode 0644): chmod 600 open"),
         ({}, ["directory", "--key", "good", "--serve"], "TIPTOE_SIGNATURE_AGENT is not set: set it"),
-        ({}, ["directory", "--key", "good", "--serve", "--out", "x"], "choose one"),
+        ({}, ["directory", "--key", "good", "--serve", "--out", "x"], "exclude each other"),
         ({}, ["directory", "--key", "good", "--out", "open"], "cannot be written"),
         ({}, ["keygen", "--out", "open/key"], "choose another"),
         ({"TIPTOE_SIGNING_KEY": "good"}, ["directory"], "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='good'"),

@@ -99,7 +99,7 @@ def test_delete_takes_what_is_the_crawls_and_nothing_else(tiptoe: Tiptoe, docs: 
     )
     refused = tiptoe("crawl", "delete", docs)
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "0 pages of this round and all its URLs are deleted for good; add --yes" in refused.err
+    assert "0 pages of this round and all its URLs will be deleted for good; add --yes" in refused.err
     ran = tiptoe("crawl", "delete", docs, "--yes")
     assert (ran.code, ran.out) == (0, "docs: deleted\n")
     for name, table in metadata.tables.items():
@@ -159,11 +159,23 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
         (["crawl", "edit", "docs", "--scope", "world"], "scope 'world': use one of: host, domain, prefix, any"),
         (["crawl", "edit", "docs", "--include", "("], "include pattern '(': not a regular expression"),
         (["crawl", "edit", "docs", "--exclude", "["], "exclude pattern '[': not a regular expression"),
-        (["crawl", "edit", "docs", "--include", "x", "--no-include"], "--include and --no-include: choose one of them"),
-        (["crawl", "edit", "docs", "--exclude", "x", "--no-exclude"], "--exclude and --no-exclude: choose one of them"),
-        (["crawl", "edit", "docs", "--max-pages", "many"], "--max-pages 'many': use a number, or none for no limit"),
-        (["crawl", "edit", "docs", "--max-bytes", "1.5"], "--max-bytes '1.5': use a number, or none for no limit"),
-        (["crawl", "edit", "docs", "--max-depth", "-1"], "max_depth -1: use 0 for the seeds alone"),
+        (
+            ["crawl", "edit", "docs", "--include", "x", "--no-include"],
+            "--include and --no-include: exclude each other; choose one",
+        ),
+        (
+            ["crawl", "edit", "docs", "--exclude", "x", "--no-exclude"],
+            "--exclude and --no-exclude: exclude each other; choose one",
+        ),
+        (
+            ["crawl", "edit", "docs", "--max-pages", "many"],
+            "--max-pages 'many': is not a limit; write a number, or none for no limit",
+        ),
+        (
+            ["crawl", "edit", "docs", "--max-bytes", "1.5"],
+            "--max-bytes '1.5': is not a limit; write a number, or none for no limit",
+        ),
+        (["crawl", "edit", "docs", "--max-depth", "-1"], "max_depth -1: is below 0; use 0 for the seeds alone"),
         (["crawl", "edit", "docs", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
         (["crawl", "edit", "docs", "--max-seconds", "nan"], "max_seconds nan: use a number from"),
         (["crawl", "edit", "docs", "--sitemaps", "some"], "sitemaps 'some': use one of: none, declared, all"),
@@ -171,7 +183,7 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
         (["crawl", "delete", "nix", "--yes"], "crawl 'nix': there is none of this name; there are: docs"),
         (
             ["crawl", "delete", "docs"],
-            "crawl docs: 0 pages of this round and all its URLs are deleted for good; add --yes",
+            "crawl docs: 0 pages of this round and all its URLs will be deleted for good; add --yes",
         ),
         (["crawl", "retry-failed", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
         (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report says how"),
@@ -181,12 +193,12 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
             "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, edit, finish, list, pause",
         ),
         (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'?; see tiptoe --help"),
-        (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: use 0 to 86400 seconds"),
-        (["crawl", "http://127.0.0.1/", "--delay", "nan"], "--delay nan: use 0 to 86400 seconds"),
+        (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: is out of range; use 0 to 86400 seconds"),
+        (["crawl", "http://127.0.0.1/", "--delay", "nan"], "--delay nan: is out of range; use 0 to 86400 seconds"),
         (["crawl", "http://127.0.0.1/", "--delay", "soon"], "Invalid value for '--delay'"),
         (
             ["crawl", "http://127.0.0.1/", "--allow-network", "127/99"],
-            "--allow-network '127/99': write a network as CIDR",
+            "--allow-network '127/99': is not a network; write CIDR",
         ),
         (["--home", "/proc/nowhere", "crawl", "http://127.0.0.1/"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
         (["crawl", "http://127.0.0.1/", "--home", "/proc/nowhere"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),

@@ -125,7 +125,7 @@ def test_page_says_what_is_missing_on_it(here: Path, monkeypatch: pytest.MonkeyP
         (
             {"TIPTOE_SIGNING_KEY": "key"},
             ["show"],
-            "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='key' needs it",
+            "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='key' needs this setting",
         ),
         ({"TIPTOE_SIGNATURE_AGENT": "https://a.example"}, ["show"], "needs TIPTOE_SIGNING_KEY"),
         (

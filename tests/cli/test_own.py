@@ -65,4 +65,4 @@ def test_others_are_named(engine: Engine, tmp_path: Path, capsys: pytest.Capture
         pass
     said = capsys.readouterr().err
     assert "waits-0, waits-1, waits-2, waits-3, waits-4 and 2 more" in said
-    assert "these workers serve them too: runs" in said
+    assert "served by these workers too: runs" in said

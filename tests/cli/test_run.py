@@ -107,14 +107,14 @@ def test_a_lost_connection_is_waited_for(engine: Engine, database_url: str, caps
     assert found.crawl.name == "c"
     assert calls == ["asked", "tended", "asked"]
     (line,) = capsys.readouterr().err.splitlines()
-    assert "waiting for it (Ctrl-C ends this)" in line
+    assert "waiting for it (Ctrl-C stops waiting)" in line
 
 
 def test_what_fails_meanwhile_ends_it(engine: Engine) -> None:
     """A worker that cannot stay up is no matter of waiting."""
 
     def broken() -> None:
-        raise ServiceError("worker-1", "ends as soon as it starts")
+        raise ServiceError("worker-1", "ends right after its start")
 
     def away() -> None:
         raise ServiceError("Postgres", "is away")

@@ -86,7 +86,7 @@ def test_a_table_says_that_there_is_more(tiptoe: Tiptoe) -> None:
         ("COMMIT", "didn't produce", "write a query, such as SELECT"),
         ("SET TRANSACTION READ WRITE", "must be set before any query", "correct the query"),
         ("COPY (SELECT 1) TO STDOUT", "COPY cannot be used", "write a query, such as SELECT"),
-        ("SELECT 'infinity'::timestamptz", "infinity", "cast it, as with ::text"),
+        ("SELECT 'infinity'::timestamptz", "infinity", "cast it, e.g. with ::text"),
         (" ; ", "an empty query", "SELECT url, title FROM pages LIMIT 10"),
     ],
 )

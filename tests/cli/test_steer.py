@@ -49,9 +49,9 @@ def test_no_crawl_yet(tiptoe: Tiptoe) -> None:
         (["pause", "127.0.0.1"], "127.0.0.1: paused", "state = 'paused'"),
         (["slow", "http://127.0.0.1/x", "2.5"], "127.0.0.1: 2.5 s between requests", "delay_override_s = 2.5"),
         (["slow", "127.0.0.1", "default"], "robots.txt and the default decide", "delay_override_s IS NULL"),
-        (["pin", "127.0.0.1", "big"], "visits go to queue big", "queue = 'big' AND pinned"),
-        (["pin", "127.0.0.1", "default"], "visits go to queue host-", "queue LIKE 'host-%' AND NOT pinned"),
-        (["release", "127.0.0.1"], "rests no more", "blocked_until IS NULL"),
+        (["pin", "127.0.0.1", "big"], "visits use queue big", "queue = 'big' AND pinned"),
+        (["pin", "127.0.0.1", "default"], "visits use queue host-", "queue LIKE 'host-%' AND NOT pinned"),
+        (["release", "127.0.0.1"], "its rest is over", "blocked_until IS NULL"),
         (["resume", "127.0.0.1"], "may be visited again", "state = 'idle' AND next_fetch_at IS NOT NULL"),
         (["forget", "127.0.0.1"], "robots.txt of 0 origins", "true"),
     ],
@@ -157,9 +157,18 @@ def test_host_show_tells_of_its_domain(tiptoe: Tiptoe) -> None:
 @pytest.mark.parametrize(
     ("args", "err"),
     [
-        (["quiet", "127.0.0.1", "8-18"], "hours '8-18': write a window in UTC, such as 08:00-18:00 or 22:00-06:30"),
-        (["quiet", "127.0.0.1", "24:00-06:00"], "hours '24:00-06:00': write a window in UTC, such as 08:00-18:00"),
-        (["quiet", "127.0.0.1", "never", "--domain"], "hours 'never': write a window in UTC, such as 08:00-18:00"),
+        (
+            ["quiet", "127.0.0.1", "8-18"],
+            "hours '8-18': are not a window; write one in UTC, such as 08:00-18:00 or 22:00-06:30",
+        ),
+        (
+            ["quiet", "127.0.0.1", "24:00-06:00"],
+            "hours '24:00-06:00': are not a window; write one in UTC, such as 08:00-18:00",
+        ),
+        (
+            ["quiet", "127.0.0.1", "never", "--domain"],
+            "hours 'never': are not a window; write one in UTC, such as 08:00-18:00",
+        ),
         (["quiet", "nobody.test", "08:00-18:00"], "host nobody.test: no crawl has met it; `tiptoe host list` names"),
         (["quiet", "a b", "08:00-18:00"], "host 'a b': write a hostname, such as example.org"),
         (
@@ -169,11 +178,17 @@ def test_host_show_tells_of_its_domain(tiptoe: Tiptoe) -> None:
         (["slow", "127.0.0.1", "3", "--domain"], "host 127.0.0.1: is of no registrable domain; leave --domain out"),
         (["slow", "localhost", "3", "--domain"], "host localhost: is of no registrable domain; leave --domain out"),
         (["slow", "co.uk", "3", "--domain"], "host co.uk: is of no registrable domain; leave --domain out"),
-        (["slow", "shop.test", "soon", "--domain"], "delay 'soon': write seconds, such as 5 or 0.5, or default"),
+        (
+            ["slow", "shop.test", "soon", "--domain"],
+            "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
+        ),
         (["slow", "shop.test", "86401", "--domain"], "delay of 86401 s: use 0 to 86400 seconds, or default"),
         (["slow", "shop.test", "nan", "--domain"], "delay of nan s: use 0 to 86400 seconds, or default"),
         (["slow", "shop.test", "inf"], "delay of inf s: use 0 to 86400 seconds, or default"),
-        (["slow", "127.0.0.1", "soon"], "delay 'soon': write seconds, such as 5 or 0.5, or default"),
+        (
+            ["slow", "127.0.0.1", "soon"],
+            "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line_with_its_remedy(

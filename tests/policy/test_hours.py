@@ -55,7 +55,7 @@ def test_ours_forms(text: str, kept: str) -> None:
     ],
 )
 def test_ours_what_is_no_window_is_refused_with_a_remedy(text: str) -> None:
-    with pytest.raises(InputError, match="write a window in UTC, such as 08:00-18:00"):
+    with pytest.raises(InputError, match="write one in UTC, such as 08:00-18:00"):
         Hours.parse(text)
 
 

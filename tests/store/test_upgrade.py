@@ -62,7 +62,7 @@ def test_what_stands_on_them_is_not_dropped(url: str, engine: Engine, kind: str)
     sql(engine, f"CREATE {kind} mine AS SELECT crawl FROM v_crawl_progress")
     before = sql(engine, OURS)
     with pytest.raises(
-        InputError, match=r"would drop something of your own .*view mine depends on view v_crawl_progress"
+        InputError, match=r"would drop objects of your own .*view mine depends on view v_crawl_progress"
     ):
         migrate.upgrade(url)
     assert sql(engine, OURS) == before

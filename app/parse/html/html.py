@@ -1,7 +1,7 @@
 """Reads a document into a `Page`: links, directives for robots and, when asked, title, description, language and main text.
 
-It reports what is written and decides nothing: hrefs are neither joined nor canonical, and whether a hidden or nofollow link
-is followed is policy. Only what can never be a page is left out: fragments of the same page, schemes without a server
+It reports what is written and decides nothing: hrefs are neither joined nor canonical, and policy decides whether a hidden or
+nofollow link is followed. Only links that can never be a page are left out: fragments of the same page, schemes without a server
 (`javascript:` …), and <link>s to style sheets, icons and the like. Sources: the HTML standard, sections quoted beside the code.
 """
 
@@ -50,7 +50,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*")
 _MAX_LANGUAGE_CHARS = 35
 
 
-# What `read` reads, the preferred first: a page of any other type is not asked for.
+# Types that `read` reads, the preferred first: a page of any other type is not requested.
 MEDIA_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 
 
@@ -63,13 +63,13 @@ def read(
     max_links: int = 5000,
     want_text: bool = True,
 ) -> Page:
-    """The document as a `Page`; whatever the bytes are, it returns one. The caller caps `body`.
+    """Read any bytes as a `Page`. The caller caps `body`.
 
     content_type      value of the header: charset, and whether it is text/plain, which is text without links
     content_language  value of the header, used when the document declares no language
     token             our product token: <meta name=token> counts like <meta name=robots>
-    max_links         links beyond are not looked at, nor is the rest of the document for anything but text
-    want_text         without, anchor texts, title, description and main text are "" or None, and so is language
+    max_links         further links are ignored; the rest of the document is read for text only
+    want_text         False: anchor texts, title, description, language and main text are "" or None
     """
     if _is_plain(content_type):
         decoded, encoding = charset.decode(body, content_type)
@@ -135,7 +135,7 @@ class _Survey:
                 break
 
     def add_deep(self, markup: bytes) -> None:
-        """Links deeper in a document than a tree of it reaches. Where elements may be hidden, they are better left alone."""
+        """Add links that lie deeper than the tree reaches. The caller leaves them alone where elements may be hidden."""
         root = tree.grow(tree.flattened(markup))
         if root is None:
             return
@@ -150,7 +150,7 @@ class _Survey:
             return
         words = _anchor_text(element) if self._want_text else ""
         rel = element.get("rel")
-        # Empty, and withheld from screen readers too: it is there for nobody.
+        # Empty, and hidden from screen readers too: no person can use it.
         hidden = element in self._hidden or (element.get("aria-hidden") == "true" and _is_empty(element))
         self.links.append(Link(href, words, _tokens(rel) if rel else (), hidden, kind))
 
@@ -199,7 +199,8 @@ class _Survey:
             self.base = href.strip(_WHITESPACE)
 
     def on_template(self, element: Element, _tag: str) -> None:
-        """What a browser does not show before a script takes it from there; a declarative shadow root it does show.
+        """Hide a <template>'s content, which only a script would use. A declarative shadow root is shown.
+
         https://html.spec.whatwg.org/#the-template-element"""
         self._inert.update(element.iter("base", "link"))
         if element.get("shadowrootmode") is None and element not in self._hidden:
@@ -251,7 +252,7 @@ def _words(written: str | None) -> str:
 
 
 def _may_hide(markup: bytes) -> bool:
-    """Whether a search for hidden elements could find any; most pages are spared it."""
+    """Whether a search for hidden elements could find any; most pages need none."""
     lower = markup.lower()
     return (b"display" in lower and _DISPLAY_NONE.search(lower) is not None) or (
         b"hidden" in lower and any(mark.search(lower) for mark in _HIDDEN)
@@ -259,7 +260,7 @@ def _may_hide(markup: bytes) -> bool:
 
 
 def _within(tops: Iterable[Element]) -> set[Element]:
-    """The elements and all below them. In document order, a nested one is known before its turn comes: linear."""
+    """The elements and all below them. Linear: in document order a nested one is known before it is reached."""
     elements: set[Element] = set()
     for top in tops:
         if top not in elements:
@@ -268,12 +269,12 @@ def _within(tops: Iterable[Element]) -> set[Element]:
 
 
 def _is_empty(element: Element) -> bool:
-    """It shows nothing; a picture is something to those who see."""
+    """Whether it shows nothing. A picture counts as shown."""
     return not len(element) and not fold(element.text)
 
 
 def _directives(content: str) -> Iterator[str]:
-    """Separated by commas or semicolons; by white space too, unless a value ("max-snippet: 20") follows a colon."""
+    """Split at commas or semicolons; at white space too, unless a value ("max-snippet: 20") follows a colon."""
     for rule in _SEPARATORS.split(content[:MAX_FIELD_CHARS].lower()):
         yield from [fold(rule)] if ":" in rule else rule.split()
 

@@ -1,6 +1,6 @@
-"""Takes the readable text out of a tree, without what surrounds it on every page of a site.
+"""Extracts the readable text of a tree, without the boilerplate that surrounds it on every page of a site.
 
-The traversal is an XSLT stylesheet, compiled once a thread: libxslt walks the tree in C, without the GIL, in a third of the
+The traversal is an XSLT stylesheet, compiled once per thread: libxslt walks the tree in C, without the GIL, in a third of the
 time that a loop over lxml's elements takes. What elements mean comes from the HTML standard; which class names stand for
 boilerplate is our own guess, kept short, and overruled by a heading inside.
 """
@@ -48,7 +48,7 @@ _HIDING_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re
 
 
 def fold(text: str | None) -> str:
-    """White space, no-break spaces included, folded to single spaces and cut off at both ends; None becomes ""."""
+    """Fold white space, no-break spaces included, to single spaces and strip both ends; None becomes ""."""
     return " ".join(text.split()) if text else ""
 
 
@@ -60,8 +60,9 @@ def hidden_roots(root: Element) -> list[Element]:
 def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
     """The text of the page: a line per block, white space folded, at most `MAX_TEXT_CHARS`.
 
-    Read from <main>, [role=main] or <article> if there is exactly one and it holds a fair share, else from all of it; if
-    nothing is left without boilerplate and the `hidden` elements, with them. Renames these in the tree, so read all else first.
+    Read from <main>, [role=main] or <article> if there is exactly one and it holds a fair share, else from the whole page.
+    Boilerplate and `hidden` elements are left out, unless nothing else is left. They are renamed in the tree, so read all
+    else first.
     """
     mains = [e for e in root.iter("main", "div", "section", "article") if e.tag == "main" or e.get("role") == "main"]
     _rename_boilerplate(root, hidden)
@@ -84,7 +85,7 @@ def _only(candidates: list[Element]) -> Element | None:
 
 
 def _rename_boilerplate(root: Element, hidden: Sequence[Element]) -> None:
-    """Give what only looks like navigation, and what is hidden, the tag that the stylesheet leaves out."""
+    """Give elements that look like navigation, and hidden ones, the tag that the stylesheet leaves out."""
     for element in root.iter(*_CONTAINERS):
         if element.get("role") in _BOILERPLATE_ROLES or _is_named_boilerplate(element):
             element.tag = "nav"
@@ -117,7 +118,7 @@ def _stylesheet(left_out: str) -> etree.XSLT:
 
 
 class _Own(threading.local):
-    """What is compiled, once a thread: lxml locks these while they work, and recompiles a stylesheet of another thread."""
+    """Compiled objects, one set per thread: lxml locks them while they work, and recompiles a stylesheet of another thread."""
 
     def __init__(self) -> None:
         self.without_boilerplate = _stylesheet(f"{_UNREADABLE}|{_BOILERPLATE}")

@@ -1,13 +1,13 @@
-"""Grows a tree from markup, in time bounded by the markup's length whatever it holds.
+"""Grows a tree from any markup, in time bounded by the markup's length.
 
-libxml2 bounds nesting by itself (256 levels: the tree ends where the document goes deeper, which `is_cut` tells and `flattened`
-makes up for). It does not bound attributes:
-appending one walks all earlier ones of its tag, so a tag with 40,000 takes a second and one with 200,000 took 51. A document
-that may hold such a tag is first parsed into nothing by a census of attributes, which is linear; if it does hold one, it is not
-read. The parser itself finds the tags there, so no scanner of ours can be led astray about where one begins or ends.
+libxml2 bounds nesting by itself, at 256 levels. The tree of a deeper document ends there: `is_cut` reports it, and `flattened`
+recovers its links. libxml2 does not bound attributes: appending one walks all earlier ones of its tag, so a tag with 40,000 takes
+a second and one with 200,000 took 51. A document that may hold such a tag is first parsed by a linear census of attributes that
+builds nothing; if it does hold one, it is not read. The parser itself finds the tags there, so no scanner of ours can misjudge
+where one begins or ends.
 
 Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a dictionary of the thread, freed with the thread. A
-page of made-up names leaves up to 3.5 times its size. What we tried against it costs ordinary pages too much (November 2026, the
+page of made-up names leaves up to 3.5 times its size. The remedies that we tried cost ordinary pages too much (November 2026, the
 manual's mean page: 200 µs for links only, 360 for everything): looking for its names beforehand takes 185 µs, growing each page
 in a thread of its own 70 to 90, and only those of 32 KiB and more still 9 to 18 on average.
 """
@@ -26,7 +26,7 @@ _HARMLESS_BYTES = 32 * 1024
 # More than MAX_ATTRIBUTES distinct names, each with a separator, take at least this much.
 # libxml2 stops at 256 open elements (xmlParserMaxDepth).
 _DEEPEST = 250
-# What is markup and no part of the document, up to its end.
+# Markup that is no part of the document, up to its end.
 _ENDS = {
     b"<!--": re.compile(b"-->"),
     b"<script": re.compile(b"</script", re.IGNORECASE),
@@ -43,7 +43,7 @@ _QUOTED_GT = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
 def grow(markup: bytes) -> Element | None:
     """The root element of UTF-8 markup; None when there is nothing in it, or a tag with over `MAX_ATTRIBUTES` attributes.
 
-    Raises MemoryError, which libxml2 tells as if it were a fault of the markup.
+    Raises MemoryError, which libxml2 reports like a fault of the markup.
     """
     try:
         if is_suspect(markup) and _most_attributes(markup) > MAX_ATTRIBUTES:
@@ -57,7 +57,7 @@ def grow(markup: bytes) -> Element | None:
 
 
 def is_cut(root: Element) -> bool:
-    """Whether the document goes deeper than libxml2 follows: then the tree ends there, with everything still open."""
+    """Whether the document nests deeper than libxml2 follows: the tree ends there, with everything still open."""
     depth = 0
     while len(root):
         root, depth = root[-1], depth + 1
@@ -65,8 +65,9 @@ def is_cut(root: Element) -> bool:
 
 
 def flattened(markup: bytes) -> bytes:
-    """The links of markup without what they stand in, so that no nesting hides them. Linear; what a comment or a script holds is
-    left out, and so is a tag with "<" or ">" in a value."""
+    """The links of markup without the elements around them, so that no nesting hides them.
+
+    Linear. Comments and scripts are left out, and so is a tag with "<" or ">" in a value."""
     shown, at = [], 0
     while opening := _UNSHOWN.search(markup, at):
         shown.append(markup[at : opening.start()])
@@ -90,9 +91,9 @@ def is_suspect(markup: bytes) -> bool:
 
 
 def _whole(root: Element) -> Element:
-    """What follows </html> belongs to the page (https://html.spec.whatwg.org/#the-after-after-body-insertion-mode).
+    """Join the parts after </html> to the page (https://html.spec.whatwg.org/#the-after-after-body-insertion-mode).
 
-    libxml2 2.14 makes a second root of it, beside the first where no search from there finds it.
+    libxml2 2.14 makes a second root of them, beside the first, where no search from the first finds it.
     """
     while (astray := root.getnext()) is not None:
         root.append(astray)
@@ -119,7 +120,7 @@ def _most_attributes(markup: bytes) -> int:
 
 def _parser(target: _Census | None = None) -> etree.HTMLParser:
     return etree.HTMLParser(
-        encoding="utf-8",  # what we hand over; a <meta charset> no longer counts
+        encoding="utf-8",  # the encoding that we pass; a <meta charset> no longer counts
         recover=True,
         no_network=True,
         huge_tree=False,
@@ -131,7 +132,7 @@ def _parser(target: _Census | None = None) -> etree.HTMLParser:
 
 
 class _Own(threading.local):
-    """One parser a thread: lxml locks a parser while it works."""
+    """One parser per thread: lxml locks a parser while it works."""
 
     def __init__(self) -> None:
         self.parser = _parser()

@@ -11,7 +11,7 @@ def _is_xhtml(content_type: str | None) -> bool:
 
 
 def _without_prefixes(markup: bytes) -> bytes:
-    """`<h:a>` as `<a>`, where `h` is bound to XHTML."""
+    """Turn `<h:a>` into `<a>`, where `h` is bound to XHTML."""
     prefixes = {found[1] for found in _PREFIX.finditer(markup)}
     if not prefixes:
         return markup

@@ -1,8 +1,8 @@
-"""Walks over the elements of a sitemap, one tag or text at a time, and keeps what its items say.
+"""Walks over the elements of a sitemap, one tag or text at a time, and collects its items.
 
-It decides what the elements of each format mean, what of a broken file still counts, and where a walk takes too much memory: its
-depth and its names are bounded, as are the texts. A parser (`app.parse.sitemap.markup`) feeds it; it knows no other formats, and
-leaves dates to `app.parse.sitemap.entry`. Sources: https://www.sitemaps.org/protocol.html, RSS 2.0 and 1.0, RFC 4287 (Atom).
+It decides what the elements of each format mean, which parts of a broken file still count, and where a walk takes too much
+memory: its depth, its names and its texts are bounded. A parser (`app.parse.sitemap.markup`) feeds it; `app.parse.sitemap.entry`
+reads the dates. Sources: https://www.sitemaps.org/protocol.html, RSS 2.0 and 1.0, RFC 4287 (Atom).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from app.parse.sitemap.entry import Child, Entry, SitemapKind, as_child, as_entr
 _MAX_DEPTH = 60_000  # of elements, 35 bytes each: one for every entry, should none be closed
 _MAX_NAMES_BYTES = 128 * 1024  # libxml2 keeps every name for as long as the thread lives
 _NAME_BYTES = 32  # that a name costs beside its letters
-_MAX_FIELD_CHARS = 100  # of what is no location
+_MAX_FIELD_CHARS = 100  # of fields other than a location
 
 # Elements around the file's own, so that an end tag too many does not end the document.
 _FLOOR_TAG = "_"
@@ -32,7 +32,7 @@ _ITEMS = {
     SitemapKind.RSS: ("item",),
     SitemapKind.ATOM: ("entry",),
 }
-# What of an item's children is kept, and as what.
+# The children of an item that are kept, and the names of their fields.
 _FIELDS = {
     "url": {"loc": "loc", "lastmod": "lastmod", "changefreq": "changefreq", "priority": "priority"},
     "sitemap": {"loc": "loc", "lastmod": "lastmod"},
@@ -42,10 +42,10 @@ _FIELDS = {
 
 
 class Walk:
-    """A parser target: is told of tags and text in turn, and keeps the item that it is in.
+    """A parser target: receives tags and text in turn, and keeps the current item.
 
-    Names are compared without name space, but a field's must be its item's: <image:loc> is no <loc>. Lenient where it is plain
-    what is meant: items within items, two <loc> in one, tags that are never closed.
+    Names are compared without name space, but a field's must be its item's: <image:loc> is no <loc>. Lenient where the meaning is
+    plain: items within items, two <loc> in one, tags that are never closed.
     """
 
     def __init__(self, max_loc_chars: int) -> None:
@@ -113,7 +113,7 @@ class Walk:
         self.depth -= 1
 
     def close(self) -> None:
-        """The file is over: of the item that it ended in, a location that is whole counts."""
+        """End the file: the item that it ended in counts if its location is whole."""
         if self._values.get("loc"):
             self._end_item()
 
@@ -139,7 +139,7 @@ class Walk:
             self._refuse(f"no sitemap: its first element is <{name[:40]}>")
 
     def _start_within_field(self, space: str, name: str) -> None:
-        """<loc><url>text</url></loc> has been seen; otherwise, what follows the text is another element's."""
+        """Handle a tag within a field: <loc><url>text</url></loc> occurs; after text, the tag belongs to another element."""
         if not self._written:
             return
         self._is_shut = True

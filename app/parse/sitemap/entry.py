@@ -1,7 +1,7 @@
-"""What a sitemap says, as values: the kind of file it is, and an `Entry` or a `Child` for each location.
+"""A sitemap's content as values: the kind of the file, and an `Entry` or a `Child` for each location.
 
-It decides which dates and priorities are senseless; changefreq is recorded only. Locations are as written: neither joined nor
-canonical, and where they stand in a file is no matter here. Source: https://www.sitemaps.org/protocol.html#xmlTagDefinitions.
+It decides which dates and priorities are senseless; changefreq is only recorded. Locations are as written: neither joined nor
+canonical. Source: https://www.sitemaps.org/protocol.html#xmlTagDefinitions.
 """
 
 import re
@@ -21,7 +21,7 @@ _ISO_ZONE = re.compile(r"\s*(?:([+-][0-9:]+)|UTC|GMT|[Zz])$")
 
 
 class SitemapKind(StrEnum):
-    """What a file is, by its first element."""
+    """The kind of a file, by its first element."""
 
     URLSET = "urlset"
     INDEX = "index"
@@ -59,7 +59,7 @@ class Child:
 
 
 def as_entry(written: Mapping[str, str]) -> Entry:
-    """Of the texts of fields, by the fields' names; there is a loc."""
+    """An entry from the texts of its fields, by name; there is a loc."""
     return Entry(
         loc=written["loc"],
         lastmod=_instant(written.get("lastmod")),
@@ -70,12 +70,12 @@ def as_entry(written: Mapping[str, str]) -> Entry:
 
 
 def as_child(written: Mapping[str, str]) -> Child:
-    """As `as_entry`."""
+    """A child from the texts of its fields, by name; there is a loc."""
     return Child(loc=written["loc"], lastmod=_instant(written.get("lastmod")), lastmod_raw=written.get("lastmod"))
 
 
 def is_url(text: str) -> bool:
-    """Whether it is a whole http(s) URL, not a relative one or a line of something else."""
+    """Whether it is a whole http(s) URL, neither a relative one nor another text."""
     return _URL.fullmatch(text) is not None
 
 
@@ -88,7 +88,7 @@ def _share(written: str | None) -> float | None:
 
 
 def _instant(written: str | None) -> datetime | None:
-    """W3C's date and time (https://www.w3.org/TR/NOTE-datetime), as ISO 8601 has it more widely, or else RFC 822's."""
+    """Read W3C's date and time (https://www.w3.org/TR/NOTE-datetime), any ISO 8601 one, or else RFC 822's."""
     if not written:
         return None
     try:
@@ -100,7 +100,7 @@ def _instant(written: str | None) -> datetime | None:
 
 
 def _iso(written: str) -> str:
-    """Spelt for `fromisoformat`: a year or a month stands for its first day; blanks before the zone and "UTC" are mended."""
+    """Respell a date for `fromisoformat`: a year or a month becomes its first day; blanks before the zone and "UTC" go."""
     if short := _ISO_SHORT.fullmatch(written):
         return written + ("-01" if short[1] else "-01-01")
     zone = _ISO_ZONE.search(written)

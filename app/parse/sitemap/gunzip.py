@@ -1,7 +1,7 @@
-"""Undoes gzip as a stream, in constant memory: what can be had of a file that is cut or broken, and of a bomb what is allowed.
+"""Undoes gzip as a stream, in constant memory: the readable part of a cut or broken file, the allowed part of a bomb.
 
-It decides by the bytes whether something is packed, and when there is too much of it or too little in it to go on; the rest is
-left out and noted. Names and content types are not asked, and what the content means is no matter. Source: RFC 1952.
+The bytes decide whether something is packed, not names or content types. It stops where there is too much content, or too
+little in too much gzip, and notes why. Source: RFC 1952.
 """
 
 import gzip
@@ -13,14 +13,14 @@ from itertools import chain
 _PIECE_BYTES = 64 * 1024
 _GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _HOLLOW_BYTES = 1024 * 1024  # of gzip that may hold nothing; past it, gzip may be twice as long as its content
-_SIP_BYTES = 1024  # of gzip at a time: where it is broken, what the last ones held is lost
+_SIP_BYTES = 1024  # of gzip at a time: where it is broken, the content of the last ones is lost
 
 
 def unpacked(chunks: Iterator[bytes], max_bytes: int, note: Callable[[str], None]) -> Iterator[bytes]:
-    """The content, through two layers of gzip at most: some servers pack what is packed. What is not packed comes as it is.
+    """The content, through two layers of gzip at most: some servers pack twice. Content that is not packed is unchanged.
 
     max_bytes  as received, and again after each layer
-    note       is told, in a line for a person, why the content ends early
+    note       is called with a line for a person if the content ends early
     """
     chunks = _capped(chunks, max_bytes, note)
     for _ in range(2):
@@ -54,7 +54,7 @@ def _capped(chunks: Iterable[bytes], max_bytes: int, note: Callable[[str], None]
 
 
 def _inflated(chunks: Iterator[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
-    """All members, piece by piece. A broken end or check sum does not undo what came before."""
+    """The content of all members, piece by piece. A broken end or check sum does not undo earlier pieces."""
     packed = _Packed(chunks, note)
     inflating = gzip.GzipFile(fileobj=packed, mode="rb")
     try:
@@ -68,7 +68,7 @@ def _inflated(chunks: Iterator[bytes], note: Callable[[str], None]) -> Iterator[
 
 
 class _Packed:
-    """Chunks as a file for `GzipFile`, which ends early where gzip goes on and on and holds next to nothing.
+    """Chunks as a file for `GzipFile`. It ends early where much gzip holds next to nothing.
 
     A member costs 10 µs even when it is empty, which takes 20 bytes: 25 s for a file of 50 MiB.
     """
@@ -86,7 +86,7 @@ class _Packed:
             return b""
         size = min(size, _SIP_BYTES)
         while len(self._chunk) < size and (more := next(filter(None, self._chunks), b"")):
-            self._chunk += more  # whole sips: what a broken stream yields must not hang on how it arrived
+            self._chunk += more  # whole sips: the content of a broken stream must not depend on how it arrived
         taken, self._chunk = self._chunk[:size], self._chunk[size:]
         self._packed_bytes += len(taken)
         return taken

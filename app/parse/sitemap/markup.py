@@ -1,9 +1,9 @@
-"""Makes safe XML of any characters (`plain`), and feeds it to libxml2 (`Feeder`), which tells a target of tags and text.
+"""Makes safe XML of any characters (`plain`), and feeds it to libxml2 (`Feeder`), which calls a target for tags and text.
 
 Nothing dangerous reaches libxml2, by construction: comments, processing instructions, document types and CDATA marks are taken
 out before it, and an "&" that begins none of XML's own references is text. So there are no entities, no DTDs and no XInclude. No
-tree is built. What libxml2 keeps even so is bounded: the length of a tag here, the depth and the names by the target, which also
-decides what the elements mean. Source: https://www.w3.org/TR/xml/.
+tree is built. The rest of libxml2's memory is bounded: the length of a tag here, the depth and the names by the target, which
+also decides what the elements mean. Source: https://www.w3.org/TR/xml/.
 """
 
 import html
@@ -16,9 +16,9 @@ from lxml import etree
 
 _MAX_TAG_BYTES = 128 * 1024
 _MAX_MESSAGE_CHARS = 200  # of libxml2's, which quote the file
-_LINE_NUMBER = re.compile(r" line \d+")  # ours are not the file's: what stands before a line may have been taken out
+_LINE_NUMBER = re.compile(r" line \d+")  # ours are not the file's: earlier parts may have been taken out
 
-# What opens a part that is no element, and what closes it. "[" opens a document type's declarations.
+# The marks that open and close a part that is no element. "[" opens a document type's declarations.
 _CDATA = "<![CDATA["
 _MARKS = {
     "": re.compile(r"<!--|<!\[CDATA\[|<\?|<!(?=[a-zA-Z])"),
@@ -45,7 +45,7 @@ _CONTROLS = bytes({*range(32)} - set(b"\t\n\r"))  # no Char by https://www.w3.or
 
 
 def plain(pieces: Iterator[str], note: Callable[[str], None]) -> Iterator[str]:
-    """The same XML in nothing but tags, text and XML's own references.
+    """Reduce XML to tags, text and XML's own references.
 
     CDATA becomes text. So do a stray "&" and "<": "?a=1&b=2" is the most frequent fault of all, and libxml2 would lose its "&b".
     A document type is dropped, unless it brings declarations: then reading ends there.
@@ -77,9 +77,9 @@ def _as_text(span: str, opener: str) -> str:
 
 
 class Target(Protocol):
-    """What lxml asks of a parser target (https://lxml.de/parsing.html#the-target-parser-interface), and what we ask.
+    """A parser target as lxml wants it (https://lxml.de/parsing.html#the-target-parser-interface), with a counter of ours.
 
-    events  tags and texts it was told of so far
+    events  tags and texts received so far
     """
 
     events: int
@@ -88,11 +88,11 @@ class Target(Protocol):
 
 
 class Feeder:
-    """A parser that is fed piece by piece; whatever the pieces are, it raises nothing."""
+    """A parser that is fed piece by piece. It never raises, whatever the pieces are."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._unheard_bytes = 0  # pushed since the target was last told of anything
+        self._unheard_bytes = 0  # pushed since the target last received anything
         self._parser = etree.XMLParser(
             target=target,
             encoding="utf-8",

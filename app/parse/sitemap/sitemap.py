@@ -1,8 +1,8 @@
-"""Reads a sitemap as a stream, in constant memory, and yields what it says: pages, and the sitemaps that an index names.
+"""Reads a sitemap as a stream, in constant memory, and yields its pages, or the sitemaps that an index names.
 
-XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) or text, told apart by the first character, gzipped or not, told by the bytes:
-names and content types are not asked. It decides how much of a file is read, and nothing else: locations are neither joined nor
-canonical nor checked for scope, dates in the future stand, changefreq and priority are recorded only. Its steps are
+The first character decides between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) and text, the first bytes whether it is
+gzipped; names and content types do not matter. It decides only how much of a file is read: locations are neither joined nor
+canonical nor checked for scope, dates in the future are kept, changefreq and priority are only recorded. Its steps are
 `app.parse.sitemap.gunzip` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source: https://www.sitemaps.org/protocol.html.
 """
 
@@ -42,9 +42,9 @@ class Limits:
 
 
 class Reading:
-    """One pass over a file: iterate it once. The attributes tell of what was read so far, and are final after the last value.
+    """One pass over a file: iterate it once. The attributes describe the part read so far, and are final after the last value.
 
-    Whatever the bytes are, nothing is raised; what `stream.read` raises goes through.
+    No bytes make it raise; errors of `stream.read` pass through.
 
     kind     unknown until the first element, or the first URL of a text
     problem  one line for a person: why reading ended early, else the first fault; None when all is well
@@ -87,7 +87,7 @@ class Reading:
             yield from self._text(_decoded(blocks, "utf-8", "surrogateescape"))
 
     def _text(self, pieces: Iterator[str]) -> Iterator[Entry]:
-        """One URL a line. The last line is whole only if the file is."""
+        """Yield a text's entries, one URL per line. The last line is whole only if the file is."""
         rest = ""
         for piece in pieces:
             if "\0" in piece:
@@ -157,7 +157,7 @@ def _decoded(chunks: Iterable[bytes], encoding: str, errors: str = "replace") ->
 
 
 def _rescued(line: str) -> str:
-    """A line of text that is not UTF-8 is Latin-1."""
+    """Decode a line of text as UTF-8, else as Latin-1."""
     if line.isascii():
         return line
     raw = line.encode("utf-8", "surrogateescape")
