@@ -424,7 +424,7 @@ def test_a_visit_that_ended_without_a_word(log: Log, a: int, b: int) -> None:
     assert found.holds
     assert found.unaccounted[0].seconds == pytest.approx(30.0)
     assert found.verdict.endswith(
-        "no violation; but 1 visit of 1 host may have made up to one batch of requests each that no row tells of "
+        "no violation; but 1 visit of 1 host may have made up to one batch of requests each that no row shows "
         "(in 30 s at most)"
     )
 

@@ -249,7 +249,7 @@ def test_url_why_and_the_report_and_doctor_say_so(slow: Kit, site: Site) -> None
     found = explain.why(kit.engine, kit.settings, late)
     assert found.crawls == []
     (would_be,) = found.elsewhere
-    assert would_be.verdict.startswith("it had to give way while the frontier was full")
+    assert would_be.verdict.startswith("it was evicted while the frontier was full")
     assert [(row["reason"], row["detail"]) for row in found.suppressions] == [
         ("frontier_full", "cap per host: not admitted")
     ]
