@@ -2,7 +2,7 @@
 
     python -m bench.robots_hostile
 
-SPEC R10: never over 50 ms a decision. Columns: milliseconds to parse; microseconds of `allowed` for the worst
+promise R10: never over 50 ms a decision. Columns: milliseconds to parse; microseconds of `allowed` for the worst
 of the targets; the most steps that any target took; microseconds of protego's `can_fetch` for that worst one.
 """
 

@@ -1,4 +1,4 @@
-"""What signing a request costs (SPEC I3): microseconds of CPU, and how much dearer a fetch is by it.
+"""What signing a request costs (promise I3): microseconds of CPU, and how much dearer a fetch is by it.
 
     python -m bench.signature [times]        default 20000
 

@@ -2,7 +2,7 @@
 
     python -m bench.sitemap
 
-SPEC M1, Z3: constant memory, time in proportion to the bytes. Columns: MiB taken from the file; CPU seconds; thousands of
+promise M1, Z3: constant memory, time in proportion to the bytes. Columns: MiB taken from the file; CPU seconds; thousands of
 URLs a second; by how many MiB the process grew at most, sampled from /proc at every read; what the reading says. The files
 are made as they are read and, but for the gzipped ones, never held.
 """

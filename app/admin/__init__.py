@@ -1,1 +1,1 @@
-"""What a person asks or orders, one use case a file. The command line is its only caller."""
+"""Use cases of a person, one per file: questions and orders. The command line is the only caller."""

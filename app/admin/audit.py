@@ -1,12 +1,12 @@
-"""The politeness audit (SPEC P10): what the fetch log proves, per host and per address. Zero violations is the product.
+"""The politeness audit (promise P10): counts violations in the fetch log, per host and per address. There must be none.
 
 Counted per host are gaps shorter than the delay in force, requests while another ran, requests before robots.txt of their
-origin, requests that the copy in force then refused, requests during a rest that an earlier answer had set, and requests for one
-robots.txt more often in an hour than its back-off allows. Per address,
-or network of a shared front: starts closer to one another than its budget allows.
+origin, requests that the copy in force at the time refused, requests during a rest that an earlier answer had set, and requests
+for one robots.txt more often in an hour than its back-off allows. Counted per address, or network of a shared front, are starts
+closer to one another than its budget allows.
 
-It also says what the log cannot prove: visits that ended without a word, lines that cannot be as they stand (`disorder`: the
-proof does not hold), and requests older than the history of robots.txt (`unjudged`). All of it in one snapshot.
+It also reports what the log cannot prove: visits that ended without a record, impossible lines (`disorder`: the
+proof does not hold), and requests older than the history of robots.txt (`unjudged`). All of it is read in one snapshot.
 """
 
 import re
@@ -38,16 +38,16 @@ class HostAudit:
     """A host in the log.
 
     smallest_gap_s       from the end of a request to the start of the next; below 0: they overlapped; None: only one
-    smallest_margin_s    the same less the delay in force then: how close it came to a violation
+    smallest_margin_s    the smallest gap less the delay in force then: how close it was to a violation
     gap_violations       requests too soon after the one before, which had ended
-    concurrent           requests that started while another ran;   largest_concurrency: how many ran at once, at most
+    concurrent           requests that started while another ran;   largest_concurrency: the most that ran at once
     before_robots        requests before robots.txt of their origin had been asked for
-    disallowed           requests that the copy in force then refused;   unjudged: of that time no copy is kept
+    disallowed           requests that the copy in force then refused;   unjudged: requests of a time without a copy
     during_block         requests during a rest that an earlier answer set, and that no operator ended
-    unused_connections   made ahead of a start that did not come
-    robots_repeated      requests for robots.txt of an origin beyond those that an hour may bring
+    unused_connections   connections made ahead of a start that was not used
+    robots_repeated      requests for robots.txt of an origin beyond those allowed in an hour
     fenced               requests of visits that had lost their lease: logged, and counted like all others
-    disorder             lines that cannot be, and visits that overlap
+    disorder             impossible lines, and visits that overlap
     """
 
     host: str
@@ -93,7 +93,7 @@ class AddressAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unaccounted:
-    """Visits of a host that ended without a word: each may have made one batch of requests that no row tells of.
+    """Visits of a host that ended without a record: each may have made one batch of requests that no row shows.
 
     seconds   at most, in sum: from the last logged request of each to the host's next take-up
     """
@@ -105,7 +105,7 @@ class Unaccounted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """crawl: None for the whole log.   hosts, addresses, unaccounted: worst first."""
+    """The result of an audit. crawl: None for the whole log.   hosts, addresses, unaccounted: worst first."""
 
     crawl: str | None
     fetches: int
@@ -117,12 +117,12 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """No violation, in a log that can be believed."""
+        """Whether there is no violation, and the log is in order."""
         return self.violations == 0 and self.disorder == 0
 
     @property
     def verdict(self) -> str:
-        """One sentence: what was found, what the log does not tell, and where it cannot be believed."""
+        """One sentence: what was found, what the log does not show, and where it is out of order."""
         what = f"{counted(self.fetches, 'request')}, {counted(len(self.hosts), 'host')}: "
         counts = ", ".join(_agreeing(count, words) for words, count in self.found().items() if count)
         found = what + (
@@ -131,22 +131,22 @@ class Audit:
         return "; but ".join([found, "; ".join(self._open())]) if self._open() else found
 
     def found(self) -> dict[str, int]:
-        """Violations of each kind, in words: how many."""
+        """The number of violations of each kind, by its name for a person."""
         counts = {words: self.total(kind) for kind, words in KINDS.items()}
         return counts | {"starts too soon at an address": sum(each.gap_violations for each in self.addresses)}
 
     def total(self, column: str) -> int:
-        """Of all hosts."""
+        """The sum of a column over all hosts."""
         return sum(getattr(host, column) for host in self.hosts)
 
     def _open(self) -> list[str]:
-        """What the log does not prove."""
+        """The points that the log does not prove."""
         questions = []
         if self.unaccounted:
             lost, seconds = (sum(getattr(each, name) for each in self.unaccounted) for name in ("visits", "seconds"))
             questions.append(
                 f"{counted(lost, 'visit')} of {counted(len(self.unaccounted), 'host')} may have made up to one batch "
-                f"of requests each that no row tells of (in {seconds:,.0f} s at most)"
+                f"of requests each that no row shows (in {seconds:,.0f} s at most)"
             )
         if unjudged := self.total("unjudged"):
             questions.append(
@@ -163,7 +163,7 @@ def _agreeing(count: int, words: str) -> str:
 
 
 def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:
-    """Of the hosts of one crawl, with all that was asked of them and of their addresses; or of all. Raises InputError."""
+    """Audit the hosts of one crawl, with all requests to them and to their addresses; or all hosts. Raises InputError."""
     crawl_id = find(engine, crawl).id if crawl is not None else None
     snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with db.transaction(snapshot) as tx:

@@ -1,4 +1,4 @@
-"""Crawls by name: made, found, started, paused, resumed, finished, sent round again. `edit` changes what is asked of one."""
+"""Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name. `edit` changes a crawl's specification."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _USUAL = CrawlSpec()
 
 
 def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
-    """A new crawl, active, without seeds. Raises InputError: the name is taken, or it cannot work as it is asked for."""
+    """Create a crawl, active, without seeds. Raises InputError: the name is taken, or the specification cannot work."""
     crawl_spec.check(spec)
     if not name or len(name) > 100 or not name.isprintable():
         raise InputError(f"crawl name {name!r}", "use 1 to 100 printable characters")
@@ -33,7 +33,7 @@ def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
 
 
 def find(engine: Engine, name: str) -> Crawl:
-    """Raises InputError when there is no such crawl."""
+    """Find a crawl by name. Raises InputError when there is none."""
     with db.transaction(engine) as tx:
         crawl = crawls.by_name(tx, name)
         if crawl is None:
@@ -43,7 +43,7 @@ def find(engine: Engine, name: str) -> Crawl:
 
 
 def start(engine: Engine, name: str) -> Crawl:
-    """Make a crawl active, from any state; its clock starts anew. Raises InputError: it has nothing to do."""
+    """Make a crawl active, from any state, and restart its clock. Raises InputError: it has nothing to do."""
     activate(engine, name)
     return _if_active(engine, name)
 
@@ -55,7 +55,7 @@ def start_round(engine: Engine, name: str, settings: Settings | None = None) -> 
 
 
 def resume(engine: Engine, name: str) -> Crawl:
-    """Raises InputError when it is not paused."""
+    """Resume a paused crawl. Raises InputError when it is not paused."""
     crawl = find(engine, name)
     if crawl.state != "paused":
         raise InputError(
@@ -65,7 +65,7 @@ def resume(engine: Engine, name: str) -> Crawl:
 
 
 def pause(engine: Engine, name: str) -> None:
-    """Its URLs are not fetched until it is resumed. Raises InputError when it is not active."""
+    """Pause a crawl: its URLs are not fetched until it is resumed. Raises InputError when it is not active."""
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         if not crawls.pause(tx, crawl.id):
@@ -73,20 +73,20 @@ def pause(engine: Engine, name: str) -> None:
 
 
 def finish(engine: Engine, name: str) -> None:
-    """Ends now; nothing is deleted. Raises InputError when it has ended."""
+    """End a crawl now; nothing is deleted. Raises InputError when it has ended already."""
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         if not crawls.finish(tx, crawl.id):
-            raise InputError(f"crawl {name!r}", "is finished already")
+            raise InputError(f"crawl {name!r}", f"is finished already; `tiptoe crawl start {name}` starts it again")
 
 
 def retry_failed(engine: Engine, name: str) -> int:
-    """What it gave up is due now; a finished crawl goes on. Returns how many URLs. Raises InputError for none."""
+    """Make the URLs that were given up due now; a finished crawl resumes. Returns how many. Raises InputError for none."""
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         found = urls.retry_failed(tx, crawl.id)
     if not found:
-        raise InputError(f"crawl {name}", "no URL of it was given up; tiptoe crawl report says how its URLs ended")
+        raise InputError(f"crawl {name}", "no URL of it was given up; tiptoe crawl report shows how its URLs ended")
     if crawl.state == "finished":
         start(engine, name)
     wake(engine, found)
@@ -94,9 +94,9 @@ def retry_failed(engine: Engine, name: str) -> int:
 
 
 def activate(engine: Engine, name: str) -> int:
-    """From any state to active; its clock starts anew. Returns how many hosts were woken.
+    """Make a crawl active, from any state, and restart its clock. Returns how many hosts were woken.
 
-    Beat ends it again where nothing is to do: `start` says so at once.
+    Beat ends it again where there is nothing to do: `start` raises an error for that at once.
     """
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
@@ -106,9 +106,9 @@ def activate(engine: Engine, name: str) -> int:
 
 
 def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int:
-    """Everything the crawl has settled is due now, with validators, in a new round. Returns how many hosts were woken.
+    """Start a new round: every settled URL of the crawl is due now, with validators. Returns how many hosts were woken.
 
-    settings: of what a full frontier put off, as much comes in as the caps allow; None: all of it.
+    settings: URLs that a full frontier deferred are admitted as far as the caps allow; None: all of them.
     """
     crawl = find(engine, name)
     per_host, per_crawl = (
@@ -126,7 +126,7 @@ def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int
 
 
 def _if_active(engine: Engine, name: str) -> Crawl:
-    """The crawl that was started. Raises InputError: it has ended again, as nothing is queued or it is at its budget still."""
+    """The crawl that was started. Raises InputError if it ended again: nothing is queued, or it is still at its budget."""
     finish_ended(engine)
     now = find(engine, name)
     if now.state == "finished":
@@ -142,7 +142,7 @@ def _next_round(engine: Engine, crawl_id: int) -> None:
 
 
 def _queue_lots(engine: Engine, crawl_id: int, lots: Iterable[Lot]) -> Counter[int]:
-    """How many URLs each host got."""
+    """Queue the lots. Returns how many URLs each host got."""
     new: Counter[int] = Counter()
     for lot in lots:
         new.update(db.repeat(partial(_queue_lot, engine, crawl_id, lot)))
@@ -150,7 +150,7 @@ def _queue_lots(engine: Engine, crawl_id: int, lots: Iterable[Lot]) -> Counter[i
 
 
 def _queue_lot(engine: Engine, crawl_id: int, lot: Lot) -> Counter[int]:
-    """Under the locks of their hosts, as a settle writes URLs: neither can have some and wait for the other's."""
+    """Queue a lot under the locks of its hosts, as a settle writes URLs, so that the two cannot deadlock."""
     with db.transaction(engine) as tx:
         hosts.lock(tx, lot.ids)
         return urls.go_round(tx, crawl_id, lot)

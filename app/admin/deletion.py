@@ -1,4 +1,4 @@
-"""A crawl deleted for good, with all that is its own."""
+"""Deletes a crawl for good, with everything that belongs to it alone."""
 
 import time
 
@@ -16,10 +16,11 @@ HOSTS_AT_ONCE = 1_000
 
 
 def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float | None = None) -> None:
-    """End it, and delete its URLs, pages, duplicates, sitemaps, refused links and counts. The log of requests stays.
+    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links and counts. The log of requests stays.
 
-    Interrupted, it is finished, and deleting goes on where it stopped. Raises InputError, and ServiceError while a visit that may
-    have its URLs in hand does not end.   patience_s: for those; None: a lease and a visit, after which none can write.
+    An interrupted deletion leaves it finished; the next one resumes where it stopped. Raises InputError, and ServiceError
+    if a visit that may hold its URLs does not end within patience_s.   patience_s: None: the length of a lease and a visit,
+    after which no visit can write.
     """
     crawl = crawls.find(engine, name)
     if crawl.state != "finished":
@@ -36,7 +37,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
                 break
     with db.transaction(engine) as tx:
         if not deletion.crawl(tx, crawl.id):
-            raise InputError(f"crawl {name}", "was started again meanwhile; finish it, and delete it again")
+            raise InputError(f"crawl {name}", "was started again meanwhile; finish it, then delete it again")
 
 
 def _await_visits(engine: Engine, crawl: Crawl, within_s: float) -> None:
@@ -48,5 +49,5 @@ def _await_visits(engine: Engine, crawl: Crawl, within_s: float) -> None:
             return
         if time.monotonic() > until:
             visits = counted(running, "visit is", "visits are")
-            raise ServiceError(f"crawl {crawl.name}", f"{visits} at its hosts still; try again in a minute")
+            raise ServiceError(f"crawl {crawl.name}", f"{visits} still at its hosts; try again in a minute")
         time.sleep(POLL_S)

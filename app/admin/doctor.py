@@ -1,6 +1,6 @@
-"""Is everything that a crawl needs in order? Each check: what was found, and what to do about it.
+"""Checks whether everything that a crawl needs is in order. Each check has a finding, and a remedy.
 
-The caller reaches for the services; here is judged what it found. Nothing is changed.
+The caller contacts the broker and the workers; this module judges what they answered. Nothing is changed.
 """
 
 import os
@@ -35,7 +35,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """name: what was looked at.   finding: what was found.   remedy: what to do; empty when all is well."""
+    """One check. name: what was checked.   finding: what was found.   remedy: what to do; empty when all is well."""
 
     name: str
     grade: Grade
@@ -44,20 +44,20 @@ class Check:
 
 
 def broken(name: str, error: TiptoeError) -> Check:
-    """A check that ended in an error: its line says both what is wrong and what would do."""
+    """A check that ended in an error, which holds both the finding and the remedy."""
     what, remedy = getattr(error, "what", str(error)), getattr(error, "remedy", "")
     return Check(name=name, grade=Grade.FAIL, finding=what, remedy=remedy)
 
 
 def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
-    """unknown: TIPTOE_ variables that no setting has."""
+    """Check the settings.   unknown: TIPTOE_ variables that belong to no setting"""
     return [
         Check(name="settings", grade=Grade.OK, finding="valid"),
         *(
             Check(
                 name="settings",
                 grade=Grade.WARN,
-                finding=f"{name} is no setting",
+                finding=f"{name} is not a setting",
                 remedy="correct its spelling, or unset it",
             )
             for name in unknown
@@ -70,7 +70,7 @@ def configuration(settings: Settings, unknown: Sequence[str]) -> list[Check]:
 
 
 def database(engine: Engine) -> list[Check]:
-    """Reachable, new enough, schema at head."""
+    """Check that the database is reachable and new enough, and its schema at head."""
     try:
         version = db.check(engine)
         found, lacking = migrate.revision(engine), db.lacks(engine)
@@ -85,7 +85,10 @@ def database(engine: Engine) -> list[Check]:
 
 
 def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]]) -> list[Check]:
-    """served: {worker: queues} of the workers that answered. The schema must be at head."""
+    """Check workers, queues, beat and frontier. The schema must be at head.
+
+    served: {worker: queues} of the workers that answered
+    """
     with db.transaction(engine) as tx:
         every = [crawl for crawl in crawls.every(tx) if crawl.state == "active"]
         active = [crawl.name for crawl in every]
@@ -97,18 +100,21 @@ def fleet(engine: Engine, settings: Settings, served: Mapping[str, Sequence[str]
 
 
 def declared_otherwise(queues: Sequence[str]) -> Check:
-    """queues: those that RabbitMQ has with another x-single-active-consumer than the settings ask for."""
+    """A failed check: RabbitMQ has these queues with another x-single-active-consumer than the settings ask for."""
     more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
     return Check(
         name="broker",
         grade=Grade.FAIL,
         finding=f"made before TIPTOE_SINGLE_ACTIVE_CONSUMER was changed: {', '.join(queues[:MOST_NAMED])}{more}",
-        remedy="delete them (rabbitmqctl delete_queue NAME), or change it back; workers make them again",
+        remedy="delete them (rabbitmqctl delete_queue NAME), and workers make them again; or change the setting back",
     )
 
 
 def known_keys(loads: Mapping[str, Mapping[str, Any]]) -> list[Check]:
-    """loads: {worker: fields of its `Load`}. However full they are is no fault: they are bounded, and a miss costs time."""
+    """Report the known keys of each worker. Full ones are not a fault: they are bounded, and a miss only costs time.
+
+    loads: {worker: fields of its `Load`}
+    """
     found = sorted((worker, Load(**fields).text()) for worker, fields in loads.items())
     return [
         Check(name="known keys", grade=Grade.OK, finding=f"{worker}: {text}") for worker, text in found[:MOST_NAMED]
@@ -131,7 +137,7 @@ def _contact(settings: Settings) -> Check:
 
 
 def _signing(settings: Settings) -> list[Check]:
-    """Nothing where no key is set: requests need none."""
+    """Check the signing key. Returns no check where none is set: requests need none."""
     try:
         signer = make_signer(settings)
     except InputError as error:
@@ -150,7 +156,7 @@ def _credentials(settings: Settings) -> list[Check]:
 
 
 def _home(home: Path) -> Check:
-    """The folder, or the nearest above it that exists: can we write there, and how much?"""
+    """Check that the folder, or the nearest existing one above it, is writable and has space."""
     there = home.absolute()
     while not there.exists():
         there = there.parent
@@ -200,7 +206,7 @@ def _workers(served: Mapping[str, Sequence[str]], active: Sequence[str]) -> Chec
 def _queues(
     settings: Settings, served: Mapping[str, Sequence[str]], queues: Sequence[Mapping[str, Any]]
 ) -> list[Check]:
-    """Queues on which hosts wait: does anyone serve them, and does beat know them?"""
+    """Check that a worker serves each queue on which hosts wait, and that beat knows it."""
     by_anyone = {queue for names in served.values() for queue in names}
     found: list[Check] = []
     for row in queues:
@@ -226,7 +232,7 @@ def _wait(n: int) -> str:
 
 
 def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str, Any]]) -> Check:
-    """Beat is known by what it does: hosts that are due get offers."""
+    """Check that beat runs, by its effect: hosts that are due get offers."""
     last = f"last visit {when(latest[0]['taken_at'], latest[0]['now'])}" if latest else "no visit yet"
     overdue = [row for row in queues if row["overdue"]]
     if not overdue:
@@ -247,7 +253,7 @@ def _full_hosts(tx: Connection, settings: Settings) -> list[str]:
 
 
 def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str]) -> Check:
-    """At a cap, links are refused or put off: what was meant, or too low a cap."""
+    """Check for hosts and crawls at their caps, where links are refused or deferred: intended, or the cap is too low."""
     found, remedies = [], []
     if full:
         found.append(f"hosts at their cap of {counted(settings.frontier_max_per_host or 0, 'URL')}: {', '.join(full)}")
@@ -257,5 +263,5 @@ def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str
         remedies += ["TIPTOE_FRONTIER_MAX_PER_CRAWL", "TIPTOE_FRONTIER_MAX"]
     if not found:
         return Check(name="frontier", grade=Grade.OK, finding="no host or crawl is at its cap")
-    remedy = f"raise {' or '.join(remedies)}, or exclude what fills it; tiptoe crawl report says what gives way"
+    remedy = f"raise {' or '.join(remedies)}, or exclude what fills it; tiptoe crawl report shows what is evicted"
     return Check(name="frontier", grade=Grade.WARN, finding="; ".join(found), remedy=remedy)

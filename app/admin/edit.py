@@ -1,4 +1,4 @@
-"""Change what is asked of a crawl: scope, patterns, budgets, freshness, sitemaps, opt-outs; and open one for it."""
+"""Changes a crawl's scope, patterns, budgets, freshness, sitemaps and opt-outs, or opens a crawl with them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,13 +19,13 @@ from app.store.crawls import Crawl
 
 
 def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> Crawl:
-    """The crawl as it is then. Raises InputError; then nothing was changed.
+    """Change a crawl. Returns it as it is afterwards. Raises InputError, and changes nothing then.
 
-    What is queued is judged anew before it is fetched. What a narrower scope refused comes in when a link to it is found again.
+    Queued URLs are judged again before they are fetched. Links that a narrower scope refused are admitted when found again.
     """
     crawl_id = find(engine, name).id
     if change.is_empty:
-        raise InputError(f"crawl {name}", "nothing to change was given; see tiptoe crawl edit --help")
+        raise InputError(f"crawl {name}", "no change was given; see tiptoe crawl edit --help")
     with db.transaction(engine) as tx:
         crawls.lock(tx, crawl_id)
         crawl = crawls.by_id(tx, crawl_id)
@@ -42,9 +42,9 @@ def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> 
 
 
 def open_crawl(engine: Engine, settings: Settings, name: str, wish: CrawlChange) -> Crawl:
-    """The crawl of this name, made where it is new. Raises InputError: it has another scope, or other patterns, already.
+    """Open the crawl of this name; create it if it is new. Raises InputError if it has another scope or other patterns.
 
-    Budgets, freshness, sitemaps and opt-outs of one that exists change, as far as they are given.
+    The budgets, freshness, sitemaps and opt-outs of an existing crawl change, as far as they are given.
     """
     with db.transaction(engine) as tx:
         known = crawls.by_name(tx, name)
@@ -56,7 +56,7 @@ def open_crawl(engine: Engine, settings: Settings, name: str, wish: CrawlChange)
 
 
 def _check_reach(crawl: Crawl, wish: CrawlChange) -> None:
-    """Raises InputError for a scope or patterns that are not those the crawl was made with; none given: nothing is asked."""
+    """Raises InputError for a scope or patterns other than the crawl's. Those that are not given are not checked."""
     crawl_spec.check(wish.of(crawl.spec))
     _check_same(crawl, "scope", [wish.scope] if wish.scope else [], [crawl.scope])
     _check_same(crawl, "include", wish.include or (), crawl.include)
@@ -68,12 +68,12 @@ def _check_same(crawl: Crawl, what: str, given: Sequence[str], kept: Sequence[st
         has = " ".join(kept) or "none"
         raise InputError(
             f"{what} {' '.join(given)}",
-            f"crawl {crawl.name} has the {what} {has} already; leave it out, or: tiptoe crawl edit {crawl.name}",
+            f"crawl {crawl.name} already has the {what} {has}; leave it out, or run: tiptoe crawl edit {crawl.name}",
         )
 
 
 def _redraw(tx: Connection, settings: Settings, crawl: Crawl, kind: ScopeKind) -> None:
-    """Another scope is drawn around the seeds, and around the hosts that are in it already."""
+    """Draw another scope around the seeds, and around the hosts that are already in it."""
     texts = urls.seed_urls(tx, crawl.id)
     if kind is ScopeKind.DOMAIN:
         texts = [*texts, *(f"http://{host}/" for host in crawl.scope_hosts)]

@@ -1,4 +1,4 @@
-"""Everything about one URL on one page (SPEC X3): what it is, what became of it, and what it waits for. Reads only."""
+"""Explains one URL on one page (promise X3): what it is, what happened to it, and what it waits for. Reads only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ LATEST_OF_HOST = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InCrawl:
-    """What one crawl knows of the URL.
+    """The URL in one crawl.
 
     url          its row of the frontier
     scope        "inside", or the reason why it would not be admitted today
-    page         what the document says, where it was kept;   duplicate: of which page
+    page         the document's row, where it was kept;   duplicate: the page that it repeats
     waits_for    what stands between it and its next fetch
-    effects      what came of the page's directives and opt-outs, but for its being kept out, which is its `cause`
+    effects      the effects of the page's directives and opt-outs; if it was kept out for them, see its `cause`
     """
 
     crawl: str
@@ -49,7 +49,7 @@ class InCrawl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WouldBe:
-    """What an unfinished crawl that does not know the URL would say to a link to it."""
+    """The verdict on a link to the URL, in an unfinished crawl that does not know it."""
 
     crawl: str
     verdict: str
@@ -57,7 +57,7 @@ class WouldBe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """asked: as given.   url: canonical, None where there is none.   changed: what that changed.
+    """The page about a URL. asked: as given.   url: canonical; None for no URL.   changed: how the two differ.
 
     host_unsent: what has kept visits from sending since the host's last request
     """
@@ -76,7 +76,7 @@ class Explanation:
 
 
 def why(engine: Engine, settings: Settings, text: str) -> Explanation:
-    """Raises InputError for a text that is no URL and that no crawl ever refused as a link."""
+    """Explain a URL. Raises InputError for a text that is not a URL, and that no crawl ever refused as a link."""
     canon = make_canon(settings)
     url = canon.canonicalise(text)
     if not isinstance(url, Url):
@@ -112,7 +112,7 @@ def why(engine: Engine, settings: Settings, text: str) -> Explanation:
 
 
 def _known_as(canon: Canon, known: Sequence[InCrawl]) -> Url | None:
-    """The form that the first crawl which knows the URL sends: what its robots.txt is asked about."""
+    """The form of the URL that the first crawl which knows it sends, and by which robots.txt is judged."""
     for row in known:
         url = canon.of_row(row.url["url"], row.url["key"], row.url["linked"])
         return url if isinstance(url, Url) else None
@@ -125,7 +125,7 @@ def retry(engine: Engine, settings: Settings, text: str, crawl: str | None) -> l
 
 
 def forget(engine: Engine, settings: Settings, text: str, crawl: str | None) -> list[str]:
-    """Take a URL out of the frontier; the log keeps its fetches. Returns the names of the crawls that knew it."""
+    """Remove a URL from the frontier; the log keeps its fetches. Returns the names of the crawls that knew it."""
     return _change(engine, settings, text, crawl, "forget")
 
 
@@ -139,7 +139,7 @@ def _change(engine: Engine, settings: Settings, text: str, crawl: str | None, wh
 
 
 def _change_row(engine: Engine, url: Url, crawl: str | None, what: str) -> tuple[int, list[str]]:
-    """Returns the host's id and the names of the crawls that know the URL. Raises InputError."""
+    """Change the rows of a URL. Returns the host's id and the names of the crawls that know it. Raises InputError."""
     with db.transaction(engine) as tx:
         names = {row.id: row.name for row in crawls.every(tx)}
         crawl_id = next((id for id, name in names.items() if name == crawl), None)
@@ -157,7 +157,7 @@ def _change_row(engine: Engine, url: Url, crawl: str | None, what: str) -> tuple
 
 
 def _no_url(engine: Engine, settings: Settings, text: str) -> Explanation:
-    """Not a URL of ours; but maybe a link that was refused as such."""
+    """Explain a text that is not a valid URL, but that may be a link which was refused as such."""
     shown = text.strip()[:500]
     with db.transaction(engine) as tx:
         refused = suppressions.of_url(tx, sha256(shown.encode("utf-8", "surrogatepass")).digest())
@@ -206,15 +206,13 @@ def _scope(crawl: Crawl, url: Url, depth: int) -> str:
 
 
 def _would_be(crawl: Crawl, url: Url, refused: Sequence[Mapping[str, Any]]) -> WouldBe:
-    """Judged as a link one step from a seed."""
+    """Judge the URL as a link one step from a seed."""
     refusal = judge(make_scope(crawl), url, 1)
     found_full = any(row["crawl_id"] == crawl.id and row["reason"] == Refusal.FRONTIER_FULL for row in refused)
     if refusal is not None:
         verdict = f"a link to it is refused: {refusal}"
     elif found_full:
-        verdict = (
-            "it had to give way while the frontier was full; a link that is found while there is room brings it in"
-        )
+        verdict = "it was evicted while the frontier was full; a link that is found while there is room admits it again"
     else:
         verdict = "a link to it would be admitted; none was found yet"
     return WouldBe(crawl=crawl.name, verdict=verdict)

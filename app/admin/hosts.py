@@ -1,7 +1,7 @@
-"""What an operator does with a host: look, pause, resume, slow down, pin to a queue, release from a rest, forget its robots.txt.
+"""Shows a host, and changes it for an operator: pause, resume, slow down, pin, release from a rest, forget its robots.txt.
 
-No function here contacts a host or lets one be contacted early: each changes when the next visit may come, never the pace.
-Each leaves a row in `host_events`, in its own transaction: the audit asks who ended a rest.
+No function here contacts a host or lets one be contacted early: each changes when the next visit may start, never the pace.
+Each change leaves a row in `host_events`, in the same transaction: the audit asks who ended a rest.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ Row = Mapping[str, Any]
 class HostPage:
     """Everything about one host. host: its row.   robots: by origin, the file as text.
 
-    domain: what an operator said of its registrable domain.   address_budget: what it shares with others there.
-    visits, fetches, events: the latest. Events are what operators did: at, event, detail.
+    domain: an operator's settings for its registrable domain.   address_budget: the budget that it shares at its address.
+    visits, fetches, events: the latest. Events are operators' actions: at, event, detail.
     """
 
     host: Row
@@ -46,7 +46,10 @@ class HostPage:
 
 
 def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> HostPage:
-    """name: or any URL of it, for which opt-outs are told. Raises InputError for a host that no crawl has met."""
+    """Show a host. Raises InputError for one that no crawl has met.
+
+    name: the host's name, or any URL of it, for which opt-outs are then shown
+    """
     url = _url(name)
     name = url.host
     with db.transaction(engine) as tx:
@@ -66,7 +69,10 @@ def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> 
 
 
 def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> list[Row]:
-    """waits_for: start of what they wait for, as in v_host_status: "resting", "delay", "paused" … Raises InputError."""
+    """List hosts. Raises InputError for an unknown waits_for.
+
+    waits_for: the beginning of what they wait for, as in v_host_status: "resting", "delay", "paused" …
+    """
     if waits_for is not None and not any(waits_for.startswith(each) or each.startswith(waits_for) for each in WAITS):
         raise InputError(f"waits for {waits_for!r}", f"use the beginning of one of: {', '.join(WAITS)}")
     with db.transaction(engine) as tx:
@@ -74,18 +80,18 @@ def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> 
 
 
 def pause(engine: Engine, name: str) -> str:
-    """Returns when it takes hold: a visit that is there ends at its next settle."""
+    """Pause a host. Returns when that takes effect: a running visit ends at its next settle."""
     name = hostname(name)
     with db.transaction(engine) as tx:
         state = hosts.pause(tx, name)
         hosts.note_event(tx, name, "paused")
     if state is None:
         raise _unknown(name)
-    return "paused" if state == "paused" else "pauses when the visit that is there settles (seconds)"
+    return "paused" if state == "paused" else "pauses when its running visit settles, in seconds"
 
 
 def resume(engine: Engine, name: str) -> None:
-    """May be visited again, no sooner than its pace allows."""
+    """Resume a paused host: it may be visited again, no sooner than its pace allows."""
     name = hostname(name)
     with db.transaction(engine) as tx:
         _wake(tx, name, hosts.resume(tx, name))
@@ -93,7 +99,7 @@ def resume(engine: Engine, name: str) -> None:
 
 
 def release(engine: Engine, name: str) -> None:
-    """Ends a rest after errors or a Retry-After; the delay still holds."""
+    """End a host's rest after errors or a Retry-After; the delay still holds."""
     name = hostname(name)
     with db.transaction(engine) as tx:
         _wake(tx, name, hosts.release(tx, name))
@@ -101,7 +107,7 @@ def release(engine: Engine, name: str) -> None:
 
 
 def slow(engine: Engine, name: str, delay_s: float | None) -> None:
-    """An operator's delay between requests, before robots.txt and the default; None gives the word back to them."""
+    """Set an operator's delay between requests, which overrides robots.txt and the default; None removes it."""
     name = hostname(name)
     _check_delay(delay_s)
     with db.transaction(engine) as tx:
@@ -111,7 +117,7 @@ def slow(engine: Engine, name: str, delay_s: float | None) -> None:
 
 
 def slow_domain(engine: Engine, name: str, delay_s: float | None) -> tuple[str, int]:
-    """The same for every host of the registrable domain that `name` belongs to and that has no delay of its own.
+    """Set the delay of every host in the registrable domain of `name` that has no delay of its own.
 
     Hosts that are met later are included. Returns the domain, and how many of its hosts are known.
     """
@@ -124,7 +130,7 @@ def slow_domain(engine: Engine, name: str, delay_s: float | None) -> tuple[str, 
 
 
 def quiet(engine: Engine, name: str, hours: str | None) -> str | None:
-    """No contact within these hours of the day (UTC), such as 08:00-18:00; None: none of its own. Returns them as kept."""
+    """Set the host's quiet hours of the day (UTC), such as 08:00-18:00; None removes them. Returns them as stored."""
     name = hostname(name)
     kept = None if hours is None else str(Hours.parse(hours))
     with db.transaction(engine) as tx:
@@ -135,7 +141,7 @@ def quiet(engine: Engine, name: str, hours: str | None) -> str | None:
 
 
 def quiet_domain(engine: Engine, name: str, hours: str | None) -> tuple[str, int]:
-    """The same for every host of the registrable domain, those met later included. Returns as slow_domain does."""
+    """Set the quiet hours of every host in the registrable domain, including hosts met later. Returns as slow_domain does."""
     kept = None if hours is None else str(Hours.parse(hours))
     domain = _domain(name)
     with db.transaction(engine) as tx:
@@ -145,7 +151,7 @@ def quiet_domain(engine: Engine, name: str, hours: str | None) -> tuple[str, int
 
 
 def pin(engine: Engine, settings: Settings, name: str, queue: str | None) -> str:
-    """Its visits go to this queue from the next offer on; None: to its own by hash. Returns the queue."""
+    """Pin a host's visits to this queue from the next offer on; None: to its own by hash. Returns the queue."""
     name = hostname(name)
     if queue is not None and queue not in settings.queue_names:
         raise InputError(
@@ -160,7 +166,7 @@ def pin(engine: Engine, settings: Settings, name: str, queue: str | None) -> str
 
 
 def forget(engine: Engine, name: str) -> int:
-    """Its robots.txt is fetched anew before the next request. Returns of how many origins."""
+    """Forget a host's robots.txt: it is fetched again before the next request. Returns for how many origins."""
     name = hostname(name)
     with db.transaction(engine) as tx:
         host_id = hosts.ids(tx, [name]).get(name)
@@ -193,7 +199,7 @@ def _check_delay(delay_s: float | None) -> None:
 def _domain(name: str) -> str:
     found = registrable_domain(hostname(name))
     if found is None:
-        raise InputError(f"host {name}", "is of no registrable domain; leave --domain out")
+        raise InputError(f"host {name}", "belongs to no registrable domain; leave --domain out")
     return found
 
 

@@ -1,8 +1,8 @@
-"""What a crawl looks like now, for a person who watches: a bounded look at any size.
+"""Reads the state of a running crawl for the live view, at a bounded cost for any size.
 
-Exact numbers would need a row for each host. So each look reads the next slice of the hosts, and adds to it what the slices
-before brought in this round or the last one. Up to SLICE hosts a look is exact; a million hosts are gone through in some
-minutes. The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
+Exact numbers would need to read a row per host. So each look reads the next slice of the hosts, and adds the sums that earlier
+slices had in this round or the last one. Up to SLICE hosts a look is exact; a million hosts take some minutes. The summary at
+the end of a crawl is counted in full (`app.store.crawls.totals`).
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ class Look:
 
     queued    URLs queued; MOST_QUEUED stands for that or more
     failures  (class, requests) of the last minute, the most frequent first
-    hosts     some of it that are visited, and those that are next
-    is_whole  False: the hosts have not been gone through once, and pages, failed and bytes are too low
+    hosts     some hosts that are being visited, and those that are next
+    is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
     """
 
     crawl: CrawlRow
@@ -44,7 +44,7 @@ class Look:
 
 @dataclass(slots=True)
 class Round:
-    """Sums over a table, a slice at a time, and then from the beginning. after: the id that the next slice follows."""
+    """Sums over a table, read slice by slice, again and again.   after: the id that the next slice follows"""
 
     after: int = 0
     is_whole: bool = False
@@ -52,7 +52,7 @@ class Round:
     _at: int = 0
 
     def read(self, slice_after: Callable[[int], Slice], n: int) -> Counter[str]:
-        """The sums with the next slice. n: rows that a slice has, but for the last one."""
+        """Read the next slice, and return the sums.   n: rows of a slice; only the last has fewer"""
         found = slice_after(self.after)
         self._slices[self._at : self._at + 1] = [found.sums]
         self._at += 1
@@ -66,7 +66,7 @@ class Round:
 
 @dataclass(slots=True)
 class Live:
-    """One crawl, watched. It remembers what its looks brought.   queues: all that hosts may be on."""
+    """Watches one crawl, and keeps the sums of its looks.   queues: all that hosts may be on"""
 
     engine: Engine
     crawl_id: int
@@ -75,7 +75,7 @@ class Live:
     _fetched: Round = field(default_factory=Round)
 
     def look(self) -> Look:
-        """Raises ServiceError."""
+        """Read the crawl as it is now. Raises ServiceError."""
         with db.transaction(self.engine) as tx:
             crawl = live.crawl(tx, self.crawl_id)
             got = self._fetched.read(

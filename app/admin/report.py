@@ -1,4 +1,4 @@
-"""What is going on (`status`) and what a crawl came to (`report`). Reads only."""
+"""Reports the state of the fleet (`status`) and the results of a crawl (`report`). Reads only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LATEST_VISITS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """crawls: totals of each.   waiting: because, hosts, earliest.   queues: those with offers outstanding."""
+    """The state of the fleet. crawls: totals of each.   waiting: because, hosts, earliest.   offers: outstanding, by queue."""
 
     crawls: list[Totals]
     waiting: Sequence[Row]
@@ -36,9 +36,9 @@ class Status:
 class Report:
     """One crawl. urls: by state.   outcomes, reasons, causes, hosts: most frequent first.   duplicates: by kind.
 
-    sitemaps: the largest, what was wrong with them, and how often their lastmod was put to the test and told the truth
-    full_hosts: hosts of it at the cap per host, the fullest first
-    why_nothing: of a crawl without a page
+    sitemaps: the largest, their errors, and how often their lastmod was tested and was true
+    full_hosts: its hosts at the cap per host, the fullest first
+    why_nothing: the reason, for a crawl without a page
     """
 
     crawl: Crawl
@@ -55,7 +55,7 @@ class Report:
 
 
 def status(engine: Engine) -> Status:
-    """Soft and quick: no count of every URL."""
+    """The state of the fleet, at once: it does not count every URL."""
     with db.transaction(engine) as tx:
         return Status(
             crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
@@ -66,22 +66,22 @@ def status(engine: Engine) -> Status:
 
 
 def of(engine: Engine, name: str) -> Totals:
-    """Of one crawl. Raises InputError."""
+    """The totals of one crawl. Raises InputError."""
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         return crawls.totals(tx, crawl.id)
 
 
 def totals(engine: Engine) -> list[Totals]:
-    """Of every crawl, the oldest first."""
+    """The totals of every crawl, the oldest first."""
     with db.transaction(engine) as tx:
         return [crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)]
 
 
 def report(engine: Engine, name: str, settings: Settings | None = None) -> Report:
-    """Exact: counts every URL and reads the fetch log; seconds at millions. Raises InputError for an unknown crawl.
+    """Report on a crawl exactly: counts every URL and reads the fetch log, which takes seconds for millions.
 
-    settings: for the cap per host; None: no host is said to be at it.
+    settings: for the cap per host; None: no host is reported at it. Raises InputError for an unknown crawl.
     """
     crawl = find(engine, name)
     cap = settings.frontier_max_per_host if settings else None
@@ -103,7 +103,7 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
 
 
 def why_nothing(tx: Connection, crawl_id: int) -> str:
-    """Why a crawl brought no page: what became of its seeds, the first MOST_SEEDS of them."""
+    """The reason why a crawl has no page: how the first MOST_SEEDS of its seeds ended."""
     found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
     if not found:
         return "it has no seed"

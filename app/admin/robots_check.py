@@ -1,7 +1,7 @@
-"""robots.txt by hand: what the stored copy says, and asking a site for it once, politely.
+"""Checks a URL against robots.txt by hand: by the stored copy, or by fetching the file once, politely.
 
-`ask` is a visit that fetches nothing but robots.txt: whoever asks by hand keeps to the pace of the host, of its address and
-of the fleet like everybody, and what comes back (a Crawl-delay, a Retry-After) holds from there on.
+`ask` is a visit that fetches only robots.txt. It keeps to the pace of the host, its address and the fleet like any other
+visit, and the answer (a Crawl-delay, a Retry-After) holds from then on.
 """
 
 from sqlalchemy import Engine
@@ -23,7 +23,7 @@ from app.store import robots as robots_store
 
 
 def check(engine: Engine, settings: Settings, text: str) -> Ruling:
-    """By the stored copy. Raises InputError for what is no URL."""
+    """Judge a URL by the stored copy. Raises InputError for a text that is not a URL."""
     url = canonical(settings, text)
     with db.transaction(engine) as tx:
         host_id = hosts.ids(tx, [url.host]).get(url.host)
@@ -51,7 +51,7 @@ def ask(kit: Kit, text: str) -> Ruling:
 
 
 def _visit(kit: Kit, url: Url) -> Stay:
-    """Raises InputError saying until when the host is to be left alone."""
+    """Take up a visit to the URL's host. Raises InputError with the time until which it may not be contacted."""
     settings = kit.settings
     with db.transaction(kit.engine) as tx:
         hosts.ensure(tx, rows=host_rows([url.host], settings.queues), delay_s=settings.default_delay_s)
@@ -63,7 +63,7 @@ def _visit(kit: Kit, url: Url) -> Stay:
             raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {_why_not(host)}")
     stay = take_up(kit, offer.host_id, offer.token)
     if stay is None:
-        raise LeaseLost(f"host {url.host}: somebody else took it; try again")
+        raise LeaseLost(f"host {url.host}: a worker took it first; try again")
     stay.move(VisitEvent.SERVED)
     return stay
 

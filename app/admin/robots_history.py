@@ -1,9 +1,9 @@
-"""What robots.txt said at the moment of each request: the log, judged by the history of copies (SPEC P10, R2, R3).
+"""Judges each request of the log by the robots.txt of its moment, from the history of copies (promises P10, R2 and R3).
 
-Judged by today's settings: the product token, and the phases of a file that could not be had. Requests before the first
-robots.txt of their origin are a violation of their own (`v_politeness_audit` counts them); those after it that are older
-than the history are not judged: nobody knows what it said. Where the log was cut (`app.beat.rotate_logs`), the history also says
-of which origins robots.txt had been asked for before.
+Today's settings apply: the product token, and the phases of a file out of reach. Requests before the first
+robots.txt of their origin are a separate violation (`v_politeness_audit` counts them). Those after it that are older
+than the history are not judged: the rules of that time are unknown. Where the log was cut (`app.beat.rotate_logs`), the
+history also shows for which origins robots.txt had been asked for before.
 """
 
 from bisect import bisect_right
@@ -35,7 +35,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
-    """Requests to a host. unjudged: of their time no copy is kept.   repeated: for robots.txt, more than an hour may bring."""
+    """Counts of requests to a host. unjudged: no copy of their time is kept.   repeated: too many for robots.txt in an hour."""
 
     disallowed: int = 0
     repeated: int = 0
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Timeline:
-    """What robots.txt of an origin said, since when; in order."""
+    """The rules of an origin's robots.txt over time, in order of the moment since which each held."""
 
     since: list[datetime] = field(default_factory=list)
     rules: list[Robots] = field(default_factory=list)
@@ -62,7 +62,7 @@ class _Timeline:
 
 
 def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) -> dict[int, Judged]:
-    """{host id: what was found}, of these hosts or of all. Reads the log host by host: memory is flat."""
+    """Judge the requests to these hosts, or to all: {host id: counts}. Reads the log host by host: memory is constant."""
     book = RobotsBook(settings.product_token)
     begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
@@ -73,7 +73,7 @@ def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) ->
 
 
 def hourly(settings: Settings) -> int:
-    """How many requests for one robots.txt an hour may bring, by its back-off or at its shortest freshness."""
+    """The most requests for one robots.txt in an hour that its back-off, or its shortest freshness, allows."""
     at_s, failures = 0.0, 0
     while at_s < _HOUR_S:
         failures += 1
@@ -85,7 +85,10 @@ def hourly(settings: Settings) -> int:
 def _judge(
     asked: Iterable[Asked], timelines: Mapping[_Place, _Timeline], begins: datetime | None, *, most: int
 ) -> Judged:
-    """asked: the requests to one host, those for robots.txt first.   begins: the log.   most: for one robots.txt in an hour."""
+    """Judge the requests to one host.
+
+    asked: those for robots.txt first.   begins: of the log.   most: requests for one robots.txt in an hour
+    """
     found = Judged()
     latest: dict[_Place, deque[datetime]] = defaultdict(lambda: deque(maxlen=most))
     asked_first: dict[_Place, datetime] = {}
@@ -110,11 +113,11 @@ def _judge(
 
 
 def _timelines(settings: Settings, book: RobotsBook, copies: Iterable[Copy]) -> Mapping[_Place, _Timeline]:
-    """copies: in order, as the history has them."""
+    """Build the timeline of each origin.   copies: in the order of the history"""
     places: dict[_Place, _Timeline] = defaultdict(_Timeline)
     for copy in copies:
         timeline = places[_Place(copy.scheme, copy.port)]
-        while timeline.since and timeline.since[-1] >= copy.since:  # a phase that this line came before
+        while timeline.since and timeline.since[-1] >= copy.since:  # phases that this copy precedes
             timeline.since.pop()
             timeline.rules.pop()
         for moment in _phases(settings, copy):
@@ -124,7 +127,7 @@ def _timelines(settings: Settings, book: RobotsBook, copies: Iterable[Copy]) -> 
 
 
 def _phases(settings: Settings, copy: Copy) -> list[datetime]:
-    """The moments from `since` on at which what is in force may change by itself."""
+    """The moments from `since` on at which the rules in force may change by themselves."""
     if copy.unreachable_since is None:
         return [copy.since]
     ends = (copy.unreachable_since + timedelta(seconds=s) for s in (settings.robots_disallow_s, settings.robots_copy_s))
@@ -132,7 +135,7 @@ def _phases(settings: Settings, copy: Copy) -> list[datetime]:
 
 
 def _rules(settings: Settings, book: RobotsBook, copy: Copy, moment: datetime) -> Robots:
-    """What is in force at that moment."""
+    """The rules in force at that moment."""
     return in_force_rules(copy.standing(moment), settings, lambda: book.parsed(copy.body or b""))[1]
 
 

@@ -1,4 +1,4 @@
-"""What a stored copy of robots.txt says of a URL: what a visit's gate would decide now, and why. Pure."""
+"""Judges a URL by a stored copy of robots.txt: what a visit's gate would decide now, and why. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from app.store.robots import Stored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What robots.txt says of a URL.
+    """The decision of robots.txt about a URL.
 
-    allowed       None: nobody has fetched the origin's file yet
-    availability  available; unavailable: there is none, all is allowed; unreachable: `phase` says what that means now
-    phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file can be had before
-    rule, line    what decided; None when no line did
-    has_copy      the file was read once;   copied_at: since when it is known as it was then
-    visit_time    hours (UTC) in which the site wishes to be visited;   opens_at: when they begin, None within them
+    allowed       None: the origin's file was never fetched
+    availability  available; unavailable: there is none, all is allowed; unreachable: `phase` holds
+    phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file is fetched before
+    rule, line    the line that decided; None when none did
+    has_copy      the file was fetched once;   copied_at: when its content was
+    visit_time    hours (UTC) in which the site wants visits;   opens_at: when they begin, None within them
     host          the main mirror that the file names (`Host:`), which decides nothing
-    opt_out       what it and the origin's tdmrep.json, if that was asked for, say of the URL about text and data mining
-    expires_at    the file is asked for again then
+    opt_out       text and data mining: the signals about the URL in the file, and in the origin's tdmrep.json if fetched
+    expires_at    when the file is asked for again
     """
 
     url: str
@@ -57,9 +57,9 @@ class Ruling:
     now: datetime | None = None
 
     def sentence(self) -> str:
-        """The decision and who made it, for a person."""
+        """The decision and its reason, for a person."""
         if self.allowed is None:
-            return f"not known: nobody has fetched {self.origin}/robots.txt yet; a visit does before anything else"
+            return f"not known: {self.origin}/robots.txt was not fetched yet; a visit does that before anything else"
         word = "allowed" if self.allowed else "refused"
         match self.phase:
             case InForce.DISALLOW_ALL:
@@ -76,10 +76,10 @@ class Ruling:
                 assert_never(self.phase)
 
     def in_force(self) -> str | None:
-        """Which phase of a file that cannot be had it is, and what comes after; None for one that can be had."""
+        """The phase of a file out of reach, and what follows it; None for a file that is not."""
         if self.unreachable_since is None or self.now is None:
             return None
-        why = f"since robots.txt is out of reach since {self.unreachable_since.isoformat(' ', 'seconds')}"
+        why = f"because robots.txt has been out of reach since {self.unreachable_since.isoformat(' ', 'seconds')}"
         if self.phase is InForce.ALLOW_ALL:
             return f"everything is allowed {why}: the host answers, its robots.txt alone does not"
         if self.phase_until is None:
@@ -92,13 +92,13 @@ class Ruling:
         return f"complete disallow {why}; until {until}, then {then}"
 
     def visiting(self) -> str | None:
-        """The visit time, and when it begins."""
+        """The visit time, and when it begins, for a person."""
         if self.visit_time is None or self.now is None:
             return None
         return f"{self.visit_time} UTC, " + (f"opens {when(self.opens_at, self.now)}" if self.opens_at else "open now")
 
     def asked_again(self) -> str | None:
-        """When the file is asked for again, at the soonest: a visit does, before its next page."""
+        """The earliest time at which a visit asks for the file again, before its next page."""
         if self.expires_at is None or self.now is None:
             return None
         return when(self.expires_at, self.now)
@@ -110,11 +110,11 @@ class Ruling:
     def _by_the_file(self) -> str:
         if self.rule is not None:
             return f"line {self.line}, {self.rule} (group {self.group})"
-        return f"no line of group {self.group} is about it" if self.group else "no group is about us"
+        return f"no line of group {self.group} applies to it" if self.group else "no group applies to us"
 
 
 def canonical(settings: Settings, text: str) -> Url:
-    """Raises InputError for what is no URL of ours."""
+    """Canonicalise a URL. Raises InputError for one that we cannot crawl."""
     url = make_canon(settings).canonicalise(text)
     if isinstance(url, Refusal):
         raise InputError(f"URL {text!r}", WHY_NO_SEED.get(url, url.value))
@@ -122,7 +122,7 @@ def canonical(settings: Settings, text: str) -> Url:
 
 
 def ruling(stored: Sequence[Stored], url: Url, settings: Settings) -> Ruling:
-    """Pure. stored: the host's origins."""
+    """Judge a URL. Pure.   stored: the files of its host's origins"""
     for row in stored:
         if (row.scheme, row.port) == (url.origin.scheme, url.origin.port):
             return _by(row, url, settings)
@@ -130,7 +130,7 @@ def ruling(stored: Sequence[Stored], url: Url, settings: Settings) -> Ruling:
 
 
 def opt_out(row: Stored, target: str, settings: Settings) -> str | None:
-    """What an origin's files say about text and data mining of path and query `target`. Pure."""
+    """The signals of an origin's files about text and data mining of `target`, a path and query. Pure."""
     by_the_file = robots.in_force(row.standing, settings) in {InForce.RULES, InForce.COPY}
     file = RobotsSignals(row.body or b"", settings.product_token) if by_the_file else NO_SIGNALS
     return tdm.text([*file.of(target), *tdm.of_tdmrep(row.tdmrep or b"", target)])
@@ -171,7 +171,7 @@ def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
 
 
 def _until(row: Stored, phase: InForce, settings: Settings) -> datetime | None:
-    """How long the phase lasts if the file stays out of reach; None: for good. Database times only."""
+    """The end of the phase if the file stays out of reach; None: it has none. Database times only."""
     since, away_s = row.unreachable_since, row.standing.unreachable_for_s
     if since is None or away_s is None or phase is InForce.ALLOW_ALL:
         return None

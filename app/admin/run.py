@@ -1,4 +1,4 @@
-"""A crawl before it is run: made, or gone on with where it stopped, as `tiptoe crawl` asks for it."""
+"""Prepares the crawl that `tiptoe crawl` runs: creates it, or resumes it where it stopped."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +17,7 @@ from app.store.crawls import Crawl
 
 
 class Beginning(StrEnum):
-    """How a run begins."""
+    """The way in which a run begins."""
 
     NEW = "new"  # the crawl was made
     ROUND = "round"  # in a new round: everything is due again
@@ -36,10 +36,10 @@ class Prepared:
 def prepare(
     engine: Engine, settings: Settings, name: str, wish: CrawlChange, seeds: Sequence[Url], *, again: bool = False
 ) -> Prepared:
-    """Open the crawl, add the seeds, and make it active if it can go on. again: in a new round.
+    """Open the crawl, add the seeds, and make it active if there is work.   again: in a new round
 
-    Budgets and freshness are those of the latest run: what is not asked for is none. The rest stays where it is not asked for.
-    Raises InputError: it has another scope, or other patterns, or cannot work as it is asked for.
+    Budgets and freshness are replaced: those that are not given are removed. The rest stays as it was unless given.
+    Raises InputError: it has another scope or other patterns, or the specification cannot work.
     """
     limits = {**asdict(Budgets()), **wish.budgets}
     wish = replace(wish, budgets=limits, keep_fresh=bool(wish.keep_fresh))
@@ -58,9 +58,9 @@ def prepare(
 
 
 def _go_on(engine: Engine, before: Crawl) -> Beginning:
-    """before: the crawl as it was. One that had fetched everything goes on if seeds that it did not know made it active."""
+    """Resume a crawl. One that had fetched everything resumes only if new seeds made it active.   before: as it was"""
     if before.ended_because != "done":
         activate(engine, before.name)
         if before.state != "active":
-            finish_ended(engine)  # at its budget still?
+            finish_ended(engine)  # it may still be at its budget
     return Beginning.ENDED if find(engine, before.name).state == "finished" else Beginning.GOING_ON

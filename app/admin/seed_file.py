@@ -1,6 +1,6 @@
-"""Seeds from a file: one URL per line, or a column of CSV or TSV, read by a CSV reader (RFC 4180).
+"""Reads seeds from a file: one URL per line, or a column of CSV or TSV, by a CSV reader (RFC 4180).
 
-A file is CSV where its name or `column` says so, where its first line is a header that names a column of URLs, or where that
+A file is CSV if its name or `column` says so, if its first line is a header that names a column of URLs, or if that
 line has tabs or begins with a quote. Any other file is a list: a comma is a part of its URL.
 """
 
@@ -20,10 +20,10 @@ _NAME = re.compile(r"[^\W\d][\w -]{0,60}")
 
 
 def seeds(lines: Iterable[str], *, suffix: str = "", column: str | None = None) -> Iterator[tuple[int, str]]:
-    """(line number, text of a seed): what is empty or a comment is left out. Lines are numbered from 1, records by their first.
+    """Read (line number, text of a seed), without empty lines and comments. Lines count from 1; a record has its first line's.
 
-    suffix: of the file's name, such as .csv.   column: a header's name, or a number from 1; None: a column of a usual name, else
-    the first. Raises InputError for a column that is not there.
+    suffix: of the file's name, such as .csv.   column: a header's name, or a number from 1; None: a column with a usual name,
+    else the first. Raises InputError for a column that does not exist.
     """
     numbered = ((number, line.lstrip("\ufeff") if number == 1 else line) for number, line in enumerate(lines, 1))
     first = next(((number, line) for number, line in numbered if not _is_skipped(line)), None)
@@ -42,7 +42,7 @@ def _is_skipped(line: str) -> bool:
 
 
 def _delimiter(line: str, suffix: str, column: str | None) -> str | None:
-    """None: the file is a list."""
+    """The delimiter of a file with this first line; None: the file is a list."""
     tabbed = "\t" in line.strip()
     if suffix in SUFFIXES:
         header = re.sub(r'"[^"]*"', "", line)
@@ -58,7 +58,7 @@ def _delimiter(line: str, suffix: str, column: str | None) -> str | None:
 
 
 def _cells(numbered: Iterator[tuple[int, str]], delimiter: str, column: str | None) -> Iterator[tuple[int, str]]:
-    """One cell of each record. A record without it, and one that cannot be read, is brought as it stands: no seed."""
+    """Read one cell of each record. A record without it, or that cannot be read, is returned whole, as an invalid seed."""
     records = _records(numbered, delimiter)
     first = next(records)
     index, is_header = _place(first[1], column)
@@ -69,7 +69,7 @@ def _cells(numbered: Iterator[tuple[int, str]], delimiter: str, column: str | No
 
 
 def _records(numbered: Iterator[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each with the number of the line that it begins on: a quoted cell may hold line ends."""
+    """Read records, each with the number of its first line: a quoted cell may contain line ends."""
     taken: list[int] = []
 
     def lines() -> Iterator[str]:
@@ -103,14 +103,12 @@ def _place(header: list[str], column: str | None) -> tuple[int, bool]:
     names = [cell.strip().lower() for cell in header]
     if column.strip().lower() not in names:
         has = ", ".join(cell.strip()[:40] for cell in header[:20])
-        raise InputError(
-            f"--column {column!r}", f"the first line has no such name, but: {has}; or give a number from 1"
-        )
+        raise InputError(f"--column {column!r}", f"is not in the first line; use one of: {has}; or a number from 1")
     return names.index(column.strip().lower()), True
 
 
 def _url_column(cells: list[str]) -> int | None:
-    """Where a header names a column of URLs; None: it is no header, or names none."""
+    """The index of a header's column of URLs; None: it is not a header, or names none."""
     names = [cell.strip().lower() for cell in cells]
     if any("://" in name for name in names):
         return None

@@ -1,4 +1,4 @@
-"""Seeds of a crawl: checked, added, and what became of each line."""
+"""Checks seeds, adds them to a crawl, and reports what happened to each line."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,13 +33,13 @@ WHY_NO_SEED = {
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
     Refusal.PORT: "use a port of a web server: browsers refuse this one; TIPTOE_BAD_PORTS changes the list",
     Refusal.CREDENTIALS: "take the user name and password out of the URL",
-    Refusal.LENGTH: "longer than 2,083 characters",
+    Refusal.LENGTH: "longer than 2,083 characters; shorten it",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadSeed:
-    """A line that is no seed. line: 1-based."""
+    """A line that is not a seed. line: 1-based."""
 
     line: int
     text: str
@@ -51,7 +51,7 @@ class BadSeed:
 
 @dataclass(slots=True)
 class BadSeeds:
-    """Lines that are no seeds. first: of them, at most 1,000; count: of all."""
+    """The lines that are not seeds. first: at most 1,000 of them; count: the number of all."""
 
     first: list[BadSeed] = field(default_factory=list)
     count: int = 0
@@ -64,7 +64,7 @@ class BadSeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What became of some seeds. added: new rows; known: already in the crawl; bad: at most 1,000, bad_count: all."""
+    """The result of adding seeds. added: new rows; known: already in the crawl; bad: at most 1,000, bad_count: all."""
 
     added: int
     known: int
@@ -78,7 +78,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """Seeds that were written. urls: those that can be crawled, in their order; bad: the others."""
+    """Seeds given to a command. urls: those that can be crawled, in their order; bad: the others."""
 
     urls: list[Url]
     bad: list[BadSeed]
@@ -92,10 +92,11 @@ def add(
     *,
     kind: RequestKind = RequestKind.PAGE,
 ) -> Added:
-    """Seeds: a URL each, or (line number, URL) as `seed_file.seeds` brings them; empty ones and # comments are skipped.
+    """Add seeds to a crawl. Good lines are added whatever the bad ones are; empty lines and # comments are skipped.
 
-    Good lines are kept whatever the bad ones say. The crawl's scope takes them in; a finished crawl becomes active.
-    crawl: or what opens it, called when there is a good line.   kind: sitemap, for URLs of sitemaps, whose pages are the seeds.
+    The crawl's scope is widened to hold them; a finished crawl becomes active.
+    lines: a URL each, or (line number, URL) as `seed_file.seeds` reads them.   crawl: or a function that opens it, called
+    at the first good line.   kind: SITEMAP for URLs of sitemaps, whose pages are the seeds
     """
     bad = BadSeeds()
     added = add_urls(engine, settings, crawl, urls_in(make_canon(settings), lines, bad), kind=kind)
@@ -110,7 +111,7 @@ def add_urls(
     *,
     kind: RequestKind = RequestKind.PAGE,
 ) -> Added:
-    """As `add`, of what has been read already."""
+    """Add URLs that have been read already, as `add` does."""
     added = known = 0
     remaining = iter(seeds)
     while batch := list(islice(remaining, IMPORT_BATCH)):
@@ -126,7 +127,7 @@ def add_urls(
 
 
 def read(settings: Settings, texts: Iterable[str]) -> Read:
-    """Some seeds, as a person gives them to a command: each counts, also one that a file would skip."""
+    """Read seeds that a person gives to a command: each counts, even one that would be skipped in a file."""
     canon = make_canon(settings)
     found = [_seed(canon, number, _bare(text)) for number, text in enumerate(texts, 1)]
     return Read(
@@ -136,7 +137,7 @@ def read(settings: Settings, texts: Iterable[str]) -> Read:
 
 
 def check(settings: Settings, seeds: Read) -> list[str]:
-    """Problems of some of the seeds, a line each. Raises InputError when not one of them can and may be contacted."""
+    """Check seeds: returns their problems, one line each. Raises InputError when none of them may be contacted."""
     problems = [InputError(f"seed {bad.text!r}", bad.why) for bad in seeds.bad]
     problems += out_of_reach(settings, seeds.urls)
     if len(problems) == len(seeds.urls) + len(seeds.bad):
@@ -145,14 +146,14 @@ def check(settings: Settings, seeds: Read) -> list[str]:
 
 
 def out_of_reach(settings: Settings, urls: Sequence[Url]) -> list[InputError]:
-    """Of those whose host cannot or may not be contacted from here, now: why."""
+    """The problem of each URL whose host cannot or may not be contacted from here now."""
     resolver, guard = make_resolver(settings), make_guard(settings.networks)
     found = (_contactable(url, settings, resolver, guard) for url in urls)
     return [problem for problem in found if problem is not None]
 
 
 def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard) -> InputError | None:
-    """Why a seed's host cannot or may not be contacted."""
+    """The reason why a seed's host cannot or may not be contacted; None: it may."""
     try:
         addresses = resolver.resolve(url.host, url.origin.port, RESOLVE_S)
     except DnsFailed as error:
@@ -167,7 +168,7 @@ def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard)
         if settings.contact is None and is_public(address):
             return InputError(
                 "no contact",
-                f"{url.host} is a public host: say who answers for the crawl, with --contact you@example.org or TIPTOE_CONTACT",
+                f"{url.host} is a public host; name a contact by --contact you@example.org or TIPTOE_CONTACT",
             )
     return None
 
@@ -177,7 +178,7 @@ def _bits(address: str) -> int:
 
 
 def urls_in(canon: Canon, lines: Iterable[str | tuple[int, str]], bad: BadSeeds) -> Iterator[Url]:
-    """The URL of each line that is a seed; the others are noted in `bad`. Lines as in `add`."""
+    """Read the URL of each line that is a seed; the others are noted in `bad`. Lines as in `add`."""
     for place, line in enumerate(lines, 1):
         number, text = (place, _bare(line)) if isinstance(line, str) else line
         if not text or text.startswith("#"):
@@ -194,7 +195,7 @@ def _bare(text: str) -> str:
 
 
 def _seed(canon: Canon, number: int, text: str) -> Url | BadSeed:
-    """A bare host name is the URL that a person means."""
+    """Read one seed. A bare host name stands for its URL."""
     url = canon.canonicalise(bare_host(text) or text)
     return url if isinstance(url, Url) else BadSeed(line=number, text=text, why=WHY_NO_SEED.get(url, url.value))
 
@@ -202,11 +203,11 @@ def _seed(canon: Canon, number: int, text: str) -> Url | BadSeed:
 def _add_batch(
     engine: Engine, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind
 ) -> tuple[Admitted, set[int]]:
-    """Returns what was admitted, and the hosts to be woken."""
+    """Add one batch. Returns what was admitted, and the hosts to be woken."""
     with db.transaction(engine) as tx:
         admitted = _admit(tx, settings, crawl, seeds, kind)
         woken = admitted.woken
-        # Read anew: it may have ended since, a new one for want of seeds.
+        # Read again: it may have ended since, such as a new crawl that had no seeds.
         if admitted.rows and crawls.by_id(tx, crawl.id).state == "finished":
             crawls.start(tx, crawl.id, restart_clock=True)
             woken |= set(urls.hosts_queued(tx, crawl.id))
@@ -214,7 +215,7 @@ def _add_batch(
 
 
 def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], kind: RequestKind) -> Admitted:
-    """One transaction: scope, hosts, URLs, state. No cap is asked: an operator's seeds are never refused."""
+    """Write hosts, URLs and scope. Caps are not checked: an operator's seeds are never refused."""
     names = sorted({url.host for url in seeds})
     ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
     admitted = urls.admit(tx, [admission(in_front(crawl.id, url, kind), ids[url.host]) for url in seeds])
@@ -229,7 +230,7 @@ def wake(engine: Engine, host_ids: Iterable[int]) -> int:
 
 
 def swell(engine: Engine, new: Mapping[int, int]) -> None:
-    """Hosts that got many URLs at once are told so, for the cap per host."""
+    """Add many new URLs to their hosts' estimates, for the cap per host."""
     for host_id, n in new.items():
         if n >= TOLD_FROM:
             with db.transaction(engine) as tx:

@@ -1,4 +1,4 @@
-"""The files for those whose sites we visit (SPEC I4), from the settings: a page, and our addresses for machines."""
+"""Makes the files for owners of visited sites from the settings (promise I4): a page, and our addresses as JSON."""
 
 import ipaddress
 import json
@@ -13,11 +13,11 @@ from app.policy.identity_page import Crawler, addresses, page
 
 
 def files(settings: Settings, now: datetime) -> dict[str, str]:
-    """Name → text. Raises SettingError without a contact, InputError for an identity that is no honest one."""
+    """The files: name → text. Raises SettingError without a contact, InputError for an identity that is not honest."""
     if settings.contact is None:
         raise SettingError(
             "TIPTOE_CONTACT is not set",
-            "set it to a mail address or URL: the page tells site owners whom to write to, and nobody is contacted without",
+            "set it to a mail address or URL: the page must name a contact, and no public host is contacted without one",
         )
     networks = [ipaddress.ip_network(value, strict=False) for value in settings.crawl_addresses]
     crawler = Crawler(

@@ -1,4 +1,4 @@
-"""A person's own question to the database, read-only: columns, and rows as they come."""
+"""Runs a person's read-only query: its columns, and its rows as they arrive."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from app.store import ask
 
 @contextmanager
 def select(engine: Engine, query: str) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:
-    """(column names, rows). Raises InputError with what Postgres says, in one line."""
+    """Run a query: (column names, rows). Raises InputError with Postgres' message, in one line."""
     bare = query.strip().rstrip(";").rstrip()
     if not bare:
         raise InputError("an empty query", 'write one, such as "SELECT url, title FROM pages LIMIT 10"')

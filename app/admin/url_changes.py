@@ -1,4 +1,4 @@
-"""What is sent otherwise than as given of a URL as a person gave it, in words. Pure; decides nothing (`app.policy.url` did)."""
+"""Describes how a URL as sent differs from the URL as given. Pure; `app.policy.url` made the changes."""
 
 from urllib.parse import urlsplit
 
@@ -6,7 +6,7 @@ from app.model import Url
 
 
 def respelt(asked: str, url: Url) -> list[str]:
-    """A phrase per change; empty when it is sent as given."""
+    """One phrase per change; none when it is sent as given."""
     text = asked.strip()
     if text == url.text:
         return []

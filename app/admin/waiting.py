@@ -1,4 +1,4 @@
-"""What a host and a URL wait for, in words, from their rows. Pure: the caller reads the rows, their `now` is Postgres'."""
+"""Describes what a host and a URL wait for, from their rows. Pure: the caller reads the rows; their `now` is Postgres'."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -15,13 +15,13 @@ Row = Mapping[str, Any]
 
 
 def when(at: datetime, now: datetime) -> str:
-    """`2026-01-31 12:00:00+00:00 (in 0:00:30)`."""
+    """Format a moment: `2026-01-31 12:00:00+00:00 (in 0:00:30)`."""
     away = timedelta(seconds=round(abs((at - now).total_seconds())))
     return f"{at.isoformat(' ', 'seconds')} ({f'in {away}' if at > now else f'{away} ago'})"
 
 
 def unsent_lately(unsent: NotSent, now: datetime) -> str | None:
-    """What has kept visits from sending since the host's last request; None: nothing has."""
+    """The reason why visits sent nothing since the host's last request; None: there was no such visit."""
     if not unsent.times or unsent.last_at is None:
         return None
     times = "once" if unsent.times == 1 else f"{unsent.times} times"
@@ -29,27 +29,27 @@ def unsent_lately(unsent: NotSent, now: datetime) -> str | None:
 
 
 def resting_words(row: Row) -> str | None:
-    """Why a host rests, or did last."""
+    """The reason why a host rests, or last rested."""
     because = row["resting_because"]
     return None if because is None else words(because, row["resting_detail"])
 
 
 def host_waits_for(host: Row) -> str:
-    """host: a row of `store.hosts.show`."""
+    """Describe what a host waits for.   host: a row of `store.hosts.show`"""
     now, state = host["now"], host["state"]
     leased = host["lease_until"] is not None and host["lease_until"] > now
     if state == HostState.PAUSED:
         return f"an operator, who paused it: tiptoe host resume {host['name']}"
     if state == HostState.TAKEN and leased:
         then = "; it pauses after that" if host["pause_requested"] else ""
-        return f"the visit that is there since {when(host['taken_at'], now)} to end{then}"
+        return f"its visit, running since {when(host['taken_at'], now)}, to end{then}"
     if state == HostState.OFFERED and leased:
         return f"a worker to take up its offer on queue {host['queue']}, until {when(host['lease_until'], now)}"
     return _contact(host, now)
 
 
 def url_waits_for(url: Row, crawl: Crawl, host: Row) -> list[str]:
-    """Everything that stands between a URL and its next fetch, a line each. url: a row of `store.urls.find`."""
+    """Everything that stands between a URL and its next fetch, one line each.   url: a row of `store.urls.find`"""
     if url["state"] == UrlState.QUEUED:
         return _crawl(crawl) if crawl.state != "active" else [*_crawl(crawl), host_waits_for(host), *_place(url)]
     return [*_rest(url, crawl), *(_crawl(crawl) if url["retrying"] else [])]
@@ -65,7 +65,7 @@ def _contact(host: Row, now: datetime) -> str:
         return f"its wait ({resting_words(host)}) to end, {when(next_at, now)}, unless a URL of another origin is found"
     if next_at > now:
         return f"its delay of {host['delay_s']:g} s, {when(next_at, now)}"
-    return f"a worker: it is due since {when(next_at, now)}"
+    return f"a worker: it has been due since {when(next_at, now)}"
 
 
 def _crawl(crawl: Crawl) -> list[str]:
@@ -80,7 +80,7 @@ def _crawl(crawl: Crawl) -> list[str]:
 
 
 def how_to_start(crawl: Crawl) -> str:
-    """The commands by which a finished crawl goes on. One at its budget needs a larger one first."""
+    """The commands that resume a finished crawl. One at its budget needs a larger budget first."""
     budget = crawl.ended_because or ""
     if budget not in {"max_pages", "max_bytes"}:
         return f"tiptoe crawl start {crawl.name}"
@@ -116,9 +116,11 @@ def _recrawl(url: Row, crawl: Crawl) -> str:
             if crawl.keep_fresh
             else f"tiptoe crawl start {crawl.name} --again"
         )
-        return f"the next cycle: the frontier was full when it was found; it comes in, if there is room, with: {comes}"
+        return (
+            f"the next cycle: the frontier was full when it was found; it is admitted, if there is room, with: {comes}"
+        )
     if url["due_at"] is None:
-        return "nothing: it is not looked at again"
+        return "nothing: it is not fetched again"
     due = when(url["due_at"], url["now"])
     if crawl.keep_fresh:
         return f"its recrawl, due {due}"

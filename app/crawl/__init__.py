@@ -1,3 +1,3 @@
-"""What a worker does, from taking up a host to leaving it. Its rooms import only what stands below them:
+"""The work of a worker, from taking up a host to leaving it. Its rooms import only what stands below them:
 visit ▸ page ▸ robots ▸ frontier and request ▸ state.
 """

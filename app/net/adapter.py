@@ -1,15 +1,15 @@
 """A transport adapter of requests that cannot be led to a private address.
 
-Every socket it opens goes to an address that was judged, whatever the URL, a redirect or a name server says: the name is resolved
-once, and the connection made to that answer. It works on any `requests.Session`:
+Every socket it opens goes to an address that was checked, whatever the URL, a redirect or a name server says: the name is
+resolved once, and the connection is made to that answer. It works on any `requests.Session`:
 
     session = requests.Session()
     adapter = GuardedAdapter()
     session.mount("http://", adapter)
     session.mount("https://", adapter)
 
-What would take the connection out of its hands is refused: proxies, TLS that is not verified, client certificates.
-`app.net.http` does not need a Session: it calls `exchange`, and takes a fifth of the CPU.
+It refuses whatever would bypass its connections or weaken them: proxies, unverified TLS, client certificates.
+`app.net.http` does not need a Session: it calls `exchange`, which takes a fifth of the CPU.
 """
 
 from typing import Any
@@ -26,17 +26,17 @@ from app.net.pool import Pools
 
 
 class AddressRefused(requests.ConnectionError):
-    """The host of a request, or of a redirect, is at an address that may not be contacted. `str(error)` says which and why."""
+    """The host of a request or a redirect has an address that may not be contacted. `str(error)` says which and why."""
 
 
 class GuardedAdapter(HTTPAdapter):
-    """Keeps requests' adapter, and hands it pools whose every connection is guarded. Thread-safe; made after a fork.
+    """Gives requests' adapter pools whose every connection is guarded. Thread-safe; make it after a fork.
 
-    dialler       whom we talk to, and where they are; default: public addresses, by the system's resolver
+    dialler       resolves and checks addresses; default: public addresses, by the system's resolver
     ca_file       PEM of authorities trusted besides the system's and certifi's
     idle_s        idle connections are closed after this
-    origins_max   origins that may have an idle connection, of which each has one
-    max_retries   as requests has it, for `send` alone
+    origins_max   origins that may have an idle connection, at most one each
+    max_retries   as in requests; used by `send` only
     """
 
     poolmanager: Pools
@@ -56,7 +56,7 @@ class GuardedAdapter(HTTPAdapter):
         super().__init__(pool_connections=origins_max, pool_maxsize=1, max_retries=max_retries)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
-        """requests' hook, called by its constructor."""
+        """Make the guarded pools: requests' hook, called by its constructor."""
         self.poolmanager = Pools(self.dialler, ca_file=self._ca_file, idle_s=self._idle_s, origins_max=connections)
 
     def exchange(self, exchange: Exchange) -> Response:
@@ -68,10 +68,10 @@ class GuardedAdapter(HTTPAdapter):
         return self.poolmanager.kept_to(origin)
 
     def send(self, request: requests.PreparedRequest, *args: Any, **given: Any) -> requests.Response:
-        """requests', which calls it for each request and for each redirect.
+        """Send one request. requests calls this for each request and for each redirect.
 
-        timeout: as requests has it, but each part bounds the whole of what it is for: connecting and sending, then the
-        response to its last byte. Without one, 300 s each.
+        timeout: as in requests, but each part bounds the whole phase: connecting and sending, then the response to its
+        last byte. Without one, 300 s each.
 
         Raises AddressRefused, and what requests raises.
         """
@@ -81,7 +81,7 @@ class GuardedAdapter(HTTPAdapter):
             raise AddressRefused(broken.detail, request=request) from broken
 
     def proxy_manager_for(self, proxy: str, **_: Any) -> Any:
-        """requests' hook. Raises ProxyError: a proxy would connect in our place, to wherever it likes."""
+        """Refuse a proxy: requests' hook. Raises ProxyError: a proxy would connect in our place, to any address."""
         raise requests.exceptions.ProxyError(
             f"{proxy} would connect unguarded; set session.trust_env = False, and give no proxies"
         )
@@ -89,7 +89,7 @@ class GuardedAdapter(HTTPAdapter):
     def build_connection_pool_key_attributes(
         self, request: requests.PreparedRequest, verify: Any, cert: Any = None
     ) -> Any:
-        """requests' hook. Raises SSLError for a request that is not to be verified, or that has a certificate of its own."""
+        """Check the TLS options: requests' hook. Raises SSLError for verify=False on https, and for a client certificate."""
         if (verify is False and (request.url or "").lower().startswith("https:")) or cert is not None:
             raise requests.exceptions.SSLError(
                 "TLS is always verified here, without client certificates; give verify=<path of a CA bundle>, and no cert"

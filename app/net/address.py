@@ -1,14 +1,13 @@
-"""Which IP addresses may be contacted: public ones, and what the operator allows besides.
+"""Decides which IP addresses may be contacted: public ones, and those that the operator allows besides.
 
-Decides by our own table of the IANA special-purpose registries (RFC 6890,
+Uses our own table of the IANA special-purpose registries (RFC 6890,
 https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry), because
-`ipaddress.is_global` lets 6to4, site-local, multicast, NAT64 of private addresses and some metadata
-services through. An address that carries the IPv4 address which the packet will really go to (v4-mapped,
-v4-compatible, NAT64) is judged by that one. IPv6 is closed by default: only 2000::/3 is handed out as
+`ipaddress.is_global` accepts 6to4, site-local, multicast, NAT64 of private addresses and some metadata
+services. An IPv6 address that embeds the IPv4 address of the packet's real destination (v4-mapped,
+v4-compatible, NAT64) is judged by the IPv4 address. IPv6 is closed by default: only 2000::/3 is assigned as
 global unicast (https://www.iana.org/assignments/ipv6-address-space).
 
-Does not resolve names and does not connect: `app.net.dial` asks here about every address before it dials
-it.
+Does not resolve names and does not connect: `app.net.dial` asks here about every address before it connects.
 """
 
 import ipaddress
@@ -17,7 +16,7 @@ from functools import lru_cache
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# The first row that holds an address names it, so exceptions and narrower rows come first.
+# The first row that holds an address names it, so exceptions and narrower rows stand first.
 _BLOCKED_V4: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "this network (RFC 791)"),
     ("10.0.0.0/8", "private use (RFC 1918)"),
@@ -74,7 +73,7 @@ _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/9
 
 
 class Guard:
-    """Says of an address whether it may be contacted. Thread-safe; answers are remembered.
+    """Decides whether an address may be contacted. Thread-safe; answers are cached.
 
     allow   networks that may be contacted although they are not public
     """
@@ -111,7 +110,7 @@ def is_public(address: str) -> bool:
 
 
 def _parse(address: str) -> Address | None:
-    """The address without its zone; a v4-mapped one (RFC 4291 2.5.5.2) as what the kernel will talk to."""
+    """The address without its zone; a v4-mapped one (RFC 4291 2.5.5.2) as the IPv4 address that the kernel connects to."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,6 +1,6 @@
-"""Reads the body of a response: as much of it as is wanted, decoded, and whether that was all.
+"""Reads the body of a response, decoded and up to a limit, and reports whether it was complete.
 
-Decides how much is read, and what a body is called that did not come whole. Decoding is urllib3's (`app.net.decode`).
+Decides how much is read, and which failure an incomplete body is. Decoding is urllib3's (`app.net.decode`).
 """
 
 import zlib
@@ -14,13 +14,13 @@ from app.net.decode import Response
 from app.net.exchange import Broken
 
 CHUNK_BYTES = 64 * 1024
-# Pages that tell errors and challenges are short; more is not read and costs the connection.
+# Error and challenge pages are short. The rest of a longer one is not read: its connection is closed instead.
 ERROR_BODY_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
 class Body:
-    """What was read of a body; `failure` when it is not complete and nobody meant it so."""
+    """The part of a body that was read. `failure` is set when the body is incomplete and we did not stop it ourselves."""
 
     content: bytes = b""
     sunk: int = 0
@@ -31,7 +31,7 @@ class Body:
 
 
 def read(raw: Response, request: Request) -> Body:
-    """The body as far as it is wanted. Afterwards the connection is back in its pool, or closed."""
+    """Read the body up to its limit. Afterwards the connection is back in its pool, or closed."""
     good = 200 <= raw.status < 300
     if good and not _wanted(raw.fields.get(Header.CONTENT_TYPE), request.wanted_types):
         raw.close()
@@ -48,9 +48,9 @@ def read(raw: Response, request: Request) -> Body:
         body.failure, body.detail = Failure.TIMEOUT, "the deadline passed within the body"
     except (urllib3.exceptions.HTTPError, zlib.error) as error:
         body.failure, body.detail = Failure.CUT, _innermost(error)
-    except Broken as broken:  # of the exchange's byte budget
+    except Broken as broken:  # the exchange's byte budget is used up
         body.failure, body.detail = broken.failure, broken.detail
-    except OSError as error:  # the sink's, for want of room: the connection's are urllib3's
+    except OSError as error:  # from the sink, such as a full disk: the connection's errors are urllib3's
         body.failure, body.detail = Failure.CUT, f"cannot be kept here: {error.strerror or error}"
         sink = None
     if body.truncated or body.failure:
@@ -63,7 +63,7 @@ def read(raw: Response, request: Request) -> Body:
 
 
 def _read_into(keep: Callable[[bytes], object], raw: Response, limit: int) -> bool:
-    """Keeps decoded chunks; True when there are more than `limit` bytes. Keeps at most one byte more."""
+    """Keep decoded chunks. True when there are more than `limit` bytes, of which at most one more is kept."""
     left = limit + 1
     while left > 0 and (chunk := raw.read1(min(left, CHUNK_BYTES), decode_content=True)):
         keep(chunk)
@@ -81,7 +81,7 @@ def _wanted(content_type: str | None, wanted_types: tuple[str, ...] | None) -> b
 
 
 def _innermost(error: BaseException) -> str:
-    """What went wrong in the end, without the layers that reported it."""
+    """The original error, without the layers that wrapped it."""
     while (cause := error.__cause__) is not None:
         error = cause
     return f"{type(error).__name__}: {error}"

@@ -4,8 +4,8 @@ It speaks HTTP in two ways, over the same guarded socket:
 
 - `ask` sends an Exchange and reads the head, as the crawler's sender wants it. The request target goes out as given, where
   urlopen would quote `[` and change the case of `%7e`; the header goes out as given and in one piece.
-- `request` and `getresponse` are urllib3's, for whoever mounts `app.net.adapter` on a Session of his own. A timeout bounds
-  the whole of what it is for: connecting and sending, then the response to its last byte.
+- `request` and `getresponse` are urllib3's, for a Session that `app.net.adapter` is mounted on. A timeout bounds a whole
+  phase: connecting and sending, then the response to its last byte.
 """
 
 import http.client
@@ -29,14 +29,14 @@ from app.net.exchange import Broken, Exchange, Origin, TooLate
 from app.net.head import Head, MessageHead
 from app.net.sockets import handshake
 
-STARTS_TRIED = 3  # that pass, or while whose wait the server closes
-UNTIMED_S = 300.0  # of a request that gives no timeout
-_UNFIT_TARGET = re.compile("[^!-~]")  # as http.client has it: it would end the request line, or be more than one byte
+STARTS_TRIED = 3  # starts that were missed, or during whose wait the server closed the connection
+UNTIMED_S = 300.0  # the timeout of a request that gives none
+_UNFIT_TARGET = re.compile("[^!-~]")  # as in http.client: it would end the request line, or take more than one byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where the connections of a pool go.   tls: None for plain HTTP"""
+    """The destination of a pool's connections.   tls: None for plain HTTP"""
 
     origin: Origin
     dialler: Dialler
@@ -44,7 +44,7 @@ class Endpoint:
 
 
 class GuardedConnection(urllib3.connection.HTTPConnection):
-    """An http connection, or, where the endpoint has `tls`, an https one. Serves one exchange at a time."""
+    """An http connection, or an https one where the endpoint has `tls`. Serves one exchange at a time."""
 
     response_class = MessageHead
     exchange: Exchange
@@ -56,10 +56,10 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         self.connected_to: str | None = None
         self.idle_since_s = 0.0
         self._begun_s: float | None = None  # when connecting began, until a request is sent over it
-        self._connect_ms: float | None = None  # what it took, as long
+        self._connect_ms: float | None = None  # the milliseconds it took, kept as long as `_begun_s`
 
     def connect(self) -> None:
-        """Dial for the exchange that is served. Raises Broken."""
+        """Dial for the current exchange. Raises Broken."""
         begun_s = time.monotonic()
         _, host, port = self.endpoint.origin
         sock = self.endpoint.dialler.dial(host, port, self.exchange)
@@ -72,8 +72,8 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server has kept it open and silent. urllib3 takes any byte for its end; over TLS 1.3 the first ones are
-        session tickets, unread until something is read."""
+        """Whether the server has kept the connection open and sent nothing. urllib3 takes any byte for the end; over TLS 1.3
+        the first bytes are session tickets, which stay unread until something is read."""
         if self.sock is None:
             return False
         if not urllib3.util.wait_for_read(self.sock, timeout=0.0):
@@ -111,12 +111,12 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         return head
 
     def tell_of_connecting(self) -> None:
-        """Report to the exchange when this connection was begun and how long that took: once, to whoever sends over it first."""
+        """Report to the exchange when this connection was begun and how long it took. Reports once, to the first exchange."""
         self.exchange.contacted_s, self.exchange.connect_ms = self._begun_s, self._connect_ms
         self._begun_s = self._connect_ms = None
 
     def abandon(self) -> None:
-        """Close it so that nothing of its request is sent any more."""
+        """Close the connection so that nothing more of its request is sent."""
         if self.sock is not None:
             self.sock.abandon()
         self.close()
@@ -131,8 +131,8 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
             self.sock.serve(exchange)
 
     def _pass(self, gate: Gate) -> None:
-        """Wait at the gate. Where the server closes meanwhile, that start is lost: connect, and wait for another. So it is where
-        this thread was held up.
+        """Wait at the gate. The start is lost if the server closes meanwhile, or if this thread was held up: wait for another,
+        over a new connection where it was closed.
 
         Raises TooLate.
         """
@@ -155,14 +155,14 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         raise TooLate
 
     def request(self, method: str, url: str, *args: Any, **given: Any) -> None:
-        """urllib3's: all of its arguments. Raises urllib3's errors, and Broken for an address that may not be contacted."""
+        """Send a request: urllib3's method. Raises urllib3's errors, and Broken for an address that may not be contacted."""
         with self._in_urllib3s_words():
             self._serve(self._exchange(url))
             self.timeout = self.exchange.left_s()  # which urllib3 sets on the socket: never none
             super().request(method, url, *args, **given)
 
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as urllib3 overrides http.client
-        """urllib3's. Raises as `request`."""
+        """Read a response: urllib3's method. Raises as `request`."""
         with self._in_urllib3s_words():
             self.timeout = _bounded_s(self.timeout)
             self.exchange.until_s = time.monotonic() + self.timeout
@@ -177,7 +177,7 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
 
     @contextmanager
     def _in_urllib3s_words(self) -> Iterator[None]:
-        """Failures as urlopen and requests know them, to be retried and reported as theirs are; but for a refused address."""
+        """Translate our failures into urllib3's, so that urlopen and requests handle them; a refused address passes through."""
         try:
             yield
         except NotSent as error:
@@ -209,7 +209,7 @@ def _bounded_s(timeout_s: float | None) -> float:
 
 
 def _request_octets(exchange: Exchange) -> bytes:
-    """The request as it goes out. http.client puts it together field by field, with a search of each, in three times the time.
+    """The request in bytes. http.client joins and searches field by field, which takes three times as long.
 
     Raises http.client.InvalidURL, and ValueError for a field with a line break.
     """

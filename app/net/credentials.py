@@ -1,13 +1,13 @@
-"""Headers, a cookie or basic auth for sites of one's own, from a file that its owner alone can read.
+"""Loads headers, a cookie or basic auth for the operator's own sites, from a file that only its owner can read.
 
     ["https://intranet.example.org"]
     basic = "user:password"          # RFC 7617
     cookie = "session=…"             # RFC 6265: the header's value
     headers = { X-Api-Key = "…" }
 
-They go to exactly that origin, robots.txt included, and never along a redirect: each hop is a request of its own, to its own
-origin. They are added when a request is sent, so that nothing that shows, logs or keeps its header has them. No message of ours
-holds a part of them.
+They are sent to exactly that origin, robots.txt included, and never follow a redirect: each hop is a separate request, to its
+own origin. They are added when a request is sent, so that they appear nowhere else: not in a log, a display or a stored
+header. No error message quotes them.
 """
 
 import os
@@ -27,7 +27,7 @@ Origin = tuple[str, str, int]
 MAX_BYTES: Final = 1024 * 1024
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section 5.6.2
 _VALUE: Final = re.compile(r"[!-~](?:[ -~]{0,8190}[!-~])?")
-# What says who we are, what travels, and how: not a person's to set for a site.
+# Fields that identify us or frame the message: no site's entry may set them.
 _OURS: Final = frozenset(
     {
         "host",
@@ -54,7 +54,7 @@ _EXAMPLE: Final = 'write ["https://intranet.example.org"] and below it basic, co
 
 
 def load(path: Path) -> dict[Origin, Fields]:
-    """{origin: fields}. Raises InputError for a file that is not its owner's alone, or that is not as above."""
+    """Read {origin: fields}. Raises InputError for a file that others can read, or that is not as above."""
     try:
         document = tomllib.loads(_read(path).decode("utf-8"))
     except UnicodeDecodeError:
@@ -69,7 +69,7 @@ def _origin(path: Path, name: str) -> Origin:
     url = Canon().canonicalise(name)
     if isinstance(url, str) or url.target != "/" or "?" in name or "#" in name:
         bare = re.sub(r"[^/]*@", "…@", name)[:100]
-        raise _wrong(path, f"[{bare!r}] is no origin; write scheme and host, such as https://intranet.example.org")
+        raise _wrong(path, f"[{bare!r}] is not an origin; write scheme and host, such as https://intranet.example.org")
     return url.origin.scheme, url.origin.host.strip("[]"), url.origin.port
 
 
@@ -79,24 +79,24 @@ def _fields(path: Path, name: str, entry: Any) -> Fields:
     found: dict[str, str] = {}
     headers = entry.get("headers", {})
     if not isinstance(headers, dict):
-        raise _wrong(path, f'[{name}] headers is no table; write headers = {{ X-Api-Key = "…" }}')
+        raise _wrong(path, f'[{name}] headers is not a table; write headers = {{ X-Api-Key = "…" }}')
     for field, value in headers.items():
         if not _TOKEN.fullmatch(field) or field.lower() in _OURS:
-            raise _wrong(path, f"[{name}] header {field[:50]!r} cannot be set; leave it out")
+            raise _wrong(path, f"[{name}] header {field[:50]!r} cannot be set; remove it")
         found[field] = _printable(path, f"[{name}] header {field}", value)
     if "cookie" in entry:
         found["Cookie"] = _printable(path, f"[{name}] cookie", entry["cookie"])
     if "basic" in entry:
         pair = entry["basic"]
         if not isinstance(pair, str) or ":" not in pair or not pair.isprintable():
-            raise _wrong(path, f'[{name}] basic is no pair; write basic = "user:password"')
+            raise _wrong(path, f'[{name}] basic is not a pair; write basic = "user:password"')
         found["Authorization"] = "Basic " + b64encode(pair.encode()).decode()
     return found
 
 
 def _printable(path: Path, what: str, value: Any) -> str:
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
-        raise _wrong(path, f"{what} is no header value; write 1 to 8,192 printable ASCII characters")
+        raise _wrong(path, f"{what} is not a header value; write 1 to 8,192 printable ASCII characters")
     return value
 
 
@@ -105,15 +105,15 @@ def _read(path: Path) -> bytes:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
-                raise _wrong(path, "is no regular file; name one")
+                raise _wrong(path, "is not a regular file; set TIPTOE_CREDENTIALS_FILE to one")
             if os.name == "posix" and found.st_mode & 0o077:
                 mode = f"{stat.S_IMODE(found.st_mode):04o}"
-                raise _wrong(path, f"others can read it (mode {mode}): chmod 600 {path}")
+                raise _wrong(path, f"others can read it (mode {mode}); run: chmod 600 {path}")
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise _wrong(path, f"cannot be read ({error.strerror}); set TIPTOE_CREDENTIALS_FILE to your own file") from None
     if len(content) > MAX_BYTES:
-        raise _wrong(path, f"is longer than {MAX_BYTES:,} bytes; take out what is no site of yours")
+        raise _wrong(path, f"is longer than {MAX_BYTES:,} bytes; keep only the sites that need credentials")
     return content
 
 

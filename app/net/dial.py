@@ -1,7 +1,7 @@
-"""Connects to addresses that were judged, and to no others.
+"""Connects to addresses that the guard allows, and to no others.
 
-Resolves once, has the guard judge every address, and connects to one of them: no name can point elsewhere in between. Speaks no
-HTTP: that is `app.net.head` and `app.net.connection`. What goes wrong is raised as `app.net.exchange` says.
+Resolves once, has the guard check every address, and connects to one of them: no name can point elsewhere in between. It does
+not speak HTTP: that is `app.net.head` and `app.net.connection`. Errors are those of `app.net.exchange`.
 """
 
 import socket
@@ -15,16 +15,16 @@ from app.net.exchange import Broken, Exchange
 from app.net.exhausted import exhausted, is_ours
 from app.net.sockets import PlainSocket
 
-# A SYN is sent again after 1, 3 and 7 s (RFC 6298): who has not answered by then is not there.
+# A SYN is sent again after 1, 3 and 7 s (RFC 6298): a server that has not answered by then is down.
 CONNECT_S_MAX = 10.0
 ADDRESSES_TRIED_MAX = 4
-NO_CONTACT = "is public and no contact is set: set TIPTOE_CONTACT to the mail address or page of who answers for us"
+NO_CONTACT = "is public and no contact is set; set TIPTOE_CONTACT to the mail address or page of whoever runs the crawl"
 
 
 class Dialler:
-    """Opens sockets to addresses that were judged, and to no others.
+    """Opens sockets to addresses that the guard allows, and to no others.
 
-    require_contact   no contact is configured: public addresses are refused (I1)
+    require_contact   no contact is configured: public addresses are refused (promise I1)
     """
 
     def __init__(self, resolver: Resolver, guard: Guard, *, require_contact: bool) -> None:
@@ -33,14 +33,14 @@ class Dialler:
         self._require_contact = require_contact
 
     def dial(self, host: str, port: int, exchange: Exchange) -> PlainSocket:
-        """A connected socket. Raises Broken: DNS, ADDRESS, REFUSED or CONNECT_TIMEOUT."""
+        """Connect, and return the socket. Raises Broken: DNS, ADDRESS, REFUSED or CONNECT_TIMEOUT."""
         addresses = [exchange.pinned] if exchange.pinned else self._resolve(host, port, exchange)
         for address in addresses:
             self._judge(host, address)
         return self._connect_first(addresses[:ADDRESSES_TRIED_MAX], port, exchange)
 
     def where(self, host: str, port: int, timeout_s: float) -> tuple[str, ...]:
-        """The addresses that `dial` would connect to, none when it would raise DNS, ADDRESS or NotSent."""
+        """The addresses that `dial` would try, in order; none when it would raise DNS, ADDRESS or NotSent."""
         try:
             addresses = self.resolver.resolve(host, port, timeout_s)
             for address in addresses:

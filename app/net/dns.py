@@ -1,8 +1,9 @@
-"""Host names to addresses: the system's resolver, bounded in time and in number, with a memory.
+"""Resolves host names by the system's resolver, with bounds on time and number, and a cache.
 
 getaddrinfo cannot be interrupted, so it runs on a few daemon threads and the caller waits only as long as it
-likes; an answer that comes later still fills the memory. One lookup is in flight per name, whoever asks.
-A name without an answer may be dead, or our name server: then names that resolved before have none either.
+wants; an answer that arrives later still fills the cache. At most one lookup per name is in flight.
+When a name gets no answer, either the name is dead or our name server is. If it is the server, names that
+resolved before get no answer either.
 getaddrinfo hides the records' TTL, so answers are kept for a fixed time. Addresses are not judged here:
 `app.net.dial` asks the guard about each.
 """
@@ -34,9 +35,11 @@ class DnsFailed(Exception):
 
 @dataclass(slots=True)
 class _Answer:
-    """addresses: of the name, none with an `error`.   until_s: forgotten at this second of the clock.
+    """An answer in the cache.
 
-    not_sent: it says nothing about the name
+    addresses   of the name; none with an `error`
+    until_s     the clock's second at which it expires
+    not_sent    set when the failure is ours and says nothing about the name
     """
 
     addresses: tuple[str, ...]
@@ -47,7 +50,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Lookup:
-    """A lookup in flight: `done` is set once `answer` is there."""
+    """A lookup in flight. `done` is set when `answer` is."""
 
     host: str
     done: threading.Event = field(default_factory=threading.Event)
@@ -56,10 +59,10 @@ class _Lookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverLimits:
-    """What a resolver remembers and waits for.
+    """The limits of a resolver's cache and of its waits.
 
-    ttl_s, negative_ttl_s   how long an answer, and a refusal, is remembered
-    max_entries             names remembered; the least recently used go first
+    ttl_s, negative_ttl_s   how long an answer, and a failure, is cached
+    max_entries             names cached; the least recently used are evicted first
     timeout_s               longest wait for one lookup
     threads                 lookups at once; a dead name server holds one for ten seconds, so not too few
     """
@@ -98,13 +101,13 @@ class Resolver:
         self._in_flight: dict[str, _Lookup] = {}
         self._waiting: queue.SimpleQueue[_Lookup] = queue.SimpleQueue()
         self._threads = 0
-        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the latest that resolved
+        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the latest names that resolved
         self._judging = threading.Lock()
         self._judged_until_s = -math.inf
         self._is_silent = False
 
     def resolve(self, host: str, port: int, timeout_s: float) -> list[str]:
-        """Addresses of `host` in the system's order of preference, at least one. Raises DnsFailed, NotSent.
+        """Resolve `host`: its addresses in the system's order of preference, at least one. Raises DnsFailed, NotSent.
 
         host: a name or a literal, IPv6 with or without brackets.   port: not used yet; lookups are per name.
         """
@@ -137,7 +140,7 @@ class Resolver:
     def _join_or_start(self, host: str) -> _Lookup:
         if (lookup := self._in_flight.get(host)) is not None:
             return lookup
-        # Each of these had a caller that waits or has given up: so many are stuck behind a dead name server.
+        # Each of these has a caller that waits or has given up: so many means that the name server is dead.
         if len(self._in_flight) >= self._limits.max_entries:
             raise DnsFailed(f"{host}: {len(self._in_flight)} lookups are waiting already")
         lookup = self._in_flight[host] = _Lookup(host)
@@ -181,9 +184,9 @@ class Resolver:
         return _Answer(addresses, "", self._clock() + self._limits.ttl_s)
 
     def _judge(self, failed: str) -> bool:
-        """Whether our name server answers for none of the latest names that it knew; without any, it is not doubted.
+        """Whether our name server answers for none of the latest names that it resolved. Without such names it counts as alive.
 
-        One thread asks, who waited takes its word, and it holds for a few seconds.
+        One thread asks; the threads that waited use its result, which holds for WITNESSED_S seconds.
         """
         with self._judging:
             if self._clock() >= self._judged_until_s:
@@ -205,7 +208,7 @@ def _has_no_answer(error: Exception) -> bool:
 
 
 def _silent() -> NotSent:
-    return NotSent("the name server does not answer", "see to it; the crawl goes on when it does")
+    return NotSent("the name server does not answer", "check the machine's DNS; the crawl resumes when it answers")
 
 
 def _literal(host: str) -> str | None:

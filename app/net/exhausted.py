@@ -1,4 +1,7 @@
-"""This process or machine has no more to give: file descriptors, buffers, memory. No host is to blame, and none was asked."""
+"""Recognises that this process or machine has run out of file descriptors, buffers or memory.
+
+No host is at fault then, and none was contacted.
+"""
 
 import errno
 import socket
@@ -13,7 +16,7 @@ def is_ours(error: OSError) -> bool:
 
 
 def is_exhausted() -> bool:
-    """Whether there is no socket to be had just now: a resolver that got none says only that it failed."""
+    """Whether the system gives us no socket just now. A resolver that got none reports only that it failed."""
     try:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
     except OSError as error:
@@ -23,5 +26,5 @@ def is_exhausted() -> bool:
 
 def exhausted(why: str) -> NotSent:
     return NotSent(
-        "no connection to be had here", f"{why}; raise `ulimit -n` of the process or lower its --concurrency"
+        "no connection can be opened here", f"{why}; raise `ulimit -n` of the process or lower its --concurrency"
     )

@@ -1,8 +1,8 @@
-"""The head of a response: status line and header fields, within limits (RFC 9112 4 and 5).
+"""Reads the head of a response: status line and header fields, within limits (RFC 9112 4 and 5).
 
-Takes the place of http.client's reader, which allows 6.5 MB of headers, takes a 103 for the answer, drops
+Replaces http.client's reader, which allows 6.5 MB of headers, takes a 103 for the answer, drops
 every field after a malformed one, and costs three times as much. Framing that two readers could understand
-differently is refused (RFC 9112 6.3). The body is read by http.client and urllib3.
+differently is refused (RFC 9112 6.3). http.client and urllib3 read the body.
 """
 
 import http.client
@@ -23,10 +23,10 @@ _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 
 
 class Head(http.client.HTTPResponse):
-    """http.client's response with a reader of heads of ours.
+    """http.client's response with our own reader of heads.
 
-    received   the fields in the order they came, names in lower case
-    fields     the header as `Reply.headers` has it
+    received   the fields in the order of arrival, names in lower case
+    fields     the header in the form of `Reply.headers`
     """
 
     received: list[tuple[str, str]]
@@ -54,7 +54,7 @@ class Head(http.client.HTTPResponse):
 
 
 class MessageHead(Head):
-    """The same with the header as http.client has it, for those who know no other: urllib3's connection, cookie jars."""
+    """A Head whose header is also an http.client message, which urllib3's connection and cookie jars need."""
 
     def begin(self) -> None:
         super().begin()
@@ -65,7 +65,7 @@ class MessageHead(Head):
 
 
 def _read_status(stream: Any) -> tuple[str, int, str]:
-    """Version, status and reason (RFC 9112 4), as leniently as http.client: a reason need not be there, nor one space each."""
+    """Read version, status and reason (RFC 9112 4), as leniently as http.client: no reason and any white space will do."""
     line = stream.readline(STATUS_BYTES_MAX + 1)
     if len(line) > STATUS_BYTES_MAX:
         raise http.client.LineTooLong("status line")
@@ -91,7 +91,7 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
 
 
 def _read_fields(stream: Any) -> list[tuple[str, str]]:
-    """Fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are left out."""
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are skipped."""
     fields: list[tuple[str, str]] = []
     bytes_left = HEADER_BYTES_MAX
     lines = 0
@@ -126,7 +126,7 @@ def _value(raw: bytes) -> str:
 
 
 def _merged(fields: list[tuple[str, str]]) -> dict[str, str]:
-    """One value a name, as `Reply.headers` has it (RFC 9110 5.2)."""
+    """Merge the fields to one value per name, in the form of `Reply.headers` (RFC 9110 5.2)."""
     merged: dict[str, str] = {}
     for name, value in fields:
         if name in merged:
@@ -137,7 +137,7 @@ def _merged(fields: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _framing(headers: dict[str, str], status: int) -> tuple[bool, int | None]:
-    """Whether the body is chunked, and else its length, None for "until the end" (RFC 9112 6.3)."""
+    """Whether the body is chunked; if not, its length, None for "until the end" (RFC 9112 6.3)."""
     coding = headers.get("transfer-encoding")
     lengths = headers.get("content-length")
     if status in (204, 304) or status < 200:

@@ -2,9 +2,9 @@
 
     split the URL ▶ send (again if a kept-alive connection had been closed) ▶ read what is wanted ▶ Reply
 
-Never raises for what a site, a name server or the network does; what is raised is a bug. What the reply means for the URL is
-`app.policy.outcome`'s business. Follows no redirect, keeps no cookie, uses no proxy, netrc or other
-environment. How bytes travel is in `app.net.adapter`, how much of a body is read in `app.net.body`.
+Never raises for what a site, a name server or the network does; an exception is a bug. `app.policy.outcome` decides what the
+reply means for the URL. The sender follows no redirect, keeps no cookie, and uses no proxy, netrc or other environment.
+Connections are in `app.net.adapter`; `app.net.body` decides how much of a body is read.
 """
 
 import time
@@ -25,12 +25,12 @@ from app.policy import identity
 if TYPE_CHECKING:
     from app.net.signature import Signer
 
-# Head, chunk sizes, and what of a compressed body is read but not inflated any more.
+# For the head, chunk sizes, and compressed bytes that are read but no longer inflated.
 OVERHEAD_BYTES = 1024 * 1024
 DETAIL_MAX = 300
 WHERE_S = 5.0
 
-# Where whatever comes is read (`Request.wanted_types` is None): what is meant, first.
+# For requests that read any type (`Request.wanted_types` is None): the expected types first.
 _ACCEPT_ANY = {
     RequestKind.PAGE: "*/*",
     RequestKind.SITEMAP: "application/xml,text/xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
@@ -43,11 +43,11 @@ _PORTS = {"http": 80, "https": 443}
 class Sender:
     """Sends requests over kept-alive connections. Thread-safe: one per process, made after the fork.
 
-    adapter       whom we talk to, and over which connections
-    headers       identity (User-Agent, From …). What can be read is added: of media types what a request wants, of
-                  codings what urllib3 has a decoder for here
-    signer        signs every request (I3); None: none is signed
-    credentials   {origin: further fields} for sites of one's own (H7): sent, and not in `fields`
+    adapter       decides whom we contact, and keeps the connections
+    headers       identity (User-Agent, From …). Accept is added for the media types that a request wants, and
+                  Accept-Encoding for the codings that urllib3 can decode here
+    signer        signs every request (promise I3); None: no request is signed
+    credentials   {origin: further fields} for the operator's own sites (promise H7): sent, and not in `fields`
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Sender:
         self._headers = {"Accept-Language": "*", "Accept-Encoding": ACCEPT_ENCODING, **headers}
 
     def send(self, request: Request) -> Reply | Unsent:
-        """Unsent: `request.not_after` had passed, or its gate did not open.
+        """Send a request. Returns Unsent if `request.not_after` had passed, or its gate did not open.
 
-        Raises NotSent: we lack a socket or a name server; and what the gate raises.
+        Raises NotSent when we lack a socket or a name server, and what the gate raises.
         """
         self._adapter.poolmanager.sweep_if_due()
         started_s = time.monotonic()
@@ -79,14 +79,14 @@ class Sender:
         except TooLate:
             return _unsent(started_s, exchange)
         except NotSent:
-            self._adapter.poolmanager.close_idle(0.0)  # they may hold what we lack
+            self._adapter.poolmanager.close_idle(0.0)  # idle connections may hold the descriptors that we lack
             raise
         body = read(raw, request)
         return _replied(raw, body, exchange)
 
     def where(self, url: str, prefer: str | None = None) -> Whereabouts:
-        """Where a request to `url` would go: over the connection that is kept alive, else to `prefer` where the name
-        still has it, else in the resolver's order. Resolves if need be; contacts nobody but the resolver."""
+        """The addresses that a request to `url` would try, in order. A kept-alive connection's is the only one; else
+        `prefer` goes first, where the name still has it. Resolves if needed; contacts only the resolver."""
         started_s = time.monotonic()
         _, origin, _ = _split(url)
         if (kept := self._adapter.kept_to(origin)) is not None:
@@ -97,7 +97,7 @@ class Sender:
         return Whereabouts(addresses=found, dns_ms=(time.monotonic() - started_s) * 1000)
 
     def close_idle(self) -> int:
-        """Closes what was idle too long, as `send` does now and then. The number of connections closed."""
+        """Close connections that were idle too long, as `send` does now and then. Returns how many."""
         return self._adapter.poolmanager.close_idle()
 
     def close(self) -> None:
@@ -133,9 +133,9 @@ class Sender:
         )
 
     def _send_once_or_again(self, exchange: Exchange) -> Response:
-        """The response after its head. A server may close a kept-alive connection just when we write to it: then the
-        request goes out once more on a fresh one (RFC 9112 9.3.1). Not so once it was handed over in full: the site
-        may have it, and a second one would come without the host's delay."""
+        """Send, and return the response after its head. A server may close a kept-alive connection just when we write to
+        it: then the request is sent again on a fresh one (RFC 9112 9.3.1). Not if it was handed over in full: the site
+        may have it, and a second one would arrive without the host's delay."""
         try:
             return self._adapter.exchange(exchange)
         except Broken as broken:
@@ -145,7 +145,7 @@ class Sender:
         return self._adapter.exchange(exchange)
 
 
-@lru_cache(maxsize=256)  # asked for a few times on the way of one request
+@lru_cache(maxsize=256)  # called a few times per request
 def _split(url: str) -> tuple[str, Origin, str]:
     """Host header, origin and request target of a canonical URL; nothing is decoded or quoted."""
     scheme, _, rest = url.partition("#")[0].partition("://")
@@ -159,12 +159,12 @@ def _split(url: str) -> tuple[str, Origin, str]:
 
 
 def _signed_authority(authority: str, scheme: str) -> str:
-    """As a verifier makes it of the Host field: lower-case, without the default port (RFC 9421 section 2.2.3)."""
+    """The authority as a verifier derives it from Host: lower-case, without the default port (RFC 9421 section 2.2.3)."""
     return authority.lower().removesuffix(f":{_PORTS[scheme]}")
 
 
 def _sendable(value: str) -> bool:
-    """A validator that came from a site and through the database: printable latin-1 goes back verbatim."""
+    """Whether a validator, given by a site and kept in the database, can be sent back verbatim: printable latin-1."""
     return bool(value) and all(" " <= character <= "\xff" and character != "\x7f" for character in value)
 
 
@@ -226,5 +226,5 @@ def _replied(raw: Response, body: Body, exchange: Exchange) -> Reply:
 
 
 def _one_line(detail: str) -> str:
-    """Fit for a person and for the database, though a site may have written half of it."""
+    """Make a detail safe to show and to store: a site may have written half of it."""
     return detail and "".join(each if each.isprintable() else " " for each in detail[:DETAIL_MAX])

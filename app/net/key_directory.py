@@ -1,8 +1,8 @@
-"""Serves our key directory, signed anew for each reader (SPEC I3): behind a web server that adds TLS, or to try it out.
+"""Serves our key directory, signed anew for each reader (promise I3). Run it behind a web server that adds TLS.
 
-Any web server can show the directory as a file; this one adds what a file cannot have, signatures with an end, which
-Cloudflare asks for when a crawler registers. It knows one path, keeps no log (a reader's address is his own business)
-and gives nobody longer than `Handler.timeout` s.
+Any web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and which
+Cloudflare asks for when a crawler registers. It serves one path, keeps no log of its readers, and closes a connection after
+`Handler.timeout` s.
 """
 
 import socket
@@ -18,7 +18,7 @@ from app.net.signature import DIRECTORY_PATH, directory_body, directory_fields
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request, one answer."""
+    """Answers one request."""
 
     server: "KeyDirectory"
     server_version = "tiptoe"
@@ -51,10 +51,10 @@ class KeyDirectory(ThreadingHTTPServer):
     """Listens when made; `serve_forever` serves, `server_close` ends it.
 
     keys     all are listed, and each signs
-    agent    our Signature-Agent, like https://bot.example.org: the authority that is signed for
-    port     0: any that is free, see `server_address`
+    agent    our Signature-Agent, like https://bot.example.org: the authority that is signed
+    port     0: any free port, see `server_address`
 
-    Raises InputError for an address that cannot be listened at.
+    Raises InputError for an address that it cannot listen on.
     """
 
     daemon_threads = True
@@ -68,12 +68,12 @@ class KeyDirectory(ThreadingHTTPServer):
             super().__init__((host, port), Handler)
         except OSError as error:
             place = f"--host {host} --port {port}"
-            raise InputError(place, f"nobody can listen there ({error.strerror}); choose another") from None
+            raise InputError(place, f"cannot listen there ({error.strerror}); choose another host or port") from None
         bound = self.server_address[1]
         self._own = {f"{name}:{bound}" for name in (f"[{host}]" if ":" in host else host, "localhost")}
 
     def authority_for(self, host: str) -> str:
-        """What a reader's request is signed for. Never whatever he asks for: he could show our keys as his own."""
+        """The authority to sign. Never an arbitrary one that a reader sends: he could present our keys as his own."""
         return host if host in self._own else self._authority
 
     def server_bind(self) -> None:

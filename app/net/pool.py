@@ -1,7 +1,7 @@
-"""Connections by origin: urllib3's pools, of which each keeps at most one idle connection, and not for long.
+"""Connections by origin: urllib3's pools, each of which keeps at most one idle connection, for a short time.
 
-The least recently used origins go first. A pool that a Session is handed dials as the sender's does: there is no other way to a
-socket from here. Raises `Broken` for whatever goes wrong up to the end of the head.
+The least recently used origins are evicted first. A Session's pool dials just as the sender's does: there is no other way to a
+socket from here. Raises `Broken` for any failure up to the end of the head.
 """
 
 import http.client
@@ -26,7 +26,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Idle:
-    """An origin's idle connection, where urllib3 has a queue: nobody ever waits for it, so it needs no condition."""
+    """An origin's idle connection, in place of urllib3's queue. Nothing ever waits for it, so it needs no condition."""
 
     def __init__(self, maxsize: int = 1, *, idle_s: float) -> None:
         self._idle_s = idle_s
@@ -34,7 +34,7 @@ class Idle:
         self._kept: GuardedConnection | None = None
 
     def get(self, block: bool = False, timeout: float | None = None) -> GuardedConnection:
-        """The connection, closed if it was idle too long. Raises queue.Empty."""
+        """Take the connection, closed if it was idle too long. Raises queue.Empty."""
         with self._lock:
             conn, self._kept = self._kept, None
         if conn is None:
@@ -44,7 +44,7 @@ class Idle:
         return conn
 
     def put(self, conn: GuardedConnection | None, block: bool = False) -> None:
-        """Keep it, or close it where one is kept already. None, urllib3's word for a connection yet to be made, is not kept."""
+        """Keep a connection, or close it if there is one already. None, urllib3's sign for one yet to be made, is ignored."""
         if conn is None:
             return
         conn.idle_since_s = time.monotonic()
@@ -55,14 +55,14 @@ class Idle:
         conn.close()
 
     def address(self) -> str | None:
-        """Where the idle connection goes, None when there is none that is not too old."""
+        """The address of the idle connection; None when there is none, or it is too old."""
         conn = self._kept
         if conn is None or conn.is_closed or conn.idle_since_s < time.monotonic() - self._idle_s:
             return None
         return conn.connected_to
 
     def drop(self, since_s: float) -> bool:
-        """Close the idle connection when nobody has used it after `since_s`. True when it did."""
+        """Close the idle connection if it was not used after `since_s`. Returns whether it did."""
         with self._lock:
             conn = self._kept
             if conn is None or conn.is_closed or conn.idle_since_s > since_s:
@@ -76,7 +76,7 @@ class Pool(urllib3.HTTPConnectionPool):
     """The connections of one origin: any number in use, at most one idle."""
 
     def __init__(self, endpoint: Endpoint, idle_s: float) -> None:
-        self.QueueCls: Any = partial(Idle, idle_s=idle_s)  # all that a pool asks of one
+        self.QueueCls: Any = partial(Idle, idle_s=idle_s)  # a pool calls nothing else of its queue
         scheme, host, port = endpoint.origin
         super().__init__(host, port, maxsize=1, endpoint=endpoint)
         self.scheme = scheme
@@ -84,12 +84,12 @@ class Pool(urllib3.HTTPConnectionPool):
         self.idle: Idle = self.pool  # type: ignore[assignment]
 
     def ask(self, exchange: Exchange) -> Response:
-        """Send the request over the idle connection, or a new one, and read the head. The response gives the connection back.
+        """Send the request over the idle or a new connection, and read the head. The response returns the connection.
 
-        In place of urlopen, a quarter of whose time goes into what is left out here: proxies, retries, redirects, bodies, and
-        quoting the target again. Raises Broken, TooLate.
+        Replaces urlopen, a quarter of whose time goes into steps that are left out here: proxies, retries, redirects, bodies,
+        and quoting the target again. Raises Broken, TooLate.
         """
-        conn: Any = self._get_conn()  # urllib3's own, which closes one that the server has closed
+        conn: Any = self._get_conn()  # urllib3's method: it closes a connection that the server has closed
         try:
             conn.exchange = exchange
             if exchange.fresh or (exchange.pinned is not None and conn.connected_to != exchange.pinned):
@@ -107,8 +107,8 @@ class Pool(urllib3.HTTPConnectionPool):
             raise
 
     def _keep(self, conn: GuardedConnection, exchange: Exchange) -> None:
-        """Of a request that was not sent. A connection that no request went over is kept for the next start only where that comes
-        at once: at a gate that did not open it would stand unused, one of many."""
+        """Keep the connection of a request that was not sent. A new one whose gate did not open is closed: it would stand
+        unused, one of many."""
         conn.tell_of_connecting()
         if exchange.contacted_s is not None and exchange.gate is not None:
             conn.close()
@@ -116,7 +116,7 @@ class Pool(urllib3.HTTPConnectionPool):
 
 
 class Pools(urllib3.PoolManager):
-    """Pools by origin, where requests has urllib3's manager. Thread-safe.
+    """Pools by origin, in place of urllib3's manager. Thread-safe.
 
     ca_file       PEM of authorities trusted besides the system's and certifi's
     idle_s        idle connections are closed after this
@@ -163,8 +163,8 @@ class Pools(urllib3.PoolManager):
         scheme: str | None = "http",
         pool_kwargs: dict[str, Any] | None = None,
     ) -> Pool:
-        """requests asks here, also by way of connection_from_url. Of `pool_kwargs` the authorities are heeded, and nothing
-        that would verify less. Raises LocationValueError."""
+        """Find a pool for requests, which also calls this through connection_from_url. Uses only the authorities of
+        `pool_kwargs`, and nothing that would verify less. Raises LocationValueError."""
         scheme = (scheme or "http").lower()
         if not host:
             raise urllib3.exceptions.LocationValueError("No host specified.")
@@ -175,13 +175,13 @@ class Pools(urllib3.PoolManager):
         return self.of((scheme, host.strip("[]"), port or _PORTS[scheme]), ca if any(ca) else None)
 
     def kept_to(self, origin: Origin) -> str | None:
-        """The address of the origin's idle connection, None when there is none."""
+        """The address of the origin's idle connection; None when there is none."""
         with self._lock:
             pool = self._by_origin.get(origin)
         return pool.idle.address() if pool is not None else None
 
     def close_idle(self, idle_s: float | None = None) -> int:
-        """Close connections idle for `idle_s` (default: the pools') or longer. The number closed."""
+        """Close connections idle for `idle_s` (default: the pools') or longer. Returns how many."""
         now_s = time.monotonic()
         with self._lock:
             self._swept_s = now_s
@@ -190,7 +190,7 @@ class Pools(urllib3.PoolManager):
         return sum(pool.idle.drop(since_s) for pool in pools)
 
     def sweep_if_due(self) -> None:
-        """close_idle, a few times per idle time: no timer is needed while there is traffic."""
+        """Call close_idle a few times per idle time: no timer is needed while there is traffic."""
         if time.monotonic() - self._swept_s > self._idle_s / 4:
             self.close_idle()
 
@@ -201,7 +201,7 @@ class Pools(urllib3.PoolManager):
 
 
 def _broken_by(error: Exception) -> Broken:
-    """The failure that an error before the end of the head stands for."""
+    """Translate an error that occurred before the end of the head."""
     if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
         return Broken(Failure.TIMEOUT, "the deadline passed before the headers were complete")
     if isinstance(error, OSError):  # RemoteDisconnected too, which is also an HTTPException

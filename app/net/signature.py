@@ -1,11 +1,11 @@
-"""Signed requests, so that a site can tell us from those who borrow our name: Web Bot Auth (SPEC I3).
+"""Signs requests, so that a site can distinguish us from impostors: Web Bot Auth (promise I3).
 
     sign         RFC 9421: a signature over components of a message, Ed25519
     Signer       the three fields that each request carries
-    directory    the public keys, as the key directory of our Signature-Agent shows them
+    directory    the public keys, as the key directory of our Signature-Agent serves them
 
-Covered are the authority and Signature-Agent, for a minute: whoever reads one request of ours could replay it to the
-same site and nowhere else. Keys on disk are in `app.net.signing_key`; who signs, and as whom, is a setting.
+A signature covers the authority and Signature-Agent, for a minute: whoever intercepts a request can replay it to the same
+site for that long, and nowhere else. Key files are in `app.net.signing_key`; settings choose the key and the agent.
 Sources: RFC 9421; draft-ietf-webbotauth-httpsig-protocol-00 (September 2026), which replaces
 draft-meunier-web-bot-auth-architecture and -http-message-signatures-directory; Cloudflare's "Web Bot Auth" (July 2026).
 """
@@ -31,21 +31,21 @@ LABEL: Final = "sig1"
 LIFETIME_S: Final = 60  # Cloudflare: "a minute is often sufficient"; the draft: at most 24 hours
 NONCE_BYTES: Final = 64  # as in the draft's test vectors
 
-# Copies of the directory are good for an hour, so that a key taken out of it soon stops verifying. The signature
-# over it must outlive the copies, wherever they are kept.
+# Copies of the directory are valid for an hour, so that a removed key soon stops verifying. The signature over the
+# directory must outlive the copies, wherever they are kept.
 DIRECTORY_FRESH_S: Final = 3_600
 DIRECTORY_LIFETIME_S: Final = 24 * 3_600
 
 
 class AgentForm(StrEnum):
-    """How Signature-Agent is written. A signer has to choose: no verifier reads both at once."""
+    """The form of Signature-Agent. A signer has to choose one: no verifier reads both."""
 
-    ITEM = "item"  # "https://…", drafts before -04: what Cloudflare documents, and the only one it accepts for sure
-    DICTIONARY = "dictionary"  # sig1="https://…", as the present draft wants it; verifiers MAY accept the other
+    ITEM = "item"  # "https://…", drafts before -04: Cloudflare documents it, and is sure to accept only this one
+    DICTIONARY = "dictionary"  # sig1="https://…", as the present draft requires; verifiers MAY accept the other
 
 
 def sign(key: Ed25519PrivateKey, covered: Mapping[str, str], parameters: Mapping[str, int | str]) -> tuple[str, str]:
-    """The members of Signature-Input and of Signature, without their label (RFC 9421 sections 2.3, 2.5, 4).
+    """Make the members of Signature-Input and Signature, without their label (RFC 9421 sections 2.3, 2.5, 4).
 
     covered      component identifier → value, in order; identifiers quoted, with parameters, like `"@authority";req`
     parameters   of the signature, in order; strings of visible ASCII without quotes and backslashes
@@ -60,14 +60,14 @@ def sign(key: Ed25519PrivateKey, covered: Mapping[str, str], parameters: Mapping
 
 
 def fresh_nonce() -> str:
-    """It lets a verifier that remembers nonces tell a replay."""
+    """A random nonce. A verifier that remembers nonces can detect a replay."""
     return b64encode(secrets.token_bytes(NONCE_BYTES)).decode()
 
 
 class Signer:
-    """Makes the fields of one request after another. Thread-safe: nothing changes after it was made.
+    """Makes the signature fields of requests. Thread-safe: immutable after it is made.
 
-    key          never shown, logged or handed on
+    key          never shown, logged or passed on
     agent        origin that holds the key directory, like https://bot.example.org
     lifetime_s   seconds from created to expires
     clock        wall clock, in seconds since 1970: verifiers compare it with theirs
@@ -125,7 +125,7 @@ def directory(
 ) -> dict[str, list[dict[str, object]]]:
     """The JSON Web Key Set of these keys, each with its thumbprint as `kid`.
 
-    not_before, expires: what verifiers are told about all of them (`nbf`, `exp`); None: nothing.
+    not_before, expires: the validity of all of them (`nbf`, `exp`); None: not stated.
     """
     times = {"nbf": not_before, "exp": expires}
     told = {name: int(at.timestamp()) for name, at in times.items() if at is not None}
@@ -135,8 +135,8 @@ def directory(
 def directory_fields(
     keys: Sequence[Ed25519PrivateKey], authority: str, body: bytes, *, clock: Callable[[], float] = time.time
 ) -> dict[str, str]:
-    """The header fields of a directory's response: one signature by each key, over the authority that was asked and
-    the body, so that nobody can pass off a copy as his own."""
+    """The header fields of a directory's response. Each key signs the requested authority and the body, so that nobody
+    can present a copy as his own."""
     digest = f"sha-256=:{b64encode(sha256(body).digest()).decode()}:"
     created = int(clock())
     covered = {'"@authority";req': authority, '"content-digest"': digest}
@@ -160,5 +160,5 @@ def directory_fields(
 
 
 def directory_body(keys: Iterable[Ed25519PublicKey]) -> bytes:
-    """The directory as it is served and written: the signature covers these very bytes."""
+    """The directory as it is served and written: the signature covers exactly these bytes."""
     return json.dumps(directory(keys), indent=2).encode() + b"\n"

@@ -1,7 +1,7 @@
-"""Sockets that are bounded by the deadline and the bytes of the exchange they serve, plain or over TLS.
+"""Sockets, plain or over TLS, bounded by the deadline and the bytes of the exchange that they serve.
 
-A deadline for the whole response: the timeouts of requests and urllib3 count from byte to byte, so that a dripping server would
-hold them for ever. TLS is always verified. `app.net.dial` connects these.
+The deadline is for the whole response: the timeouts of requests and urllib3 count from byte to byte, so a server that drips
+could hold them for ever. TLS is always verified. `app.net.dial` connects these sockets.
 """
 
 import socket
@@ -22,16 +22,16 @@ NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class PlainSocket(socket.socket):
-    """A socket whose every receive ends by the deadline of the exchange that it serves, and that sends nothing after it.
+    """A socket that receives and sends nothing after the deadline of the exchange that it serves.
 
-    TCP sends again what is not acknowledged, for a quarter of an hour, and goes on when the socket is closed or its process
-    killed: a request that we gave up would reach the site while another of us visits it.
+    TCP resends unacknowledged data for a quarter of an hour, even when the socket is closed or its process killed: a request
+    that we gave up could reach the site while another worker visits it.
     """
 
     exchange: Exchange
 
     def serve(self, exchange: Exchange) -> None:
-        """From now on this one. Linux gives up at its deadline what was not acknowledged until then (tcp(7))."""
+        """Serve this exchange from now on. Linux drops data that is not acknowledged by its deadline (tcp(7))."""
         self.exchange = exchange
         left_s = exchange.left_s()
         self.settimeout(left_s)
@@ -39,11 +39,11 @@ class PlainSocket(socket.socket):
             self.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, max(int(left_s * 1000), 1))
 
     def abandon(self) -> None:
-        """Before it is closed: what has not been sent is not to be, and what was is not sent again (socket(7))."""
+        """Drop unsent and unacknowledged data when the socket is closed (socket(7)). Call it before closing."""
         self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
 
     def makefile(self, *_: Any, **__: Any) -> Any:
-        """What http.client reads from; with room for a usual page, as each receive costs turns at the interpreter's lock."""
+        """The file that http.client reads. Its buffer holds a usual page: each receive costs turns at the interpreter's lock."""
         return super().makefile("rb", READ_BYTES)
 
     def recv_into(self, *args: Any) -> int:
@@ -54,11 +54,11 @@ class PlainSocket(socket.socket):
 
 
 class TlsSocket(PlainSocket, ssl.SSLSocket):
-    """The same over TLS."""
+    """A PlainSocket over TLS."""
 
     def has_ended(self) -> bool:
-        """Whether the peer has closed it, or said something that nobody asked for. Session tickets are taken in and are neither.
-        To be called without a timeout."""
+        """Whether the peer has closed the connection or sent unexpected data. Session tickets are read, and are neither.
+        Call it on a socket without a timeout."""
         try:
             self.read(1)
         except ssl.SSLWantReadError:
@@ -69,7 +69,7 @@ class TlsSocket(PlainSocket, ssl.SSLSocket):
 
 
 def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: Exchange) -> TlsSocket:
-    """The verified session on `sock`; connect_ms then includes it. Raises Broken: TLS or CONNECT_TIMEOUT."""
+    """Start a verified TLS session on `sock`, and add its time to connect_ms. Raises Broken: TLS or CONNECT_TIMEOUT."""
     begin_s = time.monotonic()
     try:
         sock.settimeout(exchange.left_s())
@@ -80,7 +80,7 @@ def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: E
     except TimeoutError as error:
         sock.close()
         raise Broken(Failure.CONNECT_TIMEOUT, "TLS handshake did not end in time") from error
-    except (OSError, ValueError) as error:  # ValueError: a name that cannot stand in a certificate
+    except (OSError, ValueError) as error:  # ValueError: a name that no certificate can hold
         sock.close()
         raise Broken(Failure.TLS, getattr(error, "verify_message", "") or str(error)) from error
     finally:
@@ -88,7 +88,7 @@ def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: E
 
 
 def tls_context(ca_file: str | None = None, ca_dir: str | None = None) -> ssl.SSLContext:
-    """Verifies against the system's authorities (or SSL_CERT_FILE), certifi's and those in `ca_file` and `ca_dir`."""
+    """A context that verifies by the authorities of the system (or SSL_CERT_FILE), certifi, `ca_file` and `ca_dir`."""
     context = create_urllib3_context()
     context.verify_mode = ssl.CERT_REQUIRED
     context.check_hostname = True

@@ -1,4 +1,4 @@
-"""A crawl through RabbitMQ: each host queue has one worker at a time, and the other one takes over (SPEC F6)."""
+"""A crawl through RabbitMQ: each host queue has one worker at a time, and the other one takes over (promise F6)."""
 
 import os
 import signal

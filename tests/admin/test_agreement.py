@@ -51,7 +51,7 @@ def test_in_an_active_crawl_the_same_host_is_due_everywhere(kit: Kit, site: Site
     crawl = start(kit, site.url())
     due_again(kit)
     page = hosts.show(kit.engine, kit.settings, site.host)
-    assert page.waits_for.startswith("a worker: it is due since")
+    assert page.waits_for.startswith("a worker: it has been due since")
     assert [(row["because"], row["hosts"]) for row in report.status(kit.engine).waiting] == [("due", 1)]
     assert [row["waits_for"] for row in hosts.listed(kit.engine)] == ["due"]
     assert overdue(kit)[0] == "1 host waits on 1 queue"

@@ -207,7 +207,7 @@ def test_robots_that_is_not_there_allows_all(log: Log) -> None:
     assert wrong(log.engine) == {}
 
 
-# so long after robots.txt went out of reach, with or without a last good copy, answered or not, path → disallowed (SPEC R3)
+# so long after robots.txt went out of reach, with or without a last good copy, answered or not, path → disallowed (promise R3)
 @pytest.mark.parametrize(
     ("after", "copy", "status", "path", "disallowed"),
     [
@@ -424,7 +424,7 @@ def test_a_visit_that_ended_without_a_word(log: Log, a: int, b: int) -> None:
     assert found.holds
     assert found.unaccounted[0].seconds == pytest.approx(30.0)
     assert found.verdict.endswith(
-        "no violation; but 1 visit of 1 host may have made up to one batch of requests each that no row tells of "
+        "no violation; but 1 visit of 1 host may have made up to one batch of requests each that no row shows "
         "(in 30 s at most)"
     )
 

@@ -41,7 +41,7 @@ def test_misspelt_variables_are_named(tmp_path: Path) -> None:
     checks = doctor.configuration(settings, ["TIPTOE_CONTCAT"])
     assert [(check.grade, check.finding) for check in checks if check.name == "settings"] == [
         ("ok", "valid"),
-        ("warn", "TIPTOE_CONTCAT is no setting"),
+        ("warn", "TIPTOE_CONTCAT is not a setting"),
     ]
 
 

@@ -18,7 +18,7 @@ def test_a_crawl_has_one_scope(kit: Kit) -> None:
     assert made.scope == "domain"
     assert open_crawl(kit.engine, kit.settings, "new", CrawlChange(scope=None)).id == made.id
     assert open_crawl(kit.engine, kit.settings, "new", CrawlChange(scope="domain")).id == made.id
-    with pytest.raises(InputError, match="has the scope domain already"):
+    with pytest.raises(InputError, match="already has the scope domain"):
         open_crawl(kit.engine, kit.settings, "new", CrawlChange(scope="host"))
     assert open_crawl(kit.engine, kit.settings, "other", CrawlChange(scope=None)).scope == "host"
 

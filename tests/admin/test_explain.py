@@ -163,7 +163,7 @@ def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(kit: Kit, site: 
 @pytest.mark.parametrize(
     ("act", "waits_for"),
     [
-        (lambda kit, host: None, "a worker: it is due since "),
+        (lambda kit, host: None, "a worker: it has been due since "),
         (lambda kit, host: crawls.pause(kit.engine, "c"), "its crawl, which is paused: tiptoe crawl resume c"),
         (
             lambda kit, host: crawls.finish(kit.engine, "c"),
@@ -200,7 +200,7 @@ def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(kit: Kit, site: 
                 """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = now(), pause_requested = true,
                                     lease_until = now() + interval '1 minute'""",
             ),
-            "the visit that is there since ",
+            "its visit, running since ",
         ),
     ],
 )
@@ -328,7 +328,7 @@ def test_the_wait_of_a_host_without_its_lease_is_its_next_contact(kit: Kit, site
                             lease_until = now() - interval '1 minute', next_fetch_at = now() - interval '59 s'""",
     )
     page = hosts.show(kit.engine, kit.settings, site.host)
-    assert host_waits_for(page.host).startswith("a worker: it is due since ")
+    assert host_waits_for(page.host).startswith("a worker: it has been due since ")
 
 
 @pytest.mark.parametrize("act", ["retry", "forget"])

@@ -39,7 +39,7 @@ def test_a_host_that_is_visited_pauses_when_the_visit_settles(kit: Kit, site: Si
     said = []
     site.pages["/"] = lambda hit: said.append(hosts.pause(kit.engine, site.host)) or html("/a")  # type: ignore[func-returns-value]
     go(kit)
-    assert said == ["pauses when the visit that is there settles (seconds)"]
+    assert said == ["pauses when its running visit settles, in seconds"]
     assert column(kit, "state") == "paused"
 
 

@@ -34,7 +34,7 @@ def ask(kit: Kit, url: str) -> Ruling:
 def test_nobody_has_asked_yet(kit: Kit) -> None:
     found = robots_check.check(kit.engine, kit.settings, "http://never.test/x")
     assert found.allowed is None
-    assert "nobody has fetched http://never.test/robots.txt yet" in found.sentence()
+    assert "http://never.test/robots.txt was not fetched yet" in found.sentence()
 
 
 def test_what_a_visit_stored_is_what_counts(kit: Kit, site: Site) -> None:
@@ -99,7 +99,7 @@ def test_a_host_with_queued_urls_goes_on_after_being_asked(kit: Kit, site: Site)
         (
             """state = 'taken', lease_token = gen_random_uuid(), taken_at = now(), lease_until = now() + interval '1 minute',
                next_fetch_at = now() + interval '2 minutes'""",
-            "the visit that is there",
+            "its visit, running since ",
         ),
     ],
 )
@@ -124,8 +124,8 @@ def test_a_host_that_may_not_be_contacted_is_not_asked(kit: Kit, site: Site, cha
             "refused: robots.txt is out of reach (503): complete disallow (RFC 9309)",
         ),
         (Answer(drop=True), False, "unreachable", "refused: robots.txt is out of reach ("),
-        ("User-agent: other\nDisallow: /\n", True, "available", "allowed: no group is about us"),
-        ("User-agent: *\nDisallow: /x\n", True, "available", "allowed: no line of group * is about it"),
+        ("User-agent: other\nDisallow: /\n", True, "available", "allowed: no group applies to us"),
+        ("User-agent: *\nDisallow: /x\n", True, "available", "allowed: no line of group * applies to it"),
         ("User-agent: *\nAllow: /\n", True, "available", "allowed: line 2, Allow: / (group *)"),
     ],
 )
@@ -175,7 +175,7 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
             HOUR,
             False,
             "refused: robots.txt is out of reach (500): complete disallow",
-            r"complete disallow since robots.txt is out of reach since .*; until .* \(in 11:00:00\), then the last good copy",
+            r"complete disallow because .* out of reach since .*; until .* \(in 11:00:00\), then the last good copy",
         ),
         (
             False,
@@ -183,7 +183,7 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
             13 * HOUR,
             False,
             "refused: robots.txt is out of reach (500): complete disallow",
-            r"complete disallow since .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, if the host answers",
+            r"complete disallow because .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, if the host answers",
         ),
         (
             True,
@@ -191,7 +191,7 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
             13 * HOUR,
             False,
             "refused: line 2, Disallow: /x (group *)",
-            r"last good copy of 20.* in force since robots.txt is out of reach since 20.*; until .* \(in 29 days, 11:00:00\)",
+            r"last good copy of 20.* in force because .* out of reach since 20.*; until .* \(in 29 days, 11:00:00\)",
         ),
         (
             True,
@@ -199,7 +199,7 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
             31 * DAY,
             True,
             "allowed: robots.txt is out of reach (500), but the host answers: everything is allowed",
-            r"everything is allowed since robots.txt is out of reach since",
+            r"everything is allowed because robots.txt has been out of reach since",
         ),
         (
             True,
@@ -207,7 +207,7 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
             31 * DAY,
             False,
             "refused: robots.txt is out of reach (",
-            r"complete disallow since robots.txt is out of reach since .*: the host does not answer",
+            r"complete disallow because robots.txt has been out of reach since .*: the host does not answer",
         ),
     ],
 )

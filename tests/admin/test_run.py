@@ -152,9 +152,9 @@ def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"scope": "host"}, "scope host: crawl c has the scope domain already"),
-        ({"include": ("/b",)}, "include /b: crawl c has the include /a already"),
-        ({"exclude": ("/x", "/y")}, "exclude /x /y: crawl c has the exclude none already"),
+        ({"scope": "host"}, "scope host: crawl c already has the scope domain"),
+        ({"include": ("/b",)}, "include /b: crawl c already has the include /a"),
+        ({"exclude": ("/x", "/y")}, "exclude /x /y: crawl c already has the exclude none"),
         ({"scope": "galaxy"}, "scope 'galaxy': use one of"),
         ({"sitemaps": "some"}, "sitemaps 'some': use one of: none, declared, all"),
     ],

@@ -61,7 +61,7 @@ def test_files(text: str, suffix: str, column: str | None, found: list[tuple[int
 
 @pytest.mark.parametrize("column", ["nix", "0", "-1", "1.5", ""])
 def test_a_column_that_is_not_there(column: str) -> None:
-    with pytest.raises(InputError, match="the first line has no such name, but: a, b; or give a number from 1"):
+    with pytest.raises(InputError, match="is not in the first line; use one of: a, b; or a number from 1"):
         read("a,b\nhttps://a/1,x\n", suffix=".csv", column=column)
 
 

@@ -179,7 +179,7 @@ def test_a_worker_that_knows_the_scope_learns_that_it_widened(kit: Kit, web: Web
         (["http://127.0.0.1/", "http://10.0.0.1/"], ["10.0.0.1 is not public"]),
         (["http://127.0.0.1/", "nonsense"], ["not a URL"]),
         (["http://127.0.0.1/", "http://no-such-host.invalid/"], ["does not resolve"]),
-        (["http://127.0.0.1/", "http://8.8.8.8/"], ["who answers for the crawl"]),
+        (["http://127.0.0.1/", "http://8.8.8.8/"], ["TIPTOE_CONTACT"]),
     ],
 )
 def test_seeds_are_checked_one_by_one(kit: Kit, given: list[str], problems: list[str]) -> None:

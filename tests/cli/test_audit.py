@@ -70,7 +70,7 @@ def test_what_no_row_tells_of_is_named_and_no_violation(tiptoe: Tiptoe, log: Log
     log.visit(log.host("b.test"), 10.0, ends=None, ending="lost")
     ran = tiptoe("audit")
     assert ran.code == 0
-    assert "1 visit of 1 host may have made up to one batch of requests each that no row tells of" in ran.out
+    assert "1 visit of 1 host may have made up to one batch of requests each that no row shows" in ran.out
 
 
 def test_json_has_everything(tiptoe: Tiptoe, log: Log) -> None:

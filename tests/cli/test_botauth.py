@@ -60,7 +60,7 @@ def test_keygen_overwrites_nothing(here: Path) -> None:
     assert run("botauth", "keygen", "--out", "key").code == 0
     before = (here / "key").read_bytes()
     assert one_line(run("botauth", "keygen", "--out", "key")) == (
-        "tiptoe: key file key: key is there already; choose another with --out, or move it away"
+        "tiptoe: key file key: key exists already; choose another with --out, or move it away"
     )
     assert (here / "key").read_bytes() == before
 
@@ -135,7 +135,7 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
         ({}, ["directory"], "no signing key: set TIPTOE_SIGNING_KEY, or give --key; tiptoe botauth keygen makes one"),
         ({}, ["directory", "--key", "nowhere"], "signing key nowhere: cannot be read (No such file or directory)"),
         ({}, ["directory", "--key", "folder"], "Is a directory"),
-        ({}, ["directory", "--key", "open"], "others can read it (mode 0644): chmod 600 open"),
+        ({}, ["directory", "--key", "open"], "others can read it (mode 0644); run: chmod 600 open"),
         ({}, ["directory", "--key", "good", "--serve"], "TIPTOE_SIGNATURE_AGENT is not set: set it"),
         ({}, ["directory", "--key", "good", "--serve", "--out", "x"], "exclude each other"),
         ({}, ["directory", "--key", "good", "--out", "open"], "cannot be written"),
@@ -149,7 +149,7 @@ def test_directory_is_served_signed_until_ctrl_c(key: Path) -> None:
         (
             {"TIPTOE_SIGNING_KEY": "good", "TIPTOE_SIGNATURE_AGENT": AGENT},
             ["directory", "--serve", "--host", "192.0.2.1"],
-            "--host 192.0.2.1 --port 8080: nobody can listen there",
+            "--host 192.0.2.1 --port 8080: cannot listen there",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_misspelt_variable(tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TIPTOE_CONTCAT", "x")
     ran = tiptoe("doctor", "--json")
     assert ran.code == 0
-    assert "TIPTOE_CONTCAT is no setting" in [check["finding"] for check in ran.json]
+    assert "TIPTOE_CONTCAT is not a setting" in [check["finding"] for check in ran.json]
 
 
 def test_queues_that_rabbitmq_has_otherwise(tiptoe: Tiptoe, rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

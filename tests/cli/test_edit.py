@@ -83,7 +83,7 @@ def test_all_of_it_with_the_seeds(tiptoe: Tiptoe, engine: Engine, how: str) -> N
     assert tiptoe("seed", "add", "new", "http://a.test/b", "--max-pages", "70").code == 0
     assert crawl(engine, "max_pages, max_bytes, keep_fresh") == (70, 8, True)
     other = tiptoe("seed", "add", "new", "http://a.test/c", "--include", "/other")
-    assert "has the include /a already; leave it out, or: tiptoe crawl edit new" in other.err
+    assert "already has the include /a; leave it out, or run: tiptoe crawl edit new" in other.err
 
 
 def test_delete_takes_what_is_the_crawls_and_nothing_else(tiptoe: Tiptoe, docs: str, engine: Engine) -> None:
@@ -117,7 +117,7 @@ def test_delete_waits_for_visits_that_may_have_its_urls(docs: str, engine: Engin
                   lease_until = now() + interval '1 hour', next_fetch_at = now() + interval '1 hour'""",
     )
     settings = load()
-    with pytest.raises(ServiceError, match="1 visit is at its hosts still; try again in a minute"):
+    with pytest.raises(ServiceError, match="1 visit is still at its hosts; try again in a minute"):
         deletion.delete(engine, settings, docs, patience_s=0.0)
     assert one(engine, "SELECT state FROM crawls") == "finished"
     sql(engine, "UPDATE hosts SET lease_until = now()")
@@ -154,7 +154,7 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
 @pytest.mark.parametrize(
     ("args", "err"),
     [
-        (["crawl", "edit", "docs"], "crawl docs: nothing to change was given; see tiptoe crawl edit --help"),
+        (["crawl", "edit", "docs"], "crawl docs: no change was given; see tiptoe crawl edit --help"),
         (["crawl", "edit", "nix", "--max-pages", "1"], "crawl 'nix': there is none of this name; there are: docs"),
         (["crawl", "edit", "docs", "--scope", "world"], "scope 'world': use one of: host, domain, prefix, any"),
         (["crawl", "edit", "docs", "--include", "("], "include pattern '(': not a regular expression"),
@@ -186,7 +186,7 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
             "crawl docs: 0 pages of this round and all its URLs will be deleted for good; add --yes",
         ),
         (["crawl", "retry-failed", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
-        (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report says how"),
+        (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report shows how"),
         (["crawl", "pasue"], "tiptoe crawl pasue: neither a verb nor a URL; did you mean `tiptoe crawl pause`? a seed"),
         (
             ["crawl", "qqq"],
@@ -207,9 +207,9 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
         (["seed", "add", "new", "http://a.test/", "--max-depth", "x"], "Invalid value for '--max-depth'"),
         (
             ["seed", "import", "new", "-", "--column", "link"],
-            "--column 'link': the first line has no such name, but: url",
+            "--column 'link': is not in the first line; use one of: url",
         ),
-        (["seed", "import", "new", "-", "--column", "0"], "--column '0': the first line has no such name, but: url"),
+        (["seed", "import", "new", "-", "--column", "0"], "--column '0': is not in the first line; use one of: url"),
     ],
 )
 def test_bad_input_is_refused_in_one_line_with_its_remedy(

@@ -41,7 +41,7 @@ def test_url_why_page(tiptoe: Tiptoe, site: Site) -> None:
         "parameters dropped: gclid",
         "in crawl docs (finished): resting",
         f"found on          {site.url()}",
-        "allowed: no line of group * is about it",
+        "allowed: no line of group * applies to it",
         "page (status 200)",
         "latest requests",
     ):
@@ -104,7 +104,7 @@ def test_robots_check(tiptoe: Tiptoe, site: Site, path: str, code: int, word: st
 def test_robots_check_without_a_copy(tiptoe: Tiptoe, site: Site) -> None:
     ran = tiptoe("robots", "check", "http://never.test/")
     assert ran.code == 3
-    assert "nobody has fetched http://never.test/robots.txt yet" in ran.out
+    assert "http://never.test/robots.txt was not fetched yet" in ran.out
 
 
 def test_robots_check_fetch_asks_once(tiptoe: Tiptoe, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

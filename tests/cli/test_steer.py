@@ -173,11 +173,17 @@ def test_host_show_tells_of_its_domain(tiptoe: Tiptoe) -> None:
         (["quiet", "a b", "08:00-18:00"], "host 'a b': write a hostname, such as example.org"),
         (
             ["quiet", "127.0.0.1", "08:00-18:00", "--domain"],
-            "host 127.0.0.1: is of no registrable domain; leave --domain out",
+            "host 127.0.0.1: belongs to no registrable domain; leave --domain out",
         ),
-        (["slow", "127.0.0.1", "3", "--domain"], "host 127.0.0.1: is of no registrable domain; leave --domain out"),
-        (["slow", "localhost", "3", "--domain"], "host localhost: is of no registrable domain; leave --domain out"),
-        (["slow", "co.uk", "3", "--domain"], "host co.uk: is of no registrable domain; leave --domain out"),
+        (
+            ["slow", "127.0.0.1", "3", "--domain"],
+            "host 127.0.0.1: belongs to no registrable domain; leave --domain out",
+        ),
+        (
+            ["slow", "localhost", "3", "--domain"],
+            "host localhost: belongs to no registrable domain; leave --domain out",
+        ),
+        (["slow", "co.uk", "3", "--domain"], "host co.uk: belongs to no registrable domain; leave --domain out"),
         (
             ["slow", "shop.test", "soon", "--domain"],
             "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
@@ -236,7 +242,7 @@ def test_seed_add_makes_the_crawl_with_its_scope(tiptoe: Tiptoe, engine: Engine)
     }
     again = tiptoe("seed", "add", "new", "http://127.0.0.3/", "--scope", "host")
     assert again.code == 2
-    assert "has the scope domain already" in again.err
+    assert "already has the scope domain" in again.err
 
 
 def test_seed_add_keeps_the_good_ones(tiptoe: Tiptoe) -> None:

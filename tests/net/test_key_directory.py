@@ -82,7 +82,7 @@ def test_nothing_of_a_reader_is_logged(served: KeyDirectory, capfd: pytest.Captu
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
 def test_where_nobody_can_listen(host: str) -> None:
-    with pytest.raises(InputError, match=f"--host {host} --port 0: nobody can listen there"):
+    with pytest.raises(InputError, match=f"--host {host} --port 0: cannot listen there"):
         KeyDirectory([OWN_KEY], AGENT, host=host, port=0)
 
 

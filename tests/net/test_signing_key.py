@@ -104,18 +104,18 @@ OTHER_CURVE = generate_private_key(SECP256R1())
         (b"nonsense", "neither JSON nor PEM"),
         (b"\xff\xfe\x00", "neither JSON nor PEM"),
         (b"[" * 60_000, "neither JSON nor PEM"),
-        (b"[]", "no JSON Web Key of Ed25519"),
-        (b'"text"', "no JSON Web Key of Ed25519"),
-        (b'{"keys": []}', "no JSON Web Key of Ed25519"),
-        (jwk(crv="X25519"), "no JSON Web Key of Ed25519"),
-        (jwk(kty="RSA"), "no JSON Web Key of Ed25519"),
+        (b"[]", "not a JSON Web Key of Ed25519"),
+        (b'"text"', "not a JSON Web Key of Ed25519"),
+        (b'{"keys": []}', "not a JSON Web Key of Ed25519"),
+        (jwk(crv="X25519"), "not a JSON Web Key of Ed25519"),
+        (jwk(kty="RSA"), "not a JSON Web Key of Ed25519"),
         (json.dumps({"kty": "OKP", "crv": "Ed25519", "x": X}).encode(), "public key"),
         (jwk(d="AAAA"), "32 bytes"),
         (jwk(d=7), "32 bytes"),
         (jwk(d="ä" * 43), "32 bytes"),
         (jwk(x="A" * 43), "do not belong together"),
         (pem(OWN_KEY, BestAvailableEncryption(b"x")), "passphrase"),
-        (pem(OTHER_CURVE), "not of Ed25519"),
+        (pem(OTHER_CURVE), "not an Ed25519 key"),
         (ED25519_PUBLIC, "no private key"),
         (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no private key"),
         (pem(TEST_KEY), "published test key of RFC 9421"),
@@ -144,7 +144,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Is a directory"):
         signing_key.load(tmp_path)
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         signing_key.load(tmp_path / "pipe")
 
 
@@ -166,8 +166,8 @@ def test_a_new_key_is_for_us_alone(tmp_path: Path) -> None:
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     path.write_text("precious")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         signing_key.create(path)
-    with pytest.raises(InputError, match=f"{path} is there already|cannot be written"):
+    with pytest.raises(InputError, match=f"{path} exists already|cannot be written"):
         signing_key.create(path / "below-a-file")
     assert path.read_text() == "precious"

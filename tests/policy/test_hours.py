@@ -1,4 +1,4 @@
-"""Hours of the day (SPEC P11, R7): in them, until them, out of them."""
+"""Hours of the day (promise P11, R7): in them, until them, out of them."""
 
 from datetime import UTC, datetime, time, timedelta, timezone
 

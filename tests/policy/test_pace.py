@@ -1,4 +1,4 @@
-"""The delay of a host: every number of SPEC P2 and P4, then what holds for every history."""
+"""The delay of a host: every number of promise P2 and P4, then what holds for every history."""
 
 from collections.abc import Sequence
 from dataclasses import replace

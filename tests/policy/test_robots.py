@@ -673,7 +673,7 @@ def test_normal_form_undoes_escapes_of_any_text(text: str) -> None:
     assert normal(quote(octets, safe="").encode()) == octets
 
 
-# --- bounded work (SPEC R10) --------------------------------------------------------------------------------
+# --- bounded work (promise R10) --------------------------------------------------------------------------------
 
 
 def starred(*tails: str) -> Ruleset:

@@ -1,4 +1,4 @@
-"""Which links of a document become candidates for the frontier, and which are refused, with the reason.
+"""Decides which links of a document become candidates for the frontier; refused ones are noted with the reason.
 
 canonical form ▶ scope ▶ known already? ▶ robots.txt of its origin, if anybody has it ▶ candidate (to be queued, or refused)
 

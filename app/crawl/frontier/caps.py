@@ -1,4 +1,4 @@
-"""The caps of the frontier (SPEC F7): how many URLs may wait for their first fetch, of a host, of a crawl, in all.
+"""The caps of the frontier (promise F7): how many URLs may wait for their first fetch, of a host, of a crawl, in all.
 
 Soft, and next to free below the cap. A host's visits keep an estimate on its row, by what they admit and fetch; what links from
 elsewhere bring is told to it in lots (`full_hosts`). Where the estimate says that the host is full it is made exact first, unless
@@ -64,8 +64,10 @@ def is_tight(stay: Stay, candidates: Sequence[Candidate]) -> bool:
 def of_hosts(
     stay: Stay, tx: Connection, candidates: list[Candidate], ids: Mapping[str, int]
 ) -> tuple[list[Candidate], GivingWay]:
-    """Those that come in, or are put off, as far as their hosts are concerned; and what waits at the visited host and is to give
-    way once they are in. ids: {name: id} of all their hosts."""
+    """Candidates that their hosts' caps let in or defer, and URLs of the visited host to evict once they are in.
+
+    ids: {name: id} of all their hosts
+    """
     asked = _queued(candidates)
     giving_way = _below_floors(stay, tx) if stay.floors else {}
     losers = _of_other_hosts(stay, tx, asked, ids)
@@ -78,7 +80,7 @@ def of_hosts(
 
 
 def give_way(stay: Stay, tx: Connection, giving_way: GivingWay) -> None:
-    """Of the visited host. After the newcomers are in: who is in their way waits for us then, and we for nobody."""
+    """Evict URLs of the visited host, after the newcomers are in: others wait for us then, and we for nobody."""
     settings, known = stay.kit.settings, stay.kit.known
     stay.unfetched -= len(let_go(settings, tx, [weak for weak, _ in giving_way.values()]))
     for weak, cap in giving_way.values():
@@ -132,7 +134,7 @@ def _of_own_host(stay: Stay, tx: Connection, asked: list[Candidate], giving_way:
 
 
 def _below_floors(stay: Stay, tx: Connection) -> GivingWay:
-    """What waits at the visited host and scores lower than a link must, in crawls that are full."""
+    """Waiting URLs of the visited host that score lower than a link must, in crawls that are full."""
     floors = stay.floors
     weakest = store.weakest(
         tx, host_id=stay.host_id, n=MOST_GIVE_WAY, below=max(floors.values()), spared=_in_hand(stay, {})
@@ -147,7 +149,7 @@ def _in_hand(stay: Stay, giving_way: GivingWay) -> list[bytes]:
 
 
 def _of_other_hosts(stay: Stay, tx: Connection, asked: Iterable[Candidate], ids: Mapping[str, int]) -> list[Candidate]:
-    """Links to other hosts that do not come in: to full ones, that do not score high enough there; and what is too much at once.
+    """Links to other hosts that are refused: full hosts where they score too low, and more than a settle may add.
 
     Nothing gives way to the others here: the host's own next visit sees to that.
     """

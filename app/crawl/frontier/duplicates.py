@@ -1,4 +1,4 @@
-"""Exact duplicates (SPEC C1): documents that say, byte for byte or in their main text, what another of the crawl says.
+"""Exact duplicates (promise C1): documents that say, byte for byte or in their main text, what another of the crawl says.
 
 All are noted. Within a host, the same bytes make the URL an alias of the first that had them. Its links are not followed
 again where that loses nothing or stops a trap: in the same folder they lead to the same URLs, and a document that repeats
@@ -49,7 +49,7 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
 
 
 def _noted_before(batches: Sequence[Batch], tx: Connection, rows: Mapping[Where, PageRow]) -> set[Where]:
-    """Which of these are noted as duplicates from an earlier round."""
+    """Those that are noted as duplicates from an earlier round."""
     if not any(fetch["reason"] == "recrawl" for batch in batches for fetch in batch.fetches):
         return set()
     return pages.noted_duplicates(tx, rows)

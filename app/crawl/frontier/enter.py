@@ -28,7 +28,7 @@ _Found = Sequence[tuple[Stay, list[Candidate]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """What is in the frontier now, by whomever, how many new queued URLs each host got; hosts that were not known."""
+    """Candidates that are in the frontier now, new queued URLs of each host, and hosts that were not known."""
 
     candidates: list[Candidate]
     queued: Counter[int]

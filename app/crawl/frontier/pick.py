@@ -51,7 +51,7 @@ def _wanted(stay: Stay, size: int) -> Wanted:
 
 
 def _granted(stay: Stay, tx: Connection, crawl_id: int, wanted: list[Due]) -> list[Due]:
-    """As far as the crawl's budget of pages goes, where it has one."""
+    """Take from these as far as the crawl's budget of pages goes, where it has one."""
     stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
     _set_floor(stay, wanted[0])
     if not wanted[0].has_page_budget:

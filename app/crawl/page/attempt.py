@@ -37,7 +37,7 @@ class Attempt:
 
     @property
     def failures_of_its_class(self) -> int:
-        """With this one: tries in a row that ended in the same class of failure, network or server (SPEC P8)."""
+        """With this one: tries in a row that ended in the same class of failure, network or server (promise P8)."""
         due = self.due
         return 1 + (due.network_failures if self.outcome is Outcome.BROKEN else due.server_failures)
 
@@ -49,7 +49,7 @@ class Attempt:
 
     @property
     def page_sha256(self) -> bytes | None:
-        """Of a page that was read."""
+        """Values of a page that was read."""
         return self.body_sha256 if self.outcome is Outcome.PAGE and not self.is_unread else None
 
 

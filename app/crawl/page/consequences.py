@@ -16,7 +16,7 @@ from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.policy.outcome import is_host_trouble
 
-HOPS = 10  # SPEC P9
+HOPS = 10  # promise P9
 
 
 def act_on_outcome(stay: Stay, attempt: Attempt) -> VisitEnding | None:

@@ -110,7 +110,7 @@ def page(stay: Stay, attempt: Attempt) -> Page | Unread:
 
 
 def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing | Unread:
-    """The same of a sitemap."""
+    """A sitemap that was read."""
     if attempt.isolated:
         within_s = _within_s(stay)
         found = "busy" if within_s is None else stay.kit.readers.sitemap(body, within_s=within_s)
@@ -121,7 +121,7 @@ def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing |
 
 
 def unread(stay: Stay, attempt: Attempt, why: Unread) -> VisitEnding | None:
-    """What becomes of a document that was brought and not read. Returns how the visit ends, None to go on."""
+    """Deal with a document that was fetched and not read. Returns how the visit ends, None to go on."""
     due, settings, attempt = attempt.due, stay.kit.settings, replace(attempt, is_unread=True)
     tally = stay.batch.tally(due.crawl_id)
     if due.kind == RequestKind.PAGE:  # it was counted as one

@@ -1,4 +1,4 @@
-"""What a page and its site ask of us beside robots.txt's Disallow, and what comes of it (SPEC R8, R9).
+"""The wishes of a page and its site beside robots.txt's Disallow, and what comes of it (promise R8, R9).
 
 Directives (X-Robots-Tag, <meta name=robots>) bind every crawl. Opt-outs from text and data mining are recorded in every crawl,
 and bind those that honour them: the page is kept out of `pages` as one that says noindex is, and its links are followed.
@@ -22,7 +22,7 @@ from app.store.url_rows import Due
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """Of one page.
+    """The wishes about one page.
 
     directives, opt_out   for the record, a line each
     nofollow, noarchive   its links are not followed; its text is not kept

@@ -55,7 +55,7 @@ def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
 
 
 def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:
-    """Of a 304: what they say of a page that we have. What is kept of it changes with that."""
+    """Apply the headers of a 304 to a page that we have: what is kept of it may change."""
     due = attempt.due
     wished = preferences.of_unchanged(stay, due, attempt.url, attempt.reply)
     if wished.kept_out is not None:

@@ -1,4 +1,4 @@
-"""Sitemaps (SPEC M1, M2): found, read as a stream, their pages admitted and what they say of changes put to the test.
+"""Sitemaps (promise M1, M2): found, read as a stream, their pages admitted and what they say of changes put to the test.
 
 A sitemap is a row of the frontier like a page (`urls.kind`), so that its host's pace, robots.txt, retries and recrawls hold
 for it. It is found in robots.txt, at /sitemap.xml of a host that the crawl's seeds name, in an index, or given by hand. Its

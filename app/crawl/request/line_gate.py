@@ -130,7 +130,7 @@ def starts_for(standing: int, wanted: tuple[Budget, ...]) -> int:
 
 
 def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
-    """What the request waits at, no sooner than its host is ready; None: it has its start."""
+    """The gate at which the request waits, no sooner than its host is ready; None: it has its start."""
     if slot.line is None:
         return None
     return LineGate(

@@ -1,4 +1,4 @@
-"""Whose turn it is: a request starts only when its host, its address, its domain and the fleet's ceiling all have room.
+"""Decides when a request may start: when its host, its address, its domain and the fleet's ceiling all allow it.
 
     quiet hours ▶ the host's own delay ▶ a start on every shared budget ▶ wait for the later of the two ▶ lease long enough ▶ send
 
@@ -42,7 +42,7 @@ def take(stay: Stay, url: Url, deadline_s: float) -> Slot | None:
 
 
 def wait(stay: Stay, url: Url, longest_s: float, deadline_s: float) -> Slot | None:
-    """The same for a wait of at most longest_s. The lease outlasts the wait and the whole request."""
+    """Wait at most longest_s for the turn. The lease outlasts the wait and the whole request."""
     if _is_quiet(stay):
         return None
     if stay.ready_at - stay.now() > longest_s:

@@ -1,1 +1,1 @@
-"""One origin's rules: asked for, kept, and in force."""
+"""One origin's rules: fetched, stored, and in force."""

@@ -1,7 +1,8 @@
-"""Asking a site for its robots.txt, and what its answer means. RFC 9309 section 2.3.1: 2xx is parsed, 3xx followed for
-five hops, 4xx allows all, and 5xx, 429 and every failure of the network mean that it is out of reach.
+"""Asks a site for its robots.txt, and judges the answer.
 
-Each hop is a contact at the pace of the host it goes to; another host's lease is borrowed for it.
+RFC 9309 section 2.3.1: 2xx is parsed, 3xx is followed for five hops, 4xx allows all, and 5xx, 429 and every failure of the
+network mean that the file is out of reach. Each hop is a request at the pace of its own host; for another host's, its lease is
+borrowed.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
 LONGEST_HOP_WAIT_S = 20.0
 LONGEST_SLOT_WAIT_S = 5.0
 BORROW_AGAIN_S = 10.0
-AGAIN_MAX_S = 3_600.0  # SPEC R3: asked for all the while, with back-off
+AGAIN_MAX_S = 3_600.0  # promise R3: while it is out of reach it is asked for again, with back-off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class Answer:
     """The last reply of a chain of redirects.
 
     is_busy     a further hop could not be made now;   free_s: seconds until it may be, as far as is known
-    is_circle   the chain came back to where it had been: nobody will ever get this file, which is no 404
+    is_circle   the chain returned to an earlier URL: nobody can ever get this file, which is not a 404
     """
 
     reply: Reply
@@ -48,8 +49,8 @@ def url_of(stay: Stay, origin: Origin) -> Url:
 
 
 def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer | None:
-    """Redirects are followed, each hop at its own host's pace. known: for its validators. None: nothing was asked, the
-    slot had passed."""
+    """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
+    nothing was sent.   known: the file so far, for its validators."""
     has_copy = known is not None and known.body_sha256 is not None
     request = Request(
         url=url.text,
@@ -77,12 +78,12 @@ def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer
 
 
 def judge(stay: Stay, answer: Answer, known: RobotsFile | None) -> Fetched:
-    """What the answer means for the origin. known: before it."""
+    """Decide what the answer means for the origin.   known: the file before it."""
     reply, settings = answer.reply, stay.kit.settings
     failures = known.failures if known else 0
     asked_s = stay.asked_s(reply) or 0.0
     fetched = _fetched(stay, reply)
-    if answer.is_busy:  # out of reach for a moment, which is nobody's failure
+    if answer.is_busy:  # out of reach for a moment, which counts as no failure
         again_s = max(_again_s(stay, known, answer.free_s), asked_s)
         return replace(fetched, availability=Availability.UNREACHABLE, fresh_s=again_s, failures=failures)
     if reply.status == 304 and known is not None and known.body_sha256 is not None:
@@ -111,14 +112,15 @@ def judge(stay: Stay, answer: Answer, known: RobotsFile | None) -> Fetched:
 
 
 def _again_s(stay: Stay, known: RobotsFile | None, free_s: float) -> float:
-    """When the further hop is tried again: each try asks our own host once more, so as long again as it has been out of reach."""
+    """Seconds until the hop is tried again. Each try repeats the request to our own host, so wait as long as the file has
+    been out of reach."""
     since = known.unreachable_from if known else None
     away_s = 0.0 if since is None else stay.now() - since
     return min(max(BORROW_AGAIN_S, away_s, free_s), AGAIN_MAX_S)
 
 
 def _fetched(stay: Stay, reply: Reply) -> Fetched:
-    """An answer without a body that counts."""
+    """The reply as a row, as if it had no valid body."""
     return Fetched(
         at=stay.database_time(reply.ended_s),
         availability=robots.availability(reply),
@@ -137,10 +139,10 @@ def _fetched(stay: Stay, reply: Reply) -> Fetched:
 
 
 def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
-    """The next reply; or, where it may not be asked for now, the one before, with the reason."""
+    """Follow one redirect. Returns its reply; where it may not be requested now, the reply before it, with the reason."""
     free_s = 0.0
     if stay.is_blocked:
-        why = "redirected, after a while that it asks for"
+        why = "redirected, but it asks us to wait first"
     elif url.host == stay.taken.name:
         slot = slots.wait(stay, url, LONGEST_HOP_WAIT_S, request.deadline_s)
         own = _send(stay, slot, url, request) if slot is not None else None
@@ -156,7 +158,7 @@ def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
 
 
 def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
-    """None: its slot had passed."""
+    """Send a request to the visit's own host. None: its slot had passed."""
     sent = send.send(stay, slot, Sending(request, url, "robots"))
     if sent is None:
         return None
@@ -170,7 +172,7 @@ def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
 
 
 def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | None, float]:
-    """One request to another host, under a lease borrowed for it. None: it may not be contacted now, but in so many seconds."""
+    """Send one request to another host, under a borrowed lease. None: it may not be contacted yet; the seconds say when."""
     kit = stay.kit
     row = {
         "name": url.host,
@@ -209,9 +211,9 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | Non
 def _send_in_a_slot(
     stay: Stay, url: Url, request: Request, loan: host_rows.Loan, within_lease: float
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
-    """Another slot is asked for where one passed before there was a connection, as long as the loan holds.
+    """Send in a slot of the other host. A slot that passed before there was a connection is replaced while the loan lasts.
 
-    within_lease: monotonic second after which the request would outlast the loan: it is not sent any more
+    within_lease: monotonic second after which the request would outlast the loan, and is not sent
     """
     until = stay.now() + LONGEST_SLOT_WAIT_S
     for _ in range(send.TRIES):
@@ -226,7 +228,7 @@ def _send_in_a_slot(
 
 
 def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
-    """Where a redirect leads; None when it is none, or leads nowhere: then it stands as it is (as 404)."""
+    """The target of a redirect. None if the reply is no redirect, or has no valid target: then it counts as 404 would."""
     if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
         return None
     target = canon.join(url.text, reply.header(Header.LOCATION) or "")

@@ -1,7 +1,7 @@
-"""robots.txt before anything else: the origin's file, from the database while it is fresh, else from the site.
+"""Obtains robots.txt before anything else of its origin: from the database while it is fresh, else from the site.
 
-Fetching it (`robots_fetch`) is a contact like any other, at the host's own pace. What decides while it cannot be had is
-`app.policy.robots.in_force`; here this is kept up to date in the visit and, by the batch, in the database.
+Fetching it (`robots_fetch`) is a request like any other, at the host's own pace. `app.policy.robots.in_force` decides which
+rules hold while it is out of reach; this module keeps them up to date in the visit and, through the batch, in the database.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from app.store import db
 from app.store import robots as robots_store
 from app.store.robots import Fetched
 
-# On a host with a delay of hours a copy must outlast the next page, or there would never be one.
+# On a host with a delay of hours a copy must stay fresh beyond the next page, or no page would ever be fetched.
 FRESH_DELAYS = 2.5
 
 Verdict = Robots | Literal["wait", "shut"]
 
 
 def load(stay: Stay, tx: Connection) -> None:
-    """What the database knows of the host's origins, into the stay."""
+    """Load into the visit what the database knows of the host's origins."""
     for row in robots_store.pace_of_host(tx, stay.host_id, at=stay.taken.now):
         origin = Origin(row.scheme, stay.taken.name, row.port)
         away_s = row.unreachable_for_s
@@ -52,8 +52,8 @@ def load(stay: Stay, tx: Connection) -> None:
 
 
 def of(stay: Stay, origin: Origin) -> Verdict:
-    """The rules in force. "shut": no page of the origin for now; "wait": the turn to ask for them has not come, or their
-    answer closed the host: leave."""
+    """The rules in force. "shut": no page of the origin for now. "wait": leave; it is too early to ask for the rules, or
+    the answer closed the host."""
     file = stay.robots.get(origin)
     if file is None or file.fresh_until <= stay.now():
         url = ask.url_of(stay, origin)
@@ -69,8 +69,8 @@ def of(stay: Stay, origin: Origin) -> Verdict:
 
 
 def doubt(stay: Stay, origin: Origin) -> None:
-    """After a 403 or 429 on a page the site may have written down what it wants (SPEC R4): robots.txt is asked for before
-    the next page, but not within an hour of the last time. One that cannot be had is asked for all the while anyway."""
+    """Ask for robots.txt again before the next page, after a 403 or 429: the site may have changed its rules (promise R4).
+    Not within an hour of the last request. A file out of reach is asked for repeatedly anyway."""
     file = stay.robots[origin]
     again = file.asked + stay.kit.settings.robots_recheck_s
     if file.availability is not Availability.UNREACHABLE and again < file.fresh_until:
@@ -79,20 +79,20 @@ def doubt(stay: Stay, origin: Origin) -> None:
 
 
 def awaits_copy(stay: Stay, file: RobotsFile) -> bool:
-    """It cannot be had, and its last good copy will be in force after a while, or is."""
+    """Whether the file is out of reach, and its last good copy is in force or will be."""
     away_s = 0.0 if file.unreachable_from is None else stay.now() - file.unreachable_from
     return file.body_sha256 is not None and away_s < stay.kit.settings.robots_copy_s
 
 
 def _ask(stay: Stay, origin: Origin, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsFile | None:
-    """Ask the site, and put what it says into the stay and the batch. None: nothing was asked, the slot had passed."""
+    """Ask the site, and add its answer to the visit and the batch. None: the slot had passed, and nothing was sent."""
     answer = ask.follow(stay, known, url, slot)
     if answer is None:
         return None
     fetched = ask.judge(stay, answer, known)
     file = _enforce(stay, _file(answer, fetched, known), partial(_bytes, stay, origin, fetched))
     could_be_had = file.availability is not Availability.UNREACHABLE
-    # Asked for every hour while it cannot be had: only the phase can allow what was refused at the last attempt.
+    # While the file is out of reach it is asked for every hour: only a new phase can allow what was refused before.
     if known is not None and (could_be_had or _decides(stay, file, file.asked) != _decides(stay, known, known.asked)):
         stay.batch.renewed_robots.append(origin)
     stay.robots[origin] = file
@@ -108,7 +108,7 @@ def _ask(stay: Stay, origin: Origin, known: RobotsFile | None, url: Url, slot: S
 
 
 def _file(answer: Answer, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
-    """The file after an answer; what is in force is not decided yet."""
+    """The file after an answer, before it is decided which rules are in force."""
     asked = answer.reply.ended_s
     file = RobotsFile(
         availability=Availability(fetched.availability),
@@ -137,9 +137,9 @@ def _file(answer: Answer, fetched: Fetched, known: RobotsFile | None) -> RobotsF
 
 
 def _enforce(stay: Stay, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
-    """Put in force what decides now, for the time of a visit; it does not outstay the time of a copy.
+    """Set the rules in force now, for the length of a visit. A copy's rules end when the copy does.
 
-    body: reads the copy, which is asked for only when this process has not parsed it lately.
+    body: reads the copy; called only when this process has not parsed it lately.
     """
     book, digest = stay.kit.robots, file.body_sha256 or b""
     decides, rules = robots.in_force_rules(
@@ -158,7 +158,7 @@ def _decides(stay: Stay, file: RobotsFile, moment: float) -> InForce:
 
 
 def _bytes(stay: Stay, origin: Origin, fetched: Fetched) -> bytes:
-    """The file just fetched; or the copy that a 304 confirms or that stands in for it, which may be in the database alone."""
+    """The body just fetched; else the copy that a 304 confirms or that replaces it, which may be only in the database."""
     if fetched.body is not None:
         return fetched.body
     with db.transaction(stay.kit.engine) as tx:

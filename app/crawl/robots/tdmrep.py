@@ -1,9 +1,9 @@
-"""/.well-known/tdmrep.json of an origin: asked for before its first page, for crawls that honour opt-outs (SPEC R9).
+"""/.well-known/tdmrep.json of an origin: fetched before its first page, for crawls that honour opt-outs (promise R9).
 
-Source: W3C community group, TDMRep of 10 May 2024. A contact like any other: at the host's own pace, in a slot of its own, and
-only where robots.txt allows it. One copy for the fleet, in `robots.tdmrep`. Whatever the answer, the pages come next, after the
-rest that it asks for: a site that cannot tell what it reserves there is crawled by what else it says.
-What a file means is in `app.policy.tdm`.
+Source: W3C community group, TDMRep of 10 May 2024. It is a request like any other: at the host's own pace, in its own slot, and
+only where robots.txt allows it. The fleet keeps one copy, in `robots.tdmrep`. Whatever the answer, the pages follow, after any
+rest that it asks for: a site that cannot serve this file is crawled by its other opt-outs.
+`app.policy.tdm` decides what a file means.
 """
 
 from app.crawl.request import send, slots
@@ -21,18 +21,18 @@ from app.store import robots as robots_store
 from app.store.robots import AskedTdmrep
 
 AGAIN_S = 24 * 3600.0
-AGAIN_UNKNOWN_S = 3600.0  # while nobody knows whether there is one
-SHARE = 20  # at most one contact in so many, however long the host's delay is
+AGAIN_UNKNOWN_S = 3600.0  # while it is unknown whether there is one
+SHARE = 20  # at most one request in this many is for this file, however long the host's delay is
 TYPES = (
     "application/json",
     "application/*",
     "text/plain",
-)  # what comes as text/html is the site's page for what is not there
+)  # text/html is the site's page for a missing file
 
 
 def is_settled(stay: Stay, url: Url, rules: Robots) -> bool:
-    """What its origin reserves is known as far as it can be. False: the turn to ask has not come, or the answer closed the
-    host: leave. Raises LeaseLost."""
+    """Whether the origin's reservations are known, or cannot be. False: leave; it is too early to ask, or the answer closed
+    the host. Raises LeaseLost."""
     known = stay.tdmrep.get(url.origin) or _stored(stay, url.origin)
     if known.ask_at > stay.now():
         return True
@@ -45,13 +45,13 @@ def is_settled(stay: Stay, url: Url, rules: Robots) -> bool:
 
 
 def signals(stay: Stay, url: Url) -> tuple[Signal, ...]:
-    """What the file says of a URL, as far as the visit knows."""
+    """The file's signals about a URL, as far as the visit knows them."""
     known = stay.tdmrep.get(url.origin)
     return tdm.of_tdmrep(known.body, url.target) if known else ()
 
 
 def _stored(stay: Stay, origin: Origin) -> Tdmrep:
-    """What the database knows of it, into the stay."""
+    """Load into the visit what the database knows of the file."""
     with db.transaction(stay.kit.engine) as tx:
         body, age_s = robots_store.tdmrep(tx, host_id=stay.host_id, origin=origin)
     ask_at = stay.now() if age_s is None else stay.now() - age_s + _again_s(stay, body)
@@ -60,7 +60,7 @@ def _stored(stay: Stay, origin: Origin) -> Tdmrep:
 
 
 def _ask(stay: Stay, slot: Slot, file: Url, known: Tdmrep) -> bool:
-    """Ask the site, and put what it says into the stay and the batch. False: nothing was asked, the slot had passed."""
+    """Ask the site, and add its answer to the visit and the batch. False: the slot had passed, and nothing was sent."""
     request = Request(
         url=file.text,
         kind=RequestKind.TDMREP,
@@ -76,7 +76,7 @@ def _ask(stay: Stay, slot: Slot, file: Url, known: Tdmrep) -> bool:
         send.trouble(stay, reply, RestReason(outcome.value))
     else:
         stay.failures, stay.answered = 0, stay.answered or reply.status is not None
-    # Counted from the end of a rest: else a host that asks for a long one would be asked for this file and never for a page.
+    # Counted from the end of a rest: a host that asks for long rests would otherwise get requests for this file alone.
     since = stay.now() + max(stay.rest_s or 0.0, 0.0)
     body = _body(reply)
     stay.tdmrep[file.origin] = Tdmrep(body=known.body if body is None else body, ask_at=since + _again_s(stay, body))
@@ -85,8 +85,8 @@ def _ask(stay: Stay, slot: Slot, file: Url, known: Tdmrep) -> bool:
 
 
 def _body(reply: Reply) -> bytes | None:
-    """Empty: there is none, or it is no such file; None: nobody knows. A redirect is not followed: the origin that it leads
-    to is asked for its own, once it has pages for us."""
+    """The file's bytes: empty if there is no valid file, None if that is unknown. A redirect is not followed: its target's
+    origin is asked for its own file when it has pages for us."""
     if reply.failure is not None or reply.status is None or reply.status == 429 or reply.status >= 500:
         return None
     return reply.body if 200 <= reply.status < 300 and not reply.truncated and tdm.is_tdmrep(reply.body) else b""

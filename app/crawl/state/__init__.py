@@ -1,1 +1,1 @@
-"""What the rooms of a crawl share: a visit in progress, and the resources of its worker."""
+"""Shared state of the crawl's rooms: a visit in progress, and the resources of its worker."""

@@ -1,4 +1,4 @@
-"""What the next settle of a visit writes."""
+"""A visit's batch: the results that its next settle writes."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from app.store.url_rows import Due, Result
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What one crawl got in a batch."""
+    """The counts of one crawl in a batch."""
 
     pages: int = 0
     fetches: int = 0
@@ -27,7 +27,7 @@ class Tally:
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """A document of the batch and the links it wants admitted; page None where it is not kept."""
+    """A document of the batch, and its links to be admitted. page: None where the document is not kept."""
 
     page: PageRow | None
     links: list[Candidate]
@@ -37,8 +37,8 @@ class Reading:
 class GivingUp:
     """Queued URLs of the host that end now.
 
-    prefix        of these URLs, such as an origin's; "" for all
-    spares_fresh  but for those of crawls that keep fresh
+    prefix        the prefix of these URLs, such as an origin; "" for all
+    spares_fresh  leave out those of crawls that keep fresh
     """
 
     state: UrlState
@@ -50,9 +50,9 @@ class GivingUp:
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """What the next settle writes.
+    """The results that the next settle writes.
 
-    started  since when it has had something to write; at first, when the last one ended
+    started  monotonic second of its first result; before that, the end of the last batch
     sent     the settle whose commit was sent
     """
 
@@ -79,10 +79,10 @@ class Batch:
     refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None
     taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
-    left: int = 0  # results of URLs that nobody had fetched before, and that are not queued any more
+    left: int = 0  # URLs that were fetched for the first time, and are no longer queued
 
     def move(self, event: BatchEvent) -> None:
-        """By the table of app.policy.lifecycle_visit. Raises KeyError for what cannot happen: a bug."""
+        """Change the state by the table of app.policy.lifecycle_visit. Raises KeyError for an impossible event: a bug."""
         self.state = batch_after(self.state, event)
 
     def read(self, page: PageRow | None, links: list[Candidate]) -> None:
@@ -94,7 +94,7 @@ class Batch:
 
 
 class Sent(NamedTuple):
-    """A settle whose commit was sent. xid: its transaction's.   leaves: it gives the host back."""
+    """A settle whose commit was sent. xid: its transaction id.   leaves: it returns the host."""
 
     xid: str
     leaves: bool

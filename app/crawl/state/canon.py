@@ -1,4 +1,4 @@
-"""The forms of URLs as the settings have them: one for visits, seeds and commands alike."""
+"""Canonicalisation of URLs by the settings: the same for visits, seeds and commands."""
 
 from app.config import Settings
 from app.policy.url import BAD_PORTS, DEFAULT_TRACKING, Canon
@@ -7,7 +7,7 @@ BROWSERS = "browsers"
 
 
 def make_canon(settings: Settings) -> Canon:
-    """With the operator's tracking parameters, and the ports that are never contacted."""
+    """Make a Canon with the operator's tracking parameters, and the ports that are never contacted."""
     named = {int(port) for port in settings.bad_ports if port != BROWSERS}
     return Canon(
         (*DEFAULT_TRACKING, *settings.tracking_parameters),

@@ -1,7 +1,7 @@
-"""Hosts that links from elsewhere fill, as far as this process knows.
+"""Estimates of which hosts are at their cap through links from other hosts, as far as this process knows.
 
-A host's own visits keep the estimate on its row. Links from other hosts' pages would lock that row at every settle, so a process
-adds them up and tells the row when there are many: each process is off by a 64th of the cap at most.
+A host's own visits keep the estimate on its row. Links from other hosts' pages would lock that row at every settle, so each
+process adds them up and updates the row when there are many. Each process is off by at most a 64th of the cap.
 """
 
 import sys
@@ -9,16 +9,16 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-MOST = 50_000  # hosts; a process that links to more forgets them, and their own visits count anew
-TOLD = 64  # times on the way to the cap
+MOST = 50_000  # hosts; a process that links to more drops its counts, and their own visits count again
+TOLD = 64  # updates of the row on the way to the cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Of a host at its cap.
+    """The limit for a host at its cap.
 
     floor  links with this score or a lower one are not admitted
-    until  monotonic seconds: looked at anew when it is met after that
+    until  monotonic second after which the host is checked again at its next link
     """
 
     floor: float
@@ -27,7 +27,7 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class FullHosts:
-    """Threads share it. cap: URLs that a host may have waiting; None: any number."""
+    """Counts links to hosts, and keeps the verdicts. Thread-safe.   cap: URLs that a host may have waiting; None: any number"""
 
     cap: int | None = None
     _added: dict[int, int] = field(default_factory=dict)
@@ -41,11 +41,12 @@ class FullHosts:
 
     @property
     def quantum(self) -> int:
-        """Links to a host that it is told of at once; as many come in unasked."""
+        """Links to a host that its row is updated for at once; that many are admitted without a check."""
         return sys.maxsize if self.cap is None else max(self.cap // TOLD, 1)
 
     def floor(self, host_id: int, now: float) -> float | None:
-        """None: it is not known to be full. A verdict that is out of date holds until the next `due` has it looked at."""
+        """The score that links to a host must exceed; None: it is not known to be full. An expired verdict holds until the
+        next `due` has the host checked."""
         verdict = self._verdicts.get(host_id)
         if verdict is None:
             return None
@@ -55,7 +56,7 @@ class FullHosts:
         return verdict.floor
 
     def due(self, new: Iterable[tuple[int, int]]) -> dict[int, int]:
-        """Count further links: (host, how many). Returns the hosts to be looked at now, and what their rows are to be told."""
+        """Count further links: (host, how many). Returns the hosts to check now, and the links to add to their rows."""
         if self.cap is None:
             return {}
         quantum = self.quantum
@@ -76,7 +77,7 @@ class FullHosts:
         return found
 
     def judge(self, host_id: int, verdict: Verdict | None) -> None:
-        """None: it has room."""
+        """Set a host's verdict. None: it has room."""
         with self._lock:
             self._verdicts.pop(host_id, None)
             if verdict is not None and len(self._verdicts) < MOST:

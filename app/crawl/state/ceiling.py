@@ -1,12 +1,12 @@
-"""The fleet's ceiling, as a process keeps it: starts drawn in lots, so that not every request of the fleet waits for one row.
+"""The fleet's ceiling within a process: starts are drawn in lots, so that not every request of the fleet waits for one row.
 
-The ceiling is a schedule: a start every 1/`requests_per_s_max` seconds. A lot is a piece of it. Each start of it has its moment,
-before which it is not used, and all are good for LOT_S from the first. So in any T seconds the fleet starts no more requests
-than T + LOT_S allow, and no start is used twice. A process returns what it did not use with its next lot. What a crash lost is
-lost: no debt stays behind it.
+The ceiling is a schedule: a start every 1/`requests_per_s_max` seconds. A lot is a piece of it. Each of its starts has a moment
+before which it is not used, and all are valid for LOT_S from the first. So in any T seconds the fleet starts no more requests
+than T + LOT_S allow, and no start is used twice. A process returns its unused starts when it draws the next lot. Starts lost in
+a crash are gone: they leave no debt.
 
-A lot follows the demand: it doubles while lots are used up, up to what fits into LOT_S, and shrinks to what was used of one that
-was not.
+The size of a lot follows the demand: it doubles while lots are used up, until it fills LOT_S, and shrinks to the number used of
+a lot that was not.
 """
 
 import threading
@@ -19,11 +19,11 @@ from app.store import ceiling as store
 from app.store import db
 
 LOT_S = 0.1
-RETURNED_WITHIN_S = 1.0  # after that unused starts are lost: the schedule has gone by
+RETURNED_WITHIN_S = 1.0  # after that unused starts are lost: the schedule has passed them
 
 
 class Ceiling:
-    """Threads share it. per_s: requests a second of the fleet."""
+    """Hands out starts of the fleet's schedule. Thread-safe.   per_s: requests a second of the fleet"""
 
     def __init__(self, per_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._gap_s = 1 / per_s
@@ -35,7 +35,7 @@ class Ceiling:
         self._drawn = self._left = 0
 
     def take(self, engine: Engine, n: int = 1, *, horizon_s: float) -> float:
-        """Seconds to wait for n starts, the last of them. More than horizon_s: none was taken, come again then.
+        """Take n starts. Returns the seconds until the last of them; if more than horizon_s, none was taken: ask again then.
 
         Raises ServiceError.
         """
@@ -60,9 +60,9 @@ class Ceiling:
         with db.transaction(engine) as tx:
             wait_s = store.draw(tx, n=size, gap_s=self._gap_s, horizon_s=horizon_s, returned=returned)
         if wait_s <= horizon_s:
-            self._next_at = self._monotonic() + wait_s  # counted from the answer: never too soon
+            self._next_at = self._monotonic() + wait_s  # counted from the answer: never too early
             self._ends_at = self._next_at + max(LOT_S, size * self._gap_s)
             self._drawn = self._left = size
         else:
-            self._drawn = size // 2  # asked again, it asks for as many
+            self._drawn = size // 2  # so that the next attempt draws the same size
         return wait_s

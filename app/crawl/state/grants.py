@@ -1,11 +1,11 @@
-"""Pages of crawls with a large budget that this process holds beside its visits: drawn in lots, handed out, taken back.
+"""Pages of large crawl budgets that a process holds in advance: drawn in lots, granted to visits, returned.
 
-A crawl's row counts what is done or granted. Were every settle to draw on it, its commits would come one after the other: each
-holds the row until it is on disk. So a process draws a lot in a short transaction of its own, ahead of need, and its visits
-take their pages from there. A budget that has little left is drawn on page by page, so that no host waits for pages that
+A crawl's row counts the pages done or granted. If every settle drew on it, commits would queue one behind the other: each
+holds the row until it is on disk. So a process draws a lot ahead of need, in a short transaction of its own, and its visits
+take their pages from the lot. A budget with little left is drawn on page by page, so that no host waits for pages that
 another process does not use.
 
-A lot is good for HELD_SHARE of a lease. What is unused then is returned, or is counted free with what crashes lost
+A lot is valid for HELD_SHARE of a lease. Unused pages are then returned, or counted free together with those that crashes lost
 (`recount_reserved`): the database knows until when lots are held, and which visits began before.
 """
 
@@ -19,17 +19,17 @@ from sqlalchemy import Engine
 from app.store import crawls, db
 
 LOT_SHARE = 64  # a lot is at most this part of what the budget has left
-LOT_LEAST, LOT_MOST = 50, 1_000  # pages; a budget that does not allow for the least is drawn on page by page
+LOT_LEAST, LOT_MOST = 50, 1_000  # pages; a budget too small for the least is drawn on page by page
 HELD_SHARE = 0.5
 MARGIN_S = (
-    10.0  # before a lot ends: a take-up that takes of it is committed by then, or Postgres has ended it (app.store.db)
+    10.0  # before a lot ends: a take-up that uses it is committed by then, or Postgres has ended it (app.store.db)
 )
-SMALL_S = 10.0  # a budget that was too small for a lot is asked again no sooner
+SMALL_S = 10.0  # a budget that was too small for a lot is not asked again before
 
 
 @dataclass(slots=True, kw_only=True)
 class _Pool:
-    """What is left of a crawl's lots. until: monotonic second; held_until: no later by the database's clock."""
+    """The rest of a crawl's lots. until: monotonic second;   held_until: no later, by the database's clock"""
 
     pages: int = 0
     lot: int = 0
@@ -41,7 +41,7 @@ class _Pool:
 
 
 class Grants:
-    """A process's. Threads share it."""
+    """The lots of a process, by crawl. Thread-safe."""
 
     def __init__(self) -> None:
         self._pools: dict[int, _Pool] = {}
@@ -49,7 +49,7 @@ class Grants:
         self._drawing = threading.Lock()
 
     def take(self, crawl_id: int, n: int, now: float) -> int:
-        """Pages of n that there are. They are the visit's, whatever becomes of its transaction: what is lost is counted free."""
+        """Take up to n pages for a visit. They stay taken even if its transaction fails: lost pages are counted free later."""
         with self._lock:
             pool = self._pools.setdefault(crawl_id, _Pool())
             found = min(n, pool.pages) if now < pool.until - MARGIN_S else 0
@@ -60,20 +60,20 @@ class Grants:
             return found
 
     def is_open(self, crawl_id: int, now: float) -> bool:
-        """Whether pages of the crawl may be taken back: the budget is large, and the last lot is good for a while."""
+        """Whether visits may return pages of the crawl here: the budget is large, and the last lot is valid for a while."""
         with self._lock:
             pool = self._pools.get(crawl_id)
             return pool is not None and pool.lot >= LOT_LEAST and now < pool.until - MARGIN_S
 
     def put(self, crawl_id: int, n: int, now: float) -> None:
-        """Take back, after the commit that ended their visit, what is still good."""
+        """Take back pages that are still valid, after the commit that ended their visit."""
         with self._lock:
             pool = self._pools.get(crawl_id)
             if pool is not None and now < pool.until:
                 pool.pages += n
 
     def top_up(self, engine: Engine, now: float, lease_s: float) -> None:
-        """Draw lots where visits found too little, and return what lay idle. Nothing while another thread does."""
+        """Draw lots where visits found too few pages, and return idle pages. Does nothing while another thread does this."""
         if not self._drawing.acquire(blocking=False):
             return
         try:
@@ -105,12 +105,12 @@ class Grants:
                 pool.small_until = now + SMALL_S
                 return
             if now >= pool.until - MARGIN_S:
-                pool.pages = 0  # of lots that ended
+                pool.pages = 0  # they were of lots that have ended
             pool.pages += lot.pages
             pool.until, pool.held_until, pool.idle_since = now + held_s, lot.held_until, now
 
     def _idle(self, now: float, idle_s: float) -> list[tuple[int, int, datetime]]:
-        """Take out what nobody asked for lately. What has ended is not returned: it may have been counted free already."""
+        """Remove pages that no visit took lately. Those of expired lots are not returned: they may count as free already."""
         found = []
         with self._lock:
             for crawl_id, pool in self._pools.items():

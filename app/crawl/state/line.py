@@ -1,11 +1,11 @@
-"""Visits of one process that stand in line for a start on budgets that several hosts share.
+"""Lines in which a process's visits wait for a start on budgets that several hosts share.
 
     stand in line, with a connection ▶ first in line ▶ draw a lot of starts ▶ wait for the start ▶ send
 
-The first in line draws for all who stand there: a lot is a stretch of time that the budgets give to this process alone, and
-within it the line keeps the gaps by its own clock, from one real start to the next. So a start that comes late takes nothing
-from anybody else, and a gap of 20 ms is held by a monotonic clock and not by a dozen transactions. What a lot has left when
-nobody stands in line is lost, never used later.
+The first in line draws for the whole line: a lot is a stretch of time that the budgets give to this process alone, and
+within it the line keeps the gaps by its own clock, from one real start to the next. So a late start costs other processes
+nothing, and a gap of 20 ms is held by a monotonic clock and not by a dozen transactions. When the line is empty, the rest of
+its lot is lost, and never used later.
 
 Source of the idea: Mercator's back queues give a host to one thread; here an address is given to one process, for a moment.
 """
@@ -18,27 +18,25 @@ from datetime import datetime
 
 from app.store.budgets import Answer
 
-MOST = 32  # who finds so many before it in line does better to come again
-FEW = 8  # that stand in line are no crowd
-FULL_S = 1.5  # nobody joins a line that takes longer than this: with its connection it would wait in vain
-SLOWEST = 8  # who finds the line too long is told to come at most so many gaps after the one before
-AGAIN_AHEAD_S = 0.1  # a budget is asked again so much ahead of the start that it told of
+MOST = 32  # a line of this many is full: it is better to return later
+FEW = 8  # fewer than this never make a line full
+FULL_S = 1.5  # a line that takes longer than this is full: the connection of a newcomer would not last
+SLOWEST = 8  # visits that find the line full are called back at most this many gaps apart
+AGAIN_AHEAD_S = 0.1  # a budget is asked again this long before the start that it announced
 LEAST_WAIT_S = 0.01
-SENT_WITHIN_S = 0.1  # a request that was let through is sent by then, or its thread has come to grief
+SENT_WITHIN_S = 0.1  # a request whose start was granted is sent by then, or its thread has failed
 LINES_KEPT = 10_000
-LATE_MOST_S = (
-    1.0  # a start that seems to have been later than this was not: the database's clock was set, or its rows restored
-)
+LATE_MOST_S = 1.0  # no start is really later than this: the database's clock was set, or its rows restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lot:
-    """A stretch of starts that this process may make. Points in time are monotonic seconds.
+    """A stretch of time in which this process may make starts. Points in time are monotonic seconds.
 
-    starts_at   the first one, by the later bound of the database's moment
+    starts_at   the first start, by the later bound of the database's moment
     last_at     no start after this
     is_single   one start only: an address is probed
-    granted_at  database time of the grant, and the moment we heard of it
+    granted_at  database time of the grant, and the moment its answer arrived
     """
 
     starts_at: float
@@ -48,12 +46,12 @@ class Lot:
 
 
 Draw = Callable[[int, float, int], Lot | Answer]
-"""(how many stand in line, seconds that the first of them has left, starts that were lost before) ▶ a lot, or an answer: come
-again, or, where it is near, ask again."""
+"""(length of the line, seconds that its first has left, starts lost before) ▶ a lot, or an answer: return later, or, where
+the start is near, ask again."""
 
 
 class Line:
-    """gap_s: between two starts.   monotonic: the clock of the process."""
+    """One line.   gap_s: between two starts.   monotonic: the clock of the process"""
 
     def __init__(self, gap_s: float, monotonic: Callable[[], float]) -> None:
         self._gap_s = gap_s
@@ -71,8 +69,8 @@ class Line:
         return len(self._places)
 
     def room_in_s(self) -> float:
-        """Seconds until one who finds the line too long may find a place. Each who asks gets a later one, as fast as starts are
-        made: so they come back about as many as can be served."""
+        """Seconds until a visit that finds the line full may find a place. Each call returns a later moment, at the rate of
+        starts: so about as many visits return as can be served."""
         with self._lock:
             now, step_s = self._monotonic(), self._step_s()
             self._room_at = max(self._room_at + step_s, now + len(self._places) / 2 * step_s)
@@ -80,12 +78,12 @@ class Line:
 
     @property
     def is_full(self) -> bool:
-        """Who comes now would wait too long: so many stand here, or starts are made so slowly by this process."""
+        """Whether a newcomer would wait too long: the line is long, or this process makes starts slowly."""
         standing = len(self._places)
         return standing >= MOST or (standing >= FEW and standing * self._step_s() > FULL_S)
 
     def _step_s(self) -> float:
-        """Seconds from one start of this process to the next, lately."""
+        """Seconds between two starts of this process, on average lately."""
         starts = len(self._starts)
         if starts < FEW:
             return self._gap_s
@@ -94,7 +92,7 @@ class Line:
     def wait(self, draw: Draw, until: float) -> Lot | Answer | None:
         """Stand in line until the start.
 
-        Returns the lot it belongs to: start now; an Answer: come again; None: `until` has passed.
+        Returns the start's lot: send now; an Answer: return later; None: `until` has passed.
 
         Raises what `draw` raises.
         """
@@ -114,7 +112,7 @@ class Line:
                     self._places[0].notify()
 
     def sent(self, at: float) -> None:
-        """The request that was let through went out at this moment, or was given up: the next gap counts from it."""
+        """Report that the request whose start was granted was sent, or given up, at this moment. The next gap counts from it."""
         with self._lock:
             self._last_start = max(self._last_start, at)
             self._passed_at = None
@@ -148,7 +146,7 @@ class Line:
             place.wait(wait_s)
 
     def _draw(self, draw: Draw, left_s: float) -> Lot | Answer:
-        """With the lock let go: nobody else is first in line meanwhile."""
+        """Draw a lot with the lock released: nobody else becomes first in line meanwhile."""
         self._lot = None
         count, lost, self._is_unused = len(self._places), int(self._is_unused), False
         self._lock.release()
@@ -164,7 +162,7 @@ class Line:
 
 
 class Lines:
-    """The lines of a process, one for each set of budgets. Dropping one costs a lot at most: each draws its own."""
+    """The lines of a process, one for each set of budgets. Each draws its own lots: dropping a line loses at most one."""
 
     line = Line
 
@@ -174,7 +172,7 @@ class Lines:
         self._lines: OrderedDict[Hashable, Line] = OrderedDict()
 
     def has(self, budgets: Hashable) -> bool:
-        """Whether hosts have stood in line for these lately."""
+        """Whether visits have stood in line for these budgets lately."""
         return budgets in self._lines
 
     def of(self, budgets: Hashable, gap_s: float) -> Line:

@@ -1,4 +1,4 @@
-"""Parsed robots.txt, kept by a process."""
+"""A process's cache of parsed robots.txt files."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RobotsBook:
-    """Parsed robots.txt: by content for the origins we visit, by origin (for a minute) for those that links lead to."""
+    """Parsed robots.txt: by content for the origins we visit, by origin (for a minute) for those that links point to."""
 
     FOREIGN_S = 60.0
 
@@ -25,7 +25,7 @@ class RobotsBook:
         self._foreign: Lru[Origin, tuple[float, robots.Robots]] = Lru(4_096)
 
     def known(self, digest: bytes) -> robots.Robots | None:
-        """By the SHA-256 of a body that was parsed before."""
+        """The rules of a body that was parsed before, by its SHA-256."""
         return self._parsed.get(digest)
 
     def parsed(self, body: bytes) -> robots.Robots:
@@ -37,7 +37,7 @@ class RobotsBook:
         return found
 
     def signals(self, digest: bytes, body: Callable[[], bytes]) -> RobotsSignals:
-        """Its lines about text and data mining. body: reads it, where this process has not lately."""
+        """The file's lines about text and data mining.   body: reads the file; called where it is not in the cache."""
         found = self._signals.get(digest)
         if found is None:
             found = RobotsSignals(body(), self._token)
@@ -45,7 +45,8 @@ class RobotsBook:
         return found
 
     def foreign(self, origin: Origin, now: float) -> robots.Robots | None:
-        """ALLOW_ALL for an origin whose file nobody has fetched yet; None: look it up and call `remember`."""
+        """The rules of an origin that links point to: ALLOW_ALL where its file was never fetched. None: look them up, and
+        call `remember`."""
         entry = self._foreign.get(origin)
         return entry[1] if entry and entry[0] > now else None
 

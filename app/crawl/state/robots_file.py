@@ -10,8 +10,8 @@ from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
 class RobotsFile:
     """An origin's robots.txt as the visit holds it. Points in time are monotonic seconds.
 
-    rules                            what is in force (app.crawl.robots.obtain decides); None: complete disallow
-    signals                          what it says about text and data mining, where its rules are in force
+    rules                            the rules in force (app.crawl.robots.obtain decides); None: complete disallow
+    signals                          its lines about text and data mining, where its rules are in force
     availability, status, failures   of the last attempt, and how many failed in a row
     asked, fresh_until               the last attempt, and when the next is due
     unreachable_from                 the first failure after the last success
@@ -40,8 +40,8 @@ class RobotsFile:
 class Tdmrep:
     """An origin's /.well-known/tdmrep.json as the visit holds it.
 
-    body    empty where there is none, and where nobody knows
-    ask_at  monotonic seconds: asked for before the next page from then on
+    body    empty where there is no file, and where that is unknown
+    ask_at  monotonic second from which it is asked for again, before the next page
     """
 
     body: bytes

@@ -1,8 +1,8 @@
-"""Keys whose rows are committed: a link that was met before needs no admission (SPEC F12).
+"""A process's memory of keys whose rows are committed: a link that was seen before needs no admission (promise F12).
 
-A table of fixed size says surely which keys are known. In a crawl that is too large for it, keys that it evicts go into a
-Bloom filter. What that says is confirmed in Postgres, for all links of a settle at once (`app.crawl.frontier`): a false
-positive costs a look, and never a URL. Both belong to one process, and are bounded.
+A table of fixed size knows keys for certain. In a crawl that is too large for it, the keys that it evicts enter a
+Bloom filter. The filter's answers are confirmed in Postgres, for all links of a settle at once (`app.crawl.frontier`): a false
+positive costs a lookup, and never a URL. Both belong to one process, and are bounded.
 
 The filter is rbloom's: a hit in Python took more than twice as long (`python -m bench known_keys`).
 """
@@ -22,11 +22,11 @@ _GOLDEN = 0x9E3779B97F4A7C15F39CC0605CEDC835  # 2**128 / the golden ratio: Knuth
 
 
 class KnownKeys:
-    """A direct-mapped table: a newcomer evicts whoever has its slot, so memory is flat from the start.
+    """A direct-mapped table: a new key evicts the key in its slot, so memory is constant from the start.
 
-    A key counts as known by 64 bits beside the 18 of its slot, all of SHA-256: a false "known" is out of reach of chance.
+    A key is recognised by 64 bits besides the 18 of its slot, all of SHA-256: a false "known" by chance is out of reach.
 
-    bloom_keys  how many evicted keys are kept in mind; 0: none
+    bloom_keys  how many evicted keys are remembered; 0: none
     """
 
     SLOTS = 1 << 18  # 2 MiB
@@ -43,7 +43,7 @@ class KnownKeys:
         return self._tags[slot] == tag
 
     def may_have(self, crawl_id: int, key: bytes) -> bool:
-        """Most likely it was known, and was evicted: to be confirmed."""
+        """Whether the key was probably known and then evicted: confirm it."""
         evicted = self.evicted
         return evicted is not None and evicted.keys > 0 and evicted.has(*self._place(crawl_id, key))
 
@@ -57,19 +57,19 @@ class KnownKeys:
             self.evicted.add(slot, before)
 
     def forget(self, crawl_id: int, key: bytes) -> None:
-        """Its row is gone: a link to it is new again."""
+        """Forget a key whose row is gone: a link to it is new again."""
         slot, tag = self._place(crawl_id, key)
         if self._tags[slot] == tag:
             self._tags[slot] = 0
             self._used -= 1
 
     def forget_all(self) -> None:
-        """But for what is confirmed before it counts."""
+        """Forget every key of the table. The filter stays: its answers are confirmed anyway."""
         self._tags = array("Q", bytes(8 * self.SLOTS))
         self._used = 0
 
     def renew(self, now: float) -> None:
-        """Rows may have left the frontier by other processes: whatever is known is known for an hour."""
+        """Forget all keys once an hour: other processes may have removed their rows."""
         if now >= self._until:
             if self._until > -math.inf:
                 _log.info("known_keys.renewed", **asdict(self.load()))
@@ -77,7 +77,7 @@ class KnownKeys:
             self.forget_all()
 
     def load(self) -> "Load":
-        """Threads count without a lock: a figure may be a few too low."""
+        """The figures now. Threads count without a lock: a figure may be a few too low."""
         evicted = self.evicted
         return Load(
             slots=self.SLOTS,
@@ -97,12 +97,12 @@ class KnownKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """How full a process's known keys are, and how often the filter erred.
+    """The fill of a process's known keys, and the errors of its filter.
 
     slots, used      of the table
-    bloom_keys       keys that the filter has room for;   bloom_used: that are in it;   bloom_bytes: what it takes now
-    expected_errors  share of keys never met that it takes for known, by how full it is
-    confirmed        links that it took for known, and Postgres had;   refuted: had not, or not any more
+    bloom_keys       keys that the filter has room for;   bloom_used: keys in it;   bloom_bytes: its size now
+    expected_errors  share of new keys that it takes for known, estimated from its fill
+    confirmed        links that it took for known, and Postgres had;   refuted: that Postgres had not, or no longer
     """
 
     slots: int
@@ -115,13 +115,13 @@ class Load:
     refuted: int
 
     def text(self) -> str:
-        """For a person, in a line."""
+        """One line for a person."""
         table = f"table {_share(self.used, self.slots)} full of {self.slots:,}"
         if not self.bloom_used:
             return f"{table}; Bloom filter not needed yet" if self.bloom_keys else f"{table}; no Bloom filter"
         size = f"{self.bloom_used:,} of {self.bloom_keys:,} keys in {self.bloom_bytes / 1e6:.1f} MB"
         asked = self.confirmed + self.refuted
-        seen = f", {_share(self.refuted, asked)} of {asked:,} hits were none" if asked else ""
+        seen = f", {_share(self.refuted, asked)} of {asked:,} hits were false" if asked else ""
         return f"{table}; Bloom filter: {size}, {self.expected_errors:.2%} errors expected{seen}"
 
 
@@ -130,9 +130,9 @@ def _share(part: int, whole: int) -> str:
 
 
 class Evicted:
-    """Bloom filter of the table's evicted keys, in two halves: when one is full the older is emptied, and is filled next.
+    """Bloom filter of the table's evicted keys, in two halves: when one is full, the older is emptied and filled next.
 
-    Made when it is first needed. confirmed, refuted: what became of its positives.
+    Made when first needed.   confirmed, refuted: how many of its positives were
     """
 
     ERRORS = 0.01
@@ -169,7 +169,7 @@ class Evicted:
 
     @property
     def expected_errors(self) -> float:
-        """A filter is half ones when it is full, and asks log2(1 / ERRORS) of its bits."""
+        """The probability of a false positive. A full filter is half ones, and tests log2(1 / ERRORS) of its bits."""
         missed = 1.0
         for keys in (self._old_keys, self._new_keys):
             missed *= 1 - (1 - 2 ** (-keys / self._half)) ** -math.log2(self.ERRORS)
@@ -177,8 +177,8 @@ class Evicted:
 
 
 def _spread(place: int) -> int:
-    """The 128 bits, signed, that rbloom asks for, and draws its own from by a linear generator.
+    """The signed 128-bit hash that rbloom needs, from which it derives its bits by a linear generator.
 
-    Keys of two crawls differ in their lowest bits alone: unspread, one in eight was taken for the other's.
+    Keys of two crawls differ only in their lowest bits: without this, one in eight was taken for the other crawl's.
     """
     return ((place * _GOLDEN) & _MASK) - _HALF

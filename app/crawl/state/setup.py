@@ -35,7 +35,7 @@ REFUSED_NAME_S = 30.0  # at most
 
 
 def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
-    """Raises ServiceError without a database URL, InputError for one that is not Postgres'."""
+    """Make the engine. Raises ServiceError without a database URL, InputError for one that is not of Postgres."""
     if settings.database_url is None:
         raise ServiceError(
             "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
@@ -44,14 +44,14 @@ def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
 
 
 def make_resolver(settings: Settings) -> Resolver:
-    """A refusal is forgotten before the shortest rest of a host is over: a try of the host that is no lookup would count as one
-    more failure of it."""
+    """Make the resolver. It caches a failure for less than a host's shortest rest: else a retry answered from the cache
+    would count as another failure of the host."""
     fixed = dict(pair.split("=", 1) for pair in settings.resolve)
     return Resolver(ResolverLimits(negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2)), fixed=fixed)
 
 
 def make_sender(settings: Settings) -> Sender:
-    """The process's one sender. Raises InputError for an identity that is no honest one."""
+    """Make the process's only sender. Raises InputError for an identity that is not honest."""
     identity.check(settings.product_token, settings.contact)
     dialler = Dialler(make_resolver(settings), make_guard(settings.networks), require_contact=settings.contact is None)
     return Sender(
@@ -69,7 +69,7 @@ def make_sender(settings: Settings) -> Sender:
 
 
 def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:
-    """What is sent to sites of one's own, by origin. Raises InputError for a file that cannot be used."""
+    """Load the credentials for the operator's own sites, by origin. Raises InputError for a file that cannot be used."""
     if settings.credentials_file is None:
         return {}
     from app.net import credentials
@@ -78,7 +78,7 @@ def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[s
 
 
 def make_signer(settings: Settings) -> "Signer | None":
-    """What signs our requests; None without a key. Raises InputError for a key file that cannot be used."""
+    """Make the signer of our requests; None without a key. Raises InputError for a key file that cannot be used."""
     if settings.signing_key is None or settings.signature_agent is None:
         return None
     from app.net import signing_key

@@ -1,4 +1,4 @@
-"""Which shared budgets a request draws on: its address's (or the front's that holds it), its domain's (SPEC P3).
+"""Finds the shared budgets of a request: its address's (or that of the front it belongs to) and its domain's (promise P3).
 
 The fleet's ceiling is a rate and not a gap: `app.crawl.state.ceiling`.
 """
@@ -11,7 +11,7 @@ from app.store.budgets import Budget, BudgetKind
 
 
 class SharedBudgets:
-    """From the settings. any: there is a budget at all."""
+    """The shared budgets that the settings define. any: whether there is one."""
 
     def __init__(self, settings: Settings) -> None:
         self._address_gap_s = settings.address_gap_s
@@ -21,7 +21,7 @@ class SharedBudgets:
         self._of_address = lru_cache(maxsize=10_000)(self._find)
 
     def of(self, address: str, domain: str | None) -> tuple[Budget, ...]:
-        """domain: registrable, None for an address or a single label."""
+        """The budgets of a request.   domain: registrable; None for an address or a single label"""
         by_domain = (Budget(BudgetKind.DOMAIN, domain, self._domain_gap_s),) if domain and self._domain_gap_s else ()
         return (*self._of_address(address), *by_domain)
 

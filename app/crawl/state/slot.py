@@ -8,15 +8,15 @@ from app.store.budgets import Answer, Budget, BudgetKind
 
 
 class Slot(NamedTuple):
-    """The start of one request; of every request until `held_until`, where the host has its budgets to itself.
+    """The start of one request, or of every request until `held_until` where the host shares its budgets with nobody.
 
-    address   the only one to connect to; None: no budget depends on it
-    drawn     budgets that it was granted on
-    ready_at  monotonic seconds;   not_after: a later start would come too close to the next one's
-    granted_at  database time and monotonic second of the grant: the log tells the start by it
-    probes    its address had refused the last connection
-    dns_ms    that finding the address took
-    line      where the request is to wait for its start, with a connection: several hosts share what was drawn on
+    address     the only one to connect to; None: no budget depends on it
+    drawn       budgets that it was granted on
+    ready_at    monotonic second;   not_after: a later start would be too close to the next one
+    granted_at  database time and monotonic second of the grant, by which the log dates the start
+    probes      its address had refused the last connection
+    dns_ms      milliseconds that finding the address took
+    line        where the request waits for its start, with a connection: several hosts share the budgets
     """
 
     address: str | None = None
@@ -38,7 +38,7 @@ class Slot(NamedTuple):
 
 
 class Near(NamedTuple):
-    """A start is near on the budgets of this address: they are not asked again before `until`, in monotonic seconds."""
+    """A start that is near on the budgets of an address. They are not asked again before `until`, a monotonic second."""
 
     address: str
     answer: Answer

@@ -1,8 +1,8 @@
-"""What a visit in progress knows: its lease, its host's pace, the crawls it serves, and the batch not settled yet.
+"""A visit in progress: its lease, its host's pace, the crawls it serves, and the batch not settled yet.
 
 The one mutable record of a visit; `visit`, `robots`, `fetch`, `read` and `settle` are the steps that work on it.
-Points in time are monotonic seconds. A lease's rest counts from *sending* the query that set it, a wait from
-*receiving* its answer: neither can come out too long, nor too short.
+Points in time are monotonic seconds. A lease's rest counts from *sending* the query that set it, so that it is never too
+long; a wait counts from *receiving* its answer, so that it is never too short.
 """
 
 from collections import deque
@@ -31,7 +31,7 @@ SLOW_S = 5.0
 
 
 def most_in_hand(settings: Settings, delay_s: float) -> int:
-    """How many URLs a visit to a host with this delay can have fetched and not settled."""
+    """The most URLs that a visit to a host with this delay can have fetched and not settled."""
     if delay_s <= settings.linger_s:
         return settings.settle_urls
     return min(int(settings.settle_s / delay_s) + 1, settings.settle_urls)
@@ -41,20 +41,20 @@ def most_in_hand(settings: Settings, delay_s: float) -> int:
 class Stay:
     """A visit in progress.
 
-    unfetched  how many URLs of the host wait for their first fetch, as estimated, but for the batch's;   told: what its row says
-    counted    they have been counted just now: the row is to say so
-    floors     by crawl that is full: the score that a link must exceed
-    held       the budgets that it has to itself for the time of the visit
+    unfetched   estimate of the host's URLs that wait for their first fetch, without the batch's;   told: the value on its row
+    counted     they were just counted exactly: the next settle writes that to the row
+    floors      by crawl that is full: the score that a link must exceed
+    held        the budgets that the host shares with nobody for the length of the visit
     is_crowded  other hosts draw on the budgets of its last start
-    promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
-    near        where a start was near, and the line too long
-    connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
+    promised    the shared budget that promised the host a start at `ready_at`, which the visit waits for
+    near        the address on whose budgets a start was near, but the line was full
+    connect_s   how long connecting took last, where connections are not kept alive: begun this long before a start in line
     resting     why the host rests until rest_until
     is_blocked  an answer made it rest, or its address refused: no further request, and the rest holds if the lease is lost
     wait_until  nothing queued may be fetched before, for the reason in waiting; the host does not rest
-    budget_spent  something is due, and the budgets of pages have no room for it
-    leaving     the ending that the next settle gives the visit: it gives the host back
-    state       moved by the table of app.policy.lifecycle_visit alone
+    budget_spent  a URL is due, but the page budgets have no room for it
+    leaving     the ending that the next settle writes when it returns the host
+    state       changed only by the table of app.policy.lifecycle_visit
     """
 
     kit: Kit
@@ -105,7 +105,7 @@ class Stay:
     state: VisitState = VisitState.TAKEN
 
     def move(self, event: VisitEvent) -> None:
-        """By the table. Raises KeyError for what cannot happen: a bug."""
+        """Change the state by the table. Raises KeyError for an impossible event: a bug."""
         self.state = visit_after(self.state, event)
 
     def now(self) -> float:
@@ -120,7 +120,7 @@ class Stay:
         return self.taken.now + timedelta(seconds=self.since_anchor(moment))
 
     def set_pace(self) -> None:
-        """The delay in force, from what is known of the host now; the wait for the next request follows it."""
+        """Set the delay in force from what is known of the host now, and adjust the wait for the next request."""
         settings = self.kit.settings
         self.robots_delay_s = pace.slowest(file.crawl_delay_s for file in self.robots.values())
         base_s = pace.base_delay_s(
@@ -145,7 +145,7 @@ class Stay:
             self.ready_at += max(self.delay_s - before, 0.0)
 
     def contacted(self, ended: float, spaced_at: float) -> None:
-        """A request has ended: the host's delay counts from here.   spaced_at: nor does the next one start before."""
+        """Record the end of a request, from which the host's delay counts.   spaced_at: the next one starts no earlier"""
         if not self.batch.fetches:
             self.batch.started = ended
         self.batch.last_end = ended
@@ -157,9 +157,9 @@ class Stay:
         return pace.with_jitter_s(self.delay_s, self.kit.settings.jitter, self.kit.rng)
 
     def learn(self, status: int, ms: int | None, *, closes: bool = True) -> None:
-        """A result of the host: its level and its delay adapt; so many failures in a row close it (P4, P6).
+        """Adapt the host's level and delay to a result; too many failures in a row close it (promises P4 and P6).
 
-        closes: this one can be the last of these.
+        closes: this result may be the one that closes it.
         """
         rules = self.kit.breaker_rules
         self.history = pace.after(self.history, self.kit.pace_rules, status=status, ms=ms)
@@ -171,18 +171,18 @@ class Stay:
             self.block(breaker.rest_s(self.trips, rules), Rest(RestReason.BREAKER))
 
     def soft_blocked(self) -> None:
-        """The rate is cut (P7)."""
+        """Cut the rate after a soft block (promise P7)."""
         self.history = pace.soft_blocked(self.history, self.kit.pace_rules)
         self.set_pace()
 
     def rest(self, seconds: float, why: Rest) -> None:
-        """Leave, and leave the host alone for this long from now. The longest of several rests counts."""
+        """Let the host rest for this long from now: the visit leaves. The longest of several rests counts."""
         until = self.now() + seconds
         if self.rest_until is None or until > self.rest_until:
             self.rest_until, self.resting = until, why
 
     def block(self, seconds: float, why: Rest) -> None:
-        """The same by the answer that has just come: counted from its end, and noted in its row of the log."""
+        """Let the host rest because of the last answer: counted from its end, and noted in its row of the log."""
         end = self.now() if self.batch.last_end is None else self.batch.last_end
         self.rest(seconds + end - self.now(), why)
         self.is_blocked = True
@@ -196,7 +196,7 @@ class Stay:
         return VisitEnding.DELAY if self.resting is None else VisitEnding.RESTS
 
     def detail_of(self, ending: VisitEnding) -> str | None:
-        """More of it, for a person."""
+        """Details of the ending, for a person."""
         if ending is VisitEnding.RESTS and self.resting is not None:
             return self.resting.words
         return self.waiting if ending is VisitEnding.WAITS else None
@@ -207,11 +207,11 @@ class Stay:
 
     @property
     def has_ticket(self) -> bool:
-        """A shared budget told the host to come now: by its gap, or by the end of its rest."""
+        """Whether a shared budget promised the host this moment: by its gap, or by the end of its rest."""
         return self.promised is not None or (self.requests == 0 and self.taken.resting_because in TICKETS)
 
     def asked_s(self, reply: Reply) -> float | None:
-        """Seconds from the reply's end that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
+        """Seconds from the reply's end that its Retry-After asks for, by the database's clock, bounded; None without one."""
         value = reply.header(Header.RETRY_AFTER)
         if value is None:
             return None
@@ -219,16 +219,16 @@ class Stay:
         return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
 
     def out_of_reach(self) -> dict[Origin, tuple[float, RestReason]]:
-        """Origins that no page may be fetched from for now: until when at the soonest, and why.
+        """Origins from which no page may be fetched for now: until when at the earliest, and why.
 
-        One whose robots.txt is to be asked for again is none of them: its next URL leads to that.
+        An origin whose robots.txt is due to be asked for again is not among them: its next URL leads to that.
         """
         now = self.now()
         known = {origin: self.shut(file) for origin, file in self.robots.items() if file.fresh_until > now}
         return {origin: shut for origin, shut in known.items() if shut is not None}
 
     def shut(self, file: RobotsFile) -> tuple[float, RestReason] | None:
-        """Until when, and why, no page may be fetched under this file; None: it may, when the host's turn comes."""
+        """Until when, and why, no page may be fetched under this file. None: one may be, at the host's next turn."""
         if file.rules is None:
             return file.fresh_until, RestReason.ROBOTS_OUT_OF_REACH
         turn, hours = max(self.now(), self.ready_at), file.rules.visit_time
@@ -236,10 +236,10 @@ class Stay:
         return (turn + away_s, RestReason.VISIT_TIME) if away_s else None
 
     def wait_for_origins(self, queued: Collection[str]) -> VisitEnding | None:
-        """With nothing else to fetch, come again when an origin out of reach may be tried. None: there is none.
+        """Set the moment to return, with nothing else to fetch: when an origin out of reach may be tried. None: there is none.
 
-        queued: origins that have something queued: nobody waits for the others. The host itself does not rest, so that a URL of
-        another origin of it is fetched at once.
+        queued: origins that have URLs queued; the others are not waited for. The host itself does not rest, so that a URL of
+        another of its origins is fetched at once.
         """
         out_of_reach = [end for origin, end in self.out_of_reach().items() if str(origin) in queued]
         if not out_of_reach:
@@ -253,9 +253,9 @@ class Stay:
         return None if self.wait_until is None else max(self.wait_until - self.now(), 0.0)
 
     def may_be_served_elsewhere(self, origin: Origin) -> bool:
-        """Whether another origin of the host answered when its robots.txt was asked for, or is to be asked next.
+        """Whether another origin of the host answered for its robots.txt, or is asked next.
 
-        Then a refused connection says that this port is dead, and nothing of the host or its address.
+        Then a refused connection means that this port is closed, and nothing about the host or its address.
         """
         if any(other != origin and file.status is not None for other, file in self.robots.items()):
             return True
@@ -263,45 +263,45 @@ class Stay:
         return any(not due.url.startswith(asked) for due in self.due)
 
     def is_quiet_at(self, hours: str | None) -> bool:
-        """Whether it is now within these quiet hours of an operator's."""
+        """Whether it is now within these quiet hours, set by an operator."""
         return hours is not None and Hours.parse(hours).contains(self.database_time(self.now()))
 
     def quiet_for_s(self, hours: str | None) -> float:
-        """Seconds until these quiet hours of an operator's end; 0.0 outside of them."""
+        """Seconds until these quiet hours end; 0.0 outside of them."""
         return (
             Hours.parse(hours).until_end_s(self.database_time(self.now())) if self.is_quiet_at(hours) and hours else 0.0
         )
 
     def is_slow(self) -> bool:
-        """It did not serve the last visitor, or takes seconds to."""
+        """Whether the host did not serve its last visit, or takes seconds to answer."""
         is_silent = self.history.statuses[-1:] == (pace.NO_ANSWER,)
         return self.failures > 0 or is_silent or (self.history.latency_s or 0.0) > SLOW_S
 
     def patience_s(self) -> float:
-        """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
+        """Seconds that the visit waits for its turn in its thread: a little, and at its start for an early offer."""
         settings = self.kit.settings
         return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else self.connect_s)
 
     def is_promised(self) -> bool:
-        """A shared budget has promised it a start, and the visit waits for it."""
+        """Whether a shared budget promised a start that the visit waits for."""
         return self.promised is not None
 
     def longest_wait_s(self) -> float:
-        """How long it keeps its lease for one start."""
+        """Seconds that the visit keeps its lease for one start."""
         settings = self.kit.settings
         return settings.promise_longest_s if self.is_promised() else settings.settle_s
 
     def longest_s(self) -> float:
-        """How long it stays: longer where it shares a budget, so that it may be given several starts."""
+        """Seconds that the visit may last: more where it shares a budget, so that it may get several starts."""
         settings = self.kit.settings
         return settings.visit_longest_s if self.is_crowded or self.is_promised() else settings.visit_max_s
 
     def is_early(self) -> bool:
-        """The host's turn is further away than the visit waits for it in its thread."""
+        """Whether the host's turn is further away than the visit waits for it in its thread."""
         return self.ready_at - self.now() > self.patience_s()
 
     def batch_size(self) -> int:
-        """How many URLs to pick: as many as can be fetched until the next settle. On a host that is probed one is all."""
+        """The number of URLs to pick: as many as can be fetched until the next settle; one on a host that is probed."""
         settings = self.kit.settings
         if self.isolate > 0 or breaker.is_probing(self.history.statuses, self.kit.breaker_rules):
             return 1

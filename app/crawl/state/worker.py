@@ -1,4 +1,4 @@
-"""What a process needs in order to crawl, made once after the fork: settings, engine, sender, and caches.
+"""A process's resources for crawling, made once after the fork: settings, engine, sender, and caches.
 
 Caches hold nothing that Postgres does not: dropping them costs time, never correctness. All are bounded.
 """
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 class Kit:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
-    where       the sender's: which addresses a request would go to. None: budgets per address cannot be kept
+    where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
     ceiling     of the whole fleet; None: there is none
-    readers     processes that read what may have killed a worker
-    owed        attempts to be given back (app.crawl.page.isolation): host, crawl, key of the URL
-    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent ones do not starve the rest
+    readers     processes that read documents that may have killed a worker
+    owed        attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
+    slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
-    gatherer    who settles their batches together. None: each is settled alone
-    clock_tie   how `monotonic` stands to the database's clock
-    draws       a connection for those who draw starts for others in line: they wait for no visit. None: they use the engine
+    gatherer    settles their batches together. None: each is settled alone
+    clock_tie   ties `monotonic` to the database's clock
+    draws       engine for drawing a line's starts, which then never wait for a visit's connection. None: `engine`
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -84,18 +84,21 @@ class Kit:
     lineages: Lru[datetime, bool] = field(default_factory=lambda: Lru(1))
 
     def stop(self) -> None:
-        """Visits settle what they have and leave."""
+        """Make the visits settle their batches and leave."""
         self.stopping.set()
         if self.parking is not None:
             self.parking.close()
 
     def join(self) -> None:
-        """After `stop`: wait until those that were parked have left."""
+        """Wait until the parked visits have left. Call it after `stop`."""
         if self.parking is not None:
             self.parking.join()
 
     def heed(self, lineage: datetime | None) -> None:
-        """Since when the rows are in what they are in (app.store.lineage). What the caches tell of may never have been there."""
+        """Drop the caches if the database was restored or failed over: they may name rows that no longer exist.
+
+        lineage: since when the rows have been in their present database (app.store.lineage)
+        """
         if lineage is not None and self.lineages.get(lineage) is None:
             self.known.forget_all()
             self.grants.clear()

@@ -1,4 +1,4 @@
-"""A host's row at a settle: its next contact, and what its visit gives back when it leaves."""
+"""Writes a host's row at a settle: its next contact, and what the visit returns when it leaves."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,7 +13,7 @@ from app.store import budgets, host_rows, hosts, urls, visits
 
 
 def pick_next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, VisitEnding | None]:
-    """Pick what each is to fetch next. Returns, by token, the ending where there is nothing to stay for."""
+    """Pick the next URLs of each visit. Returns, by token, the ending of a visit that has nothing to stay for, else None."""
     pick.pick(stays, tx)
     idle = [stay for stay in stays if not stay.due and not stay.budget_spent]
     waiting = urls.waiting(tx, [(stay.host_id, str(origin)) for stay in idle for origin in stay.out_of_reach()])
@@ -27,7 +27,7 @@ def pick_next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, VisitEnding |
 
 
 def contact(stay: Stay) -> host_rows.Contact:
-    """The host's next contact: after all of its own rows, so that it sees what was admitted while we waited for the lock."""
+    """The host's next contact. Write it after all of the host's rows: so it sees links admitted while we waited for the lock."""
     last_end = stay.batch.last_end
     why = stay.resting or (Rest(stay.waiting) if stay.waiting is not None else None)
     contact = host_rows.Contact(
@@ -74,7 +74,7 @@ def return_hosts(stays: Sequence[Stay], tx: Connection) -> None:
 
 
 def _lock_budgets(stay: Stay, tx: Connection) -> None:
-    """Of one that is settled alone: what it holds and the address that it has news of change by two statements."""
+    """Lock the budgets of a visit that is settled alone: two statements change those it holds and that of its address."""
     told = stay.batch.refused[0] if stay.batch.refused is not None else stay.batch.answered
     if told is not None and stay.held is not None:
         budgets.lock(tx, [*stay.held.drawn, told])
@@ -91,7 +91,7 @@ def ending_row(stay: Stay, ending: VisitEnding) -> visits.Ending:
 
 
 def tell_budgets(stay: Stay, tx: Connection) -> None:
-    """An address that refused a connection, or reset those of two names, rests as a whole; one that answers again does not."""
+    """Report to the address's budget: it rests if it refused a connection or reset those of two names, until it answers."""
     settings, batch = stay.kit.settings, stay.batch
     if batch.refused is not None:
         budget, because = batch.refused

@@ -1,7 +1,7 @@
-"""Settle: batches' results, the links they admit and their hosts' next contacts, in one transaction, fenced by the tokens.
+"""Settles batches: writes their results, links and hosts' next contacts in one transaction, fenced by the tokens.
 
-The hosts' rows are locked first: whoever lost the lease writes nothing (the requests are logged all the same, as fenced).
-The statements of `write` and `next_contact` stand in the lock order (ARCHITECTURE.md). Other hosts are woken after the commit.
+The hosts' rows are locked first: a visit that lost its lease writes nothing (its requests are still logged, as fenced).
+The statements of `write` and `next_contact` follow the lock order (ARCHITECTURE.md). Other hosts are woken after the commit.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _log = structlog.get_logger()
 def go_on(stay: Stay) -> VisitEnding | None:
     """Settle the batch, extend the lease, and pick the next URLs. Raises LeaseLost.
 
-    Returns the ending with which the host was given back; None: the visit goes on.
+    Returns the ending with which the host was returned; None: the visit continues.
     """
     ((_, ending),) = together([stay])
     if ending is VisitEnding.FENCED:
@@ -37,15 +37,15 @@ def go_on(stay: Stay) -> VisitEnding | None:
 
 
 def leave(stay: Stay, ending: VisitEnding) -> None:
-    """Settle the batch and give the host back, due again when its pace allows if anything is queued. Raises LeaseLost."""
+    """Settle the batch and return the host, due again when its pace allows if anything is queued. Raises LeaseLost."""
     stay.leaving = ending
     go_on(stay)
 
 
 def may_join(stay: Stay, *, leaves: bool = False) -> bool:
-    """Whether the batch may be settled with others': what it locks besides its host it locks by inserting, or last of all.
+    """Whether the batch may be settled with others': besides its host it takes locks only by inserting, or last of all.
 
-    leaves: and the host is given back; grants of pages would be, too, and lock their crawl.
+    leaves: the host is returned with it. Granted pages would be, too, which locks their crawl.
     """
     batch = stay.batch
     told = batch.refused is not None or batch.answered is not None
@@ -54,11 +54,11 @@ def may_join(stay: Stay, *, leaves: bool = False) -> bool:
 
 
 def together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
-    """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
+    """Settle batches in one transaction, extend the leases and pick the next URLs. Several batches: those that `may_join`.
 
-    Returns how each visit has ended or is to end, FENCED where its lease is lost; None: it goes on. If it fails,
-    it does for all of them: each may be settled alone then. One that is alone and that Postgres refuses twice for what it would
-    write is mended. After a deadlock it is done again.
+    Returns how each visit ended or must end, FENCED where its lease is lost; None: it continues. A failure is one of all
+    the batches: settle each alone then. A single batch with values that Postgres refuses twice is mended and retried. A
+    deadlock is retried.
     """
     kit = stays[0].kit
     kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
@@ -79,14 +79,14 @@ def together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
 
 
 def _take_in(stay: Stay, crawl_id: int, folder: str) -> None:
-    """What a seed's redirect brings into a scope, before what it admits: a crawl's row is locked by itself here, and once more
-    is as good as once. Nothing if the lease is lost."""
+    """Widen a crawl's scope by a seed's redirect, before its links are admitted. The crawl's row is locked in a transaction
+    of its own, and repeating it is harmless. Does nothing if the lease is lost."""
     with db.transaction(stay.kit.engine) as tx:
         crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=stay.host_id, token=stay.token)
 
 
 def _refusal(stay: Stay, part: Batch) -> Unwritable | None:
-    """Why Postgres does not take a part of the visit's batch; None: it does. Nothing is written, whichever it is."""
+    """Why Postgres refuses a part of the visit's batch; None: it accepts it. Nothing is written in either case."""
     before, batch = _Before.of(stay), stay.batch
     stay.batch = part
     try:
@@ -146,7 +146,7 @@ def _together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
 
 
 class _Before(NamedTuple):
-    """What a settle changes of a visit besides what it writes: as it was, should it fail."""
+    """The fields of a visit that a settle changes, as they were before: restored if it fails."""
 
     unfetched: int
     told: int
@@ -166,7 +166,7 @@ class _Before(NamedTuple):
 
 
 def _renew(stay: Stay, sent: float) -> None:
-    """After the commit."""
+    """Start a new batch after the commit, and extend or end the lease."""
     batch = stay.batch
     batch.move(BatchEvent.COMMITTED)
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
@@ -186,9 +186,9 @@ def _renew(stay: Stay, sent: float) -> None:
 
 
 def give_back(stay: Stay) -> bool:
-    """After Postgres was away under the visit: settle what it holds, and leave. Raises LeaseLost, ServiceError.
+    """Settle the batch and leave, after Postgres was away during the visit. Raises LeaseLost, ServiceError.
 
-    False: what it held may be written already, and nobody knows. Its lease runs out.
+    False: it is unknown whether the batch was written. The lease then runs out.
     """
     if stay.batch.state is BatchState.IN_DOUBT and not _is_out_of_doubt(stay):
         return False
@@ -198,7 +198,7 @@ def give_back(stay: Stay) -> bool:
 
 
 def _is_out_of_doubt(stay: Stay) -> bool:
-    """Ask Postgres what became of the settle whose commit it did not answer. What was written is the visit's no more."""
+    """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped. False: Postgres no longer knows."""
     batch, sent = stay.batch, stay.batch.sent
     assert sent is not None, "what is in doubt was sent"
     with db.transaction(stay.kit.engine) as tx:
@@ -216,13 +216,13 @@ def _is_out_of_doubt(stay: Stay) -> bool:
             if sent.leaves:
                 stay.move(VisitEvent.LEFT)
             stay.told = stay.unfetched
-            stay.granted.clear()  # what it reserved is not known here, and counted free again when the visit is over
+            stay.granted.clear()  # the pages it reserved are unknown here, and counted free when the visit is over
     return True
 
 
 def log_fenced(stay: Stay) -> None:
-    """For a visit that lost its lease: what the fence refuses is still logged, these requests were made, and a rest that a site
-    asked for holds."""
+    """Log the requests of a visit that lost its lease: they were made, although the fence refuses their results. A rest
+    that the site asked for still holds."""
     with db.transaction(stay.kit.engine) as tx:
         fetches.log(tx, stay.batch.fetches, fenced=True)
         visits.close(tx, [ending_row(stay, VisitEnding.FENCED)])

@@ -1,9 +1,9 @@
-"""A batch that Postgres refuses for a value in it: finds the rows at fault, and puts into the batch what can be written instead.
+"""Mends a batch that Postgres refuses for a value in it: finds the rows at fault, and replaces them by rows it accepts.
 
-Else the visit would be lost with its lease, and be made again to the same end for as long as the crawl runs. Each part of the
-batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the cause, an origin whose
-robots.txt is at fault with all its URLs; a link or a line of the log is left out or made bare. An error of SQLSTATE 22 or 23
-alone comes here: a full disk and an outage are no row's fault.
+Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs. Each part
+of the batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the cause; an origin
+whose robots.txt is at fault, with all its URLs. A link is left out; a line of the log keeps only our own values. Only
+errors of SQLSTATE 22 or 23 are handled here: a full disk and an outage are no row's fault.
 """
 
 from collections import deque
@@ -24,16 +24,16 @@ from app.store.robots import Fetched
 from app.store.url_rows import Result
 
 _log = structlog.get_logger()
-AGAIN_S = 3_600.0  # an origin whose robots.txt cannot be kept
+AGAIN_S = 3_600.0  # until a robots.txt that cannot be stored is asked for again
 _DETAIL_CHARS = 300
 _SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_type", "etag", "last_modified")
 
-# Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it takes it.
+# Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it accepts it.
 Refuses = Callable[[Stay, Batch], Unwritable | None]
 
 
 def mend(stay: Stay, refuses: Refuses) -> None:
-    """Take what Postgres refuses out of the visit's batch, or put something in its place."""
+    """Remove from the visit's batch, or replace, the rows that Postgres refuses."""
     batch, started = stay.batch, stay.batch.started
 
     def fault(**part: object) -> Unwritable | None:
@@ -71,7 +71,7 @@ def mend(stay: Stay, refuses: Refuses) -> None:
 
 
 def _mended_reading(stay: Stay, reading: Reading, fault: Callable[..., Unwritable | None]) -> Reading:
-    """The document, if it can be kept, and those of its links that can be admitted."""
+    """The document, if it can be stored, and those of its links that can be admitted."""
     page = reading.page
     error = fault(readings=[Reading(page=page, links=[])]) if page is not None else None
     if page is not None and error is not None:
@@ -90,7 +90,7 @@ def _mended_reading(stay: Stay, reading: Reading, fault: Callable[..., Unwritabl
 
 
 def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
-    """The result, with nothing in it that a site said."""
+    """The result as a quarantined URL, without any value that came from the site."""
     _log.error("settle.url_refused", host=stay.taken.name, key=result["key"].hex(), error=str(error))
     stay.batch.tally(result["crawl_id"]).failed += 1
     bare: dict[str, object] = dict.fromkeys(Result.__annotations__)
@@ -108,7 +108,7 @@ def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
 
 
 def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
-    """Rules that cannot be kept are not known to the fleet: complete disallow, and its URLs end with the cause."""
+    """Replace rules that cannot be stored, and so not be shared with the fleet, by complete disallow; the URLs end."""
     _log.error("settle.robots_refused", host=stay.taken.name, origin=str(origin), error=str(error))
     why = str(error)[:_DETAIL_CHARS]
     bare = replace(
@@ -150,7 +150,7 @@ def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable
 
 
 def _bare(stay: Stay, row: Fetch, error: Unwritable) -> Fetch:
-    """The request was made, and is logged: without what the site said."""
+    """The row of the log without any value that came from the site: the request was made, so it is logged."""
     _log.error("settle.fetch_refused", host=stay.taken.name, url=row["url"], error=str(error))
     bare = row.copy()
     for name in _SAID_BY_THE_SITE:

@@ -1,8 +1,8 @@
 """A visit: one worker's exclusive, bounded stay at one host.
 
-take up ▶ (fetch ▶ fetch ▶ … ▶ settle)* ▶ leave. The lease makes it exclusive, the token fences its writes, and while it
-runs the host's next contact is the lease's end plus the delay: a crash needs no rescuer. Between two requests a visit to a
-host with a delay is parked (`app.runtime.delay_queue`): it costs no thread.
+take up ▶ (fetch ▶ fetch ▶ … ▶ settle)* ▶ leave. The lease makes it exclusive and the token fences its writes. While the lease
+runs, the host's next contact is the lease's end plus the delay: after a crash nothing needs to be repaired. Between two
+requests a visit to a host with a delay is parked (`app.runtime.delay_queue`): it uses no thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a visit ended, or that it is parked. host None: it never began, and the ending is CLOSED."""
+    """The ending of a visit, PARKED if it is parked. host None: it never began, and the ending is CLOSED."""
 
     host: str | None
     ending: VisitEnding
@@ -41,7 +41,7 @@ class Report:
 
 
 class CutOff(ServiceError):
-    """A service went away under a visit that was taken up: `give_back` it when Postgres is there again."""
+    """A service failed during a visit: call `give_back` when Postgres is available again."""
 
     def __init__(self, stay: Stay, error: ServiceError) -> None:
         super().__init__(error.what, error.remedy)
@@ -56,17 +56,17 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
 
 
 def go_on(stay: Stay) -> Report:
-    """With a visit taken up, or one that was parked. Raises CutOff."""
+    """Continue a visit that was just taken up, or was parked. Raises CutOff."""
     return _until_its_end(stay, lambda: work(stay))
 
 
 def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], Report]]]:
-    """Settle the batches that were gathered. Returns what each visit does now, which takes no request. Raises CutOff."""
+    """Settle gathered batches together. Returns each visit's next step, which sends no request. Raises CutOff."""
     return [(stay, partial(_settled_together, stay, ending)) for stay, ending in settle.together(stays)]
 
 
 def settle_alone(stay: Stay) -> Report:
-    """The same for one batch, where together with others it failed. Raises CutOff."""
+    """Settle one batch, after settling it together with others failed. Raises CutOff."""
     if stay.batch.state is BatchState.IN_DOUBT:
         stay.move(VisitEvent.CUT_OFF)
         return give_back(stay)
@@ -83,7 +83,7 @@ def _settled_together(stay: Stay, ending: VisitEnding | None) -> Report:
 
 
 def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
-    """Of a batch that was settled with others': others wait for this thread, so the next fetch is another's, due or not."""
+    """Continue after a group commit, without fetching: the other visits of the group wait for this thread."""
     if ending is VisitEnding.FENCED:
         raise LeaseLost(stay.taken.name)
     if ending is not None:
@@ -94,12 +94,12 @@ def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
 
 
 def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
-    """Or until it is parked."""
+    """Let the visit act until it ends or is parked. Raises CutOff."""
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
         stay.move(VisitEvent.SERVED)
         try:
             ending = act()
-            if ending is VisitEnding.PARKED:  # and another thread's
+            if ending is VisitEnding.PARKED:  # it belongs to another thread now
                 return Report(host=stay.taken.name, ending=ending)
             if stay.state is not VisitState.LEFT:
                 _keep_promise(stay)
@@ -117,13 +117,16 @@ def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
 
 
 def _keep_promise(stay: Stay) -> None:
-    """The visit leaves before the time that a shared budget promised: its host comes again then, with its ticket."""
+    """Keep a promised start when the visit leaves before it: the host rests until then, and returns with its ticket."""
     if stay.promised is not None and stay.rest_until is None and stay.ready_at > stay.now():
         stay.rest(stay.ready_at - stay.now(), stay.promised)
 
 
 def give_back(stay: Stay) -> Report:
-    """A visit that was cut off, when Postgres is there again: while its lease runs nothing is lost. Raises ServiceError."""
+    """Settle and end a visit that was cut off, when Postgres is available again. Raises ServiceError.
+
+    Nothing is lost while its lease runs.
+    """
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
         results = stay.batch.results
         try:
@@ -154,7 +157,7 @@ def _left(stay: Stay, ending: VisitEnding) -> Report:
 
 
 def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
-    """A visit in progress, with the next URLs picked. None: the door is closed. Raises ServiceError."""
+    """Take up an offer: the visit, with its first URLs picked. None: the offer is no longer valid. Raises ServiceError."""
     settings = kit.settings
     sent = kit.monotonic()
     with db.transaction(kit.engine) as tx:

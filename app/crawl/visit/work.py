@@ -1,4 +1,4 @@
-"""Work at a host: fetch until there is a reason to leave or to park, and settle in between."""
+"""Works at a host: fetches until there is a reason to leave or to park, and settles in between."""
 
 from app.crawl.page import fetch
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay
@@ -13,14 +13,15 @@ BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
 
 
-LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled as often, and hears of a pause
+LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled this often, so that it notices a pause
 
 
-PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
+PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
 
 def work(stay: Stay) -> VisitEnding:
-    """Hosts that keep their visitors waiting have half of the threads at most (SPEC F7); the others come again."""
+    """Work at the host until its visit ends or is parked. Slow hosts get at most half of the threads (promise F7); a visit
+    that finds none free leaves, and the host rests a moment."""
     if not stay.is_slow():
         return _work(stay)
     if not stay.kit.slow_slots.acquire(blocking=False):
@@ -41,7 +42,7 @@ def _work(stay: Stay) -> VisitEnding:
 
 
 def _step(stay: Stay) -> VisitEnding | None:
-    """Take the next URL, then leave, settle, park, or go on with None."""
+    """Fetch the next URL, then leave, settle or park. None: fetch the next one."""
     if stay.kit.stopping.is_set():
         return VisitEnding.STOPS
     if not stay.due and (ending := refill(stay)) is not None:
@@ -50,7 +51,7 @@ def _step(stay: Stay) -> VisitEnding | None:
     ending = fetch.fetch(stay, due)
     is_put_off = ending is VisitEnding.DELAY and stay.rest_until is None and (stay.is_early() or stay.is_promised())
     if is_put_off:
-        stay.due.appendleft(due)  # robots.txt was asked for, say, and the page's turn comes after it
+        stay.due.appendleft(due)  # such as after a request for robots.txt: the page's turn is the next one
     elif ending is not None:
         return ending
     return _why_leave(stay) or _wait(stay, is_put_off=is_put_off)
@@ -90,7 +91,7 @@ def park(stay: Stay) -> VisitEnding:
     until = stay.ready_at - stay.connect_s
     if stay.is_promised():
         until = min(until, stay.now() + LOOKED_AFTER_S)
-    stay.move(VisitEvent.PARKED)  # before: once it stands there it is another thread's
+    stay.move(VisitEvent.PARKED)  # first: once parked, it belongs to another thread
     if parking.park(stay, until):
         return VisitEnding.PARKED
     stay.move(VisitEvent.SERVED)
@@ -98,7 +99,10 @@ def park(stay: Stay) -> VisitEnding:
 
 
 def gather(stay: Stay) -> bool:
-    """Whether the batch is settled with others', and the visit another thread's now. A rest of the host's is written at once."""
+    """Hand the batch to a group commit, if there is time and it may join. True: the visit belongs to another thread now.
+
+    A visit whose host is to rest is not gathered: its rest is written at once.
+    """
     gatherer, now = stay.kit.gatherer, stay.now()
     if gatherer is None or stay.rest_until is not None or not settle.may_join(stay):
         return False
@@ -114,10 +118,12 @@ def gather(stay: Stay) -> bool:
 
 
 def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases.
+    """Whether the visit may keep its lease, without a thread, until its turn.
 
-    No longer than until the next settle, so that a pause is heard of, and what was picked is still wanted. A longer wait, for a
-    start that was promised, is settled meanwhile.
+    - Not in isolation: its URL may kill the worker, and the leases of all visits parked there with it.
+    - Not when the host rests.
+    - Not beyond the next settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for a
+      promised start, it is settled in between.
     """
     parking = stay.kit.parking
     if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
@@ -126,7 +132,7 @@ def _may_park(stay: Stay) -> bool:
 
 
 def refill(stay: Stay) -> VisitEnding | None:
-    """More to fetch, after a settle; or the reason to leave."""
+    """Settle, and pick more URLs. Returns the reason to leave where there are none."""
     if stay.budget_spent:
         stay.rest(BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
         return VisitEnding.RESTS
@@ -134,7 +140,10 @@ def refill(stay: Stay) -> VisitEnding | None:
 
 
 def _is_full(stay: Stay, *, is_early: bool) -> bool:
-    """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
+    """Whether to settle now: at 50 URLs, at 2 s by the next request, or at many links; in isolation after every URL.
+
+    A visit that would be parked is settled at fewer links.
+    """
     settings, batch = stay.kit.settings, stay.batch
     links_most = PARKED_LINKS if is_early else SETTLE_LINKS
     if stay.is_promised() and not batch.fetches and not batch.results:
@@ -144,5 +153,5 @@ def _is_full(stay: Stay, *, is_early: bool) -> bool:
         or max(stay.now(), stay.ready_at) - batch.started >= settings.settle_s
         or batch.links >= links_most
         or (stay.isolate > 0 and bool(batch.results))
-        or batch.answered is not None  # others wait to hear that their address answers again
+        or batch.answered is not None  # other hosts wait for the news that their address answers again
     )

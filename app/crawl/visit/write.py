@@ -1,4 +1,4 @@
-"""What a settle writes of a batch, but for the hosts' own rows."""
+"""Writes the batches of a settle, without the hosts' own rows."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ REOPEN_PAGE = 1_000
 
 
 def write(stays: Sequence[Stay], tx: Connection) -> Entered:
-    """Everything but the hosts' own rows. Returns what was admitted."""
+    """Write everything but the hosts' own rows. Returns what was admitted."""
     batches = [stay.batch for stay in stays]
     kept_out = [page for batch in batches for page in batch.kept_out]
-    pages.drop(tx, kept_out)  # first: what goes is no original of what comes
+    pages.drop(tx, kept_out)  # first: a page that is dropped must not count as the original of a new one
     repeating = duplicates.note(batches, tx)
     entered = enter.admit(tx, [(stay, _admissions(stay, repeating)) for stay in stays])
     refused = {each: row for batch in batches for each, row in batch.suppressions.items()}
@@ -94,7 +94,7 @@ def _admissions(stay: Stay, repeating: set[Where]) -> list[Candidate]:
 
 
 def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
-    """robots.txt of an origin was fetched anew: what it allows now is queued again (R6)."""
+    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6)."""
     rules = stay.robots[origin].rules
     if rules is None:
         return

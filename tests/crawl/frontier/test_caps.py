@@ -1,4 +1,4 @@
-"""The cap per host (SPEC F7): it holds, the lowest score gives way or waits, the log says so, and nothing else is lost."""
+"""The cap per host (promise F7): it holds, the lowest score gives way or waits, the log says so, and nothing else is lost."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -249,7 +249,7 @@ def test_url_why_and_the_report_and_doctor_say_so(slow: Kit, site: Site) -> None
     found = explain.why(kit.engine, kit.settings, late)
     assert found.crawls == []
     (would_be,) = found.elsewhere
-    assert would_be.verdict.startswith("it had to give way while the frontier was full")
+    assert would_be.verdict.startswith("it was evicted while the frontier was full")
     assert [(row["reason"], row["detail"]) for row in found.suppressions] == [
         ("frontier_full", "cap per host: not admitted")
     ]

@@ -1,4 +1,4 @@
-"""What decides while robots.txt cannot be had, when it is doubted, and at what hours pages are fetched (SPEC R3, R4, R7).
+"""What decides while robots.txt cannot be had, when it is doubted, and at what hours pages are fetched (promise R3, R4, R7).
 
 Time passes by moving what the database wrote into the past: `unreachable_since`, `fetched_at`.
 """

@@ -1,4 +1,4 @@
-"""A host that fails again and again is closed, probed, and given up at last (SPEC P6)."""
+"""A host that fails again and again is closed, probed, and given up at last (promise P6)."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -18,7 +18,7 @@ from tests.crawl.visit.test_visit_lease import crash, offers, run_out
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import host, one, sql, url
 
-NO_ROOM = "no connection to be had here"
+NO_ROOM = "no connection can be opened here"
 TIMES = 5  # more than attempts_max, and than the failures after which a new host is given up
 
 

@@ -50,7 +50,7 @@ def test_an_answer_that_stands_is_asked_for_once(kit: Kit, web: Web, answer: Ans
 
 
 def test_media_types_that_are_offered_are_those_that_are_read(kit: Kit, web: Web) -> None:
-    """SPEC I2. Each page says what it was offered, in one of the types."""
+    """promise I2. Each page says what it was offered, in one of the types."""
     site = web.site()
     others = ("application/xml", "application/json", "application/pdf", "image/png", "text/css")
     types = {f"/{number}": media_type for number, media_type in enumerate((*MEDIA_TYPES, *others))}

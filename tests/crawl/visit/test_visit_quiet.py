@@ -1,4 +1,4 @@
-"""Quiet hours and delays that an operator sets for a host or a domain (SPEC P11)."""
+"""Quiet hours and delays that an operator sets for a host or a domain (promise P11)."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Retry-After closes the whole host until then, in every form and wherever it stands (SPEC P5)."""
+"""Retry-After closes the whole host until then, in every form and wherever it stands (promise P5)."""
 
 from collections.abc import Callable
 from email.utils import formatdate
