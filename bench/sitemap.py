@@ -22,16 +22,17 @@ IMAGE = "<image:image><image:loc>https://example.org/i/picture.jpg</image:loc></
 HEAD = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
 
 
-class Parts(io.RawIOBase):
+class Parts(io.BytesIO):
     """A stream of the parts; keeps how many bytes went and how big the process was."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
+        super().__init__()
         self._parts = iter(parts)
         self._part = b""
         self.taken = 0
         self.most = self.least = resident()
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         self.most = max(self.most, resident())
         self._part = self._part or next(filter(None, self._parts), b"")
         taken, self._part = self._part[:size], self._part[size:]

@@ -1,6 +1,7 @@
 """One violation planted in a clean log: the audit finds exactly it, at exactly its host or address. And clean logs are clean."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -9,7 +10,7 @@ from tests.crawl.planted import DAY, HOUR, Log, audited, wrong
 from tests.store.rows import one, sql
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
-ADDRESS = {"address_budget": "192.0.2.7", "address_gap_s": 0.5}
+ADDRESS: dict[str, Any] = {"address_budget": "192.0.2.7", "address_gap_s": 0.5}
 
 
 @pytest.fixture

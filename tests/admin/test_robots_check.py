@@ -11,7 +11,7 @@ from app.admin import audit, robots_check
 from app.admin.robots_report import Ruling
 from app.crawl.state.worker import Kit
 from app.errors import InputError, LeaseLost
-from app.model import Reply, Request
+from app.model import Reply, Request, Unsent
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import one, sql
@@ -248,8 +248,8 @@ def test_the_visit_time_is_told(kit: Kit, site: Site, opens: int, closes: int, s
 
 
 def test_an_answer_that_outlived_its_lease_is_logged_and_not_kept(kit: Kit, site: Site) -> None:
-    def late(send: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
-        def sender(request: Request) -> Reply:
+    def late(send: Callable[[Request], Reply | Unsent]) -> Callable[[Request], Reply | Unsent]:
+        def sender(request: Request) -> Reply | Unsent:
             sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
             return send(request)
 

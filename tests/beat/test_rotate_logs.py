@@ -151,7 +151,7 @@ def test_what_a_crash_left_detached_is_dropped(engine: Engine) -> None:
 @pytest.mark.parametrize("log", partitions.LOGS)
 def test_rows_of_the_default_partition_become_one_of_their_own(engine: Engine, log: str) -> None:
     age(engine, 100)
-    log_row = {"fetches": request, "visits": visited}[log]
+    log_row: Callable[[Engine, datetime], object] = request if log == "fetches" else visited
     log_row(engine, NOW - timedelta(days=40))
     log_row(engine, NOW)
     rotate_logs.retain(engine, settings())

@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from threading import Barrier, Lock
 
 import pytest
@@ -71,9 +72,7 @@ def test_a_deadlock_is_counted_and_its_transaction_done_again(engine: Engine) ->
                     meeting.wait(60)
                 tx.execute(text("UPDATE crawls SET revision = revision + 1 WHERE id = :id"), {"id": crawl_id})
 
-    asides = [
-        Aside(lambda order=order: db.repeat(lambda: lock(*order))) for order in ((first, second), (second, first))
-    ]
+    asides = [Aside(partial(db.repeat, partial(lock, *order))) for order in ((first, second), (second, first))]
     for aside in asides:
         aside.outcome()
     assert (tries[0], deadlocks(engine) - before) == (3, 1)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
@@ -143,7 +144,7 @@ class Fleet:
             offers: list[Offer] = []
             claim.dispatch(self.kit.engine, self.kit.settings, offers.extend, random.Random())
             for offer in offers:
-                self._pool.submit(self._attend, lambda offer=offer: visit(self.kit, offer.host_id, offer.token))
+                self._pool.submit(self._attend, partial(visit, self.kit, offer.host_id, offer.token))
 
     def _resume(self, parked: "Stay | Gathering[Stay]") -> None:
         if not isinstance(parked, Gathering):

@@ -31,7 +31,7 @@ class Echo:
 
     def queued(self) -> int:
         """Messages that nobody has taken yet."""
-        return sum(int(self._client.llen(queue)) for queue in {queue for queue, _ in self.seen})  # type: ignore[arg-type]
+        return sum(int(self._client.llen(queue)) for queue in {queue for queue, _ in self.seen})
 
     def _connect(self) -> socket.socket:
         place = urlsplit(self._url)

@@ -196,7 +196,7 @@ class Rig:
             ]
         )
 
-    def until(self, condition: Callable[[], T], what: str, timeout_s: float = PATIENCE_S) -> T:
+    def until(self, condition: Callable[[], T | None], what: str, timeout_s: float = PATIENCE_S) -> T:
         """Wait for it; whatever of the fleet ends by itself meanwhile is started again."""
         return until(lambda: self.fleet.tend() or condition(), what, timeout_s)
 
@@ -206,7 +206,7 @@ class Rig:
 
     def is_finished(self) -> bool:
         try:
-            return self.sql("SELECT state FROM crawls WHERE name = %s", CRAWL)[0]["state"] == "finished"
+            return bool(self.sql("SELECT state FROM crawls WHERE name = %s", CRAWL)[0]["state"] == "finished")
         except psycopg.OperationalError:
             return False
 
@@ -243,7 +243,7 @@ class Rig:
         return self.until(
             lambda: next((line for line in self.web.in_flight() if is_it(line)), None),
             f"a request of {sorted(names)}",
-        )  # type: ignore[return-value]
+        )
 
     def waiting(self) -> frozenset[str]:
         """Hosts with something queued."""

@@ -225,7 +225,8 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="tiptoe-soak-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o711)  # as root, Postgres runs as nobody
-        postgres, valkey = (stack.enter_context(made(folder / "servers")) for made in (OwnPostgres, OwnValkey))
+        postgres = stack.enter_context(OwnPostgres(folder / "servers"))
+        valkey = stack.enter_context(OwnValkey(folder / "servers"))
         rig = Rig(
             folder, postgres, valkey, hosts=chosen.hosts, pages=chosen.pages, delay_s=DELAY_S, settings={}
         )  # fmt: skip

@@ -48,7 +48,7 @@ class Volume:
     def __enter__(self) -> Self:
         self.folder.mkdir()
         options = f"size={self._mib}m,mode=0711"
-        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.folder]
+        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
         if done.returncode:
             self.folder.rmdir()

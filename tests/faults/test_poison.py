@@ -7,6 +7,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import brotli
@@ -230,7 +231,7 @@ def test_ft30_infinite_spaces(make_rig: MakeRig) -> None:
     for name, guest in spaces.items():
         start(rig, [guest], Budgets(max_pages=most) if name.endswith("pages") else Budgets(max_depth=1), name=name)
     for name in spaces:
-        rig.until(lambda name=name: is_over(rig, name), f"the crawl of {name} ends", quick_or_long(90.0, 900.0))
+        rig.until(partial(is_over, rig, name), f"the crawl of {name} ends", quick_or_long(90.0, 900.0))
     rig.until_finished()
     asked = {name: len(guest.pages_asked) - ("/sitemap.xml" in guest.targets) for name, guest in spaces.items()}
     rig.figures |= {name.replace("-", "_by_"): number for name, number in asked.items()}

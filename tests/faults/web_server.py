@@ -22,7 +22,7 @@ from email.parser import BytesParser
 from email.policy import HTTP
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench.delays import Delays
 
@@ -73,8 +73,9 @@ class Server:
         host, connection = self._names[writer.get_extra_info("sockname")[0]], next(self._connections)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             owed_s = 0.0 if self._road is None else await self._road.handshake(host, writer)
-            if not writer.transport.is_reading():
-                writer.transport.resume_reading()
+            transport = cast(asyncio.Transport, writer.transport)  # a socket's reads and writes
+            if not transport.is_reading():
+                transport.resume_reading()
             while await self._answer(host, connection, reader, writer, owed_s):
                 owed_s = 0.0
         writer.close()

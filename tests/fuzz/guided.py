@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found]
+import atheris
 
 with atheris.instrument_imports(include=["app", "dotenv", "email", "gzip", "http", "protego", "urllib3", "w3lib"]):
     from tests.fuzz.targets import TARGETS

@@ -18,7 +18,7 @@ from app.model.fetch import Failure, Header, Reply, Request
 from app.net.address import make_guard
 from app.net.dial import Dialler, Exchange, _PlainSocket
 from app.net.dns import Resolver
-from app.net.http import DETAIL_MAX, OVERHEAD_BYTES, Sender
+from app.net.http import DETAIL_MAX, OVERHEAD_BYTES
 from app.net.wire import Wire
 from app.parse.html import html
 from app.policy import blocks, directives, retry_after, robots, tdm
@@ -27,6 +27,7 @@ from tests.fuzz.pages import MAX_LINKS, assert_page
 from tests.fuzz.parts import NOW, TOKEN, dice, pieces
 from tests.fuzz.signals import assert_directives, assert_signals
 from tests.fuzz.urls import CANON, assert_canonical
+from tests.net.replying import Replying
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -243,7 +244,7 @@ class _Answering(Dialler):
             self._peer.close()
 
 
-class _Sender(Sender):
+class _Sender(Replying):
     def __init__(self, octets: bytes, rng: Random | None) -> None:
         self.dialler = _Answering(octets, rng)
         super().__init__(headers={"User-Agent": TOKEN}, guard=make_guard(), resolver=Resolver(), require_contact=False)

@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # pytest's import mode is im
 
 from app.net.address import make_guard
 from app.net.dns import Resolver
-from app.net.http import Sender
 from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer
+from tests.net.replying import Replying
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def site() -> Iterator[HostileServer]:
 
 
 @pytest.fixture
-def sender() -> Iterator[Sender]:
-    sender = Sender(headers=IDENTITY, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False)
+def sender() -> Iterator[Replying]:
+    sender = Replying(headers=IDENTITY, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False)
     yield sender
     sender.close()

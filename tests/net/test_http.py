@@ -14,8 +14,9 @@ from app.model.fetch import Failure, Reply, Request, RequestKind
 from app.net.address import make_guard
 from app.net.decode import Response
 from app.net.dns import Resolver
-from app.net.http import CHUNK_BYTES, Sender
+from app.net.http import CHUNK_BYTES
 from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer, Peer, once, page, raw
+from tests.net.replying import Replying
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -44,13 +45,13 @@ TARGETS = [
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_target_goes_out_byte_for_byte(site: HostileServer, sender: Sender, target: str) -> None:
+def test_target_goes_out_byte_for_byte(site: HostileServer, sender: Replying, target: str) -> None:
     site.answers[target.partition("?")[0]] = page()
     assert sender.send(Request(url=site.url(target))).status == 200
     assert site.targets == [target]
 
 
-def test_fragment_and_credentials_are_never_sent(site: HostileServer, sender: Sender) -> None:
+def test_fragment_and_credentials_are_never_sent(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     sender.send(Request(url=f"http://name:secret@{site.address}:{site.port}/#top"))
     assert site.targets == ["/"]
@@ -63,7 +64,7 @@ def fields(head: bytes) -> dict[str, str]:
     return dict(pairs)
 
 
-def test_headers(site: HostileServer, sender: Sender) -> None:
+def test_headers(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     sender.send(Request(url=site.url("/"), wanted_types=("text/html", "text/plain")))
     assert fields(site.heads[0]) == {
@@ -75,13 +76,13 @@ def test_headers(site: HostileServer, sender: Sender) -> None:
     }
 
 
-def test_robots_is_asked_for_as_text(site: HostileServer, sender: Sender) -> None:
+def test_robots_is_asked_for_as_text(site: HostileServer, sender: Replying) -> None:
     site.answers["/robots.txt"] = page()
     sender.send(Request(url=site.url("/robots.txt"), kind=RequestKind.ROBOTS))
     assert fields(site.heads[0])["Accept"].startswith("text/plain")
 
 
-def test_validators_go_back_verbatim(site: HostileServer, sender: Sender) -> None:
+def test_validators_go_back_verbatim(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = raw(b'HTTP/1.1 304 Not Modified\nETag: "a"\nContent-Length: 900\nContent-Encoding: gzip')
     for _ in range(2):
         reply = sender.send(
@@ -100,7 +101,7 @@ def test_validators_go_back_verbatim(site: HostileServer, sender: Sender) -> Non
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Injected: 1", "a\nb", "\x00", "", "Ā", "a\x7f"])
-def test_validators_that_cannot_be_sent_are_left_out(site: HostileServer, sender: Sender, value: str) -> None:
+def test_validators_that_cannot_be_sent_are_left_out(site: HostileServer, sender: Replying, value: str) -> None:
     site.answers["/"] = page()
     reply = sender.send(Request(url=site.url("/"), etag=value, last_modified=value))
     assert reply.status == 200
@@ -109,7 +110,7 @@ def test_validators_that_cannot_be_sent_are_left_out(site: HostileServer, sender
 
 @pytest.mark.parametrize("value", ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\r", "a\r\n", "\n\r"])
 def test_a_field_with_a_line_break_is_not_sent(site: HostileServer, value: str) -> None:
-    sender = Sender(
+    sender = Replying(
         headers={"User-Agent": value}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False
     )
     with pytest.raises(ValueError, match="line break"):
@@ -119,7 +120,7 @@ def test_a_field_with_a_line_break_is_not_sent(site: HostileServer, value: str) 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy"])
 def test_environment_is_not_heeded(
-    site: HostileServer, sender: Sender, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+    site: HostileServer, sender: Replying, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
 ) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text(f"machine {site.address} login me password secret\n")
@@ -130,7 +131,7 @@ def test_environment_is_not_heeded(
     assert b"Authorization" not in site.heads[0]
 
 
-def test_no_cookies(site: HostileServer, sender: Sender) -> None:
+def test_no_cookies(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"x", b"Set-Cookie: a=1; Path=/", b"Set-Cookie: b=2")
     first, _ = (sender.send(Request(url=site.url("/"))) for _ in range(2))
     assert first.header("set-cookie") == "a=1; Path=/, b=2"
@@ -152,7 +153,7 @@ LOCATIONS = [
 
 @pytest.mark.parametrize("location", LOCATIONS)
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_not_followed(site: HostileServer, sender: Sender, status: int, location: bytes) -> None:
+def test_redirects_are_not_followed(site: HostileServer, sender: Replying, status: int, location: bytes) -> None:
     site.answers["/"] = page(b"moved", b"Location: " + location, status=b"%d Moved" % status)
     reply = sender.send(Request(url=site.url("/"), wanted_types=("application/pdf",)))
     assert (reply.status, reply.failure, reply.body) == (status, None, b"moved")
@@ -160,7 +161,7 @@ def test_redirects_are_not_followed(site: HostileServer, sender: Sender, status:
     assert site.targets == ["/"]
 
 
-def test_redirect_without_location(site: HostileServer, sender: Sender) -> None:
+def test_redirect_without_location(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"", status=b"302 Found")
     assert sender.send(Request(url=site.url("/"))).header("location") is None
 
@@ -168,7 +169,7 @@ def test_redirect_without_location(site: HostileServer, sender: Sender) -> None:
 # --- connections ----------------------------------------------------------------------------------
 
 
-def test_one_connection_per_origin_is_kept(site: HostileServer, sender: Sender) -> None:
+def test_one_connection_per_origin_is_kept(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     replies = [sender.send(Request(url=site.url("/"))) for _ in range(5)]
     assert site.connections == 1
@@ -192,7 +193,7 @@ def test_one_connection_per_origin_is_kept(site: HostileServer, sender: Sender) 
         page(gzip.compress(b"hello"), b"Content-Encoding: gzip"),
     ],
 )
-def test_whole_answers_keep_the_connection(site: HostileServer, sender: Sender, answer: bytes) -> None:
+def test_whole_answers_keep_the_connection(site: HostileServer, sender: Replying, answer: bytes) -> None:
     site.answers["/"] = answer
     replies = [sender.send(Request(url=site.url("/"))) for _ in range(3)]
     assert [each.failure for each in replies] == [None] * 3
@@ -200,14 +201,14 @@ def test_whole_answers_keep_the_connection(site: HostileServer, sender: Sender, 
     assert site.connections == 1
 
 
-def test_connection_close_is_heeded(site: HostileServer, sender: Sender) -> None:
+def test_connection_close_is_heeded(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"x", b"Connection: close")
     for _ in range(2):
         assert sender.send(Request(url=site.url("/"))).body == b"x"
     assert site.connections == 2
 
 
-def test_a_connection_that_the_server_closed_while_idle_is_replaced(site: HostileServer, sender: Sender) -> None:
+def test_a_connection_that_the_server_closed_while_idle_is_replaced(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = once(page())
     for number in (1, 2, 3):
         reply = sender.send(Request(url=site.url("/")))
@@ -234,7 +235,7 @@ def reset_on_second_request(peer: Peer) -> bool:
 
 @pytest.mark.parametrize("behaviour", [hang_up_on_second_request, reset_on_second_request])
 def test_a_kept_alive_connection_that_dies_in_use_is_not_tried_at_once(
-    site: HostileServer, sender: Sender, behaviour: object
+    site: HostileServer, sender: Replying, behaviour: object
 ) -> None:
     """The site may have the request: another would come without its delay."""
     site.answers["/"] = behaviour  # type: ignore[assignment]
@@ -246,24 +247,24 @@ def test_a_kept_alive_connection_that_dies_in_use_is_not_tried_at_once(
 
 def test_idle_connections_are_closed_when_used_too_late(site: HostileServer) -> None:
     site.answers["/"] = page()
-    sender = Sender(headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, idle_s=0.0)
+    sender = Replying(headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, idle_s=0.0)
     for _ in range(3):
         sender.send(Request(url=site.url("/")))
     assert site.connections == 3
 
 
-def test_close_idle(site: HostileServer, sender: Sender) -> None:
+def test_close_idle(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     sender.send(Request(url=site.url("/")))
     assert sender.close_idle() == 0  # it is not idle for long enough
-    brief = Sender(headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, idle_s=0.0)
+    brief = Replying(headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, idle_s=0.0)
     brief.send(Request(url=site.url("/")))
     assert brief.close_idle() == 1
     assert brief.close_idle() == 0
     assert site.hung_up.acquire(timeout=5)
 
 
-def test_close(site: HostileServer, sender: Sender) -> None:
+def test_close(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     sender.send(Request(url=site.url("/")))
     sender.close()
@@ -272,7 +273,7 @@ def test_close(site: HostileServer, sender: Sender) -> None:
 
 
 def test_connections_are_bounded_over_all_origins() -> None:
-    sender = Sender(
+    sender = Replying(
         headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, max_connections=2
     )
     with HostileServer() as first, HostileServer() as second, HostileServer() as third:
@@ -285,7 +286,7 @@ def test_connections_are_bounded_over_all_origins() -> None:
     sender.close()
 
 
-def test_threads_share_a_sender(sender: Sender) -> None:
+def test_threads_share_a_sender(sender: Replying) -> None:
     replies: list[Reply] = []
 
     def fetch(url: str) -> None:
@@ -306,7 +307,7 @@ def test_threads_share_a_sender(sender: Sender) -> None:
 # --- what a reply says ----------------------------------------------------------------------------
 
 
-def test_reply_of_a_page(site: HostileServer, sender: Sender) -> None:
+def test_reply_of_a_page(site: HostileServer, sender: Replying) -> None:
     body = gzip.compress(b"<p>" * 5000)
     site.answers["/"] = page(body, b'ETag: "1"', b"X-Twice: a", b"x-twice: b", b"Content-Encoding: gzip")
     reply = sender.send(Request(url=site.url("/")))
@@ -346,7 +347,7 @@ ODD_HEADERS = [
 
 
 @pytest.mark.parametrize(("lines", "expected"), ODD_HEADERS)
-def test_odd_headers(site: HostileServer, sender: Sender, lines: bytes, expected: dict[str, str]) -> None:
+def test_odd_headers(site: HostileServer, sender: Replying, lines: bytes, expected: dict[str, str]) -> None:
     site.answers["/"] = raw(b"HTTP/1.1 200 OK\n" + lines + b"\nContent-Length: 2", b"ok")
     reply = sender.send(Request(url=site.url("/")))
     assert reply.headers == {**expected, "content-length": "2"}
@@ -354,7 +355,7 @@ def test_odd_headers(site: HostileServer, sender: Sender, lines: bytes, expected
 
 
 @pytest.mark.parametrize("status", [200, 299, 404, 500, 599, 700, 999])
-def test_statuses(site: HostileServer, sender: Sender, status: int) -> None:
+def test_statuses(site: HostileServer, sender: Replying, status: int) -> None:
     site.answers["/"] = page(b"x", status=b"%d Whatever" % status)
     reply = sender.send(Request(url=site.url("/")))
     assert (reply.status, reply.body) == (status, b"x")
@@ -379,7 +380,7 @@ TYPES = [
 
 @pytest.mark.parametrize(("kind", "wanted", "read"), TYPES)
 def test_wanted_types(
-    site: HostileServer, sender: Sender, kind: bytes, wanted: tuple[str, ...] | None, read: bool
+    site: HostileServer, sender: Replying, kind: bytes, wanted: tuple[str, ...] | None, read: bool
 ) -> None:
     site.answers["/"] = page(b"body", kind=kind)
     reply = sender.send(Request(url=site.url("/"), wanted_types=wanted))
@@ -394,12 +395,12 @@ def test_wanted_types(
     assert site.connections == (1 if read else 2)
 
 
-def test_a_missing_type_is_wanted(site: HostileServer, sender: Sender) -> None:
+def test_a_missing_type_is_wanted(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = raw(b"HTTP/1.1 200 OK\nContent-Length: 1", b"x")
     assert sender.send(Request(url=site.url("/"), wanted_types=("text/html",))).body == b"x"
 
 
-def test_error_pages_are_read_whatever_their_type(site: HostileServer, sender: Sender) -> None:
+def test_error_pages_are_read_whatever_their_type(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"challenge", kind=b"application/json", status=b"403 Forbidden")
     assert sender.send(Request(url=site.url("/"), wanted_types=("text/html",))).body == b"challenge"
 
@@ -435,7 +436,7 @@ ENCODINGS = [
 
 @pytest.mark.parametrize(("encoding", "body"), ENCODINGS)
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-def test_encodings(site: HostileServer, sender: Sender, encoding: bytes, body: bytes, framing: str) -> None:
+def test_encodings(site: HostileServer, sender: Replying, encoding: bytes, body: bytes, framing: str) -> None:
     head = b"HTTP/1.1 200 OK\nContent-Encoding: " + encoding
     if framing == "length":
         site.answers["/"] = raw(head + b"\nContent-Length: %d" % len(body), body)
@@ -453,7 +454,7 @@ def test_encodings(site: HostileServer, sender: Sender, encoding: bytes, body: b
 ENCODERS = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}
 
 
-def test_codings_that_are_offered_are_those_that_are_decoded(site: HostileServer, sender: Sender) -> None:
+def test_codings_that_are_offered_are_those_that_are_decoded(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(PLAIN)
     sender.send(Request(url=site.url("/")))
     offered = fields(site.heads[0])["Accept-Encoding"].split(",")
@@ -467,7 +468,7 @@ def test_codings_that_are_offered_are_those_that_are_decoded(site: HostileServer
     ("kind", "first"), [(RequestKind.SITEMAP, "application/xml"), (RequestKind.ROBOTS, "text/plain")]
 )
 def test_where_anything_is_read_anything_is_offered(
-    site: HostileServer, sender: Sender, kind: RequestKind, first: str
+    site: HostileServer, sender: Replying, kind: RequestKind, first: str
 ) -> None:
     site.answers["/"] = page(b"x", kind=b"image/png")
     assert sender.send(Request(url=site.url("/"), kind=kind)).body == b"x"
@@ -475,13 +476,13 @@ def test_where_anything_is_read_anything_is_offered(
     assert (offer[0], offer[-1].partition(";")[0]) == (first, "*/*")
 
 
-def test_gzip_members_as_long_as_what_is_read_at_once(site: HostileServer, sender: Sender) -> None:
+def test_gzip_members_as_long_as_what_is_read_at_once(site: HostileServer, sender: Replying) -> None:
     parts = [letter * CHUNK_BYTES for letter in (b"a", b"b", b"c")]
     site.answers["/"] = page(b"".join(map(gzip.compress, parts)), b"Content-Encoding: gzip")
     assert sender.send(Request(url=site.url("/"))).body == b"".join(parts)
 
 
-def test_an_empty_body_need_not_be_a_gzip_stream(site: HostileServer, sender: Sender) -> None:
+def test_an_empty_body_need_not_be_a_gzip_stream(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"", b"Content-Encoding: gzip")
     reply = sender.send(Request(url=site.url("/")))
     assert (reply.failure, reply.body) == (None, b"")
@@ -503,7 +504,7 @@ SAMPLES = [
 
 @pytest.mark.skipif(not COMPRESSED.is_dir(), reason="acceptance data not here")
 @pytest.mark.parametrize(("file", "encoding"), SAMPLES)
-def test_samples(site: HostileServer, sender: Sender, file: str, encoding: bytes) -> None:
+def test_samples(site: HostileServer, sender: Replying, file: str, encoding: bytes) -> None:
     site.answers["/"] = page((COMPRESSED / file).read_bytes(), b"Content-Encoding: " + encoding)
     reply = sender.send(Request(url=site.url("/")))
     assert reply.failure is None
@@ -514,14 +515,14 @@ def test_samples(site: HostileServer, sender: Sender, file: str, encoding: bytes
 # --- caps -----------------------------------------------------------------------------------------
 
 
-def test_a_body_of_exactly_the_cap_is_whole(site: HostileServer, sender: Sender) -> None:
+def test_a_body_of_exactly_the_cap_is_whole(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"x" * 5000)
     reply = sender.send(Request(url=site.url("/"), max_body_bytes=5000))
     assert (len(reply.body), reply.truncated) == (5000, False)
 
 
 @pytest.mark.parametrize("encoding", [b"", b"gzip"])
-def test_a_body_over_the_cap_is_truncated(site: HostileServer, sender: Sender, encoding: bytes) -> None:
+def test_a_body_over_the_cap_is_truncated(site: HostileServer, sender: Replying, encoding: bytes) -> None:
     body = random.Random(1).randbytes(500_000)
     site.answers["/"] = page(gzip.compress(body) if encoding else body, b"Content-Encoding: " + encoding)
     reply = sender.send(Request(url=site.url("/"), max_body_bytes=5000))
@@ -529,7 +530,7 @@ def test_a_body_over_the_cap_is_truncated(site: HostileServer, sender: Sender, e
     assert site.hung_up.acquire(timeout=5)
 
 
-def test_error_pages_are_read_to_64_kib(site: HostileServer, sender: Sender) -> None:
+def test_error_pages_are_read_to_64_kib(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"x" * 100_000, status=b"500 Oops")
     reply = sender.send(Request(url=site.url("/")))
     assert (len(reply.body), reply.truncated) == (64 * 1024, True)

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from app.model.fetch import Failure, Reply, Request
 from app.net.address import make_guard
 from app.net.dns import Resolver
-from app.net.http import Sender
 from tests.examples import examples
 from tests.net.hostile import LOOPBACK, Behaviour, HostileServer, Peer, once, page, raw
+from tests.net.replying import Replying
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -37,7 +37,7 @@ DEADLINE_S = 0.4
 PLAIN = bytes(range(256)) * 500
 
 
-def answered(site: HostileServer, sender: Sender, answer: bytes | Behaviour, **asked: Any) -> Reply:
+def answered(site: HostileServer, sender: Replying, answer: bytes | Behaviour, **asked: Any) -> Reply:
     site.answers["/"] = answer
     return sender.send(Request(url=site.url("/"), **asked))
 
@@ -98,7 +98,7 @@ HEADS: list[tuple[str, bytes | Behaviour, Failure]] = [
 
 
 @pytest.mark.parametrize(("answer", "failure"), [row[1:] for row in HEADS], ids=[row[0] for row in HEADS])
-def test_broken_heads(site: HostileServer, sender: Sender, answer: bytes | Behaviour, failure: Failure) -> None:
+def test_broken_heads(site: HostileServer, sender: Replying, answer: bytes | Behaviour, failure: Failure) -> None:
     reply = answered(site, sender, answer)
     assert (reply.status, reply.failure) == (None, failure), reply.detail
     assert reply.detail.isprintable()  # Postgres text takes no NUL
@@ -110,7 +110,7 @@ def test_broken_heads(site: HostileServer, sender: Sender, answer: bytes | Behav
 
 @given(octets=st.binary(max_size=200), prefix=st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 "]))
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_answer_makes_the_sender_raise(site: HostileServer, sender: Sender, octets: bytes, prefix: bytes) -> None:
+def test_no_answer_makes_the_sender_raise(site: HostileServer, sender: Replying, octets: bytes, prefix: bytes) -> None:
     reply = answered(site, sender, once(prefix + octets))
     assert (reply.status is None) <= (reply.failure is not None)
 
@@ -130,7 +130,7 @@ PROMISES = [
 
 @given(octets=st.binary(max_size=200), promise=st.sampled_from(PROMISES))
 @settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_body_makes_the_sender_raise(site: HostileServer, sender: Sender, octets: bytes, promise: bytes) -> None:
+def test_no_body_makes_the_sender_raise(site: HostileServer, sender: Replying, octets: bytes, promise: bytes) -> None:
     reply = answered(site, sender, once(raw(b"HTTP/1.1 200 OK\n" + promise, octets)))
     assert reply.status == 200
     assert reply.failure in {None, Failure.CUT}
@@ -179,7 +179,7 @@ CUTS: list[tuple[str, bytes | Behaviour, bytes | None]] = [
 
 
 @pytest.mark.parametrize(("answer", "left"), [row[1:] for row in CUTS], ids=[row[0] for row in CUTS])
-def test_cut_bodies(site: HostileServer, sender: Sender, answer: bytes | Behaviour, left: bytes | None) -> None:
+def test_cut_bodies(site: HostileServer, sender: Replying, answer: bytes | Behaviour, left: bytes | None) -> None:
     reply = answered(site, sender, answer)
     assert (reply.status, reply.failure, reply.truncated) == (200, Failure.CUT, False), reply.detail
     assert reply.detail
@@ -199,7 +199,7 @@ class FullVolume(io.BytesIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_body_that_finds_no_room_here_is_cut(site: HostileServer, sender: Sender) -> None:
+def test_a_body_that_finds_no_room_here_is_cut(site: HostileServer, sender: Replying) -> None:
     reply = answered(site, sender, page(PLAIN), sink=FullVolume())
     assert (reply.status, reply.failure, reply.sunk_bytes) == (200, Failure.CUT, 0)
     assert reply.detail == "cannot be kept here: No space left on device"
@@ -263,7 +263,7 @@ SLOW: list[tuple[Behaviour, int | None]] = [
 
 @pytest.mark.parametrize(("behaviour", "status"), SLOW, ids=[row[0].__name__ for row in SLOW])
 def test_slow_answers_end_at_the_deadline(
-    site: HostileServer, sender: Sender, behaviour: Behaviour, status: int | None
+    site: HostileServer, sender: Replying, behaviour: Behaviour, status: int | None
 ) -> None:
     reply = answered(site, sender, behaviour, deadline_s=DEADLINE_S)
     assert (reply.status, reply.failure) == (status, Failure.TIMEOUT), reply.detail
@@ -272,7 +272,7 @@ def test_slow_answers_end_at_the_deadline(
     assert len(site.heads) == 1
 
 
-def test_a_connection_that_served_is_bounded_by_the_next_request(site: HostileServer, sender: Sender) -> None:
+def test_a_connection_that_served_is_bounded_by_the_next_request(site: HostileServer, sender: Replying) -> None:
     site.answers["/quick"] = page()
     assert sender.send(Request(url=site.url("/quick"), deadline_s=30)).status == 200
     reply = answered(site, sender, silent, deadline_s=DEADLINE_S)
@@ -280,7 +280,7 @@ def test_a_connection_that_served_is_bounded_by_the_next_request(site: HostileSe
     assert reply.total_ms < DEADLINE_S * 1000 + 1000
 
 
-def test_nobody_accepts(sender: Sender) -> None:
+def test_nobody_accepts(sender: Replying) -> None:
     """A listener whose backlog is full drops SYNs: the black hole that loopback allows."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -299,12 +299,13 @@ def test_nobody_accepts(sender: Sender) -> None:
     assert reply.total_ms < DEADLINE_S * 1000 + 1000
 
 
-def test_nobody_listens(sender: Sender) -> None:
+def test_nobody_listens(sender: Replying) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     reply = sender.send(Request(url=f"http://127.0.0.1:{port}/"))
     assert (reply.failure, reply.address) == (Failure.REFUSED, None)
     assert "refused" in reply.detail
+    assert reply.failure is not None
     assert reply.failure.before_contact
 
 
@@ -334,7 +335,7 @@ def huge_length(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("behaviour", [endless, endless_chunk, endless_chunks, huge_length])
-def test_endless_bodies_are_truncated_at_the_cap(site: HostileServer, sender: Sender, behaviour: Behaviour) -> None:
+def test_endless_bodies_are_truncated_at_the_cap(site: HostileServer, sender: Replying, behaviour: Behaviour) -> None:
     reply = answered(site, sender, behaviour, max_body_bytes=CAP)
     assert (reply.status, reply.failure, reply.truncated) == (200, None, True)
     assert len(reply.body) == CAP
@@ -358,7 +359,7 @@ def endless_gzip_name(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("behaviour", [endless_trailers, endless_extensions, endless_gzip_name])
-def test_endless_bytes_that_are_no_body_end_too(site: HostileServer, sender: Sender, behaviour: Behaviour) -> None:
+def test_endless_bytes_that_are_no_body_end_too(site: HostileServer, sender: Replying, behaviour: Behaviour) -> None:
     reply = answered(site, sender, behaviour, max_body_bytes=CAP)
     assert (reply.status, reply.failure) == (200, Failure.PROTOCOL), reply.detail
     assert site.hung_up.acquire(timeout=5)
@@ -387,7 +388,7 @@ BOMBS = [
 @pytest.mark.parametrize(("encoding", "make"), BOMBS, ids=[row[0].decode() for row in BOMBS])
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 def test_bombs_are_not_inflated_beyond_the_cap(
-    site: HostileServer, sender: Sender, encoding: bytes, make: Any, framing: str
+    site: HostileServer, sender: Replying, encoding: bytes, make: Any, framing: str
 ) -> None:
     body = make()
     answer = encoded(encoding, body)
@@ -407,12 +408,12 @@ def test_bombs_are_not_inflated_beyond_the_cap(
 # --- addresses ------------------------------------------------------------------------------------
 
 
-def sender_of(names: dict[str, list[str]], *, allow: Sequence[Any] = (), contact: bool = True) -> Sender:
+def sender_of(names: dict[str, list[str]], *, allow: Sequence[Any] = (), contact: bool = True) -> Replying:
     def getaddrinfo(host: str, port: int | None, **_: Any) -> list[tuple[Any, ...]]:
         return [(0, 0, 0, "", (address, 0)) for address in names[host]]
 
     resolver = Resolver(getaddrinfo=getaddrinfo)
-    return Sender(headers={}, guard=make_guard(tuple(allow)), resolver=resolver, require_contact=not contact)
+    return Replying(headers={}, guard=make_guard(tuple(allow)), resolver=resolver, require_contact=not contact)
 
 
 # host in the URL, what it resolves to, what the detail names
@@ -463,7 +464,7 @@ def test_rebinding_the_address_that_was_judged_is_the_one_that_is_dialled(site: 
 
         guard = make_guard((ipaddress.ip_network(site.address),))
         resolver = Resolver(ttl_s=0, getaddrinfo=getaddrinfo)
-        sender = Sender(headers={}, guard=guard, resolver=resolver, require_contact=False)
+        sender = Replying(headers={}, guard=guard, resolver=resolver, require_contact=False)
         site.answers["/"] = once(page())
         assert sender.send(Request(url=site.url("/", "rebound.test"))).address == site.address
         assert site.hung_up.acquire(timeout=5)
@@ -479,10 +480,11 @@ def test_the_next_address_is_tried(site: HostileServer) -> None:
     assert (reply.status, reply.address) == (200, site.address)
 
 
-def test_names_that_do_not_resolve(sender: Sender) -> None:
+def test_names_that_do_not_resolve(sender: Replying) -> None:
     reply = sender.send(Request(url=f"http://{'a' * 64}.invalid/"))
     assert (reply.failure, reply.address, reply.connect_ms) == (Failure.DNS, None, None)
     assert reply.dns_ms is not None
+    assert reply.failure is not None
     assert reply.failure.before_contact
 
 
@@ -493,7 +495,7 @@ def test_slow_names_end_at_the_deadline(site: HostileServer) -> None:
 
     silent_name = threading.Event()
     resolver = Resolver(getaddrinfo=never)
-    sender = Sender(headers={}, guard=make_guard(), resolver=resolver, require_contact=False)
+    sender = Replying(headers={}, guard=make_guard(), resolver=resolver, require_contact=False)
     reply = sender.send(Request(url="http://slow.test/", deadline_s=0.05))
     silent_name.set()
     assert reply.failure is Failure.DNS
@@ -535,12 +537,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture
-def trusting(authority: Authority) -> Iterator[Sender]:
+def trusting(authority: Authority) -> Iterator[Replying]:
     def getaddrinfo(host: str, port: int | None, **_: Any) -> list[tuple[Any, ...]]:
         return [(0, 0, 0, "", (TLS_ADDRESS, 0))]
 
     resolver = Resolver(getaddrinfo=getaddrinfo)
-    sender = Sender(
+    sender = Replying(
         headers={},
         guard=make_guard(LOOPBACK),
         resolver=resolver,
@@ -561,7 +563,7 @@ def secured(tls: ssl.SSLContext | None) -> HostileServer:
     return server
 
 
-def test_tls_with_a_good_certificate(authority: Authority, trusting: Sender) -> None:
+def test_tls_with_a_good_certificate(authority: Authority, trusting: Replying) -> None:
     context = authority.context("good.test")
     names: list[str | None] = []
     context.sni_callback = lambda sock, name, _: names.append(name)
@@ -594,7 +596,7 @@ class Waiting:
         pass
 
 
-def test_unread_session_tickets_are_no_end_of_a_connection(authority: Authority, trusting: Sender) -> None:
+def test_unread_session_tickets_are_no_end_of_a_connection(authority: Authority, trusting: Replying) -> None:
     context = authority.context("good.test")
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     with secured(context) as server:
@@ -603,7 +605,7 @@ def test_unread_session_tickets_are_no_end_of_a_connection(authority: Authority,
         assert (reply.status, server.connections, gate.asked) == (200, 1, 1), reply.detail
 
 
-def test_tls_to_an_address(authority: Authority, trusting: Sender) -> None:
+def test_tls_to_an_address(authority: Authority, trusting: Replying) -> None:
     with secured(authority.context(TLS_ADDRESS)) as server:
         assert trusting.send(Request(url=server.url("/"))).status == 200
 
@@ -626,12 +628,13 @@ BAD_TLS = [
 
 @pytest.mark.filterwarnings("ignore:ssl.OP_NO_TLS:DeprecationWarning", "ignore:ssl.OP_NO_SSL:DeprecationWarning")
 @pytest.mark.parametrize("make", [row[1] for row in BAD_TLS], ids=[row[0] for row in BAD_TLS])
-def test_tls_that_does_not_verify(authority: Authority, trusting: Sender, make: Any) -> None:
+def test_tls_that_does_not_verify(authority: Authority, trusting: Replying, make: Any) -> None:
     with secured(make(authority)) as server:
         reply = trusting.send(Request(url=server.url("/", "good.test"), deadline_s=5))
         assert (reply.status, reply.failure) == (None, Failure.TLS), reply.detail
         assert reply.detail
         assert server.heads == []  # not a byte of HTTP went out
+        assert reply.failure is not None
         assert reply.failure.before_contact
 
 
@@ -641,7 +644,7 @@ def test_an_authority_that_nobody_gave_is_not_trusted(authority: Authority, site
         assert reply.failure is Failure.TLS
 
 
-def test_plain_http_on_a_tls_port(trusting: Sender) -> None:
+def test_plain_http_on_a_tls_port(trusting: Replying) -> None:
     with socket.create_server((TLS_ADDRESS, 0)) as listener:
 
         def answer() -> None:
@@ -657,7 +660,7 @@ def test_plain_http_on_a_tls_port(trusting: Sender) -> None:
     assert (reply.status, reply.failure) == (None, Failure.TLS)
 
 
-def test_a_handshake_that_never_comes(trusting: Sender) -> None:
+def test_a_handshake_that_never_comes(trusting: Replying) -> None:
     with socket.create_server((TLS_ADDRESS, 0)) as listener:
         url = f"https://good.test:{listener.getsockname()[1]}/"
         reply = trusting.send(Request(url=url, deadline_s=DEADLINE_S))

@@ -22,7 +22,7 @@ from app.crawl.visit import settle
 from app.crawl.visit import visit as visit_room
 from app.crawl.visit.visit import PARKED, Report, go_on, settle_alone, settle_together, take_up, visit
 from app.errors import ServiceError
-from app.model import Budgets, Refusal, Url
+from app.model import Budgets, Failure, Refusal, Url
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
 from app.store import budgets, hosts, suppressions, urls
@@ -178,8 +178,14 @@ def test_who_comes_soon_after_the_first_is_settled_with_it() -> None:
 def test_a_full_gathering_is_followed_by_another(n: int, links: int) -> None:
     parking: Parking[int | Gathering[int]] = Parking(lambda _: None, most=100, threads=1)
     gatherer = Gatherer(parking)
-    parking.park = lambda gathering, until: bool(parked.append(gathering)) or True  # type: ignore[method-assign]
     parked: list[Gathering[int]] = []
+
+    def park(gathering: int | Gathering[int], until: float) -> bool:
+        assert isinstance(gathering, Gathering)
+        parked.append(gathering)
+        return True
+
+    parking.park = park  # type: ignore[method-assign,assignment]
     assert all(gatherer.add(number, links) for number in range(n + 1))
     assert [len(each.close()) for each in parked] == [n, 1]
 
@@ -453,7 +459,7 @@ def test_what_needs_a_lock_of_its_own_is_settled_alone(
     (stay,) = gathered(kit, basket, 1)
     assert settle.may_join(stay)
     budget = budgets.Budget(kind=budgets.BudgetKind.ADDRESS, name="127.0.0.1", gap_s=1.0)
-    for batch in (Batch(started=0.0, refused=(budget, "refused")), Batch(started=0.0, answered=budget)):
+    for batch in (Batch(started=0.0, refused=(budget, Failure.REFUSED)), Batch(started=0.0, answered=budget)):
         stay.batch = batch
         assert not settle.may_join(stay)
     stay.batch, stay.granted = Batch(started=0.0), {1: 2}

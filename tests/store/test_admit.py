@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_many_admit_the_same_links_in_any_order(engine: Engine) -> None:
                 new += urls.admit(tx, batch[60:]).rows
         return new
 
-    news = [each.outcome() for each in [Aside(lambda seed=seed: admitter(seed)) for seed in range(threads)]]
+    news = [each.outcome() for each in [Aside(partial(admitter, seed)) for seed in range(threads)]]
     with db.transaction(engine) as tx:
         rest = urls.admit(tx, everything).rows
     assert sum(news) + rest == len(everything) == one(engine, "SELECT count(*) FROM urls")
@@ -135,7 +136,7 @@ def test_many_make_the_same_hosts_in_any_order(engine: Engine) -> None:
                 tx, rows=[{"name": name, "domain": None, "queue": "host-00"} for name in wanted], delay_s=1.0
             )
 
-    found = [each.outcome() for each in [Aside(lambda seed=seed: maker(seed)) for seed in range(threads)]]
+    found = [each.outcome() for each in [Aside(partial(maker, seed)) for seed in range(threads)]]
     ids = {row["name"]: row["id"] for row in sql(engine, "SELECT name, id FROM hosts")}
     assert all(len(made) == 90 for made in found), "each got the id of every host that it asked for"
     assert all(ids[name] == host_id for made in found for name, host_id in made.items())
@@ -315,7 +316,7 @@ def test_record_writes_what_is_queued_once(engine: Engine) -> None:
 
 def test_an_attempt_is_counted_on_queued_urls_only(engine: Engine) -> None:
     row = admission(make_host(engine), make_crawl(engine))
-    where = {"host_id": row["host_id"], "crawl_id": row["crawl_id"], "key": row["key"]}
+    where: dict[str, Any] = {name: row[name] for name in ("host_id", "crawl_id", "key")}
     admit(engine, row)
     with db.transaction(engine) as tx:
         assert urls.count_attempt(tx, **where) == 1

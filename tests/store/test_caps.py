@@ -216,7 +216,8 @@ def plan(engine: Engine, query: str, **values: Any) -> dict[str, Any]:
     with engine.begin() as tx:
         tx.execute(text("ANALYZE urls"))
         ((found,),) = tx.execute(text("EXPLAIN (ANALYZE, FORMAT JSON) " + query), values).all()
-        return (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+        read: list[dict[str, dict[str, Any]]] = json.loads(found) if isinstance(found, str) else found
+        return read[0]["Plan"]
 
 
 def scans(node: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The lease's fence: a door that opens once, and writes that only the holder's token can make."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -74,7 +75,7 @@ def test_doubled_messages_at_once_open_the_door_once(engine: Engine) -> None:
     for _ in range(10):
         host_id = make_due_host(engine)
         token = offer(engine)
-        both = [Aside(lambda host_id=host_id, token=token: take_up(engine, host_id, token)) for _ in range(4)]
+        both = [Aside(partial(take_up, engine, host_id, token)) for _ in range(4)]
         assert [each.outcome() is not None for each in both].count(True) == 1
         assert one(engine, "SELECT count(*) FROM visits WHERE host_id = :id", id=host_id) == 1
 

@@ -31,7 +31,7 @@ def empty_url(services: Services, request: pytest.FixtureRequest) -> str:
     """A database without any table."""
     name = "empty_" + re.sub(r"\W", "_", request.node.name)
     with psycopg.connect(services.database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} STRATEGY file_copy")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
     return re.sub(r"/[^/?]*(\?|$)", rf"/{name}\1", services.database_url)
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_fleet_starts_no_more_than_its_ceiling_allows(engine: Engine) -> None:
             wait_s = each.take(engine, horizon_s=LONG_S)
             starts.append(each._monotonic() + wait_s)
 
-    for aside in [Aside(lambda each=each: work(each)) for each in kept for _ in range(4)]:
+    for aside in [Aside(partial(work, each)) for each in kept for _ in range(4)]:
         aside.outcome()
     ordered = sorted(starts)
     for n in (50, 200, 500):

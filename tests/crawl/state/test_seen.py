@@ -152,7 +152,7 @@ def test_what_is_there_is_looked_up_and_known_from_then_on(kit: Kit, web: Web) -
     evicted = kit.known.evicted
     assert evicted is not None
     before = evicted.confirmed, evicted.refuted
-    crawls.go_round(kit.engine, crawl)
+    crawls.go_round(kit.engine, crawl.name)
     run(kit)
     assert sorted(site.pages_asked) == sorted([*paths, *paths])
     assert evicted.confirmed - before[0] >= 100

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import visit
-from app.model import Reply, Request
+from app.model import Reply, Request, Unsent
 from app.store.hosts import Offer
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Web, html
@@ -48,7 +48,7 @@ def steal(engine: Engine) -> None:
 def crash_at(kit: Kit, path: str) -> Kit:
     """A worker that dies when it is about to send this."""
 
-    def send(request: Request) -> Reply:
+    def send(request: Request) -> Reply | Unsent:
         if request.url.endswith(path):
             raise Killed
         return kit.send(request)
@@ -234,7 +234,7 @@ def test_after_a_crash_urls_are_taken_one_at_a_time_with_their_attempt_counted_f
 def test_a_visit_that_lost_its_lease_counts_no_attempt(kit: Kit, web: Web) -> None:
     """Invariant 1: every write after the take-up is fenced."""
     site = web.site()
-    site.robots = lambda _: (steal(kit.engine), "")[1]  # type: ignore[func-returns-value]
+    site.robots = lambda _: (steal(kit.engine), "")[1]
     site.pages["/"] = html()
     start(kit, site.url())
     crash(kit, "robots.txt")

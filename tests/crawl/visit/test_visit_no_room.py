@@ -33,7 +33,7 @@ def kit(make: Callable[..., Kit]) -> Iterator[Kit]:
 def without_room(kit: Kit, path: str) -> Kit:
     """No socket for this."""
 
-    def send(request: Request) -> Reply | None:
+    def send(request: Request) -> Reply | Unsent:
         if request.url.endswith(path):
             raise exhausted("Too many open files")
         return kit.send(request)

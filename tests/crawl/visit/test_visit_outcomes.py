@@ -293,7 +293,8 @@ def test_redirects_are_rows(kit: Kit, web: Web, status: int) -> None:
 
 
 def chain(length: int) -> dict[str, Page]:
-    return {f"/{number}": redirect(f"/{number + 1}") for number in range(length)} | {f"/{length}": html()}
+    hops: dict[str, Page] = {f"/{number}": redirect(f"/{number + 1}") for number in range(length)}
+    return hops | {f"/{length}": html()}
 
 
 def test_ten_hops_are_followed(kit: Kit, web: Web) -> None:

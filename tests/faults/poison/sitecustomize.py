@@ -64,7 +64,7 @@ def _recurse() -> None:
     _recurse()
 
 
-def _poisoned(data: bytes) -> "tuple[str | None, bytes | None]":
+def _poisoned(data: bytes) -> "tuple[None, None] | tuple[str, bytes]":
     found = _MARK.search(data)
     if found is not None:
         sys.stderr.write(f"poison: {found[1].decode()}\n")

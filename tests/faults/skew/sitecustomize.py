@@ -8,9 +8,13 @@ import datetime
 import os
 import select
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_time, _localtime, _gmtime, _real = time.time, time.localtime, time.gmtime, datetime.datetime
+_time, _localtime, _gmtime = time.time, time.localtime, time.gmtime
+if TYPE_CHECKING:
+    from datetime import datetime as _real
+else:
+    _real = datetime.datetime
 
 
 def shifted() -> float:
@@ -49,7 +53,7 @@ def _install() -> None:
     time.gmtime = lambda seconds=None: _gmtime(shifted() if seconds is None else seconds)
 
 
-def _sleep(seconds: float) -> None:
+def _sleep(seconds: Any) -> None:
     select.select([], [], [], seconds)
 
 

@@ -94,10 +94,10 @@ def test_file(row: dict[str, Any]) -> None:
     elif row["kind"] in NOTHING:
         assert (found, reading.kind) == ([], SitemapKind.UNKNOWN)
         assert reading.problem
-    elif (count := expected_count(row)) is None:
+    elif (expected := expected_count(row)) is None:
         assert found == locations(row["file"]) != []
     else:
-        assert len(found) == count
+        assert len(found) == expected
     if "urls" in row and name not in DECIDED:
         assert [quote(loc, safe=":/?=&%-._") for loc in found] == row["urls"]
     if found:
