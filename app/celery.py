@@ -60,7 +60,7 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         if abs(self._ahead - before) > CLOCK_SET_S:
             for entry in self.schedule.values():
                 entry.last_run_at = entry.default_now() - entry.schedule.run_every
-            self._heap = None
+            self._heap = None  # celery 5.7: the next tick makes it anew; no public call does
             _log.warning("beat.clock_set", by_s=round(self._ahead - before, 1))
         return float(super().tick(*args, **kwargs))
 

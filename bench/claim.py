@@ -24,7 +24,7 @@ from sqlalchemy.engine import make_url
 from app.beat import claim
 from app.config import Settings, load
 from app.local.services import start_postgres
-from app.store import db, hosts, urls
+from app.store import db, hosts, migrate, urls
 from app.store.hosts import Offer
 from bench import tiptoe
 from bench.report import BenchError, Cell, save, table
@@ -87,7 +87,7 @@ def empty_database(server: str, name: str) -> Engine:
         connection.execute(text(f"CREATE DATABASE {name}"))
     admin.dispose()
     url = make_url(server).set(database=name).render_as_string(hide_password=False)
-    db.upgrade(url)
+    migrate.upgrade(url)
     return db.connect(url, pool_size=2)
 
 

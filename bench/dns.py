@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable
 
-from app.net.dns import Resolver
+from app.net.dns import Resolver, ResolverLimits
 from bench.report import Cell, save, table
 
 VISIT_S, HOUR_S, PAGES_A_VISIT, TTL_S = 10, 3_600, 9, 300.0
@@ -55,7 +55,10 @@ def _lookups(hosts: int, memories: int, worker_of: Callable[[int], int]) -> int:
         asked += 1
         return [(2, 1, 6, "", ("192.0.2.1", 0))]
 
-    resolvers = [Resolver(TTL_S, threads=1, getaddrinfo=getaddrinfo, clock=lambda: now) for _ in range(memories)]
+    resolvers = [
+        Resolver(ResolverLimits(ttl_s=TTL_S, threads=1), getaddrinfo=getaddrinfo, clock=lambda: now)
+        for _ in range(memories)
+    ]
     for second in range(0, HOUR_S, VISIT_S):
         now = float(second)
         for host in range(hosts):
@@ -64,7 +67,7 @@ def _lookups(hosts: int, memories: int, worker_of: Callable[[int], int]) -> int:
 
 
 def _cost_ms() -> float:
-    resolver = Resolver(0.0)
+    resolver = Resolver(ResolverLimits(ttl_s=0.0))
     began = time.process_time()
     for _ in range(COSTS):
         resolver.resolve("localhost", 80, 5.0)

@@ -1,6 +1,6 @@
 """CPU of one keep-alive fetch: our Sender against a plain requests.Session, in one run on loopback.
 
-    python bench/http_client.py [fetches]        default 3000 a client
+    PYTHONPATH=. python bench/http_client.py [fetches]        default 3000 a client
 
 Prints microseconds of this process's CPU per fetch of a 14 kB page (the servers are
 other processes) and the ratio. The sides take turns, so that a noisy neighbour hits all of them.
@@ -17,7 +17,9 @@ from collections.abc import Callable
 import requests
 
 from app.model.fetch import Reply, Request, Unsent
+from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
+from app.net.dial import Dialler
 from app.net.dns import Resolver
 from app.net.http import Sender
 
@@ -60,7 +62,7 @@ def main() -> None:
     urls = ["http://{}:{}/page?q=1".format(*each.getsockname()) for each in listeners]
     headers = {"User-Agent": "Tiptoe/0 (bench)"}
     loopback = make_guard((ipaddress.ip_network("127.0.0.0/8"),))
-    sender = Sender(headers=headers, guard=loopback, resolver=Resolver(), require_contact=True)
+    sender = Sender(GuardedAdapter(Dialler(Resolver(), loopback, require_contact=True)), headers)
     session, bare = requests.Session(), requests.Session()
     bare.trust_env = False
     request = Request(url=urls[0])

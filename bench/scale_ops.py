@@ -22,7 +22,7 @@ from app.crawl.state.setup import make_kit
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
-from app.model import Reply, Request
+from app.model import Reply, Request, VisitEnding
 from app.store import db, suppressions, urls
 from app.store.hosts import Offer
 from app.store.urls import Admission
@@ -103,7 +103,7 @@ class Frontier:
         while stay.due:
             fetch.fetch(stay, stay.due.popleft())
         before = self._wal_bytes()
-        self.timed(f"settle of {BATCH}", partial(settle.leave, stay, "bench"))
+        self.timed(f"settle of {BATCH}", partial(settle.leave, stay, VisitEnding.STOPS))
         self.wal.append(self._wal_bytes() - before)
 
     def _wal_bytes(self) -> int:

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from app.model.fetch import Request
+from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
+from app.net.dial import Dialler
 from app.net.dns import Resolver
 from app.net.http import Sender
 from app.net.signature import AgentForm, Signer, fresh_nonce
@@ -44,7 +46,7 @@ def site() -> str:
 
 def fetching(signer: Signer | None) -> Callable[[], object]:
     guard = make_guard((ipaddress.ip_network("127.0.0.0/8"),))
-    sender = Sender(headers={}, guard=guard, resolver=Resolver(), require_contact=True, signer=signer)
+    sender = Sender(GuardedAdapter(Dialler(Resolver(), guard, require_contact=True)), {}, signer=signer)
     request = Request(url=site())
     return lambda: sender.send(request)
 

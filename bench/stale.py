@@ -15,7 +15,7 @@ import redis
 from app.celery import make_app
 from app.config import Settings, load
 from app.local.services import LocalServices
-from app.store import db
+from app.store import migrate
 from bench import plain, tiptoe
 from bench.report import BenchError, Cell, save, table
 
@@ -35,7 +35,7 @@ def main(arguments: argparse.Namespace) -> None:
 def _start(messages: int) -> dict[str, Cell]:
     with tiptoe.fresh_home() as home, ExitStack() as fleet:
         services = fleet.enter_context(LocalServices(home, database_url=None, broker_url=None, log=lambda line: None))
-        db.upgrade(services.database_url)
+        migrate.upgrade(services.database_url)
         client = fleet.enter_context(redis.Redis.from_url(services.broker_url))
         settings = load(database_url=services.database_url, broker_url=services.broker_url)
         _fill(client, settings, messages)

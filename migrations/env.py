@@ -5,16 +5,16 @@ from sqlalchemy import Connection
 
 from app.config import current
 from app.errors import SettingError
-from app.store import db, views
+from app.store import db, migrate, views
 from app.store.tables import metadata
 
 
-def migrate(connection: Connection) -> None:
-    context.configure(connection=connection, target_metadata=metadata, include_name=db.is_declared(connection))
+def run_on(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata, include_name=migrate.is_declared(connection))
     views.drop(connection)
     context.run_migrations()
     if (
-        context.get_context().get_current_revision() == db.revisions()[-1]
+        context.get_context().get_current_revision() == migrate.revisions()[-1]
     ):  # an older schema need not have all they show
         views.recreate(connection)
 
@@ -22,14 +22,14 @@ def migrate(connection: Connection) -> None:
 def run() -> None:
     connection = context.config.attributes.get("connection")
     if connection is not None:
-        migrate(connection)
+        run_on(connection)
         return
     url = current().database_url
     if url is None:
         raise SettingError("TIPTOE_DATABASE_URL is not set", "alembic by hand needs it; or run `tiptoe db upgrade`")
     engine = db.connect(url)
     with engine.begin() as own:
-        migrate(own)
+        run_on(own)
     engine.dispose()
 
 

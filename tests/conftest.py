@@ -59,7 +59,7 @@ def make_database(services: Services) -> Callable[[], str]:
     numbers = itertools.count(1)
     template = _create_database(services.database_url, "template", None)
     if importlib.util.find_spec("app.store.db"):
-        from app.store.db import upgrade
+        from app.store.migrate import upgrade
 
         upgrade(template)
     return lambda: _create_database(services.database_url, f"test_{next(numbers)}", "template")

@@ -1,6 +1,7 @@
 """The docs are true: what they list is what there is."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from app.config import table
-from app.model import Outcome, Refusal
-from app.policy import lifecycle
+from app.model import Cause, Outcome, Refusal, RestReason, VisitEnding
+from app.policy import lifecycle, lifecycle_visit
 from app.store import db, views
 from tests.acceptance.pages import PAGES, blocks
 
@@ -45,9 +46,31 @@ def test_every_outcome_and_refusal_is_explained(word: str) -> None:
     assert f"| `{word}` |" in (DOCS / "concepts.md").read_text()
 
 
-@pytest.mark.parametrize("table", [lifecycle.URL_TRANSITIONS, lifecycle.HOST_TRANSITIONS])
-def test_the_diagrams_are_the_tables(table: dict[object, object]) -> None:
-    assert lifecycle.diagram(table) in (DOCS / "concepts.md").read_text(), "run `python -m app.policy.lifecycle`"  # type: ignore[arg-type]
+# the heading of a table in docs/reasons.md, what it lists
+REASONS = [("Why a host rests", RestReason), ("Why a URL ended", Cause), ("How a visit ended", VisitEnding)]
+
+
+@pytest.mark.parametrize(("heading", "members"), REASONS, ids=[heading for heading, _ in REASONS])
+def test_every_reason_is_explained_and_no_other(heading: str, members: type[StrEnum]) -> None:
+    (section,) = re.findall(
+        rf"^## {heading}\n(.*?)(?=^## |\Z)", (DOCS / "reasons.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE) == [member.value for member in members]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lifecycle.URL_TRANSITIONS,
+        lifecycle.HOST_TRANSITIONS,
+        lifecycle_visit.VISIT_TRANSITIONS,
+        lifecycle_visit.BATCH_TRANSITIONS,
+    ],
+)
+def test_the_diagrams_are_the_tables(table: Mapping[tuple[StrEnum, StrEnum], StrEnum]) -> None:
+    diagram = lifecycle.diagram(table)
+    blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "concepts.md").read_text(), re.DOTALL)
+    assert diagram in blocks, "run `python -m app.policy.lifecycle` and `python -m app.policy.lifecycle_visit`"
 
 
 @pytest.mark.parametrize("state", [*lifecycle.UrlState, *lifecycle.HostState])

@@ -58,6 +58,7 @@ def _kit() -> Kit:
         worker=worker,
         parking=parking,
         gatherer=Gatherer(parking),
+        draws=make_engine(settings, pool_size=1),
     )
 
 

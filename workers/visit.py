@@ -12,9 +12,10 @@ from kombu.exceptions import OperationalError
 from app.celery import app
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import PARKED, CutOff, Report, give_back, go_on, settle_alone, settle_together
+from app.crawl.visit.visit import CutOff, Report, give_back, go_on, settle_alone, settle_together
 from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
+from app.model import VisitEnding
 from app.runtime.group_commit import Gathering
 from app.store import db
 from workers import process, watchdog
@@ -78,7 +79,7 @@ def _attend(kit: Kit, host_id: int, act: Callable[[], Report]) -> str | None:
     try:
         with watchdog.visiting(host_id):
             report = act()
-        if report.host is not None and report.ending != PARKED and not kit.stopping.is_set():
+        if report.host is not None and report.ending is not VisitEnding.PARKED and not kit.stopping.is_set():
             ring()
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
@@ -87,13 +88,13 @@ def _attend(kit: Kit, host_id: int, act: Callable[[], Report]) -> str | None:
     except Exception:
         _log.exception("visit.crashed", host_id=host_id)
         raise
-    return report.ending
+    return report.ending.value
 
 
 def _give_back(stay: Stay) -> str | None:
     try:
         with watchdog.visiting(stay.host_id):
-            return give_back(stay).ending
+            return give_back(stay).ending.value
     except ServiceError as error:
         _log.error("visit.lost", host_id=stay.host_id, error=str(error))
         return None

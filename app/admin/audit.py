@@ -168,7 +168,7 @@ def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:
     snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with db.transaction(snapshot) as tx:
         host_ids = fetches.hosts_of_crawl(tx, crawl_id) if crawl_id is not None else None
-        told = visits.audit(tx, host_ids, longest_s=settings.visit_max_s + settings.lease_s)
+        told = visits.audit(tx, host_ids, longest_s=settings.visit_longest_s + settings.lease_s)
         hosts = _hosts(tx, settings, host_ids, {row["host_id"]: row["overlapping"] for row in told})
         addresses = [AddressAudit(**row) for row in fetches.audit_addresses(tx, host_ids)]
     addresses.sort(key=lambda each: (-each.gap_violations, _or_last(each.smallest_margin_s), each.budget))

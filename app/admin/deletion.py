@@ -24,7 +24,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     crawl = crawls.find(engine, name)
     if crawl.state != "finished":
         crawls.finish(engine, name)
-    _await_visits(engine, crawl, settings.lease_s + settings.visit_max_s if patience_s is None else patience_s)
+    _await_visits(engine, crawl, settings.lease_s + settings.visit_longest_s if patience_s is None else patience_s)
     with db.transaction(engine) as tx:
         last = deletion.last_host(tx)
     for after in range(0, last + 1, HOSTS_AT_ONCE):

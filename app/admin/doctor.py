@@ -19,7 +19,7 @@ from app.crawl.state.seen import Load
 from app.crawl.state.setup import make_credentials, make_signer
 from app.errors import InputError, TiptoeError
 from app.policy import identity
-from app.store import caps, crawls, db, hosts, visits
+from app.store import caps, crawls, db, hosts, migrate, visits
 from app.words import counted
 
 LITTLE_SPACE_BYTES = 1024**3
@@ -73,7 +73,7 @@ def database(engine: Engine) -> list[Check]:
     """Reachable, new enough, schema at head."""
     try:
         version = db.check(engine)
-        found, lacking = db.revision(engine), db.lacks(engine)
+        found, lacking = migrate.revision(engine), db.lacks(engine)
     except TiptoeError as error:
         return [broken("database", error)]
     where = f"Postgres {version} at {db.place(engine)}"
@@ -170,7 +170,7 @@ def _home(home: Path) -> Check:
 
 
 def _schema(found: str | None) -> Check:
-    known = db.revisions()
+    known = migrate.revisions()
     if found == known[-1]:
         return Check(name="schema", grade=Grade.OK, finding=f"at head, {found}")
     if found is not None and found not in known:

@@ -7,7 +7,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import find
+from app.admin.waiting import resting_words
 from app.config import Settings
+from app.model.reasons import words
 from app.store import caps, crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
 from app.store.crawls import Crawl, Totals
 from app.words import counted
@@ -114,8 +116,8 @@ def _end_of_seed(row: Row) -> str:
     if row["reason"] is not None:
         return f"{url} redirects to {row['alias_of']}, which is not followed ({row['reason']})"
     if row["cause"] is not None:
-        return f"{url} is {row['state']}: {row['cause']}"
+        return f"{url} is {row['state']}: {words(row['cause'], row['detail'])}"
     if row["state"] == "queued":
-        because = row["resting_because"] or (f"it ended as {ending} last" if ending else None)
+        because = resting_words(row) or (f"it ended as {ending} last" if ending else None)
         return f"{url} was not fetched yet" + (f": {because}" if because else "")
     return f"{url} ended as {ending}"

@@ -7,7 +7,7 @@ of the fleet like everybody, and what comes back (a Crawl-delay, a Retry-After) 
 from sqlalchemy import Engine
 
 from app.admin.robots_report import Ruling, canonical, ruling
-from app.admin.waiting import Row, host_waits_for, when
+from app.admin.waiting import Row, host_waits_for, resting_words, when
 from app.config import Settings
 from app.crawl.frontier.enter import host_rows
 from app.crawl.robots import obtain
@@ -16,7 +16,8 @@ from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.errors import InputError, LeaseLost
-from app.model import Url
+from app.model import Url, VisitEnding
+from app.policy.lifecycle_visit import VisitEvent
 from app.store import db, hosts
 from app.store import robots as robots_store
 
@@ -39,12 +40,12 @@ def ask(kit: Kit, text: str) -> Ruling:
         known.fresh_until = stay.now()
     try:
         obtain.of(stay, url.origin)
-        settle.leave(stay, "robots check")
+        settle.leave(stay, VisitEnding.ROBOTS_CHECK)
     except LeaseLost:
         settle.log_fenced(stay)
         raise
     if stay.requests == 0:
-        because = stay.resting_because or f"delay of {stay.delay_s:g} s"
+        because = stay.resting.words if stay.resting is not None else f"delay of {stay.delay_s:g} s"
         raise InputError(f"host {url.host}", f"may not be contacted now; it waits for its {because} to pass")
     return check(kit.engine, kit.settings, url.text)
 
@@ -63,12 +64,13 @@ def _visit(kit: Kit, url: Url) -> Stay:
     stay = take_up(kit, offer.host_id, offer.token)
     if stay is None:
         raise LeaseLost(f"host {url.host}: somebody else took it; try again")
+    stay.move(VisitEvent.SERVED)
     return stay
 
 
 def _why_not(host: Row) -> str:
     until = max(host["polite_at"], host["blocked_until"] or host["polite_at"])
     if host["state"] == "idle" and until > host["now"]:
-        because = host["resting_because"] or f"delay of {host['delay_s']:g} s"
+        because = resting_words(host) or f"delay of {host['delay_s']:g} s"
         return f"its {because} to pass, {when(until, host['now'])}"
     return host_waits_for(host)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from app.model.reasons import words
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
 from app.store.fetches import NotSent
@@ -25,6 +26,12 @@ def unsent_lately(unsent: NotSent, now: datetime) -> str | None:
         return None
     times = "once" if unsent.times == 1 else f"{unsent.times} times"
     return f"{times} since its last request, the last {when(unsent.last_at, now)}: {unsent.because}"
+
+
+def resting_words(row: Row) -> str | None:
+    """Why a host rests, or did last."""
+    because = row["resting_because"]
+    return None if because is None else words(because, row["resting_detail"])
 
 
 def host_waits_for(host: Row) -> str:
@@ -53,9 +60,9 @@ def _contact(host: Row, now: datetime) -> str:
     if next_at is None:
         return "nothing: no URL of it is queued in an active crawl"
     if blocked is not None and blocked > now:
-        return f"its rest ({host['resting_because']}) to end, {when(blocked, now)}"
+        return f"its rest ({resting_words(host)}) to end, {when(blocked, now)}"
     if next_at > max(now, host["polite_at"]) and host["resting_because"] is not None:
-        return f"its wait ({host['resting_because']}) to end, {when(next_at, now)}, unless a URL of another origin is found"
+        return f"its wait ({resting_words(host)}) to end, {when(next_at, now)}, unless a URL of another origin is found"
     if next_at > now:
         return f"its delay of {host['delay_s']:g} s, {when(next_at, now)}"
     return f"a worker: it is due since {when(next_at, now)}"
@@ -93,9 +100,9 @@ def _rest(url: Row, crawl: Crawl) -> list[str]:
         case UrlState.RESTING | UrlState.GONE:
             return [_recrawl(url, crawl)]
         case UrlState.REFUSED:
-            return [f"robots.txt to allow it; it was refused because of {url['cause']}"]
+            return [f"robots.txt to allow it; it was refused because of {words(url['cause'], url['detail'])}"]
         case UrlState.QUARANTINED:
-            return [f"an operator ({url['cause']}): tiptoe url retry {url['url']}"]
+            return [f"an operator ({words(url['cause'], url['detail'])}): tiptoe url retry {url['url']}"]
         case UrlState.ALIAS:
             return [f"nothing: the document is at {url['alias_of']}"]
         case _:

@@ -152,7 +152,7 @@ def _show_report(found: "Report") -> None:
     rows_table(("kind", "outcome", "status", "fetches", "last_at"), found.outcomes)
     if found.causes:
         heading("why URLs ended, or their pages were not kept")
-        rows_table(("state", "urls", "cause"), found.causes)
+        rows_table(("state", "urls", "cause", "detail"), found.causes)
     if found.reasons:
         heading("links not admitted")
         rows_table(("reason", "links", "times", "last_at"), found.reasons)

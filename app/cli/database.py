@@ -37,14 +37,14 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
 def bring_to_head(engine: "Engine", url: str) -> None:
     """Raises ServiceError, InputError: something of the person's own stands in the way."""
     from app.errors import ServiceError
-    from app.store import db
+    from app.store import db, migrate
 
-    if db.is_at_head(engine):
+    if migrate.is_at_head(engine):
         return
-    found, known = db.revision(engine), db.revisions()
+    found, known = migrate.revision(engine), migrate.revisions()
     if found is not None and found not in known:
         raise ServiceError(
             f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
         )
-    db.upgrade(url)
+    migrate.upgrade(url)
     say(f"database schema: {found or 'none'} → {known[-1]}" if found != known[-1] else "database views: made anew")

@@ -28,6 +28,7 @@ _SHOWN = (
     "polite_at",
     "blocked_until",
     "resting_because",
+    "resting_detail",
     "failures",
     "adaptive_level",
     "latency_s",
@@ -75,7 +76,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     )
     rows_table(columns, page.robots)
     heading("latest visits")
-    rows_table(("taken_at", "ended_at", "ending", "fetches", "worker"), page.visits)
+    rows_table(("taken_at", "ended_at", "ending", "detail", "fetches", "worker"), page.visits)
     heading("latest requests")
     rows_table(("started_at", "kind", "status", "outcome", "total_ms", "url"), page.fetches)
     if page.events:

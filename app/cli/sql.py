@@ -77,13 +77,13 @@ def _group() -> None:
 @db_app.command()
 def upgrade(as_json: AsJson = False) -> None:
     """Bring the schema to this Tiptoe's version. Safe to repeat, and to run at once from several machines."""
-    from app.store import db
+    from app.store import db, migrate
 
     with open_database(migrate=False) as (settings, engine):
         assert settings.database_url is not None
-        before = db.revision(engine)
-        db.upgrade(settings.database_url)
-        after = db.revision(engine)
+        before = migrate.revision(engine)
+        migrate.upgrade(settings.database_url)
+        after = migrate.revision(engine)
         moved = f"at {after} already" if before == after else f"{before or 'none'} → {after}"
         done(f"{db.place(engine)}: {moved}", as_json=as_json, database=db.place(engine), before=before, after=after)
 

@@ -8,6 +8,7 @@ import typer
 from app.cli.crawls import show_totals
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
+from app.model.reasons import words
 
 AUDITED = 50
 HOST_COLUMNS = {
@@ -57,7 +58,8 @@ def status(as_json: AsJson = False) -> None:
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
     heading("last visits")
-    rows_table(("host", "taken_at", "ending", "fetches", "worker"), found.visits)
+    visits = [{**row, "ending": row["ending"] and words(row["ending"], row["detail"])} for row in found.visits]
+    rows_table(("host", "taken_at", "ending", "fetches", "worker"), visits)
 
 
 def audit(

@@ -6,6 +6,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
+from app.model.reasons import words
 
 if TYPE_CHECKING:
     from app.admin.explain import Explanation, InCrawl
@@ -109,7 +110,7 @@ def _show_crawl(row: "InCrawl") -> None:
     facts(
         [
             *(("waits for", line) for line in row.waits_for),
-            ("cause", url["cause"]),
+            ("cause", url["cause"] and words(url["cause"], url["detail"])),
             ("alias of", url["alias_of"]),
             ("directives", url["directives"]),
             ("opt-outs", url["opt_out"]),

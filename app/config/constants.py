@@ -98,6 +98,11 @@ class Constants(BaseModel):
     visit_max_s: float = Field(
         10.0, gt=0, description="A visit leaves its host after this long, so that a pause or a new rule is heard of."
     )
+    promise_s: float = Field(
+        20.0,
+        gt=0,
+        description="A visit keeps its lease for a start that a shared budget promised within this: a front with a gap of 20 ms has promised a thousand by then.",
+    )
     linger_s: float = Field(
         0.25,
         ge=0,

@@ -17,6 +17,21 @@ from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
 DOTENV = ".env"
+_MAY_BE_EMPTY = (
+    "contact",
+    "info_url",
+    "purpose",
+    "signing_key",
+    "credentials_file",
+    "signature_agent",
+    "crawl_domain",
+    "database_url",
+    "broker_url",
+    "delay_override_s",
+    "frontier_max_per_host",
+    "frontier_max_per_crawl",
+    "frontier_max",
+)
 PATHS = frozenset({"home", "signing_key", "credentials_file"})  # which may be any octets
 
 
@@ -229,22 +244,7 @@ class Settings(Constants, FromEnvironment):
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
 
-    @field_validator(
-        "contact",
-        "info_url",
-        "purpose",
-        "signing_key",
-        "credentials_file",
-        "signature_agent",
-        "crawl_domain",
-        "database_url",
-        "broker_url",
-        "delay_override_s",
-        "frontier_max_per_host",
-        "frontier_max_per_crawl",
-        "frontier_max",
-        mode="before",
-    )
+    @field_validator(*_MAY_BE_EMPTY, mode="before")
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return None if value == "" else value
@@ -277,8 +277,16 @@ class Settings(Constants, FromEnvironment):
 
     @property
     def caps_crawls(self) -> bool:
-        """Whether crawls, or all of them together, have a cap."""
         return self.frontier_max_per_crawl is not None or self.frontier_max is not None
+
+    @property
+    def visit_longest_s(self) -> float:
+        """From its take-up to the start of its last request, but for a wait in line."""
+        return self.visit_max_s + self.promise_longest_s
+
+    @property
+    def promise_longest_s(self) -> float:
+        return min(self.promise_s, self.lease_s / 3)
 
     @property
     def networks(self) -> tuple[Network, ...]:

@@ -79,7 +79,7 @@ def line(look: Look, rate: float) -> str:
     ]
     if end := until_budget(look, rate):
         parts.append(end)
-    reasons = Counter(host.waits_for for host in look.hosts).most_common(MOST_REASONS)
+    reasons = Counter(host.waits_for or "its delay" for host in look.hosts).most_common(MOST_REASONS)
     if reasons:
         parts.append("hosts: " + ", ".join(f"{n} {reason}" for reason, n in reasons))
     return harmless("; ".join(parts))
@@ -141,7 +141,7 @@ def _hosts(hosts: Sequence[HostRow], room: int) -> "RenderableType":
 
 
 def _waits_for(host: HostRow) -> str:
-    return f"its delay of {rounded(host.delay_s)} s" if host.waits_for == "its delay" else host.waits_for
+    return host.waits_for or f"its delay of {rounded(host.delay_s)} s"
 
 
 def _next(host: HostRow) -> str:

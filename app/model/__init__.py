@@ -3,10 +3,12 @@
 from app.model.crawl import Budgets, CrawlChange, CrawlSpec
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
+from app.model.reasons import Cause, Rest, RestReason, VisitEnding
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
     "Budgets",
+    "Cause",
     "CrawlChange",
     "CrawlSpec",
     "Failure",
@@ -20,7 +22,10 @@ __all__ = [
     "Reply",
     "Request",
     "RequestKind",
+    "Rest",
+    "RestReason",
     "Unsent",
     "Url",
+    "VisitEnding",
     "Whereabouts",
 ]

@@ -7,7 +7,7 @@ services through. An address that carries the IPv4 address which the packet will
 v4-compatible, NAT64) is judged by that one. IPv6 is closed by default: only 2000::/3 is handed out as
 global unicast (https://www.iana.org/assignments/ipv6-address-space).
 
-Does not resolve names and does not connect: `app.net.wire` asks here about every address before it dials
+Does not resolve names and does not connect: `app.net.dial` asks here about every address before it dials
 it.
 """
 

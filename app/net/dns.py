@@ -54,34 +54,42 @@ class _Lookup:
     answer: _Answer | None = None
 
 
-class Resolver:
-    """Resolves names. Thread-safe; make it after a fork, since its threads do not survive one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolverLimits:
+    """What a resolver remembers and waits for.
 
     ttl_s, negative_ttl_s   how long an answer, and a refusal, is remembered
     max_entries             names remembered; the least recently used go first
     timeout_s               longest wait for one lookup
     threads                 lookups at once; a dead name server holds one for ten seconds, so not too few
-    fixed                   {name: address} that are never looked up; "*.example.org" is every name below it
-    getaddrinfo, clock      the system's, or a test's
+    """
+
+    ttl_s: float = 300.0
+    negative_ttl_s: float = 30.0
+    max_entries: int = 10_000
+    timeout_s: float = 5.0
+    threads: int = 32
+
+
+_USUAL = ResolverLimits()
+
+
+class Resolver:
+    """Resolves names. Thread-safe; make it after a fork, since its threads do not survive one.
+
+    fixed                {name: address} that are never looked up; "*.example.org" is every name below it
+    getaddrinfo, clock   the system's, or a test's
     """
 
     def __init__(
         self,
-        ttl_s: float = 300.0,
-        max_entries: int = 10_000,
-        negative_ttl_s: float = 30.0,
-        timeout_s: float = 5.0,
+        limits: ResolverLimits = _USUAL,
         *,
-        threads: int = 32,
         fixed: Mapping[str, str] = MappingProxyType({}),
         getaddrinfo: GetAddrInfo = socket.getaddrinfo,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._ttl_s = ttl_s
-        self._max_entries = max_entries
-        self._negative_ttl_s = negative_ttl_s
-        self._timeout_s = timeout_s
-        self._threads_max = threads
+        self._limits = limits
         self._fixed = {name.lower(): address for name, address in fixed.items()}
         self._getaddrinfo = getaddrinfo
         self._clock = clock
@@ -104,7 +112,7 @@ class Resolver:
             return [literal]
         if self._fixed and (address := self._fixed_for(host.lower())) is not None:
             return [address]
-        answer = self._remembered_or_looked_up(host.lower(), min(timeout_s, self._timeout_s))
+        answer = self._remembered_or_looked_up(host.lower(), min(timeout_s, self._limits.timeout_s))
         if answer.not_sent is not None:
             raise NotSent(answer.not_sent.what, answer.not_sent.remedy)
         if answer.error:
@@ -130,11 +138,11 @@ class Resolver:
         if (lookup := self._in_flight.get(host)) is not None:
             return lookup
         # Each of these had a caller that waits or has given up: so many are stuck behind a dead name server.
-        if len(self._in_flight) >= self._max_entries:
+        if len(self._in_flight) >= self._limits.max_entries:
             raise DnsFailed(f"{host}: {len(self._in_flight)} lookups are waiting already")
         lookup = self._in_flight[host] = _Lookup(host)
         self._waiting.put(lookup)
-        if self._threads < min(len(self._in_flight), self._threads_max):
+        if self._threads < min(len(self._in_flight), self._limits.threads):
             self._threads += 1
             threading.Thread(target=self._serve, name="dns", daemon=True).start()
         return lookup
@@ -146,7 +154,7 @@ class Resolver:
             with self._lock:
                 lookup.answer = self._answers[lookup.host] = answer
                 self._answers.move_to_end(lookup.host)
-                if len(self._answers) > self._max_entries:
+                if len(self._answers) > self._limits.max_entries:
                     self._answers.popitem(last=False)
                 del self._in_flight[lookup.host]
             lookup.done.set()
@@ -163,14 +171,14 @@ class Resolver:
                 self._is_silent = False
             elif self._judge(host):
                 return _Answer((), told, self._clock(), _silent())
-            return _Answer((), told, self._clock() + self._negative_ttl_s)
+            return _Answer((), told, self._clock() + self._limits.negative_ttl_s)
         addresses = tuple(dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows))
         if not addresses:
-            return _Answer((), f"{host}: no address", self._clock() + self._negative_ttl_s)
+            return _Answer((), f"{host}: no address", self._clock() + self._limits.negative_ttl_s)
         self._is_silent = False
         if host not in self._witnesses:
             self._witnesses.append(host)
-        return _Answer(addresses, "", self._clock() + self._ttl_s)
+        return _Answer(addresses, "", self._clock() + self._limits.ttl_s)
 
     def _judge(self, failed: str) -> bool:
         """Whether our name server answers for none of the latest names that it knew; without any, it is not doubted.

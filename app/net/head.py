@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from app.model.fetch import Failure, Header
-from app.net.dial import Broken
+from app.net.exchange import Broken
 
 HEADER_COUNT_MAX = 100
 HEADER_BYTES_MAX = 64 * 1024
+STATUS_BYTES_MAX = 64 * 1024
 USUAL_NAME_BYTES = 64
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
@@ -24,31 +25,69 @@ _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 class Head(http.client.HTTPResponse):
     """http.client's response with a reader of heads of ours.
 
-    fields   the header as `Reply.headers` has it
+    received   the fields in the order they came, names in lower case
+    fields     the header as `Reply.headers` has it
     """
 
+    received: list[tuple[str, str]]
     fields: dict[str, str]
 
     def begin(self) -> None:
         if self.headers is not None:
             return
         while True:
-            version, status, reason = self._read_status()
-            fields = _read_fields(self.fp)
+            version, status, reason = _read_status(self.fp)
+            self.received = _read_fields(self.fp)
             if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
                 break
         if not version.startswith("HTTP/1."):
             raise http.client.UnknownProtocol(version)
         self.code = self.status = status
-        self.reason = reason.strip()
+        self.reason = reason
         self.version = 10 if version == "HTTP/1.0" else 11
-        self.fields = _merged(fields)
+        self.fields = _merged(self.received)
         self.chunked, self.length = _framing(self.fields, status)
         self.headers = self.msg = self.fields
         self.chunk_left = None
-        self.will_close = self._check_close() or status == 101
-        if not self.chunked and self.length is None:
-            self.will_close = True
+        is_endless = not self.chunked and self.length is None
+        self.will_close = is_endless or status == 101 or not _is_kept_alive(self.version, self.fields)
+
+
+class MessageHead(Head):
+    """The same with the header as http.client has it, for those who know no other: urllib3's connection, cookie jars."""
+
+    def begin(self) -> None:
+        super().begin()
+        message = http.client.HTTPMessage()
+        for name, value in self.received:
+            message.add_header(name, value)
+        self.headers = self.msg = message
+
+
+def _read_status(stream: Any) -> tuple[str, int, str]:
+    """Version, status and reason (RFC 9112 4), as leniently as http.client: a reason need not be there, nor one space each."""
+    line = stream.readline(STATUS_BYTES_MAX + 1)
+    if len(line) > STATUS_BYTES_MAX:
+        raise http.client.LineTooLong("status line")
+    if not line:
+        raise http.client.RemoteDisconnected("Remote end closed connection without response")
+    if (read := _status_of(line)) is None:
+        raise http.client.BadStatusLine(line.decode("latin-1"))
+    return read
+
+
+@lru_cache(maxsize=64)  # they are the same few in every response
+def _status_of(line: bytes) -> tuple[str, int, str] | None:
+    version, status, reason = [*line.split(None, 2), b"", b"", b""][:3]
+    if not version.startswith(b"HTTP/") or not (status.isdigit() and len(status) == 3 and status >= b"100"):
+        return None
+    return version.decode("latin-1"), int(status), reason.decode("latin-1").strip()
+
+
+def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
+    """Whether the server means to leave the connection open (RFC 9112 9.3)."""
+    said = headers.get("connection", "").lower()
+    return "close" not in said if version == 11 else "keep-alive" in said or "keep-alive" in headers
 
 
 def _read_fields(stream: Any) -> list[tuple[str, str]]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from app.policy.backoff import host_rest_s
 from app.policy.pace import NO_ANSWER
 
-BECAUSE = "breaker"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:

@@ -4,7 +4,12 @@ A pair that is not in a table cannot happen: the SQL that moves a row names the 
 it finds another. `python -m app.policy.lifecycle` prints the diagrams of docs/concepts.md.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import TypeVar
+
+_State = TypeVar("_State", bound=StrEnum | None)
+_Event = TypeVar("_Event", bound=StrEnum)
 
 
 class UrlState(StrEnum):
@@ -100,12 +105,14 @@ def url_after(state: UrlState | None, event: UrlEvent) -> UrlState:
     return after
 
 
-def diagram(
-    transitions: dict[tuple[UrlState | None, UrlEvent], UrlState | None] | dict[tuple[HostState, HostEvent], HostState],
-) -> str:
-    """A table as a Mermaid state diagram."""
-    lines = [f"    {state or '[*]'} --> {target or '[*]'}: {event}" for (state, event), target in transitions.items()]
+def diagram(transitions: Mapping[tuple[_State, _Event], _State]) -> str:
+    """A table as a Mermaid state diagram. An id there has no blank."""
+    lines = [f"    {_id(state)} --> {_id(target)}: {event}" for (state, event), target in transitions.items()]
     return "\n".join(["stateDiagram-v2", *lines])
+
+
+def _id(state: StrEnum | None) -> str:
+    return state.replace(" ", "_") if state else "[*]"
 
 
 if __name__ == "__main__":

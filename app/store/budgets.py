@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from app.model import Rest, RestReason
 from app.store import db
 
 _sql = db.queries("budgets")
@@ -20,7 +21,7 @@ _sql = db.queries("budgets")
 PROBE_S = 15.0
 LONE_S = 1.0
 RESET_S = 600.0  # so long one name's reset connection is remembered against its address
-LOT_S = 0.5  # the longest stretch of starts that one process draws at once
+LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):
@@ -30,6 +31,16 @@ class BudgetKind(StrEnum):
     NETWORK = "network"  # a shared front that an operator named by CIDR
     DOMAIN = "domain"
     ALL = "all"  # the fleet's ceiling: a rate, where the others are gaps between two starts
+
+
+_BUDGET = {
+    BudgetKind.ADDRESS: RestReason.ADDRESS_BUDGET,
+    BudgetKind.NETWORK: RestReason.NETWORK_BUDGET,
+    BudgetKind.DOMAIN: RestReason.DOMAIN_BUDGET,
+    BudgetKind.ALL: RestReason.ALL_BUDGET,
+}
+# Only what a connection goes to rests as a whole.
+_RESTS = {BudgetKind.ADDRESS: RestReason.ADDRESS_RESTS, BudgetKind.NETWORK: RestReason.NETWORK_RESTS}
 
 
 class Budget(NamedTuple):
@@ -59,7 +70,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """granted: the request may start in wait_s; else come again in wait_s, `because` says which budget.
+    """granted: the request may start in wait_s; else come again in wait_s, `why` says which budget.
 
     is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again in wait_s
     failures   refused or reset connections in a row of what rests as a whole
@@ -72,7 +83,7 @@ class Answer:
     granted: bool
     is_near: bool
     wait_s: float
-    because: str
+    why: Rest
     failures: int
     blocked: bool
     shared: bool
@@ -141,7 +152,7 @@ def reserve(
         granted=row.granted,
         is_near=row.is_near,
         wait_s=row.wait_s,
-        because=row.because,
+        why=_why(row),
         failures=row.failures,
         blocked=row.blocked,
         shared=row.shared,
@@ -149,6 +160,13 @@ def reserve(
         now=row.now,
         took_s=row.took_s,
     )
+
+
+def _why(row: Any) -> Rest:
+    """The budget that says when: its name, and whether it rests as a whole."""
+    if row.rests:
+        return Rest(_RESTS[row.kind], f"{row.name}, {row.resting_because}")
+    return Rest(_BUDGET[row.kind], row.name or None)
 
 
 def lock(tx: Connection, those: Sequence[Budget]) -> None:

@@ -6,6 +6,7 @@
 -- Without a ticket nobody passes the queue: a host that was promised a time has one.
 -- A host that has a budget to itself may start :lone_s late, so the first one to share it comes so much later. One that has had all of
 -- them to itself since its last start holds them for a while: its next starts need not ask.
+-- A network is named by an operator because many hosts share it: nobody is taken to have it to itself.
 -- Where one is not known yet, none is locked: it is made first, and making it waits for those who make the same.
 WITH wanted AS MATERIALIZED (
     SELECT r.kind, r.name, r.gap_s, r.lot_s, r.promise_s
@@ -13,7 +14,7 @@ WITH wanted AS MATERIALIZED (
         kind text, name text, gap_s double precision, lot_s double precision, promise_s double precision)
 ), held AS MATERIALIZED (
     SELECT b.kind, b.name, b.queue_at, b.failures, b.host_id, b.shared_until,
-           CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind <> 'all'
+           CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind NOT IN ('all', 'network')
                 THEN b.next_at + make_interval(secs => :lone_s) ELSE b.next_at END AS next_at, b.blocked_until, b.resting_because,
            make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap,
            make_interval(secs => CASE WHEN b.failures > 0 THEN 0 ELSE w.lot_s END) AS lot,
@@ -28,8 +29,8 @@ WITH wanted AS MATERIALIZED (
            max(queue_at) AS queue_at,
            coalesce(max(blocked_until) > clock_timestamp(), false) AS blocked,
            NOT :has_ticket OR coalesce(max(blocked_until) > clock_timestamp(), false) AS queues,
-           bool_or(kind <> 'all' AND (host_id <> :host_id OR shared_until > clock_timestamp())) AS shared,
-           make_interval(secs => CASE WHEN bool_and(host_id = :host_id AND kind <> 'all' AND failures = 0
+           bool_or(kind = 'network' OR kind <> 'all' AND (host_id <> :host_id OR shared_until > clock_timestamp())) AS shared,
+           make_interval(secs => CASE WHEN bool_and(host_id = :host_id AND kind NOT IN ('all', 'network') AND failures = 0
                                                     AND coalesce(shared_until < clock_timestamp(), true))
                                       THEN CAST(:hold_s AS double precision) ELSE 0 END) AS hold
     FROM held
@@ -64,9 +65,9 @@ SELECT CASE WHEN :alone AND NOT v.granted THEN set_config('synchronous_commit', 
        v.hold > interval '0' AS held, v.now,
        CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
        CAST(extract(epoch FROM CASE WHEN v.granted OR (:draws AND v.is_near) THEN v.start_at ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
-       (SELECT CASE WHEN h.blocked_until > v.now THEN h.kind || ' rests: ' || h.resting_because ELSE h.kind || ' budget' END
-        FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS because
+       last.kind, last.name, last.blocked_until > v.now AS rests, last.resting_because
 FROM verdict AS v
+LEFT JOIN LATERAL (SELECT * FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS last ON true
 
 -- ensure: budgets that are new; in key order, so that two visits cannot deadlock
 INSERT INTO budgets (kind, name)

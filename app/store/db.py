@@ -1,30 +1,30 @@
-"""Engine, transaction, named queries, migrations. The one place that knows the driver.
+"""Engine, transaction, named queries. The one place that knows the driver.
 
 SQL stands in .sql files beside the modules that run it: `-- name: words of its purpose` opens a query. Nothing builds
 SQL from strings. Rows go in as one JSON parameter (`json_to_recordset`): one round trip however many.
 """
 
 import re
-from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
 import structlog
+from psycopg.rows import namedtuple_row
 from sqlalchemy import Connection, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Deadlock, InputError, ServiceError, Unwritable
-from app.store import border, views
+from app.store import border
 from app.store.border import rows_param as rows_param
+from app.store.rows import Rows
 from app.words import without_password
 
 _log = structlog.get_logger()
@@ -50,7 +50,6 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
-LOCK_TIMEOUT = "10s"  # of an upgrade: what it waits for, every reader waits for behind it
 # A pooler that hands connections on after each transaction (PgBouncer in transaction mode) takes no `options`, and a prepared
 # statement would stay behind on a server connection that is another client's next. `?pooler=transaction` in the URL says so.
 POOLER = "pooler"
@@ -67,11 +66,9 @@ _ROLES = {
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 DEADLOCK = "40P01"  # deadlock_detected
 DEADLOCK_TRIES = 4
-_MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _NAME = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _BOUND = re.compile(r"(?<![:\w]):(\w+)(?!:)")  # :name, as SQLAlchemy's text() has it
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_Kind = TypeVar("_Kind", bound=NamedTuple)
 _T = TypeVar("_T")
 
 
@@ -94,81 +91,21 @@ def array_param(values: Sequence[int | UUID | None]) -> str:
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
-def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> "Rows":
+def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> Rows:
     """Run a query of a visit: in the transaction of `tx`, by the driver itself.
 
     SQLAlchemy's own way to the same cursor makes what it knows of a result's columns anew each time: a quarter of the CPU of a
     visit. Raises psycopg.Error, which `transaction` takes as it takes SQLAlchemy's.
     """
-    driven = _driven(query)
-    cursor = tx.connection.cursor()
-    cursor.execute(driven.sql, where)
-    return Rows(cursor, driven)
-
-
-class Rows:
-    """What a query brought, as named tuples."""
-
-    __slots__ = ("_cursor", "_driven")
-
-    def __init__(self, cursor: Any, driven: "_Driven") -> None:
-        self._cursor, self._driven = cursor, driven
-
-    @property
-    def rowcount(self) -> int:
-        """Rows that were written, where none are returned."""
-        return int(self._cursor.rowcount)
-
-    def all(self) -> list[Any]:
-        rows = self._cursor.fetchall()
-        return list(map(self._driven.kind(self._cursor)._make, rows))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.all())
-
-    def one_or_none(self) -> Any:
-        rows = self.all()
-        assert len(rows) < 2, "the query was to bring one row"
-        return rows[0] if rows else None
-
-    def one(self) -> Any:
-        (row,) = self.all()
-        return row
-
-    def scalar_one(self) -> Any:
-        ((value,),) = self._cursor.fetchall()
-        return value
-
-    def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """As `kind`, each field from the column of its name."""
-        rows = self._cursor.fetchall()
-        columns = self._driven.kind(self._cursor)._fields
-        in_order = itemgetter(*(columns.index(name) for name in kind._fields))
-        return [kind._make(in_order(row)) for row in rows]
-
-
-class _Driven:
-    """A query as the driver wants it, and the named tuple of its rows, which the first result tells."""
-
-    __slots__ = ("_kind", "sql")
-
-    def __init__(self, query: TextClause) -> None:
-        self.sql = _BOUND.sub(r"%(\1)s", query.text.replace("%", "%%"))
-        self._kind: Any = None
-
-    def kind(self, cursor: Any) -> Any:
-        if self._kind is None:
-            self._kind = _row_of([column.name for column in cursor.description])
-        return self._kind
-
-
-def _row_of(names: list[str]) -> Any:
-    return namedtuple("Row", names)
+    cursor = tx.connection.cursor(row_factory=namedtuple_row)
+    cursor.execute(_driven(query), where)
+    return Rows(cursor)
 
 
 @cache
-def _driven(query: TextClause) -> _Driven:
-    return _Driven(query)
+def _driven(query: TextClause) -> str:
+    """A query as the driver wants it."""
+    return _BOUND.sub(r"%(\1)s", query.text.replace("%", "%%"))
 
 
 def connect(url: str, *, pool_size: int = 16) -> Engine:
@@ -320,87 +257,6 @@ def lacks(engine: Engine) -> list[str]:
         for row in found
         if row.setting == _ROLES[row.name]
     ]
-
-
-def upgrade(url: str) -> None:
-    """Bring the schema to head; at head nothing is touched, and no lock is taken.
-
-    Several at once wait for one another (advisory lock). Raises ServiceError, and InputError where something of the person's own
-    stands on what would change: then nothing was changed.
-    """
-    engine = connect(url, pool_size=2)
-    try:
-        check(engine)
-        if not is_at_head(engine):
-            _migrate(engine)
-    finally:
-        engine.dispose()
-
-
-def is_at_head(engine: Engine) -> bool:
-    """The schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
-    with transaction(engine) as connection:
-        return _is_at_head(connection)
-
-
-def _is_at_head(connection: Connection) -> bool:
-    return _revision(connection) == revisions()[-1] and views.found(connection) == views.fingerprint()
-
-
-def _migrate(engine: Engine) -> None:
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS))
-    with transaction(engine) as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('tiptoe migrations'))"))
-        if _is_at_head(connection):  # another one did it meanwhile
-            return
-        connection.execute(text("SELECT set_config('lock_timeout', :most, true)"), {"most": LOCK_TIMEOUT})
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, "head")
-        except DBAPIError as error:
-            raise _stopped(engine, error.orig) or error from error
-
-
-def _stopped(engine: Engine, cause: BaseException | None) -> InputError | ServiceError | None:
-    """Why an upgrade cannot be, where a person can do something about it."""
-    match getattr(cause, "sqlstate", None):
-        case "2BP01" | "0A000":  # dependent_objects_still_exist; "cannot alter type of a column used by a view"
-            diag = getattr(cause, "diag", None)
-            detail = str(getattr(diag, "message_detail", None) or cause).replace("\n", "; ")
-            remedy = "nothing was changed; drop what is yours, run `tiptoe db upgrade`, and make it again"
-            return InputError(f"the upgrade would drop something of your own ({detail})", remedy)
-        case "55P03":  # lock_not_available
-            remedy = f"an upgrade waited {LOCK_TIMEOUT} for another session's lock; end long queries, and try again"
-            return ServiceError(f"Postgres at {place(engine)}", remedy)
-    return None
-
-
-def revision(engine: Engine) -> str | None:
-    """The schema's revision; None before the first migration. Raises ServiceError."""
-    with transaction(engine) as connection:
-        return _revision(connection)
-
-
-def _revision(connection: Connection) -> str | None:
-    if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
-        return None
-    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
-    return found
-
-
-def revisions() -> list[str]:
-    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Spares commands Alembic's import."""
-    return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
-
-
-def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
-    """For Alembic's include_name: partitions come and go (app.beat.rotate_logs), so app.store.tables does not declare them."""
-    made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
-    return lambda name, kind, _: kind != "table" or name not in made
 
 
 def place(engine: Engine) -> str:

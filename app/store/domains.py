@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.model import RestReason
 from app.store import db
 
 _sql = db.queries("domains")
@@ -17,7 +18,8 @@ def slow(tx: Connection, name: str, delay_s: float | None) -> list[str]:
 
 def quiet(tx: Connection, name: str, hours: str | None) -> list[str]:
     """Returns the known hosts of the domain."""
-    return [row.name for row in tx.execute(_sql["quiet"], {"name": name, "hours": hours})]
+    where = {"name": name, "hours": hours, "reason": RestReason.QUIET_HOURS.value}
+    return [row.name for row in tx.execute(_sql["quiet"], where)]
 
 
 def find(tx: Connection, name: str) -> Mapping[str, Any] | None:

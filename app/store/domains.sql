@@ -19,10 +19,10 @@ WITH kept AS (
     INSERT INTO domains (name, quiet_hours) VALUES (:name, CAST(:hours AS text))
     ON CONFLICT (name) DO UPDATE SET quiet_hours = excluded.quiet_hours
 ), resting AS MATERIALIZED (
-    SELECT id FROM hosts WHERE domain = :name AND resting_because = 'quiet hours' ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM hosts WHERE domain = :name AND resting_because = :reason ORDER BY id FOR NO KEY UPDATE
 ), woken AS (
     UPDATE hosts
-    SET blocked_until = NULL, resting_because = NULL,
+    SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL,
         next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
                              THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
     FROM resting

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from app.model import Rest, RestReason
 from app.store import db
 
 _sql = db.queries("hosts")
@@ -103,7 +104,8 @@ class Contact:
     breaker_trips: int
     isolate: int
     rest_s: float | None = None
-    resting_because: str | None = None
+    resting_because: RestReason | None = None
+    resting_detail: str | None = None
     unfetched: int = 0
     counted: bool = False
     wait_s: float | None = None
@@ -177,10 +179,10 @@ def give_back(
     token: UUID,
     age_s: float | None,
     rest_s: float | None = None,
-    resting_because: str | None = None,
+    why: Rest | None = None,
 ) -> None:
     """age_s, rest_s: as in Contact."""
-    where = {"host_id": host_id, "token": token, "age_s": age_s, "rest_s": rest_s, "resting_because": resting_because}
+    where = {"host_id": host_id, "token": token, "age_s": age_s, "rest_s": rest_s, **_why(why)}
     db.run(tx, _sql["give_back"], where)
 
 
@@ -207,8 +209,13 @@ def leave(tx: Connection, contacts: Sequence[Contact]) -> None:
         db.run(tx, _sql["leave"], {"rows": _contacts(contacts)})
 
 
-def block(tx: Connection, *, host_id: int, rest_s: float, resting_because: str) -> None:
-    db.run(tx, _sql["block"], {"host_id": host_id, "rest_s": rest_s, "resting_because": resting_because})
+def block(tx: Connection, *, host_id: int, rest_s: float, why: Rest) -> None:
+    db.run(tx, _sql["block"], {"host_id": host_id, "rest_s": rest_s, **_why(why)})
+
+
+def _why(rest: Rest | None) -> dict[str, str | None]:
+    reason, detail = rest or (None, None)
+    return {"resting_because": reason, "resting_detail": detail}
 
 
 def extend(tx: Connection, *, host_id: int, token: UUID, lease_s: float) -> bool:
@@ -290,7 +297,9 @@ def slow(tx: Connection, name: str, delay_s: float | None) -> int | None:
 
 
 def quiet(tx: Connection, name: str, hours: str | None) -> int | None:
-    row = tx.execute(_sql["quiet"], {"name": name, "hours": hours}).one_or_none()
+    row = tx.execute(
+        _sql["quiet"], {"name": name, "hours": hours, "reason": RestReason.QUIET_HOURS.value}
+    ).one_or_none()
     return row.id if row else None
 
 

@@ -99,6 +99,7 @@ SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
     polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => delay_s - CAST(:age_s AS double precision))),
     blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
     resting_because = CASE WHEN CAST(:rest_s AS double precision) IS NULL THEN resting_because ELSE :resting_because END,
+    resting_detail = CASE WHEN CAST(:rest_s AS double precision) IS NULL THEN resting_detail ELSE :resting_detail END,
     last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
     next_fetch_at = CASE
         WHEN NOT pause_requested AND EXISTS (
@@ -191,6 +192,8 @@ SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
                              clock_timestamp() + make_interval(secs => r.rest_s)),
     resting_because = CASE WHEN h.blocked_until > clock_timestamp() + make_interval(secs => coalesce(r.rest_s, 0))
                            THEN h.resting_because ELSE r.resting_because END,
+    resting_detail = CASE WHEN h.blocked_until > clock_timestamp() + make_interval(secs => coalesce(r.rest_s, 0))
+                          THEN h.resting_detail ELSE r.resting_detail END,
     next_fetch_at = CASE
         WHEN NOT h.pause_requested AND EXISTS (
             SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
@@ -205,13 +208,13 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, token uuid, delay_s double precision, robots_delay_s double precision, pause_s double precision,
     age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint, recent_statuses smallint[],
     recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean,
-    rest_s double precision, resting_because text, wait_s double precision)
+    rest_s double precision, resting_because text, resting_detail text, wait_s double precision)
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
 -- block: what a visit that lost its lease was told holds all the same; it needs no token, for it only makes the host rest
 UPDATE hosts
 SET blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => :rest_s)),
-    resting_because = :resting_because,
+    resting_because = :resting_because, resting_detail = :resting_detail,
     next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
                          THEN greatest(next_fetch_at, clock_timestamp() + make_interval(secs => :rest_s)) ELSE next_fetch_at END
 WHERE id = :host_id
@@ -313,7 +316,7 @@ RETURNING id, state
 
 -- release: forget why a host rests; its delay still holds
 UPDATE hosts
-SET blocked_until = NULL, resting_because = NULL, failures = 0, isolate = 0, breaker_trips = 0, recent_statuses = '{}', recent_ms = '{}',
+SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failures = 0, isolate = 0, breaker_trips = 0, recent_statuses = '{}', recent_ms = '{}',
     next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
                          THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
 WHERE name = :name
@@ -328,13 +331,13 @@ SET delay_override_s = CAST(:delay_s AS double precision),
 WHERE name = :name
 RETURNING id
 
--- quiet: an operator's quiet hours; NULL: none of its own
+-- quiet: an operator's quiet hours; NULL: none of its own.   reason: why a host rests in them, which has no detail
 -- A rest in the hours before ends: the next visit begins it again if the new ones say so.
 UPDATE hosts
 SET quiet_hours = CAST(:hours AS text),
-    blocked_until = CASE WHEN resting_because IS DISTINCT FROM 'quiet hours' THEN blocked_until END,
-    resting_because = nullif(resting_because, 'quiet hours'),
-    next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL AND resting_because = 'quiet hours'
+    blocked_until = CASE WHEN resting_because IS DISTINCT FROM :reason THEN blocked_until END,
+    resting_because = nullif(resting_because, :reason),
+    next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL AND resting_because = :reason
                          THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
 WHERE name = :name
 RETURNING id
@@ -356,7 +359,7 @@ WHERE h.name = :name
 -- waits: how many hosts wait for what, in the words of v_host_status; those with nothing queued are left out
 SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because, count(*) AS hosts, min(next_fetch_at) AS earliest
 FROM v_host_status
-WHERE waits_for <> 'nothing queued'
+WHERE state = 'paused' OR next_fetch_at IS NOT NULL
 GROUP BY 1
 ORDER BY 2 DESC, 1
 

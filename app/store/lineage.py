@@ -6,6 +6,7 @@ or lets a visit write.
 """
 
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -33,10 +34,15 @@ def hold(tx: Connection, *, lease_s: float, gap_s: float) -> int:
     return tx.execute(_sql["hold_hosts"], {"lease_s": lease_s}).rowcount
 
 
-def fate(tx: Connection, *, xid: str, since: datetime | None) -> str | None:
+def fate(tx: Connection, *, xid: str, since: datetime | None) -> Literal["committed", "aborted"] | None:
     """Of a transaction whose commit was not answered: "committed" or "aborted"; None: nobody knows, or not yet.
 
     since  as at its take-up (hosts.Taken.lineage): in another lineage its id may be another's
     """
-    status: str | None = db.run(tx, _sql["fate"], {"xid": xid, "since": since}).scalar_one()
-    return status if status in {"committed", "aborted"} else None
+    match db.run(tx, _sql["fate"], {"xid": xid, "since": since}).scalar_one():
+        case "committed":
+            return "committed"
+        case "aborted":
+            return "aborted"
+        case _:
+            return None

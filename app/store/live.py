@@ -26,10 +26,14 @@ class CrawlRow(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """A host of the crawl. next_s: seconds to its next contact, negative where it is late, None under a lease."""
+    """A host of the crawl.
+
+    waits_for  None: its delay
+    next_s     seconds to its next contact, negative where it is late, None under a lease
+    """
 
     host: str
-    waits_for: str
+    waits_for: str | None
     delay_s: float
     next_s: float | None
 

@@ -48,7 +48,7 @@ SELECT h.name AS host,
          WHEN h.state = 'taken' AND h.lease_until > clock_timestamp() THEN 'being visited'
          WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'a worker to take it up'
          WHEN h.blocked_until > clock_timestamp() THEN 'its rest: ' || coalesce(h.resting_because, 'blocked')
-         WHEN h.next_fetch_at > clock_timestamp() THEN 'its delay'
+         WHEN h.next_fetch_at > clock_timestamp() THEN NULL
          ELSE 'a worker' END AS waits_for,
        h.delay_s,
        CASE WHEN h.state = 'idle' OR h.lease_until <= clock_timestamp()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from sqlalchemy import Connection
 
+from app.model import Cause
 from app.store import db
 
 _sql = db.queries("urls")
@@ -59,6 +60,7 @@ class Due(NamedTuple):
     directives: str | None
     opt_out: str | None
     cause: str | None
+    detail: str | None
     sitemaps: str
     honour_opt_outs: bool
     admits_above: float | None
@@ -84,7 +86,7 @@ class Admission(TypedDict):
     depth: int
     hops: int
     found_on: str | None
-    cause: str | None
+    cause: Cause | None
     sitemap_id: int | None
     lastmod: str | None
     linked: NotRequired[str | None]
@@ -119,6 +121,7 @@ class Result(TypedDict):
     status: int | None
     outcome: str | None
     cause: str | None
+    detail: str | None
     directives: str | None
     opt_out: str | None
     alias_of: str | None
@@ -197,13 +200,27 @@ def record(tx: Connection, rows: Sequence[Result]) -> None:
 
 
 def give_up(
-    tx: Connection, *, host_id: int, state: str, cause: str, prefix: str = "", spares_fresh: bool = False
+    tx: Connection,
+    *,
+    host_id: int,
+    state: str,
+    cause: Cause,
+    detail: str | None,
+    prefix: str = "",
+    spares_fresh: bool = False,
 ) -> int:
     """The host's queued URLs that start so; spares_fresh: but for crawls that keep fresh.
 
     Returns how many of them waited for their first fetch, in active crawls.
     """
-    where = {"host_id": host_id, "state": state, "cause": cause, "prefix": prefix, "spares_fresh": spares_fresh}
+    where = {
+        "host_id": host_id,
+        "state": state,
+        "cause": cause,
+        "detail": detail,
+        "prefix": prefix,
+        "spares_fresh": spares_fresh,
+    }
     return sum(row.is_new for row in db.run(tx, _sql["give_up"], where))
 
 
@@ -321,10 +338,12 @@ def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
 
 
 def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
-    """url, state, status, outcome, cause, alias_of, reason, resting_because, total; without aliases of another row."""
+    """url, state, status, outcome, cause, detail, alias_of, reason, resting_because, resting_detail, total;
+    without aliases of another row.
+    """
     return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], {"crawl_id": crawl_id, "n": n}).mappings()]
 
 
 def causes(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
-    """state, cause, urls."""
+    """state, cause, detail, urls."""
     return [dict(row) for row in tx.execute(_sql["causes"], {"crawl_id": crawl_id, "n": n}).mappings()]

@@ -2,7 +2,7 @@
 SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, CAST(c.admits_above AS double precision) AS admits_above, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
-       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause
+       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause, u.detail
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, n integer, out_of_reach text[])
 CROSS JOIN crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)
@@ -42,7 +42,7 @@ WHERE NOT EXISTS (
       AND NOT (coalesce(r.reopens, false) AND nullif(u.state, '') = 'refused' AND (u.url, u.linked) IS DISTINCT FROM (r.url, r.linked)))
 ORDER BY r.host_id, r.crawl_id, r.key, r.state = 'refused'
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
-SET state = 'queued', url = excluded.url, linked = excluded.linked, cause = NULL
+SET state = 'queued', url = excluded.url, linked = excluded.linked, cause = NULL, detail = NULL
 WHERE urls.state = 'refused' AND excluded.state = 'queued' AND (urls.url, urls.linked) IS DISTINCT FROM (excluded.url, excluded.linked)
 RETURNING host_id, state
 
@@ -71,7 +71,7 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     due_at = clock_timestamp() + make_interval(secs => r.due_s), interval_s = r.interval_s,
     etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
-    status = r.status, outcome = r.outcome, cause = r.cause, directives = r.directives, opt_out = r.opt_out, alias_of = r.alias_of,
+    status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives, opt_out = r.opt_out, alias_of = r.alias_of,
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
@@ -79,11 +79,11 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
     parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
-    outcome text, cause text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
+    outcome text, cause text, detail text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
 -- give_up: the host cannot be crawled: its queued URLs end, their cause kept
-UPDATE urls SET state = :state, cause = :cause, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0
+UPDATE urls SET state = :state, cause = :cause, detail = :detail, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0
 WHERE host_id = :host_id AND state = 'queued' AND starts_with(url, :prefix)
   AND NOT (:spares_fresh AND crawl_id IN (SELECT id FROM crawls WHERE keep_fresh))
 RETURNING fetched_at IS NULL AND crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
@@ -150,7 +150,8 @@ ORDER BY u.host_id
 -- go_round: URLs of a crawl due now, with their validators; why a page was kept out is needed to ask for it again
 -- Of locked hosts, from a key on and up to another.
 UPDATE urls AS u SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
-    cause = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.cause END
+    cause = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.cause END,
+    detail = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.detail END
 FROM unnest(CAST(:ids AS bigint[]), CAST(:floor_scores AS double precision[]), CAST(:floor_ids AS bigint[])) AS h (id, floor_score, floor_id)
 WHERE u.host_id = h.id AND u.crawl_id = :crawl_id AND u.key >= :lower AND u.key < :upper AND u.state <> 'queued'
   AND NOT (u.state = 'resting' AND u.fetched_at IS NULL AND NOT u.retrying AND h.floor_id IS NOT NULL
@@ -159,7 +160,8 @@ RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- retry: one URL due now, whatever its state
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
-    cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END
+    cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END,
+    detail = CASE WHEN state NOT IN ('refused', 'quarantined') THEN detail END
 WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 RETURNING crawl_id
 
@@ -176,7 +178,7 @@ ORDER BY crawl_id, key
 LIMIT :n
 
 -- reopen: robots.txt changed and allows these now
-UPDATE urls AS u SET state = 'queued', cause = NULL
+UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text)
 WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'refused'
 RETURNING u.fetched_at IS NULL AND u.crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
@@ -221,14 +223,14 @@ SELECT url FROM urls WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NU
 
 -- retry_failed: what a crawl gave up is due now
 UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
-    cause = NULL
+    cause = NULL, detail = NULL
 WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
 -- ends_of_seeds: what became of a crawl's seeds and of where they redirect to, the last of each chain first
 -- Their total; why a redirect was not followed; why the host rests, while it does.
-SELECT u.url, u.state, u.status, u.outcome, u.cause, u.alias_of, s.reason,
-       CASE WHEN h.blocked_until > clock_timestamp() THEN h.resting_because END AS resting_because,
+SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason,
+       CASE WHEN h.blocked_until > clock_timestamp() THEN h.resting_because END AS resting_because, h.resting_detail,
        count(*) OVER () AS total
 FROM urls AS u
 JOIN hosts AS h ON h.id = u.host_id
@@ -240,9 +242,9 @@ ORDER BY u.hops DESC, u.id
 LIMIT :n
 
 -- causes: why URLs of a crawl ended, or their pages were not kept, the most frequent first
-SELECT state, cause, count(*) AS urls
+SELECT state, cause, detail, count(*) AS urls
 FROM urls
 WHERE crawl_id = :crawl_id AND cause IS NOT NULL
-GROUP BY state, cause
+GROUP BY state, cause, detail
 ORDER BY urls DESC
 LIMIT :n

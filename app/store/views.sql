@@ -39,7 +39,7 @@ SELECT h.name AS host, h.state, h.queue,
          ELSE 'due'
        END AS waits_for,
        CASE WHEN h.lease_until > clock_timestamp() OR q.is_queued THEN h.next_fetch_at END AS next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
-       h.blocked_until, h.resting_because, h.failures, h.breaker_trips, h.isolate,
+       h.blocked_until, h.resting_because, h.resting_detail, h.failures, h.breaker_trips, h.isolate,
        h.address, h.last_contact_at, h.lease_until, h.unfetched,
        r.robots
 FROM hosts AS h

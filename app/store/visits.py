@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from sqlalchemy import Connection
 
+from app.model import VisitEnding
 from app.store import db
 
 _sql = db.queries("visits")
@@ -16,7 +17,8 @@ class Ending(TypedDict):
 
     id: int
     taken_at: datetime
-    ending: str
+    ending: VisitEnding
+    detail: str | None
     fetches: int
 
 

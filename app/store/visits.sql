@@ -1,6 +1,6 @@
 -- close: visits that ended with a word
-UPDATE visits AS v SET ended_at = clock_timestamp(), ending = r.ending, fetches = v.fetches + r.fetches
-FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, taken_at timestamptz, ending text, fetches integer)
+UPDATE visits AS v SET ended_at = clock_timestamp(), ending = r.ending, detail = r.detail, fetches = v.fetches + r.fetches
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, taken_at timestamptz, ending text, detail text, fetches integer)
 WHERE v.id = r.id AND v.taken_at = r.taken_at AND v.ended_at IS NULL
 
 -- mark_lost: visits that ended without a word: their last batch may have gone unlogged
@@ -17,10 +17,10 @@ WHERE v.id = w.id AND v.taken_at = w.taken_at AND v.ended_at IS NULL AND v.endin
 RETURNING v.id
 
 -- recent: of a host
-SELECT id, taken_at, ended_at, ending, fetches, worker FROM visits WHERE host_id = :host_id ORDER BY taken_at DESC LIMIT :n
+SELECT id, taken_at, ended_at, ending, detail, fetches, worker FROM visits WHERE host_id = :host_id ORDER BY taken_at DESC LIMIT :n
 
 -- latest: of all hosts
-SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.fetches, clock_timestamp() AS now
+SELECT h.name AS host, v.worker, v.queue, v.taken_at, v.ended_at, v.ending, v.detail, v.fetches, clock_timestamp() AS now
 FROM visits AS v JOIN hosts AS h ON h.id = v.host_id
 ORDER BY v.id DESC
 LIMIT :n

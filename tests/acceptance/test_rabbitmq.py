@@ -61,7 +61,7 @@ def test_one_worker_a_queue_and_the_other_when_it_is_gone(
 ) -> None:
     sites = [web.site() for _ in range(5)]
     wanted = {site.host: manual(site, 12) for site in sites}
-    starts = [site.url("/") for site in sites]
+    roots = [site.url("/") for site in sites]
     env = environment(database_url, rabbitmq_url, tmp_path / "home")
     settings = load(database_url=database_url, allow_networks="127.0.0.0/8", default_delay_s=DELAY_S, queues=4)
     engine = make_engine(settings)
@@ -70,12 +70,12 @@ def test_one_worker_a_queue_and_the_other_when_it_is_gone(
         for number in (1, 2):
             fleet.enter_context(celery(env, tmp_path, "worker", "--hostname", f"w{number}@test", "--concurrency", "8"))
         until(lambda: has_both(rabbitmq_url), "both workers listen to each queue")
-        seeds.add(engine, settings, crawls.create(engine, "first"), starts)
+        seeds.add(engine, settings, crawls.create(engine, "first"), roots)
         until(lambda: crawls.find(engine, "first").state == "finished", "the first crawl ends")
         first = workers_of(engine, "first")
         gone = first[min(first)].copy().pop()
         os.kill(int(gone.rpartition(":")[2]), signal.SIGKILL)
-        seeds.add(engine, settings, crawls.create(engine, "second"), starts)
+        seeds.add(engine, settings, crawls.create(engine, "second"), roots)
         until(lambda: crawls.find(engine, "second").state == "finished", "the second crawl ends")
         second = workers_of(engine, "second")
         assert len(known_keys(rabbitmq_url, 10.0, 1)) == 1

@@ -110,7 +110,9 @@ def test_a_failing_page_waits_for_its_retry_then_for_an_operator(kit: Kit, site:
     run(kit)
     here = alone(kit, site.url("/broken"))
     assert here.url["state"] == "quarantined"
-    assert here.waits_for == [f"an operator (server_error (500) 3 times): tiptoe url retry {site.url('/broken')}"]
+    assert here.waits_for == [
+        f"an operator (failed too often: server_error (500) 3 times): tiptoe url retry {site.url('/broken')}"
+    ]
     assert len(why(kit, site.url("/broken")).fetches) == 3
 
 

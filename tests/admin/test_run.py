@@ -13,7 +13,8 @@ from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.errors import InputError
-from app.model import Budgets, CrawlChange
+from app.model import Budgets, CrawlChange, VisitEnding
+from app.policy.lifecycle_visit import VisitEvent
 from app.store import crawls, db
 from tests.crawl.loop import start
 from tests.store.rows import claim, one, sql
@@ -123,7 +124,8 @@ def test_a_first_budget_waits_for_the_visits_that_had_none(kit: Kit, engine: Eng
     once_more(kit, max_pages=5)
     finish(engine)
     assert grant(kit, 1) == 0
-    settle.leave(stay, "done")
+    stay.move(VisitEvent.SERVED)
+    settle.leave(stay, VisitEnding.NOTHING_DUE)
     finish(engine)
     assert grant(kit, 9) == 5
 

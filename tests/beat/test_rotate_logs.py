@@ -11,6 +11,7 @@ from app.admin import audit
 from app.beat import rotate_logs
 from app.config import Settings, load
 from app.crawl.state.worker import Kit
+from app.model import VisitEnding
 from app.policy.retention import AHEAD, Part
 from app.store import db, partitions, suppressions, visits
 from tests.crawl.loop import run, start
@@ -224,7 +225,7 @@ def test_a_visit_is_closed_in_its_partition_alone(engine: Engine) -> None:
     assert parts(engine, "visits")[1].name in lines
     assert "visits_past" not in lines
     with db.transaction(engine) as tx:
-        visits.close(tx, [{"id": 1, "taken_at": NOW, "ending": "delay", "fetches": 3}])
+        visits.close(tx, [{"id": 1, "taken_at": NOW, "ending": VisitEnding.DELAY, "detail": None, "fetches": 3}])
     assert sql(engine, "SELECT ending, fetches FROM visits") == [{"ending": "delay", "fetches": 3}]
 
 

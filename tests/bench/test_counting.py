@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 import redis
 
-from app.store import db, hosts
+from app.store import db, hosts, migrate
 from bench import clock, counts, cpu, layers, tiptoe
 from bench.counts import SETTLE, VISIT, Cost, Meter, Reading
 from bench.report import BenchError
@@ -62,7 +62,7 @@ def test_what_is_no_query_of_ours_is_shown_by_its_first_words() -> None:
 
 def test_postgres_and_the_broker_count() -> None:
     with tiptoe.fresh_home() as home, counts.metered(home) as meter:
-        db.upgrade(meter.database_url)
+        migrate.upgrade(meter.database_url)
         engine = db.connect(meter.database_url)
         before = meter.read()
         for _ in range(3):

@@ -206,8 +206,8 @@ def test_the_newest_migration_is_alembics_head() -> None:
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-    from app.store import db
+    from app.store import migrate
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
-    assert ScriptDirectory.from_config(config).get_current_head() == db.revisions()[-1]
+    assert ScriptDirectory.from_config(config).get_current_head() == migrate.revisions()[-1]

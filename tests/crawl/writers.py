@@ -30,7 +30,7 @@ from app.errors import InputError
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import Gatherer, Gathering
-from app.store import db
+from app.store import migrate
 from app.store.hosts import Offer
 from tests.store.rows import sql
 
@@ -182,7 +182,7 @@ class Writers:
             "promote": lambda: promote(engine),
             "finish": lambda: finish(engine),
             "retention": lambda: retain(engine, settings),
-            "upgrade": lambda: db.upgrade(self._url),
+            "upgrade": lambda: migrate.upgrade(self._url),
             "seed": lambda: seeds.add(
                 engine, settings, crawls.find(engine, self._crawl()), [self._page() for _ in range(20)]
             ),

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.crawl.page.isolation import (
-    BUSY,  # the machine was too busy to read a page in isolation: brought, and brought again
-)
+from app.model import VisitEnding
 from tests.faults.log_judge import Seen
 from tests.faults.web import FORBIDDEN, Line, Web
 
 Sql = Callable[..., list[dict[str, Any]]]
+BUSY = (
+    VisitEnding.READERS_BUSY.value
+)  # the machine was too busy to read a page in isolation: brought, and brought again
 CLOCKS_S = 0.005  # the web's and Postgres' reading of one clock, one after the other
 RSS_GROWTH = 1.2
 ROUNDS = "SELECT id FROM crawls WHERE name ~ '^faults(-[0-9]+)?$'"  # a test may have others beside them

@@ -20,7 +20,7 @@ from app.local.postgres import Postgres
 from app.local.running import Server
 from app.local.supervisor import Recipe, server_environment
 from app.local.valkey import Valkey
-from app.store.db import upgrade
+from app.store.migrate import upgrade
 from tests.faults.waiting import until
 
 TEMPLATE = "faults_template"

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.admin import crawls, seeds
-from app.crawl.page.isolation import BUSY
 from app.crawl.state.setup import make_engine
-from app.model import CrawlSpec
+from app.model import CrawlSpec, VisitEnding
 from tests.faults.kit import Rig, quick_or_long
 from tests.hostile import storms
 from tests.hostile.judge import CAP_BYTES, ROBOTS_TRIES, TRIES
@@ -164,9 +163,12 @@ def crawl_sites(rig: Rig, origin: HostileOrigin) -> Sites:
         grown_mib=grown / 1024,
         away=(down_at, up_at),
         tries=tries[0]["n"],
-        urls={row["url"]: row for row in rig.sql("SELECT url, state, outcome, cause FROM urls WHERE kind = 'page'")},
+        urls={
+            row["url"]: row
+            for row in rig.sql("SELECT url, state, outcome, cause, detail FROM urls WHERE kind = 'page'")
+        },
         failures={row["url"]: row["failure"] for row in rig.sql("SELECT url, failure FROM fetches ORDER BY id")},
-        unread=Counter(row["name"] for row in rig.sql(UNREAD, BUSY)),
+        unread=Counter(row["name"] for row in rig.sql(UNREAD, VisitEnding.READERS_BUSY.value)),
         kept={row["url"]: row["truncated"] for row in rig.sql("SELECT url, truncated FROM pages")},
     )
     _forget(rig, [host.address for host in origin.hosts.values()])

@@ -27,11 +27,14 @@ CLIENT = """
 import json, sys
 from app.model import Request
 from app.net.address import make_guard
+from app.net.adapter import GuardedAdapter
+from app.net.dial import Dialler
 from app.net.dns import Resolver
 from app.net.http import Sender
 import ipaddress
 url, network, deadline_s = sys.argv[1], sys.argv[2], float(sys.argv[3])
-sender = Sender(headers={}, guard=make_guard((ipaddress.ip_network(network),)), resolver=Resolver(), require_contact=False)
+guard = make_guard((ipaddress.ip_network(network),))
+sender = Sender(GuardedAdapter(Dialler(Resolver(), guard, require_contact=False)), {})
 for path in sys.stdin:
     print("sends", flush=True)
     reply = sender.send(Request(url=url + path.strip(), deadline_s=deadline_s))

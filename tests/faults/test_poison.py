@@ -77,13 +77,13 @@ def test_ft22_poison(make_rig: MakeRig, deed: str) -> None:
     (row,) = rig.sql("SELECT * FROM urls WHERE url = %s", rig.web.url(host, path))
     died = list(rig.fleet.events("page.killed_its_reader"))
     asked = Counter((line.host, line.path) for line in rig.web.lines())
-    rig.figures |= {"asked": asked.pop((host, path)), "cause": row["cause"], "workers_lost": len(rig.fleet.mended)}
+    rig.figures |= {"asked": asked.pop((host, path)), "cause": row["detail"], "workers_lost": len(rig.fleet.mended)}
     rig.sql(
         "DELETE FROM fetches WHERE url = %s", row["url"]
     )  # brought again, and never read: nothing was written twice
     rig.judge(kills=1, slots=SLOTS + len(died) - 1)  # a reader that a busy machine kept waiting is no kill, but a try
     assert row["state"] == "quarantined"
-    assert re.fullmatch(cause, row["cause"])
+    assert re.fullmatch(cause, row["detail"])
     assert {event["url"] for event in died} == {row["url"]}
     assert row["parse_failures"] == len(died) == rig.figures["asked"] - 1, "by a worker first, then by readers"
     assert rig.figures["asked"] <= rig.settings.attempts_max

@@ -15,11 +15,13 @@ from typing import Any
 import brotli
 
 from app.model.fetch import Failure, Header, Reply, Request
+from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
-from app.net.dial import Dialler, Exchange, _PlainSocket
+from app.net.dial import Dialler
 from app.net.dns import Resolver
+from app.net.exchange import Exchange
 from app.net.http import DETAIL_MAX, OVERHEAD_BYTES
-from app.net.wire import Wire
+from app.net.sockets import PlainSocket
 from app.parse.html import html
 from app.policy import blocks, directives, retry_after, robots, tdm
 from app.policy.outcome import classify
@@ -27,7 +29,7 @@ from tests.fuzz.pages import MAX_LINKS, assert_page
 from tests.fuzz.parts import NOW, TOKEN, dice, pieces
 from tests.fuzz.signals import assert_directives, assert_signals
 from tests.fuzz.urls import CANON, assert_canonical
-from tests.net.replying import Replying
+from tests.net.senders import Replying
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -201,7 +203,7 @@ def _framed(body: bytes, names: list[str], framing: int) -> bytes:
 # --- the sockets --------------------------------------------------------------------------------------------
 
 
-class _Sips(_PlainSocket):
+class _Sips(PlainSocket):
     """Receives as much as there is, or as little as the dice say."""
 
     rng: Random | None
@@ -225,7 +227,7 @@ class _Answering(Dialler):
         self._rng = rng
         self._peer: socket.socket | None = None
 
-    def dial(self, host: str, port: int, exchange: Exchange) -> _PlainSocket:
+    def dial(self, host: str, port: int, exchange: Exchange) -> PlainSocket:
         self.close()
         ours, self._peer = socket.socketpair()
         self._peer.sendall(self._octets)
@@ -247,8 +249,7 @@ class _Answering(Dialler):
 class _Sender(Replying):
     def __init__(self, octets: bytes, rng: Random | None) -> None:
         self.dialler = _Answering(octets, rng)
-        super().__init__(headers={"User-Agent": TOKEN}, guard=make_guard(), resolver=Resolver(), require_contact=False)
-        self._wire = Wire(self.dialler, ca_file=None, idle_s=30.0, origins_max=1)
+        super().__init__(GuardedAdapter(self.dialler, origins_max=1), {"User-Agent": TOKEN})
 
     def __enter__(self) -> "_Sender":
         return self

@@ -16,7 +16,7 @@ from tests.steering import steering
 EVIL = "a\x1b[2J\x9b\u202e.test"
 
 
-def host(name: str = "a.test", waits_for: str = "its delay", next_s: float | None = 0.5) -> HostRow:
+def host(name: str = "a.test", waits_for: str | None = None, next_s: float | None = 0.5) -> HostRow:
     return HostRow(host=name, waits_for=waits_for, delay_s=1.0, next_s=next_s)
 
 

@@ -8,10 +8,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # pytest's import mode is importlib: nobody else does it
 
-from app.net.address import make_guard
-from app.net.dns import Resolver
-from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer
-from tests.net.replying import Replying
+from tests.net.authority import Authority
+from tests.net.hostile import IDENTITY, HostileServer
+from tests.net.senders import Replying, loopback_sender
 
 
 @pytest.fixture
@@ -22,6 +21,11 @@ def site() -> Iterator[HostileServer]:
 
 @pytest.fixture
 def sender() -> Iterator[Replying]:
-    sender = Replying(headers=IDENTITY, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False)
+    sender = loopback_sender(IDENTITY)
     yield sender
     sender.close()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.net.dial import Exchange, _PlainSocket
+from app.net.exchange import Exchange
+from app.net.sockets import PlainSocket
 
 
 def exchange_of(deadline_s: float) -> Exchange:
@@ -16,15 +17,15 @@ def exchange_of(deadline_s: float) -> Exchange:
         origin=("http", "a.test", 80),
         target="/",
         started_s=time.monotonic(),
-        deadline_s=deadline_s,
-        bytes_max=100_000,
+        until_s=time.monotonic() + deadline_s,
+        bytes_left=100_000,
     )
 
 
 @contextmanager
-def connected(*, deadline_s: float) -> Iterator[_PlainSocket]:
+def connected(*, deadline_s: float) -> Iterator[PlainSocket]:
     """To a peer that neither reads nor says anything."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, _PlainSocket() as sock:
+    with socket.create_server(("127.0.0.1", 0)) as listener, PlainSocket() as sock:
         sock.connect(listener.getsockname())
         sock.serve(exchange_of(deadline_s))
         yield sock
@@ -48,7 +49,7 @@ def test_a_send_ends_by_the_deadline() -> None:
 
 
 def test_so_does_one_to_a_peer_that_takes_a_little_again_and_again() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener, _PlainSocket() as sock:
+    with socket.create_server(("127.0.0.1", 0)) as listener, PlainSocket() as sock:
         sock.connect(listener.getsockname())
         theirs, _ = listener.accept()
         over = threading.Event()
@@ -71,7 +72,7 @@ def test_so_does_one_to_a_peer_that_takes_a_little_again_and_again() -> None:
 
 def test_what_has_come_of_a_page_is_taken_in_one_receive() -> None:
     ours, theirs = socket.socketpair()
-    with theirs, _PlainSocket(fileno=ours.detach()) as sock:
+    with theirs, PlainSocket(fileno=ours.detach()) as sock:
         sock.exchange = exchange = exchange_of(30.0)
         theirs.sendall(b"HTTP/1.1 200 OK\r\n".ljust(40_000, b"."))
         with sock.makefile("rb") as stream:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.errors import NotSent
-from app.net.dns import WITNESSED_S, DnsFailed, Resolver
+from app.net.dns import WITNESSED_S, DnsFailed, Resolver, ResolverLimits
 
 
 class Names:
@@ -51,7 +51,7 @@ def test_odd_spellings_are_looked_up_not_understood() -> None:
 
 def test_answers_are_remembered_for_a_time_without_duplicates() -> None:
     names, clock = Names(a=["127.0.0.1", "127.0.0.2", "127.0.0.1"]), Clock()
-    resolver = Resolver(ttl_s=300, getaddrinfo=names, clock=clock)
+    resolver = Resolver(ResolverLimits(ttl_s=300), getaddrinfo=names, clock=clock)
     assert resolver.resolve("a", 80, 1) == resolver.resolve("A", 443, 1) == ["127.0.0.1", "127.0.0.2"]
     assert names.asked == ["a"]
     clock.now_s += 301
@@ -61,7 +61,7 @@ def test_answers_are_remembered_for_a_time_without_duplicates() -> None:
 
 def test_refusals_are_remembered_shorter() -> None:
     names, clock = Names(), Clock()
-    resolver = Resolver(negative_ttl_s=30, getaddrinfo=names, clock=clock)
+    resolver = Resolver(ResolverLimits(negative_ttl_s=30), getaddrinfo=names, clock=clock)
     for _ in range(2):
         with pytest.raises(DnsFailed, match=r"gone\.test: Name or service not known"):
             resolver.resolve("gone.test", 80, 1)
@@ -73,7 +73,7 @@ def test_refusals_are_remembered_shorter() -> None:
 
 def test_memory_is_bounded_and_forgets_the_least_recently_used() -> None:
     names = Names(a=["127.0.0.1"], b=["127.0.0.2"], c=["127.0.0.3"])
-    resolver = Resolver(max_entries=2, getaddrinfo=names)
+    resolver = Resolver(ResolverLimits(max_entries=2), getaddrinfo=names)
     for host in ("a", "b", "a", "c", "a", "b"):
         resolver.resolve(host, 80, 1)
     assert names.asked == ["a", "b", "c", "b"]
@@ -133,7 +133,7 @@ def test_one_lookup_in_flight_per_name() -> None:
 
 def test_names_in_flight_are_bounded() -> None:
     names, release = Names(), threading.Event()
-    resolver = Resolver(max_entries=3, threads=2, getaddrinfo=held(names, release))
+    resolver = Resolver(ResolverLimits(max_entries=3, threads=2), getaddrinfo=held(names, release))
     for number in range(3):
         with pytest.raises(DnsFailed, match="no answer within"):
             resolver.resolve(f"dead{number}", 80, 0)
@@ -168,7 +168,7 @@ def server() -> NameServer:
 @pytest.fixture
 def resolver(server: NameServer) -> Resolver:
     """It knows one and two."""
-    resolver = Resolver(ttl_s=0.0, negative_ttl_s=0.0, getaddrinfo=server, clock=Clock())
+    resolver = Resolver(ResolverLimits(ttl_s=0.0, negative_ttl_s=0.0), getaddrinfo=server, clock=Clock())
     assert [resolver.resolve(name, 80, 10) for name in ("one", "two")] == [["127.0.0.1"], ["127.0.0.2"]]
     return resolver
 
@@ -189,7 +189,7 @@ def test_a_name_without_an_answer_is_to_blame_where_another_has_one(server: Name
 
 
 def test_a_name_is_no_witness_of_its_own(server: NameServer) -> None:
-    resolver = Resolver(ttl_s=0.0, getaddrinfo=server, clock=Clock())
+    resolver = Resolver(ResolverLimits(ttl_s=0.0), getaddrinfo=server, clock=Clock())
     resolver.resolve("one", 80, 10)
     server.is_away = True
     with pytest.raises(DnsFailed):
@@ -198,7 +198,7 @@ def test_a_name_is_no_witness_of_its_own(server: NameServer) -> None:
 
 def test_a_name_that_is_not_there_is_an_answer() -> None:
     names = Names(one=["127.0.0.1"])
-    resolver = Resolver(ttl_s=0.0, getaddrinfo=names, clock=Clock())
+    resolver = Resolver(ResolverLimits(ttl_s=0.0), getaddrinfo=names, clock=Clock())
     resolver.resolve("one", 80, 10)
     with pytest.raises(DnsFailed, match="not known"):
         resolver.resolve("none", 80, 10)
@@ -207,7 +207,7 @@ def test_a_name_that_is_not_there_is_an_answer() -> None:
 
 def test_witnesses_are_asked_once_in_a_while(server: NameServer) -> None:
     clock = Clock()
-    resolver = Resolver(ttl_s=0.0, getaddrinfo=server, clock=clock)
+    resolver = Resolver(ResolverLimits(ttl_s=0.0), getaddrinfo=server, clock=clock)
     resolver.resolve("one", 80, 10)
     server.is_away = True
     for name in ("a", "b", "c"):

@@ -15,7 +15,7 @@ from app.model.fetch import Request
 from app.net.dns import DnsFailed, Resolver
 from app.net.exhausted import is_exhausted, is_ours
 from tests.net.hostile import HostileServer, page
-from tests.net.replying import Replying
+from tests.net.senders import Replying
 
 
 @contextmanager

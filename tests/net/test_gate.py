@@ -6,16 +6,16 @@ from collections.abc import Iterator
 import pytest
 
 from app.model import Reply, Request, Unsent
-from app.net.address import make_guard
-from app.net.dns import Resolver
+from app.net.adapter import GuardedAdapter
 from app.net.http import Sender
-from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer, page
+from tests.net.hostile import IDENTITY, HostileServer, page
+from tests.net.senders import dialler_to
 
 
 @pytest.fixture
 def sender() -> Iterator[Sender]:
     """One that may leave a request unsent."""
-    sender = Sender(headers=IDENTITY, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False)
+    sender = Sender(GuardedAdapter(dialler_to()), IDENTITY)
     yield sender
     sender.close()
 

@@ -11,12 +11,10 @@ import brotli
 import pytest
 
 from app.model.fetch import Failure, Reply, Request, RequestKind
-from app.net.address import make_guard
+from app.net.body import CHUNK_BYTES
 from app.net.decode import Response
-from app.net.dns import Resolver
-from app.net.http import CHUNK_BYTES
-from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer, Peer, once, page, raw
-from tests.net.replying import Replying
+from tests.net.hostile import IDENTITY, HostileServer, Peer, once, page, raw
+from tests.net.senders import Replying, loopback_sender
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -110,9 +108,7 @@ def test_validators_that_cannot_be_sent_are_left_out(site: HostileServer, sender
 
 @pytest.mark.parametrize("value", ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\r", "a\r\n", "\n\r"])
 def test_a_field_with_a_line_break_is_not_sent(site: HostileServer, value: str) -> None:
-    sender = Replying(
-        headers={"User-Agent": value}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False
-    )
+    sender = loopback_sender({"User-Agent": value})
     with pytest.raises(ValueError, match="line break"):
         sender.send(Request(url=site.url("/")))
     assert site.heads == []
@@ -247,7 +243,7 @@ def test_a_kept_alive_connection_that_dies_in_use_is_not_tried_at_once(
 
 def test_idle_connections_are_closed_when_used_too_late(site: HostileServer) -> None:
     site.answers["/"] = page()
-    sender = Replying(headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, idle_s=0.0)
+    sender = loopback_sender(idle_s=0.0)
     for _ in range(3):
         sender.send(Request(url=site.url("/")))
     assert site.connections == 3
@@ -257,7 +253,7 @@ def test_close_idle(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     sender.send(Request(url=site.url("/")))
     assert sender.close_idle() == 0  # it is not idle for long enough
-    brief = Replying(headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, idle_s=0.0)
+    brief = loopback_sender(idle_s=0.0)
     brief.send(Request(url=site.url("/")))
     assert brief.close_idle() == 1
     assert brief.close_idle() == 0
@@ -273,9 +269,7 @@ def test_close(site: HostileServer, sender: Replying) -> None:
 
 
 def test_connections_are_bounded_over_all_origins() -> None:
-    sender = Replying(
-        headers={}, guard=make_guard(LOOPBACK), resolver=Resolver(), require_contact=False, max_connections=2
-    )
+    sender = loopback_sender(origins_max=2)
     with HostileServer() as first, HostileServer() as second, HostileServer() as third:
         for site in (first, second, first, third):
             site.answers["/"] = page()

@@ -7,13 +7,11 @@ import ipaddress
 import itertools
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 import tracemalloc
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import brotli
@@ -22,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.model.fetch import Failure, Reply, Request
-from app.net.address import make_guard
-from app.net.dns import Resolver
+from app.net.dns import Resolver, ResolverLimits
 from tests.examples import examples
+from tests.net.authority import Authority
 from tests.net.hostile import LOOPBACK, Behaviour, HostileServer, Peer, once, page, raw
-from tests.net.replying import Replying
+from tests.net.senders import Replying, dialler_to, loopback_sender
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -413,7 +411,7 @@ def sender_of(names: dict[str, list[str]], *, allow: Sequence[Any] = (), contact
         return [(0, 0, 0, "", (address, 0)) for address in names[host]]
 
     resolver = Resolver(getaddrinfo=getaddrinfo)
-    return Replying(headers={}, guard=make_guard(tuple(allow)), resolver=resolver, require_contact=not contact)
+    return loopback_sender(dialler=dialler_to(tuple(allow), resolver=resolver, require_contact=not contact))
 
 
 # host in the URL, what it resolves to, what the detail names
@@ -462,9 +460,8 @@ def test_rebinding_the_address_that_was_judged_is_the_one_that_is_dialled(site: 
         def getaddrinfo(*_: Any, **__: Any) -> list[tuple[Any, ...]]:
             return [(0, 0, 0, "", (next(answers), 0))]
 
-        guard = make_guard((ipaddress.ip_network(site.address),))
-        resolver = Resolver(ttl_s=0, getaddrinfo=getaddrinfo)
-        sender = Replying(headers={}, guard=guard, resolver=resolver, require_contact=False)
+        resolver = Resolver(ResolverLimits(ttl_s=0), getaddrinfo=getaddrinfo)
+        sender = loopback_sender(dialler=dialler_to((ipaddress.ip_network(site.address),), resolver=resolver))
         site.answers["/"] = once(page())
         assert sender.send(Request(url=site.url("/", "rebound.test"))).address == site.address
         assert site.hung_up.acquire(timeout=5)
@@ -495,7 +492,7 @@ def test_slow_names_end_at_the_deadline(site: HostileServer) -> None:
 
     silent_name = threading.Event()
     resolver = Resolver(getaddrinfo=never)
-    sender = Replying(headers={}, guard=make_guard(), resolver=resolver, require_contact=False)
+    sender = loopback_sender(dialler=dialler_to((), resolver=resolver))
     reply = sender.send(Request(url="http://slow.test/", deadline_s=0.05))
     silent_name.set()
     assert reply.failure is Failure.DNS
@@ -505,50 +502,13 @@ def test_slow_names_end_at_the_deadline(site: HostileServer) -> None:
 # --- TLS ------------------------------------------------------------------------------------------
 
 
-class Authority:
-    """A certificate authority made with openssl, and server contexts signed by it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.file = folder / "ca.pem"
-        self._run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Test CA",
-                  "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
-
-    def context(self, name: str, *, days: int = 2, signed: bool = True) -> ssl.SSLContext:
-        stem = f"{name}{days}{signed}".replace("*", "star")
-        kind = "IP" if name[0].isdigit() else "DNS"
-        (self.folder / f"{stem}.ext").write_text(f"subjectAltName={kind}:{name}\n")
-        self._run("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-keyout", f"{stem}.key",
-                  "-out", f"{stem}.csr")  # fmt: skip
-        by = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial") if signed else ("-signkey", f"{stem}.key")
-        self._run("x509", "-req", "-in", f"{stem}.csr", "-extfile", f"{stem}.ext", "-days", str(days), *by,
-                  "-out", f"{stem}.pem")  # fmt: skip
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.folder / f"{stem}.pem", self.folder / f"{stem}.key")
-        return context
-
-    def _run(self, *arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
 @pytest.fixture
 def trusting(authority: Authority) -> Iterator[Replying]:
     def getaddrinfo(host: str, port: int | None, **_: Any) -> list[tuple[Any, ...]]:
         return [(0, 0, 0, "", (TLS_ADDRESS, 0))]
 
     resolver = Resolver(getaddrinfo=getaddrinfo)
-    sender = Replying(
-        headers={},
-        guard=make_guard(LOOPBACK),
-        resolver=resolver,
-        require_contact=False,
-        ca_file=str(authority.file),
-    )
+    sender = loopback_sender(dialler=dialler_to(resolver=resolver), ca_file=str(authority.file))
     yield sender
     sender.close()
 

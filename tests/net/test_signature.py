@@ -12,11 +12,10 @@ import pytest
 from http_message_signatures import HTTPMessageSignaturesException, InvalidSignature
 
 from app.model.fetch import Request, RequestKind
-from app.net.address import make_guard
-from app.net.dns import Resolver
+from app.net.adapter import GuardedAdapter
 from app.net.signature import AgentForm, Signer, directory, directory_body, directory_fields, sign
-from tests.net.hostile import IDENTITY, LOOPBACK, HostileServer, page
-from tests.net.replying import Replying
+from tests.net.hostile import IDENTITY, HostileServer, page
+from tests.net.senders import Replying, dialler_to
 from tests.net.signed import OWN_KEY, TEST_KEY, Answered, Asked, verify
 
 AGENT = "https://bot.example.org"
@@ -215,13 +214,7 @@ def test_a_signer_does_not_show_its_key() -> None:
 
 
 def make_sender(form: AgentForm = AgentForm.ITEM) -> Replying:
-    return Replying(
-        headers=IDENTITY,
-        guard=make_guard(LOOPBACK),
-        resolver=Resolver(),
-        require_contact=False,
-        signer=Signer(OWN_KEY, AGENT, form),
-    )
+    return Replying(GuardedAdapter(dialler_to()), IDENTITY, signer=Signer(OWN_KEY, AGENT, form))
 
 
 def received(head: bytes) -> Asked:

@@ -20,9 +20,9 @@ from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit import visit as visit_room
-from app.crawl.visit.visit import PARKED, Report, go_on, settle_alone, settle_together, take_up, visit
+from app.crawl.visit.visit import Report, go_on, settle_alone, settle_together, take_up, visit
 from app.errors import ServiceError
-from app.model import Budgets, Failure, Refusal, Url
+from app.model import Budgets, Failure, Refusal, Url, VisitEnding
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
 from app.store import budgets, hosts, suppressions, urls
@@ -110,7 +110,7 @@ def gathered(kit: Kit, basket: Basket, n: int) -> list[Stay]:
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     assert len(offers) == n
     for offer in offers:
-        assert visit(kit, offer.host_id, offer.token).ending == PARKED
+        assert visit(kit, offer.host_id, offer.token).ending == VisitEnding.PARKED
     for _ in range(2):
         basket.settle()
         basket.shelf.go_on()
@@ -217,7 +217,7 @@ def test_several_hosts_are_settled_in_one_transaction(make: Make, web: Web, bask
     start(kit, *(site.url() for site in sites))
     stays = gathered(kit, basket, 3)
     with commits(kit.engine) as counted:
-        assert basket.settle() == {site.host: PARKED for site in sites}
+        assert basket.settle() == {site.host: VisitEnding.PARKED for site in sites}
     assert len(counted) == 1
     assert {stay.host_id for stay in basket.shelf.held} == {stay.host_id for stay in stays}
     assert all(stay.due and not stay.batch.results for stay in stays)
@@ -317,7 +317,7 @@ def test_a_link_to_a_host_of_the_gathering_is_picked_at_once(make: Make, web: We
     start(kit, here.url(), there.url())
     gathered(kit, basket, 2)
     with commits(kit.engine) as counted:
-        assert basket.settle() == {here.host: "nothing due", there.host: PARKED}
+        assert basket.settle() == {here.host: "nothing due", there.host: VisitEnding.PARKED}
     assert len(counted) == 1
     (stay,) = basket.shelf.held
     assert [due.url for due in stay.due] == [there.url("/new")]
@@ -333,7 +333,7 @@ def test_who_lost_the_lease_writes_nothing_and_the_others_do(make: Make, web: We
     gathered(kit, basket, 3)
     lost = sites[1]
     sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid() WHERE name = :name", name=lost.host)
-    assert basket.settle() == {site.host: "fenced" if site is lost else PARKED for site in sites}
+    assert basket.settle() == {site.host: "fenced" if site is lost else VisitEnding.PARKED for site in sites}
     assert [states(kit.engine, site).count("queued") for site in sites] == [2, 3, 2]
     assert one(kit.engine, "SELECT count(*) FROM fetches WHERE fenced") == 1
 
@@ -351,7 +351,7 @@ def test_of_two_visits_to_a_host_the_one_that_lost_the_lease_is_fenced(make: Mak
     assert new is not None
     basket.gathered = [old, new]
     endings = [act().ending for _, act in settle_together(basket.gathered)]
-    assert endings == ["fenced", PARKED]
+    assert endings == ["fenced", VisitEnding.PARKED]
     assert basket.shelf.held == [new]
     assert states(kit.engine, site).count("queued") == 4
     assert one(kit.engine, "SELECT count(*) FROM fetches WHERE fenced") == 1
@@ -365,7 +365,7 @@ def test_a_visit_that_is_late_is_left_to_another_thread(make: Make, web: Web, ba
     stays = gathered(kit, basket, 2)
     asked = [len(site.log) for site in sites]
     kit.stopping.wait(max(stay.ready_at - stay.now() for stay in stays) + 0.01)
-    assert set(basket.settle().values()) == {PARKED}
+    assert set(basket.settle().values()) == {VisitEnding.PARKED}
     assert [len(site.log) for site in sites] == asked
 
 
@@ -382,7 +382,7 @@ def test_a_rest_that_a_host_asks_for_is_written_at_once(make: Make, web: Web, ba
     basket.shelf.go_on()
     basket.settle()
     (report,) = basket.shelf.go_on()
-    assert (report.ending != PARKED, basket.gathered) == (True, [])
+    assert (report.ending != VisitEnding.PARKED, basket.gathered) == (True, [])
     assert one(kit.engine, "SELECT blocked_until > now() + interval '59 minutes' FROM hosts")
 
 
@@ -396,7 +396,7 @@ def test_a_pause_is_heard_and_what_is_not_due_is_left_in_the_same_transaction(
     sql(kit.engine, "UPDATE hosts SET pause_requested = true WHERE name = :name", name=pauses.host)
     with commits(kit.engine) as counted:
         found = basket.settle()
-    assert found == {goes_on.host: PARKED, ends.host: "nothing due", pauses.host: "paused"}
+    assert found == {goes_on.host: VisitEnding.PARKED, ends.host: "nothing due", pauses.host: "paused"}
     assert len(counted) == 1
     rows = sql(kit.engine, "SELECT name, state, next_fetch_at IS NULL AS silent FROM hosts")
     assert {row["name"]: (row["state"], row["silent"]) for row in rows} == {
@@ -464,7 +464,7 @@ def test_what_needs_a_lock_of_its_own_is_settled_alone(
         assert not settle.may_join(stay)
     stay.batch, stay.granted = Batch(started=0.0), {1: 2}
     assert settle.may_join(stay)
-    stay.leaving = "long enough"
+    stay.leaving = VisitEnding.LONG_ENOUGH
     assert not settle.may_join(stay), "grants of pages lock their crawl"
 
 
@@ -490,7 +490,7 @@ def test_where_postgres_was_away_nothing_is_changed_and_each_may_be_settled_alon
             basket.settle()
     assert [(stay.unfetched, stay.told, dict(stay.granted), stay.rest_until) for stay in stays] == before
     assert [states(kit.engine, site).count("queued") for site in sites] == [8, 8]
-    assert [settle_alone(stay).ending for stay in stays] == [PARKED] * 2
+    assert [settle_alone(stay).ending for stay in stays] == [VisitEnding.PARKED] * 2
     assert [states(kit.engine, site).count("queued") for site in sites] == [7, 7]
     for _ in range(20):
         basket.shelf.go_on()
@@ -517,7 +517,7 @@ def test_one_that_cannot_be_written_is_its_own_affair(
     monkeypatch.setattr(urls, "record", fail)
     with pytest.raises(ValueError, match="a bug"):
         basket.settle()
-    assert settle_alone(well).ending == PARKED
+    assert settle_alone(well).ending == VisitEnding.PARKED
     with pytest.raises(ValueError, match="a bug"):
         settle_alone(ill)
     by_host = {site.host: states(kit.engine, site).count("queued") for site in sites}
@@ -542,7 +542,7 @@ def test_what_was_committed_is_not_settled_again(
         with pytest.raises(ServiceError):
             basket.settle()
     found = {stay.taken.name: settle_alone(stay).ending for stay in stays}
-    assert found == {goes_on.host: PARKED, ends.host: "nothing due"}
+    assert found == {goes_on.host: VisitEnding.PARKED, ends.host: "nothing due"}
     assert one(kit.engine, "SELECT count(*) FROM fetches") == 6
 
 

@@ -137,6 +137,7 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
         "status": None,
         "outcome": None,
         "cause": None,
+        "detail": None,
         "directives": None,
         "opt_out": None,
         "alias_of": None,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from app.model import Cause
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
 from app.store import caps, crawls, db, hosts, suppressions, urls
 from app.store.suppressions import Suppression
@@ -221,7 +222,10 @@ def _reopen(tx: Connection, row: Admission) -> None:
 
 
 def _give_up(state: UrlState) -> Callable[[Connection, Admission], None]:
-    return lambda tx, row: (urls.give_up(tx, host_id=row["host_id"], state=state.value, cause="why"), None)[1]
+    return lambda tx, row: (
+        urls.give_up(tx, host_id=row["host_id"], state=state.value, cause=Cause.OTHER, detail="why"),
+        None,
+    )[1]
 
 
 def go_round(tx: Connection, crawl_id: int) -> dict[int, int]:
@@ -234,7 +238,7 @@ def go_round(tx: Connection, crawl_id: int) -> dict[int, int]:
 def _record(state: UrlState) -> Callable[[Connection, Admission], None]:
     def act(tx: Connection, row: Admission) -> None:
         more: dict[str, Any] = {"due_s": 60} if state in {UrlState.RESTING, UrlState.GONE} else {}
-        more |= {"cause": "why"} if state in {UrlState.REFUSED, UrlState.QUARANTINED} else {}
+        more |= {"cause": Cause.OTHER, "detail": "why"} if state in {UrlState.REFUSED, UrlState.QUARANTINED} else {}
         more |= {"alias_of": "u"} if state is UrlState.ALIAS else {}
         urls.record(tx, [result(row, state.value, **more)])
 

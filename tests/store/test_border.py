@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import ARRAY, Connection, Engine, Text, text
 
-from app.model import Origin
+from app.model import Cause, Origin, Rest, RestReason, VisitEnding
 from app.store import budgets, fetches, hosts, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.border import clean
 from app.store.budgets import Budget, BudgetKind
@@ -31,7 +31,7 @@ OURS = {
     **dict.fromkeys(
         """hosts.state urls.state urls.kind urls.outcome robots.scheme robots.availability robots_copies.scheme
         robots_copies.availability duplicates.kind budgets.kind suppressions.reason fetches.kind fetches.reason fetches.outcome
-        fetches.failure sitemaps.format lineage.seen""".split(),  # noqa: SIM905
+        fetches.failure sitemaps.format lineage.seen hosts.resting_because urls.cause visits.ending""".split(),  # noqa: SIM905
         "a closed list of our words",
     ),
     "fetches.address_budget": "an address, or a network of an operator's",
@@ -71,15 +71,22 @@ def fetched(word: str, **changes: Any) -> Fetched:
 def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     """Each column that the network can fill, by the function that fills it. `word` stands in all of them."""
     hosts.ensure(tx, rows=[{"name": f"h{word}", "domain": word, "queue": "host-00"}], delay_s=1.0)
-    hosts.block(tx, host_id=host_id, rest_s=1.0, resting_because=word)
+    hosts.block(tx, host_id=host_id, rest_s=1.0, why=Rest(RestReason.OTHER, word))
     page = admission(
-        host_id, crawl_id, "/border", cause=word, found_on=word, url=f"http://h/{word}", linked=word, state="refused"
+        host_id,
+        crawl_id,
+        "/border",
+        cause=Cause.ROBOTS,
+        found_on=word,
+        url=f"http://h/{word}",
+        linked=word,
+        state="refused",
     )
     urls.admit(tx, [page])
     known = admission(host_id, crawl_id)
-    told = dict.fromkeys(("etag", "last_modified", "cause", "directives", "opt_out", "alias_of"), word)
+    told = dict.fromkeys(("etag", "last_modified", "detail", "directives", "opt_out", "alias_of"), word)
     urls.record(tx, [result(known, "resting", due_s=1.0, **told)])
-    urls.give_up(tx, host_id=host_id, state="quarantined", cause=word, prefix=word)
+    urls.give_up(tx, host_id=host_id, state="quarantined", cause=Cause.OTHER, detail=word, prefix=word)
     robots.store(tx, host_id=host_id, fetched=[(Origin("http", "h", 80), fetched(word))])
     robots.store(tx, host_id=host_id, fetched=[(Origin("http", "h", 80), fetched(word, revalidated=True))])
     robots.store(tx, host_id=host_id, fetched=[(Origin("http", "h", 80), fetched(word))])
@@ -122,7 +129,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
         text("INSERT INTO visits (host_id, token, queue, worker, taken_at) VALUES (1, :t, 'q', 'w', :at) RETURNING id"),
         {"t": UUID(int=1), "at": NOW},
     ).scalar_one()
-    visits.close(tx, [{"id": visit_id, "taken_at": NOW, "ending": word, "fetches": 0}])
+    visits.close(tx, [{"id": visit_id, "taken_at": NOW, "ending": VisitEnding.RESTS, "detail": word, "fetches": 0}])
 
 
 def holding(tx: Connection, word: str) -> set[str]:

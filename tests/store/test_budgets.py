@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine
 
+from app.model import Rest, RestReason
 from app.store import budgets, db
 from app.store.budgets import Answer, Budget, BudgetKind
 from tests.store.rows import Aside, await_blocked, backend, one, sql
@@ -45,7 +46,7 @@ def test_the_first_start_is_now_and_the_next_a_gap_later(engine: Engine) -> None
     second = ask(engine, ADDRESS)
     assert not second.granted
     assert second.wait_s == pytest.approx(10, abs=0.5)
-    assert second.because == "address budget"
+    assert second.why == Rest(RestReason.ADDRESS_BUDGET, ADDRESS.name)
     pass_by(engine, 9.8)
     third = ask(engine, ADDRESS, ticket=True)
     assert third.granted
@@ -85,7 +86,7 @@ def test_all_budgets_or_none(engine: Engine) -> None:
     pass_by(engine, 20)
     denied = ask(engine, ADDRESS, DOMAIN)
     assert not denied.granted
-    assert denied.because == "domain budget"
+    assert denied.why == Rest(RestReason.DOMAIN_BUDGET, DOMAIN.name)
     assert denied.wait_s == pytest.approx(80, abs=0.5)
     assert ask(engine, ADDRESS).granted, "what another budget held up has drawn nothing from this one"
 
@@ -105,7 +106,8 @@ def test_a_refused_connection_rests_the_address_longer_each_time(engine: Engine)
             rests.append(budgets.refused(tx, ADDRESS, because="refused", base_s=10, max_s=100))
     assert rests == pytest.approx([10, 20, 40, 80, 100, 100], abs=0.5)
     denied = ask(engine, ADDRESS)
-    assert (denied.granted, denied.blocked, denied.because) == (False, True, "address rests: refused")
+    assert (denied.granted, denied.blocked) == (False, True)
+    assert denied.why == Rest(RestReason.ADDRESS_RESTS, f"{ADDRESS.name}, refused")
 
 
 def test_after_the_rest_one_host_probes_and_the_others_wait_for_it(engine: Engine) -> None:
@@ -251,3 +253,14 @@ def test_a_promise_is_not_waited_for_at_its_commit_and_a_start_is(engine: Engine
             return str(tx.exec_driver_sql("SHOW synchronous_commit").scalar_one())
 
     assert [committed(host_id) for host_id in (1, 2)] == ["on", "off"]
+
+
+def test_a_network_is_shared_from_the_first_start_on(engine: Engine) -> None:
+    """An operator named it because many hosts share it: nobody waits for the first one as if it had it to itself."""
+    front = Budget(BudgetKind.NETWORK, "192.0.2.0/24", 10.0)
+    first = ask(engine, front)
+    assert (first.granted, first.is_near, first.shared, first.held) == (False, True, True, False)
+    lot = draw(engine, front)
+    assert (lot.granted, lot.held) == (True, False)
+    second = draw(engine, front, near_s=60.0)
+    assert second.wait_s == pytest.approx(front.gap_s + front.slack_s, abs=0.3)

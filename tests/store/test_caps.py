@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from app.policy.caps import standing
 from app.store import caps, crawls, db, urls
 from app.store.urls import Admission
+from tests.store.revisions import MIGRATIONS
 from tests.store.rows import (
     admission,
     admit,
@@ -22,7 +23,6 @@ from tests.store.rows import (
     wanted,
     weak,
 )
-from tests.store.test_schema import MIGRATIONS
 
 GOOD_S = 300.0
 

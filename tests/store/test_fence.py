@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from app.model import RestReason
 from app.store import db, hosts, urls
 from app.store.hosts import Taken
 from tests.store.rows import (
@@ -244,7 +245,13 @@ def test_the_next_contact_is_the_pace_or_the_rest_whichever_is_later(
     sql(engine, "UPDATE hosts SET polite_at = now() - interval '1 hour'")
     admit(engine, admission(host_id, crawl_id))
     leave(
-        engine, host_id, token, delay_s=delay_s, age_s=age_s, rest_s=rest_s, resting_because="why" if rest_s else None
+        engine,
+        host_id,
+        token,
+        delay_s=delay_s,
+        age_s=age_s,
+        rest_s=rest_s,
+        resting_because=RestReason.OTHER if rest_s else None,
     )
     row = host(engine, host_id)
     assert (row["next_fetch_at"] - row["now"]).total_seconds() == pytest.approx(wait_s, abs=0.5)

@@ -18,7 +18,7 @@ from app.crawl.state.setup import make_kit, make_sender
 from app.errors import InputError, ServiceError
 from app.local.running import free_port
 from app.model import CrawlSpec
-from app.store import db
+from app.store import db, migrate
 from tests.crawl.loop import make_settings, run
 from tests.crawl.web import Web, html
 from tests.store.rows import Aside, one, sql
@@ -86,7 +86,7 @@ def pooled(reachable_tmp: Path, database_url: str) -> Iterator[str]:
 
 def test_a_crawl_through_a_pooler(pooled: str) -> None:
     """Four threads over two server connections: each statement, and each lock, in whatever session is free."""
-    db.upgrade(pooled)
+    migrate.upgrade(pooled)
     settings = make_settings(pooled)
     sender = make_sender(settings)
     with Web() as web:
@@ -123,14 +123,14 @@ def test_the_same_statements_in_turn_over_few_sessions(pooled: str) -> None:
 
 
 def test_upgrades_at_once_wait_for_one_another(pooled: str) -> None:
-    assert [each.outcome() for each in [Aside(lambda: db.upgrade(pooled)) for _ in range(2)]] == [None, None]
+    assert [each.outcome() for each in [Aside(lambda: migrate.upgrade(pooled)) for _ in range(2)]] == [None, None]
 
 
 # PgBouncer's setting
 @pytest.mark.parametrize("ignored", ["", "options,extra_float_digits"])
 def test_a_pooler_of_which_nothing_was_said_is_one_line(ignored: str, reachable_tmp: Path, database_url: str) -> None:
     with pgbouncer(reachable_tmp / "pooler", database_url, ignore_startup_parameters=ignored) as port:
-        for act in (db.upgrade, lambda url: db.check(db.connect(url))):
+        for act in (migrate.upgrade, lambda url: db.check(db.connect(url))):
             with pytest.raises(ServiceError, match=REMEDY) as told:
                 act(through(port, database_url))
             assert "\n" not in str(told.value)

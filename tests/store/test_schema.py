@@ -1,7 +1,6 @@
 """`alembic upgrade head` is app.store.tables, up and down and twice and from two at once."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,8 +12,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, text
 
 from app.local.services import Services
-from app.store import db, views
+from app.store import db, migrate, views
 from app.store.tables import metadata
+from tests.store.revisions import MIGRATIONS, move
 from tests.store.rows import Aside, one, sql
 
 OLD_VISITS = """INSERT INTO visits (host_id, token, queue, worker, taken_at)
@@ -23,7 +23,6 @@ OLD_FETCHES = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, rea
                      wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
 SELECT 1, 3 - n, 'k', 'http://h.test/', 'page', 'new', now() - n * interval '40 days', now(), 1, 'page', n, n, false, 1, false, 1
 FROM generate_series(0, 2) AS n"""
-MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def empty_url(services: Services, request: pytest.FixtureRequest) -> str:
 
 def test_head_is_the_declared_tables(engine: Engine) -> None:
     with engine.connect() as connection:
-        is_declared = db.is_declared(connection)
+        is_declared = migrate.is_declared(connection)
         opts = {
             "compare_type": True,
             "compare_server_default": True,
@@ -73,7 +72,7 @@ def test_tables_have_comments(engine: Engine) -> None:
 
 
 def test_upgrade_down_and_up_again(empty_url: str) -> None:
-    db.upgrade(empty_url)
+    migrate.upgrade(empty_url)
     engine = db.connect(empty_url)
     with db.transaction(engine) as tx:
         head = _catalogue(tx, "public")
@@ -85,20 +84,20 @@ def test_upgrade_down_and_up_again(empty_url: str) -> None:
         "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')"
     )
     assert [row["relname"] for row in sql(engine, left)] == ["alembic_version"]
-    assert db.revision(engine) is None
-    db.upgrade(empty_url)
+    assert migrate.revision(engine) is None
+    migrate.upgrade(empty_url)
     with db.transaction(engine) as tx:
         assert _catalogue(tx, "public") == head
     engine.dispose()
 
 
 def test_upgrade_twice_keeps_what_is_there(empty_url: str) -> None:
-    db.upgrade(empty_url)
+    migrate.upgrade(empty_url)
     engine = db.connect(empty_url)
     sql(engine, "INSERT INTO crawls (name, scope) VALUES ('kept', 'any')")
     tables = "SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY oid"
     before = sql(engine, tables)
-    db.upgrade(empty_url)
+    migrate.upgrade(empty_url)
     assert sql(engine, tables) == before
     assert one(engine, "SELECT name FROM crawls") == "kept"
     engine.dispose()
@@ -126,22 +125,12 @@ def test_a_log_survives_its_partitions_up_and_down(empty_url: str) -> None:
     engine.dispose()
 
 
-def move(engine: Engine, revision: str) -> None:
-    """Up or down."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.begin() as tx:
-        config.attributes["connection"] = tx
-        is_below = (db.revision(engine) or "") < revision
-        (command.upgrade if is_below else command.downgrade)(config, revision)
-
-
 def test_upgrades_at_once_wait_for_one_another(empty_url: str) -> None:
-    both = [Aside(lambda: db.upgrade(empty_url)) for _ in range(2)]
+    both = [Aside(lambda: migrate.upgrade(empty_url)) for _ in range(2)]
     for each in both:
         each.outcome()
     engine = db.connect(empty_url)
-    assert db.revision(engine) == db.revisions()[-1]
+    assert migrate.revision(engine) == migrate.revisions()[-1]
     engine.dispose()
 
 

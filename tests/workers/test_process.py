@@ -10,6 +10,7 @@ import pytest
 from app import config
 from app.crawl.visit import visit as visits
 from app.errors import ServiceError
+from app.model import VisitEnding
 from workers import process, visit
 
 
@@ -45,7 +46,7 @@ def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkey
         gone_on.append(stay.name)
         if stay.name == "first":
             raise KeyError("a bug")
-        return visits.Report(host=None, ending="closed")
+        return visits.Report(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "go_on", crash_or_go_on)
     kit = process.kit()
@@ -70,7 +71,7 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
         seen_to.append(stay.name)
         if stay.name == "first":
             raise KeyError("it was this one")
-        return visits.Report(host=None, ending="closed")
+        return visits.Report(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "settle_together", fail)
     monkeypatch.setattr(visit, "settle_alone", see_to)

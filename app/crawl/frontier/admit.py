@@ -11,7 +11,7 @@ from hashlib import sha256
 import structlog
 
 from app.crawl.state.visit import Stay
-from app.model import Link, Refusal, RequestKind, Url
+from app.model import Cause, Link, Refusal, RequestKind, Url
 from app.policy import lane
 from app.policy.lifecycle import UrlEvent, url_after
 from app.policy.scope import judge, taken_in, widened
@@ -151,7 +151,7 @@ def _row(stay: Stay, crawl_id: int, url: Url, *, found_on: str, depth: int, hops
         "depth": depth,
         "hops": hops,
         "found_on": found_on,
-        "cause": "robots.txt" if refused else None,
+        "cause": Cause.ROBOTS if refused else None,
         "sitemap_id": None,
         "lastmod": None,
     }

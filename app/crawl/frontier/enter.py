@@ -14,7 +14,7 @@ from app.crawl.frontier import caps
 from app.crawl.frontier.admit import refusal_key
 from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Stay
-from app.model import Origin, Refusal, Url
+from app.model import Cause, Origin, Refusal, Url
 from app.policy.host import queue_for, registrable_domain
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force_rules
@@ -124,7 +124,7 @@ def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> l
     if refused:
         _look_up(stay, tx, {url.origin for _, url in refused})
     for row, _ in _refused(stay, refused, foreign):
-        row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, "robots.txt"
+        row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, Cause.ROBOTS
     return rows
 
 

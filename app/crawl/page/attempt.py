@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Stay
-from app.model import Header, Outcome, Reply, Request, Url
+from app.model import Cause, Header, Outcome, Reply, Request, Url
 from app.policy import recrawl
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store.urls import Due, Result
@@ -54,14 +54,16 @@ def conclude(
     text_sha256: bytes | None = None,
     body_sha256: bytes | None = None,
     changed: bool = False,
-    cause: str | None = None,
+    cause: Cause | None = None,
+    detail: str | None = None,
     alias_of: str | None = None,
     sends: str | None = None,
     wishes: Wishes | None = None,
 ) -> None:
     """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again.
 
-    sends: the form of the URL that is sent from now on.   wishes: of the page; None: it was not seen, what is on record stays.
+    detail: more of the cause.   sends: the form of the URL that is sent from now on.
+    wishes: of the page; None: it was not seen, what is on record stays.
     """
     state = url_after(UrlState.QUEUED, event)
     reply = attempt.reply if attempt else None
@@ -74,6 +76,7 @@ def conclude(
         and attempt.reply.status != 304
     )
     network, server, parse = _failures(due, event, attempt)
+    on_record, more = _why(due, event, cause, detail, wishes)
     row: Result = {
         "host_id": stay.host_id,
         "crawl_id": due.crawl_id,
@@ -97,7 +100,8 @@ def conclude(
         "text_sha256": text_sha256 or due.text_sha256,
         "status": reply.status if reply else None,
         "outcome": attempt.outcome.value if attempt else due.outcome,
-        "cause": cause or (wishes.kept_out if wishes else due.cause if event in _KEPT else None),
+        "cause": on_record,
+        "detail": more,
         "directives": wishes.directives if wishes else due.directives,
         "opt_out": wishes.opt_out if wishes else due.opt_out,
         "alias_of": alias_of,
@@ -110,6 +114,17 @@ def conclude(
     if due.fetched_at is None and event is not UrlEvent.DEFERRED:
         stay.batch.left += 1
         stay.unfetched = max(stay.unfetched - 1, 0)
+
+
+def _why(
+    due: Due, event: UrlEvent, cause: Cause | None, detail: str | None, wishes: Wishes | None
+) -> tuple[str | None, str | None]:
+    """The cause on record from now on, and more of it."""
+    if cause is not None:
+        return cause, detail
+    if wishes is not None:
+        return wishes.kept_out, None
+    return (due.cause, due.detail) if event in _KEPT else (None, None)
 
 
 def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int, int]:

@@ -2,11 +2,12 @@
 
     gate (scope, robots.txt) ▶ turn (the host's pace) ▶ count (in isolation) ▶ send ▶ conclude ▶ result in the batch
 
-`fetch` returns None when the visit may go on, else why it is to leave. What becomes of the URL is in `app.policy.lifecycle`.
+`fetch` returns None when the visit may go on, else how it ends. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
 from collections import deque
 from dataclasses import replace
+from enum import Enum
 from typing import assert_never
 
 from app.crawl.frontier import admit
@@ -17,7 +18,7 @@ from app.crawl.robots import obtain, tdmrep
 from app.crawl.state.batch import GivingUp
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
-from app.model import Header, Outcome, Refusal, Request, RequestKind, Url
+from app.model import Cause, Header, Outcome, Refusal, Request, RequestKind, Rest, RestReason, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
 from app.policy import backoff, pace
 from app.policy.lifecycle import UrlEvent, UrlState
@@ -26,17 +27,32 @@ from app.policy.scope import judge
 from app.store.urls import Due
 
 HOPS = 10  # SPEC P9
-DELAY = "delay"  # the host's turn has not come, and the URL was not dealt with
 
 
-def fetch(stay: Stay, due: Due) -> str | None:
-    """Take one URL as far as it goes. Returns why the visit is to leave, or None to go on. Raises LeaseLost."""
-    url = _gate(stay, due)
-    if not isinstance(url, Url):
-        return url
+class _Shut(Enum):
+    """What the gate says of a URL that is not fetched now."""
+
+    DONE = "it is dealt with"
+    AWAY = "the visit is to leave, and the URL stays queued"
+
+
+def fetch(stay: Stay, due: Due) -> VisitEnding | None:
+    """Take one URL as far as it goes. Returns how the visit ends, or None to go on. Raises LeaseLost."""
+    match _gate(stay, due):
+        case Url() as url:
+            return _fetch(stay, due, url)
+        case _Shut.DONE:
+            return None
+        case _Shut.AWAY:
+            return stay.why_away
+        case never:
+            assert_never(never)
+
+
+def _fetch(stay: Stay, due: Due, url: Url) -> VisitEnding | None:
     slot = slots.take(stay, url, stay.kit.settings.request_deadline_s)
     if slot is None:
-        return stay.resting_because or DELAY
+        return stay.why_away
     isolated = isolation.holds(stay, due)
     attempts = isolation.count(stay, due) if isolated else due.attempts + 1
     if attempts is None:
@@ -45,40 +61,37 @@ def fetch(stay: Stay, due: Due) -> str | None:
     if attempt is None:
         isolation.owe(stay)
         isolation.pay(stay.kit)
-        return stay.resting_because or DELAY
+        return stay.why_away
     return _judge(stay, attempt)
 
 
-def _gate(stay: Stay, due: Due) -> Url | str | None:
-    """The URL if it may be fetched now; None if it is dealt with; else why the visit is to leave."""
+def _gate(stay: Stay, due: Due) -> Url | _Shut:
+    """The URL, if it may be fetched now."""
     url = stay.kit.canon.of_row(due.url, due.key, due.linked)
     scope = stay.scopes.get(due.crawl_id)
     if isinstance(url, Refusal) or scope is None:
-        conclude(
-            stay,
-            due,
-            UrlEvent.EXHAUSTED,
-            cause=f"no URL of ours any more: {url if isinstance(url, Refusal) else 'no scope'}",
-        )
-        return None
+        why = url if isinstance(url, Refusal) else "no scope"
+        conclude(stay, due, UrlEvent.EXHAUSTED, cause=Cause.NO_URL, detail=why)
+        return _Shut.DONE
     refusal = judge(scope, url, due.depth) if due.kind == RequestKind.PAGE else None
     if refusal is not None:
-        conclude(stay, due, UrlEvent.EXHAUSTED, cause=f"out of the crawl's scope since it was admitted: {refusal}")
-        return None
+        conclude(stay, due, UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
+        return _Shut.DONE
     rules = obtain.of(stay, url.origin)
     if rules == "wait":
-        return stay.resting_because or DELAY
+        return _Shut.AWAY
     if rules == "shut":
         _without_robots(stay, url)
-        return None
+        return _Shut.DONE
     sitemaps.discover(stay, due, url.origin)
     decision = rules.judge(url) if not rules.permits(url) else None
     if decision is not None:
         stay.kit.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
-        conclude(stay, due, UrlEvent.DISALLOWED, cause=f"robots.txt line {decision.line}: {decision.rule}")
-        return None
+        line = f"line {decision.line}: {decision.rule}"
+        conclude(stay, due, UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line)
+        return _Shut.DONE
     if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(stay, url, rules):
-        return stay.resting_because or DELAY
+        return _Shut.AWAY
     return url
 
 
@@ -93,7 +106,8 @@ def _without_robots(stay: Stay, url: Url) -> None:
         stay.batch.give_up.append(
             GivingUp(
                 state=UrlState.REFUSED,
-                cause=f"robots.txt out of reach, {file.failures} times in a row: complete disallow (RFC 9309)",
+                cause=Cause.ROBOTS_OUT_OF_REACH,
+                detail=f"{file.failures} times in a row: complete disallow (RFC 9309)",
                 prefix=f"{url.origin}/",
                 spares_fresh=True,
             )
@@ -137,7 +151,7 @@ def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int, *, isolated
     )
 
 
-def _judge(stay: Stay, attempt: Attempt) -> str | None:
+def _judge(stay: Stay, attempt: Attempt) -> VisitEnding | None:
     """What becomes of the URL, and of the host."""
     if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
@@ -174,8 +188,8 @@ def _judge(stay: Stay, attempt: Attempt) -> str | None:
         case Outcome.RATE_LIMITED | Outcome.UNAVAILABLE | Outcome.UNREACHABLE:
             return _host_trouble(stay, attempt)
         case Outcome.BLOCKED_ADDRESS:
-            stay.batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=attempt.reply.detail))
-            return "blocked address"
+            _give_up(stay, Cause.BLOCKED_ADDRESS, attempt.reply.detail)
+            return VisitEnding.BLOCKED_ADDRESS
         case Outcome.UNSENT:
             raise AssertionError("a request that was not sent has no reply to judge")
         case _:
@@ -213,7 +227,7 @@ def _unchanged(stay: Stay, attempt: Attempt) -> None:
     )
 
 
-def _redirect(stay: Stay, attempt: Attempt) -> str | None:
+def _redirect(stay: Stay, attempt: Attempt) -> VisitEnding | None:
     """Never followed here: the target is a frontier row of its own, with its own gate and its own host's pace (P9)."""
     due, url = attempt.due, attempt.url
     location = attempt.reply.header(Header.LOCATION) or ""
@@ -222,8 +236,9 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
         _respelt(stay, attempt, target)
         return None
     if isinstance(target, Refusal) or target.key == url.key:
-        why = "to itself" if isinstance(target, Url) else f"to no URL of ours ({target})"
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"redirects {why}: {location[:200]}")
+        cause = Cause.REDIRECTS_TO_ITSELF if isinstance(target, Url) else Cause.REDIRECTS_NOWHERE
+        detail = location[:200] if isinstance(target, Url) else f"{target}: {location[:200]}"
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause, detail=detail)
         return None
     if due.hops >= HOPS:
         admit.suppress(
@@ -234,16 +249,16 @@ def _redirect(stay: Stay, attempt: Attempt) -> str | None:
     conclude(stay, due, UrlEvent.ALIASED, attempt=attempt, alias_of=target.text)
     asked_s = stay.asked_s(attempt.reply)
     if asked_s:
-        stay.block(asked_s, "Retry-After on a redirect")
-        return "Retry-After on a redirect"
+        stay.block(asked_s, Rest(RestReason.RETRY_AFTER))
+        return VisitEnding.RESTS
     return None
 
 
 def _respelt(stay: Stay, attempt: Attempt, target: Url) -> None:
     """A redirect to another spelling of the same URL: that is sent from now on, after a while and a few times at most."""
     if attempt.attempts >= stay.kit.settings.attempts_max:
-        cause = f"redirects between spellings of itself: {target.text[:200]}"
-        conclude(stay, attempt.due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause)
+        cause, detail = Cause.REDIRECTS_RESPELT, target.text[:200]
+        conclude(stay, attempt.due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause, detail=detail)
         return
     rest_s = backoff.url_retry_s(attempt.attempts, stay.kit.rng)
     conclude(stay, attempt.due, UrlEvent.FAILED, attempt=attempt, due_s=rest_s, sends=target.text)
@@ -254,11 +269,11 @@ def _failed(stay: Stay, attempt: Attempt, *, most: int | None = None) -> None:
     due, times = attempt.due, attempt.failures_of_its_class
     hopeless = _hopeless(stay, attempt)
     if hopeless is not None:
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=hopeless)
-        _give_up(stay, hopeless)
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.HOST_FAILS, detail=hopeless)
+        _give_up(stay, Cause.HOST_FAILS, hopeless)
     elif times >= (most or stay.kit.settings.attempts_max):
-        what = attempt.reply.failure or attempt.reply.status
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"{attempt.outcome} ({what}) {times} times")
+        detail = f"{attempt.outcome} ({attempt.reply.failure or attempt.reply.status}) {times} times"
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.FAILED, detail=detail)
     else:
         conclude(
             stay,
@@ -269,20 +284,20 @@ def _failed(stay: Stay, attempt: Attempt, *, most: int | None = None) -> None:
         )
 
 
-def _host_trouble(stay: Stay, attempt: Attempt) -> str:
+def _host_trouble(stay: Stay, attempt: Attempt) -> VisitEnding:
     """429, 503, no connection: the host rests. The URL's attempts are spent only by a 503 that names no time."""
     due, reply = attempt.due, attempt.reply
     stay.answered = stay.answered or reply.status is not None
-    asked_s = send.trouble(stay, reply, attempt.outcome.value)
+    asked_s = send.trouble(stay, reply, RestReason(attempt.outcome.value))
     if stay.failures >= _failures_most(stay):
         why = reply.detail or f"status {reply.status}"
-        _give_up(stay, f"host out of reach {stay.failures} times in a row: {why}")
+        _give_up(stay, Cause.HOST_OUT_OF_REACH, f"{stay.failures} times in a row: {why}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
         _unavailable(stay, attempt)
     else:
         # Still queued, but behind the others: one URL that is always refused must not hold up its host.
         conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt, score=due.score / 2)
-    return attempt.outcome.value
+    return VisitEnding.RESTS
 
 
 def _unavailable(stay: Stay, attempt: Attempt) -> None:
@@ -294,14 +309,14 @@ def _unavailable(stay: Stay, attempt: Attempt) -> None:
         _failed(stay, attempt, most=stay.kit.settings.host_failures_max)
 
 
-def _challenged(stay: Stay, attempt: Attempt) -> str:
+def _challenged(stay: Stay, attempt: Attempt) -> VisitEnding:
     """A challenge or CAPTCHA is a no to machines: never solved, the host rests; it is given up as one out of reach is."""
     stay.failures += 1
-    stay.block(stay.kit.settings.challenge_rest_s, attempt.outcome.value)
+    stay.block(stay.kit.settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
     conclude(stay, attempt.due, UrlEvent.DEFERRED, attempt=attempt, score=attempt.due.score / 2)
     if stay.failures >= _failures_most(stay):
-        _give_up(stay, f"challenged {stay.failures} times in a row")
-    return attempt.outcome.value
+        _give_up(stay, Cause.CHALLENGED, f"{stay.failures} times in a row")
+    return VisitEnding.RESTS
 
 
 def _hopeless(stay: Stay, attempt: Attempt) -> str | None:
@@ -313,8 +328,8 @@ def _hopeless(stay: Stay, attempt: Attempt) -> str | None:
     return f"{times} server errors or missing answers in a row, the last: {attempt.outcome} ({what})"
 
 
-def _give_up(stay: Stay, why: str) -> None:
-    stay.batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=why[:300]))
+def _give_up(stay: Stay, cause: Cause, detail: str) -> None:
+    stay.batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:300]))
 
 
 def _failures_most(stay: Stay) -> int:

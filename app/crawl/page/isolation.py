@@ -21,7 +21,7 @@ from app.crawl.request import slots
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay, most_in_hand
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost, ServiceError
-from app.model import Header, Page, RequestKind
+from app.model import Cause, Header, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
 from app.parse.sitemap.sitemap import Reading
 from app.policy import backoff
@@ -34,7 +34,6 @@ from app.words import counted
 
 _log = structlog.get_logger()
 Unread = Death | Literal["busy"]
-BUSY = "readers busy"
 
 
 def longest(settings: Settings, delay_s: float) -> int:
@@ -56,7 +55,8 @@ def count(stay: Stay, due: Due) -> int | None:
             stay,
             due,
             UrlEvent.EXHAUSTED,
-            cause=f"poison: {counted(due.parse_failures, 'visit')} died while fetching or reading it",
+            cause=Cause.POISON,
+            detail=f"{counted(due.parse_failures, 'visit')} died while fetching or reading it",
         )
         return None
     stay.isolate = max(stay.isolate - 1, 0)
@@ -125,8 +125,8 @@ def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing |
     return Reading(body)
 
 
-def unread(stay: Stay, attempt: Attempt, why: Unread) -> str | None:
-    """What becomes of a document that was brought and not read. Returns why the visit is to leave, None to go on."""
+def unread(stay: Stay, attempt: Attempt, why: Unread) -> VisitEnding | None:
+    """What becomes of a document that was brought and not read. Returns how the visit ends, None to go on."""
     due, settings, attempt = attempt.due, stay.kit.settings, replace(attempt, is_unread=True)
     tally = stay.batch.tally(due.crawl_id)
     if due.kind == RequestKind.PAGE:  # it was counted as one
@@ -135,17 +135,18 @@ def unread(stay: Stay, attempt: Attempt, why: Unread) -> str | None:
             stay.granted[due.crawl_id] += 1
     if why == "busy":
         conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt)
-        return BUSY
+        return VisitEnding.READERS_BUSY
     times = due.parse_failures + 1
     tally.failed += 1
     _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
     if why.is_proof:
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=why.cause)
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.UNREADABLE, detail=why.cause)
     elif times >= max(settings.attempts_max - 1, 1):  # the visit that was lost was the first try
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=f"{why.cause}, {times} times")
+        detail = f"{why.cause}, {times} times"
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.UNREADABLE, detail=detail)
     else:
         rest_s = backoff.url_retry_s(times, stay.kit.rng)
-        conclude(stay, due, UrlEvent.FAILED, attempt=attempt, due_s=rest_s, cause=why.cause)
+        conclude(stay, due, UrlEvent.FAILED, attempt=attempt, due_s=rest_s, cause=Cause.UNREADABLE, detail=why.cause)
     return None
 
 

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 
 from app.crawl.robots import tdmrep
 from app.crawl.state.visit import Stay
-from app.model import Header, Page, Reply, Url
+from app.model import Cause, Header, Page, Reply, Url
 from app.policy import directives, tdm
 from app.policy.directives import Directives
 from app.policy.tdm import Signal
 from app.store.urls import Due
-
-NOINDEX = "kept out of pages: noindex"
-OPTED_OUT = "kept out of pages: it opts out of text and data mining"
-SITE_OPTED_OUT = "kept out of pages: its site opts out of text and data mining"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +26,14 @@ class Wishes:
 
     directives, opt_out   for the record, a line each
     nofollow, noarchive   its links are not followed; its text is not kept
-    kept_out              why it is not kept at all: one of the lines above
+    kept_out              why it is not kept at all
     """
 
     directives: str | None
     opt_out: str | None
     nofollow: bool
     noarchive: bool
-    kept_out: str | None
+    kept_out: Cause | None
 
 
 NONE = Wishes(directives=None, opt_out=None, nofollow=False, noarchive=False, kept_out=None)
@@ -76,9 +72,9 @@ def of_unchanged(stay: Stay, due: Due, url: Url, reply: Reply) -> Wishes:
 def is_wanted_whole(stay: Stay, due: Due, url: Url) -> bool:
     """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of those
     that the page itself tells."""
-    if due.cause not in {OPTED_OUT, SITE_OPTED_OUT}:
+    if due.cause not in {Cause.OPTED_OUT, Cause.SITE_OPTED_OUT}:
         return False
-    return not due.honour_opt_outs or (due.cause == SITE_OPTED_OUT and not tdm.reserved(_of_site(stay, due, url)))
+    return not due.honour_opt_outs or (due.cause == Cause.SITE_OPTED_OUT and not tdm.reserved(_of_site(stay, due, url)))
 
 
 def effects(*, directives: str | None, opt_out: str | None, honours: bool) -> list[str]:
@@ -108,11 +104,11 @@ def _of_site(stay: Stay, due: Due, url: Url) -> tuple[Signal, ...]:
 def _wishes(due: Due, said: Directives, opt_out: str | None, site: Iterable[Signal]) -> Wishes:
     kept_out = None
     if said.noindex:
-        kept_out = NOINDEX
+        kept_out = Cause.NOINDEX
     elif due.honour_opt_outs and tdm.reserved(site):
-        kept_out = SITE_OPTED_OUT
+        kept_out = Cause.SITE_OPTED_OUT
     elif due.honour_opt_outs and tdm.was_reserved(opt_out):
-        kept_out = OPTED_OUT
+        kept_out = Cause.OPTED_OUT
     return Wishes(
         directives=said.text,
         opt_out=opt_out,

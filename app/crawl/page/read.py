@@ -7,7 +7,7 @@ from app.crawl.page import isolation, preferences, sitemaps
 from app.crawl.page.attempt import Attempt, conclude, interval_s
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Stay
-from app.model import Header, Page, Url
+from app.model import Header, Page, Url, VisitEnding
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import judge
 from app.policy.url import in_encoding
@@ -16,8 +16,8 @@ from app.store.pages import PageRow
 _EMPTY = sha256(b"").digest()
 
 
-def page(stay: Stay, attempt: Attempt) -> str | None:
-    """Read the body of `attempt` into the batch. Returns why the visit is to leave, None to go on. Raises LeaseLost."""
+def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
+    """Read the body of `attempt` into the batch. Returns how the visit ends, None to go on. Raises LeaseLost."""
     settings, due, reply = stay.kit.settings, attempt.due, attempt.reply
     document = isolation.page(stay, attempt)
     if not isinstance(document, Page):

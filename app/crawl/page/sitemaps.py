@@ -18,7 +18,7 @@ from app.crawl.page import isolation
 from app.crawl.page.attempt import Attempt, conclude
 from app.crawl.state.visit import Stay
 from app.errors import LeaseLost, Unwritable
-from app.model import Origin, Refusal, Url
+from app.model import Cause, Origin, Refusal, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, Reading
 from app.policy import lastmod, recrawl
 from app.policy.host import registrable_domain
@@ -60,8 +60,8 @@ def sink() -> BinaryIO:
     return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]
 
 
-def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> str | None:
-    """Admit what the sitemap lists, and put its result into the batch. Returns why the visit is to leave, None to go on. Raises
+def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
+    """Admit what the sitemap lists, and put its result into the batch. Returns how the visit ends, None to go on. Raises
     LeaseLost."""
     due = attempt.due
     digest = _digest(body)
@@ -71,8 +71,8 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> str | None:
     try:
         _admit_all(stay, due, attempt.url, reading)
     except Unwritable as error:
-        cause = f"what it lists cannot be written: {error}"[:300]
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=cause)
+        detail = str(error)[:300]
+        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.LIST_UNWRITABLE, detail=detail)
         return None
     changed = due.body_sha256 != digest
     seconds = recrawl.next_interval_s(

@@ -6,7 +6,7 @@ import structlog
 
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
-from app.model import Header, Outcome, Reply, Request, RequestKind, Unsent, Url
+from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent, Url
 from app.policy import blocks, walls
 from app.policy.outcome import classify
 from app.store.budgets import Budget
@@ -71,7 +71,7 @@ def unsent(
     request: Request,
     *,
     url: Url,
-    why: str,
+    why: Rest,
     crawl_id: int | None = None,
     loan: Loan | None = None,
 ) -> Fetch:
@@ -80,13 +80,13 @@ def unsent(
         status=None,
         started_s=unsent.begun_s,
         ended_s=unsent.ended_s,
-        detail=why,
+        detail=why.words,
         address=unsent.address,
         connect_ms=unsent.connect_ms,
         total_ms=(unsent.ended_s - unsent.begun_s) * 1000,
         contacted_s=unsent.contacted_s,
     )
-    _log.info("request.unsent", host=loan.host_id if loan else stay.taken.name, why=why)
+    _log.info("request.unsent", host=loan.host_id if loan else stay.taken.name, why=why.words)
     return fetch_row(
         stands_for,
         Outcome.UNSENT,

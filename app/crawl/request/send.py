@@ -9,7 +9,7 @@ from app.crawl.request.fetch_log import log, unsent
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
 from app.errors import NotSent
-from app.model import Failure, Outcome, Reply, Request, RequestKind, Unsent, Url
+from app.model import Failure, Outcome, Reply, Request, RequestKind, Rest, RestReason, Unsent, Url
 from app.policy import backoff, pace
 from app.policy.pace import NO_ANSWER
 from app.store.hosts import Loan
@@ -88,7 +88,7 @@ def send(
 
 def send_elsewhere(
     stay: Stay, slot: Slot, request: Request, loan: Loan, *, url: Url
-) -> tuple[Reply, tuple[float, str] | None] | None:
+) -> tuple[Reply, tuple[float, Rest] | None] | None:
     """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
     gate = slots.gate(stay.kit, slot, host_id=loan.host_id, ready_at=stay.now())
     try:
@@ -109,16 +109,17 @@ def send_elsewhere(
     if not asked_s:
         return reply, None
     stay.batch.fetches[-1]["rest_s"] = asked_s
-    return reply, (asked_s, outcome.value)
+    reason = RestReason.RETRY_AFTER if outcome is Outcome.REDIRECT else RestReason(outcome.value)
+    return reply, (asked_s, Rest(reason))
 
 
-def trouble(stay: Stay, reply: Reply, because: str) -> float | None:
+def trouble(stay: Stay, reply: Reply, reason: RestReason) -> float | None:
     """The host rests, longer with each trouble in a row, or as long as it asks for. Returns what it asks for."""
     settings = stay.kit.settings
     stay.failures += 1
     asked_s = stay.asked_s(reply)
     rest_s = backoff.host_rest_s(stay.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-    stay.block(max(asked_s or 0.0, rest_s), because)
+    stay.block(max(asked_s or 0.0, rest_s), Rest(reason))
     return asked_s
 
 
@@ -132,7 +133,7 @@ def _sent(stay: Stay, slot: Slot, request: Request, gate: slots.LineGate | None)
 
 def _not_sent(stay: Stay, error: NotSent) -> None:
     _log.error("request.not_sent", host=stay.taken.name, error=str(error))
-    stay.rest(NOT_SENT_REST_S, error.what)
+    stay.rest(NOT_SENT_REST_S, Rest(RestReason.NOT_SENT, error.what))
 
 
 def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:
@@ -147,7 +148,8 @@ def _learn(stay: Stay, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bo
     refuses = failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}
     if resets and closes:
         settings, times = stay.kit.settings, max(pace.silent_in_a_row(stay.history), 1)
-        stay.block(backoff.host_rest_s(times, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s), "reset")
+        rest_s = backoff.host_rest_s(times, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        stay.block(rest_s, Rest(RestReason.RESET))
     budget = slot.address_budget
     if budget is None:
         return

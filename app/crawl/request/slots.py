@@ -8,19 +8,20 @@ start that was granted and not used is lost, never used twice.
 A host that has its budgets to itself is granted its starts ahead, and may use them late. Where several hosts share one, a start
 is drawn only when it can be used at once: the host is promised a time, connects when that is near, and stands in line with its
 connection (`app.crawl.state.line`); the start is confirmed right before the request is sent. A visit whose time is further away
-is parked or leaves, and its host is due again when it was told to come.
+is parked for up to 20 s, with its lease, and serves several starts so: a message, a take-up and a settle for each would cost more
+than the page. For a longer wait, or where parking has no room, it leaves, and its host is due again when it was told to come.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from app.crawl.state.line import MOST, Line, Lot
-from app.crawl.state.slot import Slot
+from app.crawl.state.line import Line, Lot
+from app.crawl.state.slot import Near, Slot
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost
-from app.model import Url
+from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
 from app.store import budgets, db, hosts
 from app.store.budgets import Answer, Budget
@@ -31,9 +32,13 @@ CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waite
 LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
 HELD_UP_SHARE = 0.2  # and of that, for a thread between its start and sending
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
+NEWCOMERS = 10  # for so many in line one more start is drawn: each is a little late, and others arrive meanwhile
+EARLY_S = 0.3  # where starts are drawn in lots, who was promised one stands in line so much before it
+NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
 GATE_S = 2.0  # the longest wait in line, with a connection
-LATE = "late for its start"
-AT_CEILING = "all budget"
+LATE = Rest(RestReason.LATE)
+AT_CEILING = Rest(RestReason.ALL_BUDGET)
+CLOSED = Rest(RestReason.LATE, "the server closed the connection while its start was waited for")
 # A start is drawn no sooner: one that is missed is lost, and the next, where nobody has drawn it yet, comes the sooner.
 DRAW_AHEAD_S = 0.3
 CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
@@ -98,13 +103,13 @@ class LineGate:
     is_at_ceiling: bool = False
 
     @property
-    def why(self) -> str:
-        """Why the request was not sent, in words."""
+    def why(self) -> Rest:
+        """Why the request was not sent."""
         if self.is_at_ceiling:
             return AT_CEILING
         if self.answer is not None:
-            return self.answer.because
-        return "the server closed the connection while its start was waited for" if self.opened else LATE
+            return self.answer.why
+        return CLOSED if self.opened else LATE
 
     def open(self) -> bool:
         self.lot = None
@@ -145,9 +150,9 @@ class LineGate:
 
     def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
         kit = self.kit
-        starts = min(standing, *(each.lot_most for each in self.wanted))
+        starts = starts_for(standing, self.wanted)
         sent = kit.monotonic()
-        with db.transaction(kit.engine, by_statement=True) as tx:
+        with db.transaction(kit.draws or kit.engine, by_statement=True) as tx:
             answer = budgets.reserve(
                 tx,
                 self.wanted,
@@ -172,6 +177,11 @@ class LineGate:
         )
 
 
+def starts_for(standing: int, wanted: tuple[Budget, ...]) -> int:
+    """How many starts are drawn at once for so many who stand in line."""
+    return min(standing + standing // NEWCOMERS, *(each.lot_most for each in wanted))
+
+
 def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
     """What the request waits at, no sooner than its host is ready; None: it has its start."""
     if slot.line is None:
@@ -193,14 +203,16 @@ def passed(slot: Slot, gate: LineGate) -> Slot:
     return slot._replace(granted_at=gate.lot.granted_at, probes=gate.lot.is_single)
 
 
-def told(stay: Stay, answer: Answer) -> None:
-    """A shared budget told the host to come later: the visit waits for it where it may, else it leaves."""
-    settings = stay.kit.settings
-    if stay.kit.parking is not None and not answer.blocked and answer.wait_s <= settings.settle_s:
-        stay.ready_at = max(stay.ready_at, stay.now() + answer.wait_s)
-        stay.promised = answer.because
+def told(stay: Stay, answer: Answer, *, early_s: float = 0.0) -> None:
+    """A shared budget told the host to come later: the visit waits for it where it may, else it leaves.
+
+    early_s: it comes so much sooner, to stand in line when a lot is drawn.
+    """
+    if stay.kit.parking is not None and not answer.blocked and answer.wait_s <= stay.kit.settings.promise_longest_s:
+        stay.ready_at = max(stay.ready_at, stay.now() + answer.wait_s - early_s)
+        stay.promised = answer.why
     else:
-        stay.rest(answer.wait_s, answer.because)
+        stay.rest(answer.wait_s, answer.why)
 
 
 def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
@@ -297,15 +309,14 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
         if stay.denied is not None and stay.denied[0] == address:
             last, stay.denied = stay.denied[1], None
             continue
-        with db.transaction(kit.engine, by_statement=True) as tx:
-            asked = _ask_for(stay, tx, wanted, longest_s, alone=True)
+        asked = _asked_before(stay, address) or _ask_alone(stay, wanted, longest_s)
         last = asked.answer
         if last.granted or last.is_near:
             return _granted(stay, address, wanted, asked, found.dns_ms)
         if not last.blocked:
             break
     assert last is not None
-    told(stay, last)
+    told(stay, last, early_s=EARLY_S if min(each.lot_most for each in wanted) > 1 else 0.0)
     return None
 
 
@@ -333,6 +344,19 @@ def _ask_for(
         hold_s=0.0 if stay.kit.parking is None else max(stay.started + stay.kit.settings.visit_max_s - stay.now(), 0.0),
         alone=alone,
     )
+
+
+def _ask_alone(stay: Stay, wanted: tuple[Budget, ...], horizon_s: float) -> _Asked:
+    with db.transaction(stay.kit.engine, by_statement=True) as tx:
+        return _ask_for(stay, tx, wanted, horizon_s, alone=True)
+
+
+def _asked_before(stay: Stay, address: str) -> _Asked | None:
+    """The answer of a moment ago, of one who comes again because the line was too long."""
+    near, now = stay.near, stay.now()
+    if near is None or near.address != address or now > near.until:
+        return None
+    return _Asked(answer=near.answer, sent=now, received=now, hold_s=0.0)
 
 
 def _ask(
@@ -363,13 +387,15 @@ def _ask(
 
 def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot | None:
     """A start, or a place in line for one; None: the line is too long."""
-    stay.is_crowded, stay.promised = asked.answer.shared, None
-    if asked.answer.is_near:
+    answer, stay.near = asked.answer, None
+    stay.is_crowded, stay.promised = answer.shared, None
+    if answer.is_near:
         line = _line(stay.kit, wanted)
-        if len(line) >= MOST:
-            told(stay, asked.answer)
-            return None
-        return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
+        if not line.is_full:
+            return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
+        stay.near = Near(address, answer, stay.now() + NEAR_S)
+        told(stay, replace(answer, wait_s=max(answer.wait_s, line.room_in_s())))
+        return None
     slot = _slot_of(address, wanted, asked, dns_ms)
     if slot.held_until is not None:
         stay.held = slot
@@ -418,7 +444,7 @@ def _is_quiet(stay: Stay) -> bool:
     """An operator's quiet hours, by the database's clock: the host rests until they end."""
     if stay.quiet is None or not stay.is_quiet_at(str(stay.quiet)):
         return False
-    stay.rest(stay.quiet.until_end_s(stay.database_time(stay.now())), "quiet hours")
+    stay.rest(stay.quiet.until_end_s(stay.database_time(stay.now())), Rest(RestReason.QUIET_HOURS))
     return True
 
 

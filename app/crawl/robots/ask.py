@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from app.crawl.request import send, slots
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
-from app.crawl.state.visit import LEASE_MARGIN_S, OUT_OF_REACH, Stay
-from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Url
+from app.crawl.state.visit import LEASE_MARGIN_S, Stay
+from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.robots import Availability
@@ -161,9 +161,9 @@ def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
     reply, outcome, _ = sent
     asked_s = stay.asked_s(reply)
     if outcome in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE}:
-        send.trouble(stay, reply, OUT_OF_REACH)
+        send.trouble(stay, reply, RestReason.ROBOTS_OUT_OF_REACH)
     elif outcome is Outcome.REDIRECT and asked_s:
-        stay.block(asked_s, "Retry-After on a redirect")
+        stay.block(asked_s, Rest(RestReason.RETRY_AFTER))
     return reply
 
 
@@ -191,7 +191,7 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | Non
     within_lease = lent + lease_s - request.deadline_s
     quiet_s = stay.quiet_for_s(loan.quiet_hours)
     sent = None if quiet_s else _send_in_a_slot(stay, url, request, loan, within_lease)
-    rest_s, because = (sent[1] if sent else None) or (None, None)
+    rest_s, why = (sent[1] if sent else None) or (None, None)
     with db.transaction(kit.engine) as tx:
         hosts.give_back(
             tx,
@@ -199,14 +199,14 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | Non
             token=loan.token,
             age_s=kit.monotonic() - sent[0].ended_s if sent else None,
             rest_s=rest_s,
-            resting_because=because,
+            why=why,
         )
     return (sent[0], 0.0) if sent else (None, quiet_s)
 
 
 def _send_in_a_slot(
     stay: Stay, url: Url, request: Request, loan: hosts.Loan, within_lease: float
-) -> tuple[Reply, tuple[float, str] | None] | None:
+) -> tuple[Reply, tuple[float, Rest] | None] | None:
     """Another slot is asked for where one passed before there was a connection, as long as the loan holds.
 
     within_lease: monotonic second after which the request would outlast the loan: it is not sent any more

@@ -10,7 +10,7 @@ from app.crawl.request import send, slots
 from app.crawl.state.robots_file import Tdmrep
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
-from app.model import Origin, Reply, Request, RequestKind, Url
+from app.model import Origin, Reply, Request, RequestKind, RestReason, Url
 from app.policy import tdm
 from app.policy.outcome import is_host_trouble
 from app.policy.robots import Robots
@@ -72,7 +72,7 @@ def _ask(stay: Stay, slot: Slot, file: Url, known: Tdmrep) -> bool:
         return False
     reply, outcome, _ = sent
     if is_host_trouble(outcome):
-        send.trouble(stay, reply, outcome.value)
+        send.trouble(stay, reply, RestReason(outcome.value))
     else:
         stay.failures, stay.answered = 0, stay.answered or reply.status is not None
     # Counted from the end of a rest: else a host that asks for a long one would be asked for this file and never for a page.

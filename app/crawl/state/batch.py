@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from app.model import Failure, Origin
+from app.model import Cause, Failure, Origin
 from app.policy.lifecycle import UrlState
+from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
 from app.store.pages import PageRow, Revision, Where
@@ -40,16 +41,23 @@ class GivingUp:
     """
 
     state: UrlState
-    cause: str
+    cause: Cause
+    detail: str | None = None
     prefix: str = ""
     spares_fresh: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """What the next settle writes. started: since when it has had something to write; at first, when the last one ended."""
+    """What the next settle writes.
+
+    started  since when it has had something to write; at first, when the last one ended
+    sent     the settle whose commit was sent
+    """
 
     started: float
+    state: BatchState = BatchState.OPEN
+    sent: "Sent | None" = None
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
@@ -72,6 +80,10 @@ class Batch:
     taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
     left: int = 0  # results of URLs that nobody had fetched before, and that are not queued any more
 
+    def move(self, event: BatchEvent) -> None:
+        """By the table of app.policy.lifecycle_visit. Raises KeyError for what cannot happen: a bug."""
+        self.state = batch_after(self.state, event)
+
     def read(self, page: PageRow | None, links: list[Admission]) -> None:
         self.readings.append(Reading(page=page, links=links))
         self.links += len(links)
@@ -80,8 +92,8 @@ class Batch:
         return self.tallies.setdefault(crawl_id, Tally())
 
 
-class Doubt(NamedTuple):
-    """A settle whose commit was not answered. xid: its transaction's.   leaves: it gave the host back."""
+class Sent(NamedTuple):
+    """A settle whose commit was sent. xid: its transaction's.   leaves: it gives the host back."""
 
     xid: str
     leaves: bool

@@ -19,6 +19,9 @@ from datetime import datetime
 from app.store.budgets import Answer
 
 MOST = 32  # who finds so many before it in line does better to come again
+FEW = 8  # that stand in line are no crowd
+FULL_S = 1.5  # nobody joins a line that takes longer than this: with its connection it would wait in vain
+SLOWEST = 8  # who finds the line too long is told to come at most so many gaps after the one before
 AGAIN_AHEAD_S = 0.1  # a budget is asked again so much ahead of the start that it told of
 LEAST_WAIT_S = 0.01
 SENT_WITHIN_S = 0.1  # a request that was let through is sent by then, or its thread has come to grief
@@ -60,10 +63,33 @@ class Line:
         self._lot: Lot | None = None
         self._is_unused = False  # no start of the lot has been made
         self._last_start = float("-inf")
+        self._starts: deque[float] = deque(maxlen=MOST)
+        self._room_at = float("-inf")
         self._passed_at: float | None = None  # the moment of a start whose request has not been sent yet
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def room_in_s(self) -> float:
+        """Seconds until one who finds the line too long may find a place. Each who asks gets a later one, as fast as starts are
+        made: so they come back about as many as can be served."""
+        with self._lock:
+            now, step_s = self._monotonic(), self._step_s()
+            self._room_at = max(self._room_at + step_s, now + len(self._places) / 2 * step_s)
+            return self._room_at - now
+
+    @property
+    def is_full(self) -> bool:
+        """Who comes now would wait too long: so many stand here, or starts are made so slowly by this process."""
+        standing = len(self._places)
+        return standing >= MOST or (standing >= FEW and standing * self._step_s() > FULL_S)
+
+    def _step_s(self) -> float:
+        """Seconds from one start of this process to the next, lately."""
+        starts = len(self._starts)
+        if starts < FEW:
+            return self._gap_s
+        return min(max((self._monotonic() - self._starts[0]) / starts, self._gap_s), SLOWEST * self._gap_s)
 
     def wait(self, draw: Draw, until: float) -> Lot | Answer | None:
         """Stand in line until the start.
@@ -114,6 +140,7 @@ class Line:
             wait_s = max(lot.starts_at, self._last_start + self._gap_s) - now
             if wait_s <= 0:
                 self._last_start = self._passed_at = now
+                self._starts.append(now)
                 self._is_unused = False
                 if lot.is_single:
                     self._lot = None

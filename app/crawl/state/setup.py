@@ -16,8 +16,10 @@ from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.errors import ServiceError
 from app.model import Reply, Request, Unsent, Whereabouts
+from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
-from app.net.dns import Resolver
+from app.net.dial import Dialler
+from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import breaker, identity, pace
 from app.runtime.delay_queue import Parking
@@ -32,37 +34,35 @@ from app.crawl.state.worker import Kit
 REFUSED_NAME_S = 30.0  # at most
 
 
-def make_engine(settings: Settings) -> Engine:
+def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
     """Raises ServiceError without a database URL, InputError for one that is not Postgres'."""
     if settings.database_url is None:
         raise ServiceError(
             "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
         )
-    return db.connect(settings.database_url, pool_size=settings.pool_size)
+    return db.connect(settings.database_url, pool_size=pool_size or settings.pool_size)
 
 
 def make_resolver(settings: Settings) -> Resolver:
     """A refusal is forgotten before the shortest rest of a host is over: a try of the host that is no lookup would count as one
     more failure of it."""
     fixed = dict(pair.split("=", 1) for pair in settings.resolve)
-    return Resolver(fixed=fixed, negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2))
+    return Resolver(ResolverLimits(negative_ttl_s=min(REFUSED_NAME_S, settings.backoff_base_s / 2)), fixed=fixed)
 
 
 def make_sender(settings: Settings) -> Sender:
     """The process's one sender. Raises InputError for an identity that is no honest one."""
     identity.check(settings.product_token, settings.contact)
+    dialler = Dialler(make_resolver(settings), make_guard(settings.networks), require_contact=settings.contact is None)
     return Sender(
-        headers=identity.headers(
+        GuardedAdapter(dialler, idle_s=settings.idle_connection_s),
+        identity.headers(
             token=settings.product_token,
             version=version("tiptoe"),
             contact=settings.contact,
             info_url=settings.info_url,
             purpose=settings.purpose,
         ),
-        guard=make_guard(settings.networks),
-        resolver=make_resolver(settings),
-        require_contact=settings.contact is None,
-        idle_s=settings.idle_connection_s,
         signer=make_signer(settings),
         credentials=make_credentials(settings),
     )
@@ -97,10 +97,12 @@ def make_kit(
     worker: str,
     parking: Parking[Any] | None = None,
     gatherer: Gatherer[Any] | None = None,
+    draws: Engine | None = None,
 ) -> Kit:
     return Kit(
         settings=settings,
         engine=engine,
+        draws=draws,
         send=send,
         where=where,
         worker=worker,

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from app.crawl.state.line import Line
-from app.store.budgets import Budget, BudgetKind
+from app.store.budgets import Answer, Budget, BudgetKind
 
 
 class Slot(NamedTuple):
@@ -35,3 +35,11 @@ class Slot(NamedTuple):
             if each.kind in {BudgetKind.ADDRESS, BudgetKind.NETWORK}:
                 return each
         return None
+
+
+class Near(NamedTuple):
+    """A start is near on the budgets of this address: they are not asked again before `until`, in monotonic seconds."""
+
+    address: str
+    answer: Answer
+    until: float

@@ -12,13 +12,15 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.config import Settings
-from app.crawl.state.batch import Batch, Doubt
+from app.crawl.state.batch import Batch
 from app.crawl.state.robots_file import RobotsFile, Tdmrep
-from app.crawl.state.slot import Slot
+from app.crawl.state.slot import Near, Slot
 from app.crawl.state.worker import Kit
-from app.model import Header, Origin, Refusal, Reply, Url
+from app.model import Header, Origin, Refusal, Reply, Rest, RestReason, Url, VisitEnding
+from app.model.reasons import TICKETS
 from app.policy import breaker, pace, retry_after
 from app.policy.hours import Hours
+from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
 from app.policy.scope import Scope
 from app.store import hosts
 from app.store.budgets import Answer
@@ -26,8 +28,6 @@ from app.store.urls import Due
 
 LEASE_MARGIN_S = 5.0
 SLOW_S = 5.0
-OUT_OF_REACH = "robots.txt out of reach"
-VISIT_TIME = "visit-time of robots.txt"
 
 
 def most_in_hand(settings: Settings, delay_s: float) -> int:
@@ -47,10 +47,14 @@ class Stay:
     held       the budgets that it has to itself for the time of the visit
     is_crowded  other hosts draw on the budgets of its last start
     promised    the shared budget that told the host to come when it is ready next, and the visit waits for it
+    near        where a start was near, and the line too long
     connect_s   what connecting took last, where the connection does not last: it is begun so much ahead of a start in line
-    wait_until  nothing queued may be fetched before, for the reason in waiting_because; the host does not rest
-    leaving    why the next settle gives the host back
-    in_doubt   a commit was sent and not answered
+    resting     why the host rests until rest_until
+    is_blocked  an answer made it rest, or its address refused: no further request, and the rest holds if the lease is lost
+    wait_until  nothing queued may be fetched before, for the reason in waiting; the host does not rest
+    budget_spent  something is due, and the budgets of pages have no room for it
+    leaving     the ending that the next settle gives the visit: it gives the host back
+    state       moved by the table of app.policy.lifecycle_visit alone
     """
 
     kit: Kit
@@ -77,14 +81,15 @@ class Stay:
     spaced_at: float = 0.0
     requests: int = 0
     rest_until: float | None = None
-    resting_because: str | None = None
+    resting: Rest | None = None
     is_blocked: bool = False
     wait_until: float | None = None
-    waiting_because: str | None = None
+    waiting: RestReason | None = None
     slot: Slot | None = None
     held: Slot | None = None
     is_crowded: bool = False
-    promised: str | None = None
+    promised: Rest | None = None
+    near: Near | None = None
     connect_s: float = 0.0
     denied: tuple[str, Answer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
@@ -96,9 +101,12 @@ class Stay:
     granted: dict[int, int] = field(default_factory=dict)
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
     budget_spent: bool = False
-    has_left: bool = False
-    leaving: str | None = None
-    in_doubt: Doubt | None = None
+    leaving: VisitEnding | None = None
+    state: VisitState = VisitState.TAKEN
+
+    def move(self, event: VisitEvent) -> None:
+        """By the table. Raises KeyError for what cannot happen: a bug."""
+        self.state = visit_after(self.state, event)
 
     def now(self) -> float:
         return self.kit.monotonic()
@@ -160,27 +168,38 @@ class Stay:
             self.trips = breaker.trips_after(self.trips, self.history.statuses, rules)
         self.set_pace()
         if closes and is_probing:
-            self.block(breaker.rest_s(self.trips, rules), breaker.BECAUSE)
+            self.block(breaker.rest_s(self.trips, rules), Rest(RestReason.BREAKER))
 
     def soft_blocked(self) -> None:
         """The rate is cut (P7)."""
         self.history = pace.soft_blocked(self.history, self.kit.pace_rules)
         self.set_pace()
 
-    def rest(self, seconds: float, because: str) -> None:
+    def rest(self, seconds: float, why: Rest) -> None:
         """Leave, and leave the host alone for this long from now. The longest of several rests counts."""
         until = self.now() + seconds
         if self.rest_until is None or until > self.rest_until:
-            self.rest_until, self.resting_because = until, because
+            self.rest_until, self.resting = until, why
 
-    def block(self, seconds: float, because: str) -> None:
+    def block(self, seconds: float, why: Rest) -> None:
         """The same by the answer that has just come: counted from its end, and noted in its row of the log."""
         end = self.now() if self.batch.last_end is None else self.batch.last_end
-        self.rest(seconds + end - self.now(), because)
+        self.rest(seconds + end - self.now(), why)
         self.is_blocked = True
         if self.batch.fetches:
             row = self.batch.fetches[-1]
             row["rest_s"] = max(row["rest_s"] or 0.0, seconds)
+
+    @property
+    def why_away(self) -> VisitEnding:
+        """The ending of a visit that may send nothing now."""
+        return VisitEnding.DELAY if self.resting is None else VisitEnding.RESTS
+
+    def detail_of(self, ending: VisitEnding) -> str | None:
+        """More of it, for a person."""
+        if ending is VisitEnding.RESTS and self.resting is not None:
+            return self.resting.words
+        return self.waiting if ending is VisitEnding.WAITS else None
 
     @property
     def rest_s(self) -> float | None:
@@ -189,10 +208,7 @@ class Stay:
     @property
     def has_ticket(self) -> bool:
         """A shared budget told the host to come now: by its gap, or by the end of its rest."""
-        because = self.taken.resting_because or ""
-        return self.promised is not None or (
-            self.requests == 0 and (because.endswith(" budget") or " rests: " in because)
-        )
+        return self.promised is not None or (self.requests == 0 and self.taken.resting_because in TICKETS)
 
     def asked_s(self, reply: Reply) -> float | None:
         """Seconds from the reply's end that a Retry-After asks for, by the database's clock, bounded; None when there is none."""
@@ -202,7 +218,7 @@ class Stay:
         now = self.database_time(reply.ended_s)
         return retry_after.parse(value, now=now, cap_s=self.kit.settings.retry_after_max_s)
 
-    def out_of_reach(self) -> dict[Origin, tuple[float, str]]:
+    def out_of_reach(self) -> dict[Origin, tuple[float, RestReason]]:
         """Origins that no page may be fetched from for now: until when at the soonest, and why.
 
         One whose robots.txt is to be asked for again is none of them: its next URL leads to that.
@@ -211,16 +227,16 @@ class Stay:
         known = {origin: self.shut(file) for origin, file in self.robots.items() if file.fresh_until > now}
         return {origin: shut for origin, shut in known.items() if shut is not None}
 
-    def shut(self, file: RobotsFile) -> tuple[float, str] | None:
+    def shut(self, file: RobotsFile) -> tuple[float, RestReason] | None:
         """Until when, and why, no page may be fetched under this file; None: it may, when the host's turn comes."""
         if file.rules is None:
-            return file.fresh_until, OUT_OF_REACH
+            return file.fresh_until, RestReason.ROBOTS_OUT_OF_REACH
         turn, hours = max(self.now(), self.ready_at), file.rules.visit_time
         away_s = hours.until_start_s(self.database_time(turn)) if hours else 0.0
-        return (turn + away_s, VISIT_TIME) if away_s else None
+        return (turn + away_s, RestReason.VISIT_TIME) if away_s else None
 
-    def wait_for_origins(self, queued: Collection[str]) -> str | None:
-        """With nothing else to fetch, come again when an origin out of reach may be tried. Returns why; None: there is none.
+    def wait_for_origins(self, queued: Collection[str]) -> VisitEnding | None:
+        """With nothing else to fetch, come again when an origin out of reach may be tried. None: there is none.
 
         queued: origins that have something queued: nobody waits for the others. The host itself does not rest, so that a URL of
         another origin of it is fetched at once.
@@ -229,8 +245,8 @@ class Stay:
         if not out_of_reach:
             return None
         until, why = min(out_of_reach)
-        self.wait_until, self.waiting_because = max(until, self.now() + self.delay_s), why
-        return why
+        self.wait_until, self.waiting = max(until, self.now() + self.delay_s), why
+        return VisitEnding.WAITS
 
     @property
     def wait_s(self) -> float | None:
@@ -265,6 +281,20 @@ class Stay:
         """How long the visit waits for its turn itself: a little, and at its start for an offer that came early."""
         settings = self.kit.settings
         return settings.linger_s + (settings.dispatch_tick_s if self.requests == 0 else self.connect_s)
+
+    def is_promised(self) -> bool:
+        """A shared budget has promised it a start, and the visit waits for it."""
+        return self.promised is not None
+
+    def longest_wait_s(self) -> float:
+        """How long it keeps its lease for one start."""
+        settings = self.kit.settings
+        return settings.promise_longest_s if self.is_promised() else settings.settle_s
+
+    def longest_s(self) -> float:
+        """How long it stays: longer where it shares a budget, so that it may be given several starts."""
+        settings = self.kit.settings
+        return settings.visit_longest_s if self.is_crowded or self.is_promised() else settings.visit_max_s
 
     def is_early(self) -> bool:
         """The host's turn is further away than the visit waits for it in its thread."""

@@ -49,6 +49,7 @@ class Kit:
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    who settles their batches together. None: each is settled alone
     clock_tie   how `monotonic` stands to the database's clock
+    draws       a connection for those who draw starts for others in line: they wait for no visit. None: they use the engine
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -75,6 +76,7 @@ class Kit:
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: Parking[Any] | None = None
     gatherer: Gatherer[Any] | None = None
+    draws: Engine | None = None
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic

@@ -15,32 +15,32 @@ from sqlalchemy import Connection
 from app.crawl.frontier import duplicates, enter, pick
 from app.crawl.frontier.enter import Entered
 from app.crawl.request import slots
-from app.crawl.state.batch import Batch, Doubt
+from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.visit import Stay
 from app.crawl.visit import unwritable
-from app.errors import LeaseLost, Unwritable
-from app.model import Failure, Origin, Refusal
+from app.errors import Deadlock, LeaseLost, Unwritable
+from app.model import Failure, Origin, Refusal, Rest, VisitEnding
+from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
 from app.store import budgets, crawls, db, fetches, hosts, lineage, pages, robots, sitemaps, suppressions, urls, visits
 from app.store.pages import Where
 from app.store.urls import Admission
 
 _log = structlog.get_logger()
 REOPEN_PAGE = 1_000
-LOST = "its lease is lost"
 
 
-def go_on(stay: Stay) -> str | None:
+def go_on(stay: Stay) -> VisitEnding | None:
     """Settle the batch, extend the lease, and pick the next URLs. Raises LeaseLost.
 
-    Returns why the host was given back: a pause was asked for, or nothing is due; None: the visit goes on.
+    Returns the ending with which the host was given back; None: the visit goes on.
     """
     ((_, ending),) = together([stay])
-    if ending == LOST:
+    if ending is VisitEnding.FENCED:
         raise LeaseLost(stay.taken.name)
     return ending
 
 
-def leave(stay: Stay, ending: str) -> None:
+def leave(stay: Stay, ending: VisitEnding) -> None:
     """Settle the batch and give the host back, due again when its pace allows if anything is queued. Raises LeaseLost."""
     stay.leaving = ending
     go_on(stay)
@@ -57,12 +57,12 @@ def may_join(stay: Stay, *, leaves: bool = False) -> bool:
     return not (told or gives_back or batch.robots or batch.tdmrep or batch.counted is not None)
 
 
-def together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
+def together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
     """Settle batches in one transaction, extend the leases and pick the next URLs. Several: those that `may_join`.
 
-    Returns why each visit has ended or is to be left, LOST among these; None: it goes on. If it fails, it does for all of them:
-    each may be settled alone then. One that is alone and that Postgres refuses twice for what it would write is mended. After a
-    deadlock it is done again.
+    Returns how each visit has ended or is to end, FENCED where its lease is lost; None: it goes on. If it fails,
+    it does for all of them: each may be settled alone then. One that is alone and that Postgres refuses twice for what it would
+    write is mended. After a deadlock it is done again.
     """
     kit = stays[0].kit
     kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
@@ -106,11 +106,11 @@ def _refusal(stay: Stay, part: Batch) -> Unwritable | None:
     return None
 
 
-def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
+def _together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
     kit, is_alone = stays[0].kit, len(stays) == 1
     sent = kit.monotonic()
     before = [_Before.of(stay) for stay in stays]
-    endings: dict[UUID, str | None] = {}
+    endings: dict[UUID, VisitEnding | None] = {}
     leaving: list[Stay] = []
     try:
         with db.transaction(kit.engine) as tx:
@@ -118,7 +118,9 @@ def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
             held = [stay for stay in stays if stay.token in pauses]
             if held:
                 entered = _write(held, tx)
-                endings = {stay.token: stay.leaving or ("paused" if pauses[stay.token] else None) for stay in held}
+                endings = {
+                    stay.token: stay.leaving or (VisitEnding.PAUSED if pauses[stay.token] else None) for stay in held
+                }
                 endings |= _next(tx, [stay for stay in held if endings[stay.token] is None])
                 for stay in held:
                     if endings[stay.token] is not None and (is_alone or may_join(stay, leaves=True)):
@@ -129,17 +131,22 @@ def _together(stays: Sequence[Stay]) -> list[tuple[Stay, str | None]]:
                 if is_alone:
                     _tell_budgets(held[0], tx)
             for stay in held:
-                stay.in_doubt = Doubt(xid, leaves=stay.leaving is not None)
-    except Exception:
+                stay.batch.sent = Sent(xid, leaves=stay.leaving is not None)
+                stay.batch.move(BatchEvent.SENT)
+    except Exception as error:
         for stay, was in zip(stays, before, strict=True):
             was.restore(stay)
+            if isinstance(error, Unwritable | Deadlock):
+                stay.batch.move(BatchEvent.REFUSED)
+            elif stay.batch.state is BatchState.SENT:
+                stay.batch.move(BatchEvent.UNANSWERED)
         raise
     if held:
         batches = [stay.batch for stay in held]
         for stay in held:
             _renew(stay, sent)
         enter.committed(held, entered, batches)
-    return [(stay, endings.get(stay.token, LOST)) for stay in stays]
+    return [(stay, endings.get(stay.token, VisitEnding.FENCED)) for stay in stays]
 
 
 class _Before(NamedTuple):
@@ -148,9 +155,9 @@ class _Before(NamedTuple):
     unfetched: int
     told: int
     counted: bool
-    leaving: str | None
+    leaving: VisitEnding | None
     rest_until: float | None
-    resting_because: str | None
+    resting: Rest | None
     granted: dict[int, int]
 
     @classmethod
@@ -165,10 +172,10 @@ class _Before(NamedTuple):
 def _renew(stay: Stay, sent: float) -> None:
     """After the commit."""
     batch = stay.batch
-    stay.in_doubt = None
+    batch.move(BatchEvent.COMMITTED)
     stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
-    stay.has_left = stay.leaving is not None
-    if stay.has_left:
+    if stay.leaving is not None:
+        stay.move(VisitEvent.LEFT)
         pick.given_back(stay)
     else:
         stay.lease_ends = sent + stay.kit.settings.lease_s
@@ -178,7 +185,7 @@ def _renew(stay: Stay, sent: float) -> None:
         host=stay.taken.name,
         urls=len(batch.results),
         fetches=len(batch.fetches),
-        ending=stay.leaving,
+        ending=stay.leaving and stay.leaving.value,
     )
 
 
@@ -232,6 +239,7 @@ def _give_up(stay: Stay, tx: Connection) -> None:
             host_id=stay.host_id,
             state=ending.state,
             cause=ending.cause,
+            detail=ending.detail,
             prefix=ending.prefix,
             spares_fresh=ending.spares_fresh,
         )
@@ -247,14 +255,16 @@ def _write_robots(stay: Stay, tx: Connection) -> None:
         _reopen(stay, tx, origin)
 
 
-def _next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, str | None]:
-    """Pick what each is to fetch next. Returns, by token, why there is nothing to stay for."""
+def _next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, VisitEnding | None]:
+    """Pick what each is to fetch next. Returns, by token, the ending where there is nothing to stay for."""
     pick.pick(stays, tx)
     idle = [stay for stay in stays if not stay.due and not stay.budget_spent]
     waiting = urls.waiting(tx, [(stay.host_id, str(origin)) for stay in idle for origin in stay.out_of_reach()])
     queued = {stay.token: {origin for host_id, origin in waiting if host_id == stay.host_id} for stay in idle}
     return {
-        stay.token: stay.wait_for_origins(queued[stay.token]) or "nothing due" if stay.token in queued else None
+        stay.token: stay.wait_for_origins(queued[stay.token]) or VisitEnding.NOTHING_DUE
+        if stay.token in queued
+        else None
         for stay in stays
     }
 
@@ -262,6 +272,7 @@ def _next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, str | None]:
 def _contact(stay: Stay) -> hosts.Contact:
     """The host's next contact: after all of its own rows, so that it sees what was admitted while we waited for the lock."""
     last_end = stay.batch.last_end
+    why = stay.resting or (Rest(stay.waiting) if stay.waiting is not None else None)
     contact = hosts.Contact(
         host_id=stay.host_id,
         token=stay.token,
@@ -279,7 +290,8 @@ def _contact(stay: Stay) -> hosts.Contact:
         breaker_trips=stay.trips,
         isolate=stay.isolate,
         rest_s=stay.rest_s,
-        resting_because=stay.resting_because or stay.waiting_because,
+        resting_because=why and why.reason,
+        resting_detail=why and why.detail,
         wait_s=stay.wait_s,
         unfetched=max(stay.unfetched, 0) if stay.counted else stay.unfetched - stay.told,
         counted=stay.counted,
@@ -289,7 +301,7 @@ def _contact(stay: Stay) -> hosts.Contact:
 
 
 def _leave(stays: Sequence[Stay], tx: Connection) -> None:
-    visits.close(tx, [_ending(stay, stay.leaving or "") for stay in stays])
+    visits.close(tx, [_ending(stay, stay.leaving) for stay in stays if stay.leaving is not None])
     for stay in stays:
         pick.give_back(stay, tx)
         _lock_budgets(stay, tx)
@@ -311,8 +323,14 @@ def _lock_budgets(stay: Stay, tx: Connection) -> None:
         budgets.lock(tx, [*stay.held.drawn, told])
 
 
-def _ending(stay: Stay, ending: str) -> visits.Ending:
-    return {"id": stay.taken.visit_id, "taken_at": stay.taken.now, "ending": ending, "fetches": stay.requests}
+def _ending(stay: Stay, ending: VisitEnding) -> visits.Ending:
+    return {
+        "id": stay.taken.visit_id,
+        "taken_at": stay.taken.now,
+        "ending": ending,
+        "detail": stay.detail_of(ending),
+        "fetches": stay.requests,
+    }
 
 
 def _tell_budgets(stay: Stay, tx: Connection) -> None:
@@ -334,25 +352,33 @@ def give_back(stay: Stay) -> bool:
 
     False: what it held may be written already, and nobody knows. Its lease runs out.
     """
-    if stay.in_doubt is not None and not _is_out_of_doubt(stay, stay.in_doubt):
+    if stay.batch.state is BatchState.IN_DOUBT and not _is_out_of_doubt(stay):
         return False
-    if not stay.has_left:
-        leave(stay, stay.leaving or "Postgres was away")
+    if stay.state is not VisitState.LEFT:
+        leave(stay, stay.leaving or VisitEnding.POSTGRES_AWAY)
     return True
 
 
-def _is_out_of_doubt(stay: Stay, doubt: Doubt) -> bool:
+def _is_out_of_doubt(stay: Stay) -> bool:
     """Ask Postgres what became of the settle whose commit it did not answer. What was written is the visit's no more."""
+    batch, sent = stay.batch, stay.batch.sent
+    assert sent is not None, "what is in doubt was sent"
     with db.transaction(stay.kit.engine) as tx:
-        fate = lineage.fate(tx, xid=doubt.xid, since=stay.taken.lineage)
-    if fate is None:
-        return False
-    stay.in_doubt = None
-    if fate == "committed":
-        stay.batch = Batch(started=stay.now(), last_end=stay.batch.last_end)
-        stay.has_left = doubt.leaves
-        stay.told = stay.unfetched
-        stay.granted.clear()  # what it reserved is not known here, and counted free again when the visit is over
+        fate = lineage.fate(tx, xid=sent.xid, since=stay.taken.lineage)
+    match fate:
+        case None:
+            batch.move(BatchEvent.FORGOTTEN)
+            stay.move(VisitEvent.LOST)
+            return False
+        case "aborted":
+            batch.move(BatchEvent.ROLLED_BACK)
+        case "committed":
+            batch.move(BatchEvent.COMMITTED)
+            stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
+            if sent.leaves:
+                stay.move(VisitEvent.LEFT)
+            stay.told = stay.unfetched
+            stay.granted.clear()  # what it reserved is not known here, and counted free again when the visit is over
     return True
 
 
@@ -361,9 +387,11 @@ def log_fenced(stay: Stay) -> None:
     asked for holds."""
     with db.transaction(stay.kit.engine) as tx:
         fetches.log(tx, stay.batch.fetches, fenced=True)
-        visits.close(tx, [_ending(stay, "fenced")])
-        if stay.is_blocked and stay.rest_s is not None:
-            hosts.block(tx, host_id=stay.host_id, rest_s=stay.rest_s, resting_because=stay.resting_because or "blocked")
+        visits.close(tx, [_ending(stay, VisitEnding.FENCED)])
+        if stay.is_blocked and stay.resting is not None and stay.rest_s is not None:
+            hosts.block(tx, host_id=stay.host_id, rest_s=stay.rest_s, why=stay.resting)
+    stay.batch.move(BatchEvent.FENCED)
+    stay.move(VisitEvent.FENCED)
     _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
 
 

@@ -15,7 +15,8 @@ import structlog
 from app.crawl.state.batch import Batch, GivingUp, Reading
 from app.crawl.state.visit import Stay
 from app.errors import Unwritable
-from app.model import Origin
+from app.model import Cause, Origin
+from app.model.reasons import words
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.robots import Availability
 from app.store.fetches import Fetch
@@ -24,7 +25,7 @@ from app.store.urls import Result
 
 _log = structlog.get_logger()
 AGAIN_S = 3_600.0  # an origin whose robots.txt cannot be kept
-_CAUSE_CHARS = 300
+_DETAIL_CHARS = 300
 _SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_type", "etag", "last_modified")
 
 # Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it takes it.
@@ -95,7 +96,8 @@ def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
     bare |= {name: result[name] for name in kept}  # type: ignore[literal-required]
     bare |= {
         "state": url_after(UrlState.QUEUED, UrlEvent.EXHAUSTED).value,
-        "cause": f"what came of it cannot be written: {error}"[:_CAUSE_CHARS],
+        "cause": Cause.UNWRITABLE,
+        "detail": str(error)[:_DETAIL_CHARS],
         "retrying": False,
         "fetched": True,
         "changed": False,
@@ -106,13 +108,13 @@ def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
 def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
     """Rules that cannot be kept are not known to the fleet: complete disallow, and its URLs end with the cause."""
     _log.error("settle.robots_refused", host=stay.taken.name, origin=str(origin), error=str(error))
-    why = f"robots.txt cannot be written: {error}"[:_CAUSE_CHARS]
+    why = str(error)[:_DETAIL_CHARS]
     bare = replace(
         fetched,
         availability=Availability.UNREACHABLE.value,
         revalidated=False,
         status=None,
-        detail=why,
+        detail=words(Cause.ROBOTS_UNWRITABLE, why),
         body=None,
         etag=None,
         last_modified=None,
@@ -125,7 +127,9 @@ def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable
     batch = stay.batch
     batch.robots = [(each, bare if each == origin else was) for each, was in batch.robots]
     batch.renewed_robots = [each for each in batch.renewed_robots if each != origin]
-    batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=why, prefix=f"{origin}/"))
+    batch.give_up.append(
+        GivingUp(state=UrlState.QUARANTINED, cause=Cause.ROBOTS_UNWRITABLE, detail=why, prefix=f"{origin}/")
+    )
     file = stay.robots[origin]
     stay.robots[origin] = replace(
         file,
@@ -149,7 +153,7 @@ def _bare(stay: Stay, row: Fetch, error: Unwritable) -> Fetch:
     bare = row.copy()
     for name in _SAID_BY_THE_SITE:
         bare[name] = None  # type: ignore[literal-required]
-    bare["detail"] = str(error)[:_CAUSE_CHARS]
+    bare["detail"] = str(error)[:_DETAIL_CHARS]
     return bare
 
 

@@ -21,25 +21,26 @@ from app.crawl.state.visit import LEASE_MARGIN_S, Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.errors import LeaseLost, ServiceError
+from app.model import Rest, RestReason, VisitEnding
 from app.policy import pace
 from app.policy.hours import Hours
+from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
 from app.runtime.group_commit import GATHER_S, SETTLE_LINKS
 from app.store import db, hosts
 
 _log = structlog.get_logger()
 BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
-PARKED = "parked"
-STOPS = "worker stops"
+LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled as often, and hears of a pause
 PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How a visit ended, or that it is parked. host None: the door was closed (the offer had been taken up, or had run out)."""
+    """How a visit ended, or that it is parked. host None: it never began, and the ending is CLOSED."""
 
     host: str | None
-    ending: str
+    ending: VisitEnding
     requests: int = 0
 
 
@@ -55,7 +56,7 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
     isolation.pay(kit)
     stay = take_up(kit, host_id, token)
-    return Report(host=None, ending="closed") if stay is None else go_on(stay)
+    return Report(host=None, ending=VisitEnding.CLOSED) if stay is None else go_on(stay)
 
 
 def go_on(stay: Stay) -> Report:
@@ -65,47 +66,56 @@ def go_on(stay: Stay) -> Report:
 
 def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], Report]]]:
     """Settle the batches that were gathered. Returns what each visit does now, which takes no request. Raises CutOff."""
-    return [
-        (stay, partial(_until_its_end, stay, partial(_settled, stay, ending)))
-        for stay, ending in settle.together(stays)
-    ]
+    return [(stay, partial(_settled_together, stay, ending)) for stay, ending in settle.together(stays)]
 
 
 def settle_alone(stay: Stay) -> Report:
     """The same for one batch, where together with others it failed. Raises CutOff."""
-    if stay.in_doubt is not None:
+    if stay.batch.state is BatchState.IN_DOUBT:
+        stay.move(VisitEvent.CUT_OFF)
         return give_back(stay)
-    return _until_its_end(stay, lambda: _settled(stay, stay.leaving if stay.has_left else settle.go_on(stay)))
+    if stay.state is VisitState.LEFT:
+        return _settled_together(stay, stay.leaving)
+    return _until_its_end(stay, lambda: _settled(stay, settle.go_on(stay)))
 
 
-def _settled(stay: Stay, ending: str | None) -> str:
+def _settled_together(stay: Stay, ending: VisitEnding | None) -> Report:
+    if stay.state is VisitState.LEFT and ending is not None:
+        with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+            return _left(stay, ending)
+    return _until_its_end(stay, lambda: _settled(stay, ending))
+
+
+def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
     """Of a batch that was settled with others': others wait for this thread, so the next fetch is another's, due or not."""
-    if ending == settle.LOST:
+    if ending is VisitEnding.FENCED:
         raise LeaseLost(stay.taken.name)
     if ending is not None:
         return ending
     if stay.kit.stopping.is_set():
-        return STOPS
-    return _park(stay) if stay.due else _refill(stay) or fetch.DELAY
+        return VisitEnding.STOPS
+    return _park(stay) if stay.due else _refill(stay) or VisitEnding.DELAY
 
 
-def _until_its_end(stay: Stay, act: Callable[[], str]) -> Report:
+def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
     """Or until it is parked."""
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
+        stay.move(VisitEvent.SERVED)
         try:
             ending = act()
-            if ending == PARKED:  # and another thread's
-                return Report(host=stay.taken.name, ending=PARKED)
-            if not stay.has_left:
+            if ending is VisitEnding.PARKED:  # and another thread's
+                return Report(host=stay.taken.name, ending=ending)
+            if stay.state is not VisitState.LEFT:
                 _keep_promise(stay)
                 stay.leaving = ending
                 if _gather(stay):
-                    return Report(host=stay.taken.name, ending=PARKED)
+                    return Report(host=stay.taken.name, ending=VisitEnding.PARKED)
                 settle.leave(stay, ending)
         except LeaseLost:
             ending = _fenced(stay)
         except ServiceError as error:
             isolation.owe(stay)
+            stay.move(VisitEvent.CUT_OFF)
             raise CutOff(stay, error) from error
         return _left(stay, ending)
 
@@ -121,22 +131,29 @@ def give_back(stay: Stay) -> Report:
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
         results = stay.batch.results
         try:
-            ending = "in doubt"
+            ending = VisitEnding.IN_DOUBT
             if settle.give_back(stay):
-                ending = stay.leaving or "Postgres was away"
+                ending = stay.leaving or VisitEnding.POSTGRES_AWAY
                 isolation.paid(stay.kit, results)
         except LeaseLost:
             ending = _fenced(stay)
         return _left(stay, ending)
 
 
-def _fenced(stay: Stay) -> str:
+def _fenced(stay: Stay) -> VisitEnding:
     settle.log_fenced(stay)
-    return "fenced"
+    return VisitEnding.FENCED
 
 
-def _left(stay: Stay, ending: str) -> Report:
-    _log.info("visit.left", host=stay.taken.name, requests=stay.requests, ending=ending, rest_s=stay.rest_s)
+def _left(stay: Stay, ending: VisitEnding) -> Report:
+    _log.info(
+        "visit.left",
+        host=stay.taken.name,
+        requests=stay.requests,
+        ending=ending.value,
+        detail=stay.detail_of(ending),
+        rest_s=stay.rest_s,
+    )
     return Report(host=stay.taken.name, ending=ending, requests=stay.requests)
 
 
@@ -185,60 +202,70 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
     return stay
 
 
-def _work_or_yield(stay: Stay) -> str:
+def _work_or_yield(stay: Stay) -> VisitEnding:
     """Hosts that keep their visitors waiting have half of the threads at most (SPEC F7); the others come again."""
     if not stay.is_slow():
         return _work(stay)
     if not stay.kit.slow_slots.acquire(blocking=False):
-        stay.rest(SLOW_REST_S, "the slow hosts' share of threads")
-        return "the slow hosts' share of threads"
+        stay.rest(SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
+        return VisitEnding.RESTS
     try:
         return _work(stay)
     finally:
         stay.kit.slow_slots.release()
 
 
-def _work(stay: Stay) -> str:
+def _work(stay: Stay) -> VisitEnding:
     """Fetch until there is a reason to leave, or to park. Returns it."""
     while True:
         if stay.kit.stopping.is_set():
-            return STOPS
+            return VisitEnding.STOPS
         if not stay.due:
             ending = _refill(stay)
             if ending is not None:
                 return ending
         due = stay.due.popleft()
         ending = fetch.fetch(stay, due)
-        if ending == fetch.DELAY and stay.is_early() and stay.rest_until is None:
+        is_put_off = ending is VisitEnding.DELAY and stay.rest_until is None and (stay.is_early() or stay.is_promised())
+        if is_put_off:
             stay.due.appendleft(due)  # robots.txt was asked for, say, and the page's turn comes after it
         elif ending is not None:
             return ending
         if stay.is_blocked:
-            return stay.resting_because or "its address rests"
+            return VisitEnding.ADDRESS_RESTS if stay.resting is None else VisitEnding.RESTS
         if stay.kit.stopping.is_set():
-            return STOPS
+            return VisitEnding.STOPS
         next_at = max(stay.now(), stay.ready_at)
-        if next_at - stay.started > stay.kit.settings.visit_max_s:
-            return "long enough"
-        is_early = stay.is_early()
+        if next_at - stay.started > stay.longest_s():
+            return VisitEnding.LONG_ENOUGH
+        is_early = is_put_off or stay.is_early()
         if is_early and not _may_park(stay):
-            return fetch.DELAY
+            return VisitEnding.DELAY
         if _is_full(stay, next_at, is_early=is_early) or (is_early and not stay.due):
             if _gather(stay):
-                return PARKED
+                return VisitEnding.PARKED
             ending = settle.go_on(stay)
             if ending is not None:
                 return ending
-            is_early = stay.is_early()
+            is_early = is_put_off or stay.is_early()
         if is_early and stay.due:
             return _park(stay)
 
 
-def _park(stay: Stay) -> str:
+def _park(stay: Stay) -> VisitEnding:
     parking = stay.kit.parking
     if len(stay.joined) > PARKED_JOINS:
         stay.joined.clear()
-    return PARKED if parking is not None and parking.park(stay, stay.ready_at - stay.connect_s) else fetch.DELAY
+    if parking is None:
+        return VisitEnding.DELAY
+    until = stay.ready_at - stay.connect_s
+    if stay.is_promised():
+        until = min(until, stay.now() + LOOKED_AFTER_S)
+    stay.move(VisitEvent.PARKED)  # before: once it stands there it is another thread's
+    if parking.park(stay, until):
+        return VisitEnding.PARKED
+    stay.move(VisitEvent.SERVED)
+    return VisitEnding.DELAY
 
 
 def _gather(stay: Stay) -> bool:
@@ -248,23 +275,32 @@ def _gather(stay: Stay) -> bool:
         return False
     if stay.ready_at - now < 2 * GATHER_S or stay.lease_ends - now < 2 * LEASE_MARGIN_S:
         return False
-    return gatherer.add(stay, stay.batch.links)
+    stay.move(VisitEvent.PARKED)
+    stay.batch.move(BatchEvent.GATHERED)
+    if gatherer.add(stay, stay.batch.links):
+        return True
+    stay.batch.move(BatchEvent.NO_ROOM)
+    stay.move(VisitEvent.SERVED)
+    return False
 
 
 def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases; and no longer than
-    until the next settle, so that a pause is heard of, and what was picked is still wanted."""
+    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases.
+
+    No longer than until the next settle, so that a pause is heard of, and what was picked is still wanted. A longer wait, for a
+    start that was promised, is settled meanwhile.
+    """
     parking = stay.kit.parking
     if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
         return False
-    return stay.ready_at - stay.now() <= stay.kit.settings.settle_s
+    return stay.ready_at - stay.now() <= stay.longest_wait_s()
 
 
-def _refill(stay: Stay) -> str | None:
+def _refill(stay: Stay) -> VisitEnding | None:
     """More to fetch, after a settle; or the reason to leave."""
     if stay.budget_spent:
-        stay.rest(BUDGET_REST_S, "budget")
-        return "budget"
+        stay.rest(BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
+        return VisitEnding.RESTS
     return settle.go_on(stay) or (None if stay.due else _refill(stay))
 
 
@@ -272,6 +308,8 @@ def _is_full(stay: Stay, next_at: float, *, is_early: bool) -> bool:
     """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
     settings, batch = stay.kit.settings, stay.batch
     links_most = PARKED_LINKS if is_early else SETTLE_LINKS
+    if stay.is_promised() and not batch.fetches and not batch.results:
+        return stay.now() - batch.started >= LOOKED_AFTER_S
     return (
         len(batch.results) >= settings.settle_urls
         or next_at - batch.started >= settings.settle_s

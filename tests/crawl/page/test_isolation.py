@@ -10,7 +10,7 @@ from app.crawl.page import isolation
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import CutOff, give_back, visit
 from app.errors import ServiceError
-from app.model import Budgets
+from app.model import Budgets, Cause
 from app.runtime.reader_pool import Readers
 from app.store import hosts
 from app.store import urls as stored_urls
@@ -73,7 +73,7 @@ def test_what_kills_its_reader_is_quarantined_at_once(poisoned: Make, web: Web) 
     crash(kit, "robots.txt")
     run(kit)
     found = row(kit, site)
-    assert (found["state"], found["cause"]) == ("quarantined", PROOF[1])
+    assert (found["state"], found["cause"], found["detail"]) == ("quarantined", Cause.UNREADABLE, PROOF[1])
     assert (found["attempts"], found["parse_failures"], found["status"]) == (1, 1, 200)
     assert sorted(site.pages_asked) == ["/", "/1", "/2", "/poison"]
     assert {each["state"] for each in sql(kit.engine, "SELECT state FROM urls WHERE url NOT LIKE '%poison'")} == {
@@ -93,7 +93,7 @@ def test_what_the_machine_may_have_done_is_tried_again_in_isolation_only(poisone
     crash(kit, "robots.txt")
     go(kit)
     found = row(kit, site)
-    assert (found["state"], found["retrying"], found["parse_failures"], found["cause"]) == (
+    assert (found["state"], found["retrying"], found["parse_failures"], found["detail"]) == (
         "resting",
         True,
         1,
@@ -103,7 +103,7 @@ def test_what_the_machine_may_have_done_is_tried_again_in_isolation_only(poisone
     sql(kit.engine, "UPDATE hosts SET isolate = 0")
     run(kit)
     found = row(kit, site)
-    assert (found["state"], found["cause"]) == ("quarantined", f"{NO_PROOF[1]}, 2 times")
+    assert (found["state"], found["detail"]) == ("quarantined", f"{NO_PROOF[1]}, 2 times")
     assert site.pages_asked == ["/poison"] * 2, "three tries, with that of the visit that was lost"
 
 
@@ -207,7 +207,7 @@ def test_a_reader_gets_no_more_time_than_the_lease_leaves(poisoned: Make, web: W
     reports = run(kit)
     found = row(kit, site)
     assert found["state"] == "quarantined"
-    assert float(re.findall("parser gave no answer within (.*) s, 2 times", str(found["cause"]))[0]) <= 2.0
+    assert float(re.findall("parser gave no answer within (.*) s, 2 times", str(found["detail"]))[0]) <= 2.0
     assert "fenced" not in {report.ending for report in reports}
 
 
@@ -282,7 +282,7 @@ def test_a_deadly_sitemap_is_quarantined(poisoned: Make, web: Web, deed: str, ca
     crash(kit, "robots.txt")
     run(kit)
     found = url(kit.engine, site.url("/sitemap.xml"))
-    assert (found["state"], found["cause"]) == ("quarantined", cause)
+    assert (found["state"], found["cause"], found["detail"]) == ("quarantined", Cause.UNREADABLE, cause)
     assert url(kit.engine, site.url())["state"] == "resting"
     assert site.paths.count("/sitemap.xml") == 1
 

@@ -10,6 +10,7 @@ from app.admin import report
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
+from app.model import VisitEnding
 from app.policy.scope import MOST_TAKEN_IN
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
@@ -121,7 +122,7 @@ def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Kit], ap
     assert stay is not None
     stay.batch.taken_in.append((1, www.url()))
     sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
-    assert settle.together([stay]) == [(stay, settle.LOST)]
+    assert settle.together([stay]) == [(stay, VisitEnding.FENCED)]
     assert taken_in(kit.engine) == []
 
 
@@ -185,7 +186,7 @@ def is_an_image(site: Site) -> None:
     ("make_it", "seed", "says"),
     [
         (stopped, "/", "out of reach"),
-        (disallows, "/", "robots.txt line 2: Disallow: /"),
+        (disallows, "/", "robots.txt: line 2: Disallow: /"),
         (leads_nowhere, "/", "to no URL of ours"),
         (leads_on_and_on, "/", "not followed (redirects)"),
         (leads_out_of_its_folder, "/docs/", "/login, which is not followed (scope)"),

@@ -186,7 +186,7 @@ def test_an_address_that_refuses_connections_rests_as_a_whole(refusing: tuple[Ki
         step(kit, after_s=2)
     assert tries(kit.engine) == 1
     because = Counter(row["resting_because"] for row in sql(kit.engine, "SELECT resting_because FROM hosts"))
-    assert because == {"robots.txt out of reach": 1, "address rests: refused": 5}
+    assert because == {"robots.txt out of reach": 1, "address rests": 5}
 
 
 def test_one_host_tries_it_after_each_rest_and_each_is_longer(refusing: tuple[Kit, Shared]) -> None:

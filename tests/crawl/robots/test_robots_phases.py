@@ -122,7 +122,7 @@ def test_then_the_last_good_copy_decides(kit: Kit, site: Site, answer: Answer) -
     later(kit, 12 * HOUR)
     assert site.paths == ["/robots.txt", "/robots.txt", "/a"]  # it is asked for first, and once
     assert states(kit) == {"/a": "resting", "/no": "refused"}
-    assert url(kit.engine, site.url("/no"))["cause"] == "robots.txt line 2: Disallow: /no"
+    assert url(kit.engine, site.url("/no"))["detail"] == "line 2: Disallow: /no"
 
 
 def test_under_a_copy_the_crawl_goes_on_between_the_attempts(kit: Kit, site: Site) -> None:

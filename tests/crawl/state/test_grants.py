@@ -10,7 +10,7 @@ from app.crawl.state.grants import HELD_SHARE, LOT_LEAST, LOT_MOST, LOT_SHARE, M
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
-from app.model import Budgets
+from app.model import Budgets, VisitEnding
 from app.store import crawls, db
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
@@ -224,5 +224,5 @@ def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(kit: Kit, engi
     assert stay.granted == {1: 1}
     sql(engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
     ((_, ending),) = settle.together([stay])
-    assert ending == settle.LOST
+    assert ending == VisitEnding.FENCED
     assert kit.grants.take(1, 1_000, kit.monotonic()) == 199

@@ -10,17 +10,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.crawl.state.line import LATE_MOST_S, Line, Lines, Lot
+from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SLOWEST, Line, Lines, Lot
+from app.model import Rest, RestReason
 from app.store.budgets import Answer
 
 GAP_S = 0.02
 FAR_S = 60.0
+HOUR_S = 3_600.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = Answer(
     granted=False,
     is_near=False,
     wait_s=5.0,
-    because="address budget",
+    why=Rest(RestReason.ADDRESS_BUDGET),
     failures=0,
     blocked=False,
     shared=True,
@@ -209,6 +211,54 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
         list(pool.map(visit, range(8)))
     assert drawn == [8]
     assert min(later - earlier for earlier, later in itertools.pairwise(starts)) >= GAP_S
+
+
+@pytest.mark.parametrize(
+    ("every_s", "step_s"),
+    # starts that this process made so far apart; those who find the line too long are told to come as far apart
+    [(GAP_S, GAP_S), (3 * GAP_S, 3 * GAP_S), (HOUR_S, SLOWEST * GAP_S)],
+)
+def test_those_who_find_the_line_too_long_come_as_fast_as_starts_are_made(
+    line: Line, clock: Clock, every_s: float, step_s: float
+) -> None:
+    for _ in range(9):
+        go(line, Drawing(lambda: lot(clock.now)), clock)
+        clock.now += every_s
+    waits = [line.room_in_s() for _ in range(3)]
+    assert [later - earlier for earlier, later in itertools.pairwise(waits)] == pytest.approx([step_s] * 2)
+
+
+@pytest.mark.parametrize(
+    ("every_s", "standing", "is_full"),
+    [
+        (GAP_S, MOST - 1, False),
+        (GAP_S, MOST, True),
+        (4 * GAP_S, FEW, False),
+        (4 * GAP_S, 20, True),
+        (HOUR_S, FEW - 1, False),
+    ],
+)
+def test_a_line_is_full_when_it_is_long_or_its_starts_are_slow(
+    line: Line, clock: Clock, every_s: float, standing: int, is_full: bool
+) -> None:
+    for _ in range(FEW):
+        go(line, Drawing(lambda: lot(clock.now, 0.0)), clock)
+        clock.now += every_s
+    release = threading.Event()
+
+    def draw(standing: int, left_s: float, lost: int) -> Answer:
+        release.wait()
+        return LATER
+
+    with ThreadPoolExecutor(standing) as pool:
+        for _ in range(standing):
+            pool.submit(line.wait, draw, clock.now + FAR_S)
+        while len(line) < standing:
+            threading.Event().wait(0.001)
+        found = line.is_full
+        clock.now += 2 * FAR_S
+        release.set()
+    assert found == is_full
 
 
 def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:

@@ -6,6 +6,7 @@ A constraint of the test's own stands in for the value that nobody has thought o
 import pytest
 
 from app.crawl.state.worker import Kit
+from app.model import Cause
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Web, html
 from tests.store.rows import sql, url
@@ -31,7 +32,7 @@ def test_a_page_at_fault_is_quarantined_and_the_others_are_kept(kit: Kit, web: W
     run(kit)
     assert site.pages_asked.count("/bad") == 1
     assert url(kit.engine, site.url("/bad"))["state"] == "quarantined"
-    assert "23514" in url(kit.engine, site.url("/bad"))["cause"]
+    assert "23514" in url(kit.engine, site.url("/bad"))["detail"]
     kept = [row["url"] for row in sql(kit.engine, "SELECT url FROM pages ORDER BY url")]
     assert kept == [site.url(path) for path in ("/", "/good", "/of-good")]
     assert len(sql(kit.engine, "SELECT FROM fetches")) == len(site.log), "every request is logged"
@@ -60,7 +61,7 @@ def test_robots_txt_at_fault_ends_its_origin_and_no_other(kit: Kit, web: Web) ->
     assert good.pages_asked == ["/", "/next"]
     row = url(kit.engine, bad.url("/next"))
     assert row["state"] == "quarantined"
-    assert row["cause"].startswith("robots.txt cannot be written: ")
+    assert row["cause"] == Cause.ROBOTS_UNWRITABLE
 
 
 def test_a_link_at_fault_is_left_out(kit: Kit, web: Web) -> None:
@@ -104,7 +105,7 @@ def test_a_sitemap_at_fault_is_quarantined(kit: Kit, web: Web) -> None:
     run(kit)
     row = url(kit.engine, site.url("/sitemap.xml"))
     assert (row["state"], site.paths.count("/sitemap.xml")) == ("quarantined", 1)
-    assert "23514" in row["cause"]
+    assert "23514" in row["detail"]
 
 
 def test_a_url_that_is_put_off_for_ever_keeps_a_score_that_can_be_written(kit: Kit, web: Web) -> None:

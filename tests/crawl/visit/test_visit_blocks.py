@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from app.admin import explain
 from app.crawl.state.worker import Kit
+from app.model import Cause
 from tests.crawl.answers import in_turn
 from tests.crawl.clock import DAY, HOUR, SLACK_S, STEP, host, logged, step, steps
 from tests.crawl.loop import run, start
@@ -62,8 +63,8 @@ def test_a_host_that_only_challenges_is_given_up(make: Make, web: Web) -> None:
     start(kit, site.url(), site.url("/a"))
     steps(kit, 5, after_s=DAY)
     assert len(site.pages_asked) == 3
-    causes = sql(kit.engine, "SELECT DISTINCT state, cause FROM urls")
-    assert causes == [{"state": "quarantined", "cause": "challenged 3 times in a row"}]
+    causes = sql(kit.engine, "SELECT DISTINCT state, cause, detail FROM urls")
+    assert causes == [{"state": "quarantined", "cause": Cause.CHALLENGED, "detail": "3 times in a row"}]
 
 
 def test_a_soft_block_cuts_the_rate_and_is_no_page(make: Make, web: Web) -> None:
@@ -80,7 +81,7 @@ def test_a_soft_block_cuts_the_rate_and_is_no_page(make: Make, web: Web) -> None
     run(kit)
     found = url(kit.engine, site.url("/x"))
     assert (found["state"], site.pages_asked.count("/x")) == ("quarantined", 3)
-    assert found["cause"] == "soft_blocked (200) 3 times"
+    assert (found["cause"], found["detail"]) == (Cause.FAILED, "soft_blocked (200) 3 times")
     assert [row["url"] for row in sql(kit.engine, "SELECT url FROM pages")] == [site.url()]
     assert "/behind" not in site.pages_asked
     assert logged(kit.engine, "outcome") == ["page"] + ["soft_blocked"] * 3
@@ -134,7 +135,7 @@ def test_failures_of_each_class_are_counted_apart(make: Make, web: Web) -> None:
     assert url(kit.engine, site.url())["retrying"] is True, "two of each are not three of one"
     steps(kit, 2)
     row = url(kit.engine, site.url())
-    assert (row["state"], row["cause"]) == ("quarantined", "server_error (500) 3 times")
+    assert (row["cause"], row["detail"]) == (Cause.FAILED, "server_error (500) 3 times")
     assert len(site.pages_asked) == 5
 
 

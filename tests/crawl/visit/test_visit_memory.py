@@ -48,6 +48,6 @@ def joined_by(kit: Kit, site: Site) -> dict[tuple[str, str], object]:
     (offer,) = offers(kit)
     stay = visit.take_up(kit, offer.host_id, offer.token)
     assert stay is not None
-    visit._work(stay)
+    visit.go_on(stay)
     assert site.pages_asked == ["/"]
     return dict(stay.joined)

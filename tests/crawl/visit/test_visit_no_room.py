@@ -11,7 +11,7 @@ from app.crawl.request.send import NOT_SENT_REST_S
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import visit
 from app.errors import ServiceError
-from app.model import Reply, Request, Unsent
+from app.model import Reply, Request, RestReason, Unsent, VisitEnding
 from app.net.exhausted import exhausted
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.visit.test_visit_lease import crash, offers, run_out
@@ -55,8 +55,8 @@ def test_nothing_is_held_against_host_or_url(kit: Kit, web: Web, path: str) -> N
     for _ in range(TIMES):
         go(without_room(kit, path))
         bring_forward(kit.engine)
-    (row,) = sql(kit.engine, "SELECT id, failures, resting_because FROM hosts")
-    assert (row["failures"], row["resting_because"]) == (0, NO_ROOM)
+    (row,) = sql(kit.engine, "SELECT id, failures, resting_because, resting_detail FROM hosts")
+    assert (row["failures"], row["resting_because"], row["resting_detail"]) == (0, RestReason.NOT_SENT, NO_ROOM)
     assert one(kit.engine, "SELECT count(*) FROM urls WHERE attempts > 0 OR state IN ('quarantined', 'refused')") == 0
     run(kit)
     assert site.pages_asked == ["/", "/a"]
@@ -66,7 +66,7 @@ def test_nothing_is_held_against_host_or_url(kit: Kit, web: Web, path: str) -> N
 def test_the_host_rests_a_little(kit: Kit, web: Web) -> None:
     start(kit, site_of(web).url())
     (report,) = go(without_room(kit, "/"))
-    assert (report.requests, report.ending) == (1, NO_ROOM)  # robots.txt alone
+    assert (report.requests, report.ending) == (1, VisitEnding.RESTS)  # robots.txt alone
     row = host(kit.engine, one(kit.engine, "SELECT id FROM hosts"))
     assert 0 < (row["blocked_until"] - row["now"]).total_seconds() <= NOT_SENT_REST_S
 

@@ -77,7 +77,7 @@ def test_a_url_that_fails_by_itself_is_quarantined_after_its_tries(kit: Kit, web
     assert site.pages_asked.count("/y") == 1, "its host goes on"
     found = url(kit.engine, site.url("/x"))
     assert (found["state"], found["attempts"]) == ("quarantined", 3)
-    assert found["cause"].endswith("3 times")
+    assert found["detail"].endswith("3 times")
     assert one(kit.engine, "SELECT failures FROM hosts") == 0
     tries = sql(kit.engine, "SELECT attempt, reason FROM fetches WHERE url LIKE '%/x' ORDER BY id")
     found_tries = [(row["attempt"], row["reason"]) for row in tries]

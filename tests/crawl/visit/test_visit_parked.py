@@ -11,13 +11,15 @@ from sqlalchemy import Connection, Engine, event
 
 from app.admin.audit import audit
 from app.beat import claim
-from app.crawl.state.batch import Doubt
+from app.crawl.state.batch import Sent
+from app.crawl.state.line import Line, Lines
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import visit as visit_room
-from app.crawl.visit.visit import PARKED, CutOff, Report, give_back, go_on, take_up, visit
+from app.crawl.visit.visit import LOOKED_AFTER_S, CutOff, Report, give_back, go_on, take_up, visit
 from app.errors import ServiceError
-from app.model import Budgets
+from app.model import Budgets, VisitEnding
+from app.policy.lifecycle_visit import BatchState
 from app.runtime.delay_queue import Parking
 from app.store import budgets, db, hosts
 from app.store.hosts import Offer
@@ -45,7 +47,8 @@ class Shelf(Parking[Stay]):
         return len(self.held) < self._most
 
     def park(self, visit: Stay, until: float) -> bool:
-        assert until == visit.ready_at - visit.connect_s
+        ready_at = visit.ready_at - visit.connect_s
+        assert until == ready_at or (visit.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
         self.held.append(visit)
         return True
 
@@ -105,9 +108,11 @@ def test_a_polite_host_takes_one_visit_for_many_pages_and_keeps_its_gaps(make: M
 def test_a_longer_visit_than_allowed_is_given_back(make: Make, web: Web) -> None:
     kit, shelf = shelved(make, visit_max_s=2.5 * DELAY_S, settle_s=100.0)
     start(kit, site_of(web, 9).url())
-    assert begin(kit).ending == PARKED
-    assert shelf.next().ending == PARKED
-    assert shelf.next() == Report(host=one(kit.engine, "SELECT name FROM hosts"), ending="long enough", requests=3)
+    assert begin(kit).ending == VisitEnding.PARKED
+    assert shelf.next().ending == VisitEnding.PARKED
+    assert shelf.next() == Report(
+        host=one(kit.engine, "SELECT name FROM hosts"), ending=VisitEnding.LONG_ENOUGH, requests=3
+    )
     assert one(kit.engine, "SELECT state FROM hosts") == "idle"
 
 
@@ -123,7 +128,10 @@ def test_a_worker_that_stops_sends_no_more_for_what_is_parked(make: Make, web: W
     start(kit, *(site.url() for site in sites))
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
-    assert [visit(kit, offer.host_id, offer.token).ending for offer in offers] == [PARKED, PARKED]
+    assert [visit(kit, offer.host_id, offer.token).ending for offer in offers] == [
+        VisitEnding.PARKED,
+        VisitEnding.PARKED,
+    ]
     due_in_s = max(stay.ready_at - stay.now() for stay in shelf.held)
     kit.stopping.wait(max(due_in_s, 0.0) + 0.01)  # a visit that is not due heeds the end while it waits
     kit.stop()
@@ -139,7 +147,7 @@ def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkey
     kit, shelf = shelved(make, settle_s=100.0)
     start(kit, site_of(web, 9).url())
     begin(kit)
-    assert (shelf.next().ending, settled(kit.engine)) == (PARKED, 1)
+    assert (shelf.next().ending, settled(kit.engine)) == (VisitEnding.PARKED, 1)
     (stay,) = shelf.held
     assert (stay.batch.readings, stay.joined) == ([], {})
 
@@ -149,9 +157,11 @@ def test_an_address_that_answers_again_is_told_at_once(make: Make, web: Web) -> 
     site = site_of(web, 3)
     start(kit, site.url())
     sql(kit.engine, "INSERT INTO budgets (kind, name, failures) VALUES ('address', :name, 1)", name=site.host)
-    assert begin(kit).ending == PARKED
+    assert begin(kit).ending == VisitEnding.PARKED
     assert one(kit.engine, "SELECT failures FROM budgets") == 0
-    assert (shelf.next().ending, site.paths) == (PARKED, ["/robots.txt", "/"]), "and does not wait for the next probe"
+    assert (shelf.next().ending, site.paths) == (VisitEnding.PARKED, ["/robots.txt", "/"]), (
+        "and does not wait for the next probe"
+    )
 
 
 def test_what_may_kill_a_worker_is_not_parked(make: Make, web: Web) -> None:
@@ -226,7 +236,7 @@ def test_a_worker_that_stops_settles_what_is_parked_and_gives_its_host_back(make
     kit = replace(kit, parking=Parking(go_on, most=10, threads=2))
     site = site_of(web, 3)
     start(kit, site.url())
-    assert begin(kit).ending == PARKED
+    assert begin(kit).ending == VisitEnding.PARKED
     assert one(kit.engine, "SELECT state FROM hosts") == "taken"
     kit.stop()
     kit.join()
@@ -373,7 +383,7 @@ def test_a_commit_that_nobody_knows_of_is_left_to_the_lease(
     kit, shelf = shelved(make)
     start(kit, site_of(web, 3).url())
     stay = cut_off(kit, shelf, monkeypatch, "stay")
-    stay.in_doubt = Doubt(xid, leaves=False)
+    stay.batch.sent, stay.batch.state = Sent(xid, leaves=False), BatchState.IN_DOUBT
     if xid == "1":
         stay.taken = stay.taken._replace(lineage=one(kit.engine, "SELECT clock_timestamp()"))
     assert give_back(stay).ending == "in doubt"
@@ -428,7 +438,7 @@ def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: M
     kit = make(default_delay_s=0.06, linger_s=0.05, address_gap_s=GAP_S, visit_max_s=1.0, resolve=shared.resolve)
     kit = replace(kit, parking=Parking(go_on, most=10, threads=4))
     start(kit, shared.urls[0])
-    assert begin(kit).ending == PARKED
+    assert begin(kit).ending == VisitEnding.PARKED
     start(kit, shared.urls[1], name="d")
     work(kit, threads=3)
     kit.stop()
@@ -449,22 +459,64 @@ def shared_now(kit: Kit, *, promised_s: float) -> None:
     )
 
 
-@pytest.mark.parametrize(("promised_s", "stays"), [(0.8, True), (9.0, False)])
-def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
-    make: Make, web: Web, promised_s: float, stays: bool
-) -> None:
-    """It keeps its lease and its connection for up to settle_s, and leaves for longer, to come when it was told to."""
-    kit, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR)
+def at_a_crowded_address(make: Make, web: Web, promised_s: float, **settings: Any) -> tuple[Kit, Shelf]:
+    """A visit that has fetched robots.txt, while a queue of promises has grown."""
+    kit, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR, **settings)
     kit = unhurried(kit)
     start(kit, site_of(web, 9).url())
     begin(kit)
     (stay,) = shelf.held
     stay.held = None  # it had its budgets to itself until now
     shared_now(kit, promised_s=promised_s)
+    return kit, shelf
+
+
+@pytest.mark.parametrize(("promised_s", "stays"), [(0.8, True), (30.0, False)])
+def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
+    make: Make, web: Web, promised_s: float, stays: bool
+) -> None:
+    """It keeps its lease and its connection for up to 20 s, and leaves for longer, to come when it was told to."""
+    kit, shelf = at_a_crowded_address(make, web, promised_s)
     report = shelf.next()
     if stays:
         assert (report.ending, len(shelf.held)) == ("parked", 1)
         assert shelf.next().ending in {"parked", "nothing due"}, "with its ticket it passes the queue"
     else:
-        assert (report.ending, shelf.held) == ("address budget", [])
+        assert (report.ending, shelf.held) == ("rests", [])
         assert one(kit.engine, "SELECT resting_because FROM hosts") == "address budget"
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_a_visit_that_waits_long_for_a_promised_start_hears_of_a_pause(make: Make, web: Web, pause: bool) -> None:
+    kit, shelf = at_a_crowded_address(make, web, 15.0)
+    assert shelf.next().ending is VisitEnding.PARKED
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "what it has is settled before the wait"
+    (stay,) = shelf.held
+    shelf.held.clear()
+    sql(kit.engine, "UPDATE hosts SET pause_requested = :pause", pause=pause)
+    stay.batch.started -= LOOKED_AFTER_S
+    assert go_on(stay).ending == ("paused" if pause else VisitEnding.PARKED)
+    assert one(kit.engine, "SELECT count(*) FROM visits WHERE ending IS NULL") == (not pause)
+    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "nothing is asked of the host meanwhile"
+
+
+class _FullLine(Line):
+    is_full = True
+
+
+class _FullLines(Lines):
+    line = _FullLine
+
+
+def test_a_visit_that_finds_the_line_too_long_comes_again_and_does_not_ask_anew(make: Make, web: Web) -> None:
+    kit, shelf = at_a_crowded_address(make, web, 0.0)
+    stay = shelf.held[0]
+    stay.kit = replace(stay.kit, lines=_FullLines(kit.monotonic))
+    assert shelf.next().ending is VisitEnding.PARKED
+    assert stay.near is not None
+    sql(kit.engine, "DELETE FROM budgets")
+    assert shelf.next().ending is VisitEnding.PARKED
+    assert one(kit.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
+    stay.kit = replace(stay.kit, lines=kit.lines)
+    assert shelf.next().ending in {VisitEnding.PARKED, VisitEnding.NOTHING_DUE}
+    assert stay.requests > 1

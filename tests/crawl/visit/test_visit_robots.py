@@ -7,6 +7,7 @@ import pytest
 
 from app.admin.seeds import add
 from app.crawl.state.worker import Kit
+from app.model import Cause
 from app.store import db, hosts
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.web import Answer, Page, Site, Web, html, redirect
@@ -67,9 +68,10 @@ def test_disallowed_paths_are_never_requested_and_kept_as_refused(kit: Kit, web:
     start(kit, site.url(), site.url("/no/seed"))
     run(kit)
     assert sorted(site.paths) == ["/", "/no/but", "/robots.txt", "/yes"]
-    refused = sql(kit.engine, "SELECT url, cause FROM urls WHERE state = 'refused' ORDER BY url")
+    refused = sql(kit.engine, "SELECT url, cause, detail FROM urls WHERE state = 'refused' ORDER BY url")
     assert [row["url"] for row in refused] == [site.url(path) for path in ("/no", "/no/1", "/no/seed")]
-    assert [row["cause"] for row in refused] == ["robots.txt", "robots.txt", "robots.txt line 2: Disallow: /no"]
+    assert {row["cause"] for row in refused} == {Cause.ROBOTS}
+    assert [row["detail"] for row in refused] == [None, None, "line 2: Disallow: /no"]
 
 
 def test_our_own_group_counts_before_the_star(kit: Kit, web: Web) -> None:
@@ -250,7 +252,7 @@ def test_a_host_that_never_gives_its_robots_txt_is_given_up(make: Callable[..., 
     assert site.paths == ["/robots.txt"] * 3
     for path in ("/", "/a"):
         found = url(kit.engine, site.url(path))
-        assert (found["state"], "robots.txt out of reach" in found["cause"]) == ("refused", True)
+        assert (found["state"], found["cause"] == Cause.ROBOTS_OUT_OF_REACH) == ("refused", True)
 
 
 def test_a_host_that_recovers_is_crawled(kit: Kit, web: Web) -> None:

@@ -1,0 +1,87 @@
+"""Reads the body of a response: as much of it as is wanted, decoded, and whether that was all.
+
+Decides how much is read, and what a body is called that did not come whole. Decoding is urllib3's (`app.net.decode`).
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import urllib3
+
+from app.model.fetch import Failure, Header, Request
+from app.net.decode import Response
+from app.net.exchange import Broken
+
+CHUNK_BYTES = 64 * 1024
+# Pages that tell errors and challenges are short; more is not read and costs the connection.
+ERROR_BODY_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class Body:
+    """What was read of a body; `failure` when it is not complete and nobody meant it so."""
+
+    content: bytes = b""
+    sunk: int = 0
+    read: bool = True
+    truncated: bool = False
+    failure: Failure | None = None
+    detail: str = ""
+
+
+def read(raw: Response, request: Request) -> Body:
+    """The body as far as it is wanted. Afterwards the connection is back in its pool, or closed."""
+    good = 200 <= raw.status < 300
+    if good and not _wanted(raw.fields.get(Header.CONTENT_TYPE), request.wanted_types):
+        raw.close()
+        return Body(read=False)
+    limit = request.max_body_bytes if good else min(request.max_body_bytes, ERROR_BODY_BYTES)
+    body = Body()
+    chunks: list[bytes] = []
+    sink = request.sink if good else None
+    try:
+        body.truncated = _read_into(chunks.append if sink is None else sink.write, raw, limit)
+        if not body.truncated and not raw.is_decoded_whole:
+            body.failure, body.detail = Failure.CUT, f"{raw.headers.get('content-encoding')} stream is cut"
+    except urllib3.exceptions.TimeoutError:
+        body.failure, body.detail = Failure.TIMEOUT, "the deadline passed within the body"
+    except (urllib3.exceptions.HTTPError, zlib.error) as error:
+        body.failure, body.detail = Failure.CUT, _innermost(error)
+    except Broken as broken:  # of the exchange's byte budget
+        body.failure, body.detail = broken.failure, broken.detail
+    except OSError as error:  # the sink's, for want of room: the connection's are urllib3's
+        body.failure, body.detail = Failure.CUT, f"cannot be kept here: {error.strerror or error}"
+        sink = None
+    if body.truncated or body.failure:
+        raw.close()
+    body.content = b"".join(chunks)[:limit]
+    if sink is not None:
+        body.sunk = min(sink.tell(), limit)
+        sink.seek(0)
+    return body
+
+
+def _read_into(keep: Callable[[bytes], object], raw: Response, limit: int) -> bool:
+    """Keeps decoded chunks; True when there are more than `limit` bytes. Keeps at most one byte more."""
+    left = limit + 1
+    while left > 0 and (chunk := raw.read1(min(left, CHUNK_BYTES), decode_content=True)):
+        keep(chunk)
+        left -= len(chunk)
+        if raw.is_at_its_end:
+            break
+    return left <= 0
+
+
+def _wanted(content_type: str | None, wanted_types: tuple[str, ...] | None) -> bool:
+    media_type = (content_type or "").partition(";")[0].partition(",")[0].strip().lower()
+    if wanted_types is None or not media_type:
+        return True
+    return media_type in wanted_types or media_type.partition("/")[0] + "/*" in wanted_types
+
+
+def _innermost(error: BaseException) -> str:
+    """What went wrong in the end, without the layers that reported it."""
+    while (cause := error.__cause__) is not None:
+        error = cause
+    return f"{type(error).__name__}: {error}"

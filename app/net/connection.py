@@ -1,0 +1,221 @@
+"""A connection to one origin: urllib3's, dialled by `app.net.dial`, with heads read by `app.net.head`.
+
+It speaks HTTP in two ways, over the same guarded socket:
+
+- `ask` sends an Exchange and reads the head, as the crawler's sender wants it. The request target goes out as given, where
+  urlopen would quote `[` and change the case of `%7e`; the header goes out as given and in one piece.
+- `request` and `getresponse` are urllib3's, for whoever mounts `app.net.adapter` on a Session of his own. A timeout bounds
+  the whole of what it is for: connecting and sending, then the response to its last byte.
+"""
+
+import http.client
+import re
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from sys import maxsize
+from typing import Any
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError, ProtocolError, SSLError
+
+from app.errors import NotSent
+from app.model.fetch import Failure, Gate
+from app.net.dial import Dialler
+from app.net.exchange import Broken, Exchange, Origin, TooLate
+from app.net.head import Head, MessageHead
+from app.net.sockets import handshake
+
+STARTS_TRIED = 3  # that pass, or while whose wait the server closes
+UNTIMED_S = 300.0  # of a request that gives no timeout
+_UNFIT_TARGET = re.compile("[^!-~]")  # as http.client has it: it would end the request line, or be more than one byte
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where the connections of a pool go.   tls: None for plain HTTP"""
+
+    origin: Origin
+    dialler: Dialler
+    tls: ssl.SSLContext | None
+
+
+class GuardedConnection(urllib3.connection.HTTPConnection):
+    """An http connection, or, where the endpoint has `tls`, an https one. Serves one exchange at a time."""
+
+    response_class = MessageHead
+    exchange: Exchange
+    sock: Any  # a socket of app.net.sockets, None when closed
+
+    def __init__(self, host: str, port: int | None = None, *, endpoint: Endpoint, **given: Any) -> None:
+        super().__init__(host, port, **given)
+        self.endpoint = endpoint
+        self.connected_to: str | None = None
+        self.idle_since_s = 0.0
+        self._begun_s: float | None = None  # when connecting began, until a request is sent over it
+        self._connect_ms: float | None = None  # what it took, as long
+
+    def connect(self) -> None:
+        """Dial for the exchange that is served. Raises Broken."""
+        begun_s = time.monotonic()
+        _, host, port = self.endpoint.origin
+        sock = self.endpoint.dialler.dial(host, port, self.exchange)
+        tls = self.endpoint.tls
+        self.sock = sock if tls is None else handshake(tls, sock, self.host, self.exchange)
+        self.is_verified = tls is not None
+        self.sock.serve(self.exchange)
+        self.connected_to = self.exchange.address
+        self._begun_s, self._connect_ms = begun_s, self.exchange.connect_ms
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server has kept it open and silent. urllib3 takes any byte for its end; over TLS 1.3 the first ones are
+        session tickets, unread until something is read."""
+        if self.sock is None:
+            return False
+        if not urllib3.util.wait_for_read(self.sock, timeout=0.0):
+            return True
+        if self.endpoint.tls is None:
+            return False
+        try:
+            self.sock.settimeout(0.0)
+            return not self.sock.has_ended()
+        finally:
+            self.sock.settimeout(None)
+
+    def ask(self, exchange: Exchange) -> Head:
+        """Send the request and read the head of the response; its body is unread.
+
+        Raises Broken, TooLate, NotSent, OSError, http.client.HTTPException; ValueError for a header field with a line break.
+        """
+        octets = _request_octets(exchange)
+        self._serve(exchange)
+        exchange.check_not_late()
+        if exchange.gate is not None:
+            self._pass(exchange.gate)
+        if self._begun_s is not None:
+            self.tell_of_connecting()
+        # A server may answer and close before it has read everything: the answer counts, as in urllib3.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall(octets)
+            exchange.sent, exchange.sent_s = True, time.monotonic()
+            if exchange.gate is not None:
+                exchange.gate.sent(exchange.sent_s)
+        head = Head(self.sock, method="GET")
+        head.begin()
+        if head.will_close:
+            self.close()  # the head holds what is still to be read
+        return head
+
+    def tell_of_connecting(self) -> None:
+        """Report to the exchange when this connection was begun and how long that took: once, to whoever sends over it first."""
+        self.exchange.contacted_s, self.exchange.connect_ms = self._begun_s, self._connect_ms
+        self._begun_s = self._connect_ms = None
+
+    def abandon(self) -> None:
+        """Close it so that nothing of its request is sent any more."""
+        if self.sock is not None:
+            self.sock.abandon()
+        self.close()
+
+    def _serve(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        if self.sock is None:
+            exchange.check_not_late()
+            self.connect()
+        else:
+            exchange.address = self.connected_to
+            self.sock.serve(exchange)
+
+    def _pass(self, gate: Gate) -> None:
+        """Wait at the gate. Where the server closes meanwhile, that start is lost: connect, and wait for another. So it is where
+        this thread was held up.
+
+        Raises TooLate.
+        """
+        for _ in range(STARTS_TRIED):
+            waits_from_s = time.monotonic()
+            if not gate.open():
+                raise TooLate
+            self.exchange.until_s += time.monotonic() - waits_from_s
+            is_connected = self.is_connected
+            if is_connected:
+                self.sock.serve(self.exchange)
+                if not gate.is_late():
+                    self.exchange.started_s = time.monotonic()
+                    return
+            gate.sent(time.monotonic())
+            if not is_connected:
+                self.close()
+                self.exchange.reused = False
+                self.connect()
+        raise TooLate
+
+    def request(self, method: str, url: str, *args: Any, **given: Any) -> None:
+        """urllib3's: all of its arguments. Raises urllib3's errors, and Broken for an address that may not be contacted."""
+        with self._in_urllib3s_words():
+            self._serve(self._exchange(url))
+            self.timeout = self.exchange.left_s()  # which urllib3 sets on the socket: never none
+            super().request(method, url, *args, **given)
+
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as urllib3 overrides http.client
+        """urllib3's. Raises as `request`."""
+        with self._in_urllib3s_words():
+            self.timeout = _bounded_s(self.timeout)
+            self.exchange.until_s = time.monotonic() + self.timeout
+            return super().getresponse()
+
+    def _exchange(self, target: str) -> Exchange:
+        now_s = time.monotonic()
+        until_s = now_s + _bounded_s(self.timeout)
+        return Exchange(
+            origin=self.endpoint.origin, target=target, started_s=now_s, until_s=until_s, bytes_left=maxsize
+        )
+
+    @contextmanager
+    def _in_urllib3s_words(self) -> Iterator[None]:
+        """Failures as urlopen and requests know them, to be retried and reported as theirs are; but for a refused address."""
+        try:
+            yield
+        except NotSent as error:
+            raise NewConnectionError(self, str(error)) from error
+        except Broken as broken:
+            match broken.failure:
+                case Failure.ADDRESS:
+                    raise
+                case Failure.DNS:
+                    raise NameResolutionError(self.host, self, socket.gaierror(broken.detail)) from broken
+                case Failure.CONNECT_TIMEOUT:
+                    raise ConnectTimeoutError(self, broken.detail) from broken
+                case Failure.TLS:
+                    raise SSLError(broken.detail) from broken
+                case Failure.REFUSED:
+                    raise NewConnectionError(self, broken.detail) from broken
+                case _:
+                    raise ProtocolError(broken.detail, broken) from broken
+
+
+class GuardedTlsConnection(GuardedConnection):
+    """An https connection: its Host field names no port where that is 443."""
+
+    default_port = 443  # type: ignore[misc]  # as urllib3 has it
+
+
+def _bounded_s(timeout_s: float | None) -> float:
+    return UNTIMED_S if timeout_s is None else timeout_s
+
+
+def _request_octets(exchange: Exchange) -> bytes:
+    """The request as it goes out. http.client puts it together field by field, with a search of each, in three times the time.
+
+    Raises http.client.InvalidURL, and ValueError for a field with a line break.
+    """
+    if _UNFIT_TARGET.search(exchange.target):
+        raise http.client.InvalidURL(f"{exchange.target!r} is no request target")
+    fields = "\r\n".join([f"{name}: {value}" for name, value in exchange.headers.items()])
+    if not fields.count("\n") == fields.count("\r") == len(exchange.headers) - 1:
+        raise ValueError("a header field with a line break")
+    return f"GET {exchange.target} HTTP/1.1\r\n{fields}\r\n\r\n".encode("latin-1")

@@ -1,0 +1,95 @@
+"""One request on its way: what is asked, the time and bytes it still has, and what it has met so far.
+
+What goes wrong is raised as `Broken`, which is no OSError and no urllib3 error and so passes through the layers of requests and
+urllib3 untouched; so do `TooLate`, and NotSent for what is not the site's doing (`app.net.exhausted`).
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.model.fetch import Failure, Gate
+
+Origin = tuple[str, str, int]  # scheme, host (IPv6 without brackets), port
+
+
+class Broken(Exception):
+    """The request brought no usable response. Not an OSError, so that no layer in between translates it.
+
+    failure: what to report.   detail: one line for a person.
+    """
+
+    def __init__(self, failure: Failure, detail: str) -> None:
+        super().__init__(detail)
+        self.failure = failure
+        self.detail = detail
+
+
+class TooLate(Exception):
+    """The request was not sent: its `not_after` had passed, or its gate did not open. The connection is kept."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Exchange:
+    """A GET, and what has come of it. The first ten fields are given, the others are filled in on the way.
+
+    origin        whom to ask
+    target        request target, sent byte for byte
+    headers       all that are sent, in this order, Host first
+    started_s     monotonic second when it began; with a gate, when that opened
+    until_s       monotonic second by which the last byte must have come, resolving and connecting included
+    bytes_left    bytes that may still be received, head and framing included
+    pinned        the only address to connect to; None: any of the host's
+    fresh         not over a connection that was kept alive
+    not_after     monotonic second after which it is not sent any more
+    gate          waited at between connecting and sending
+    reused        the connection was kept alive from an earlier request
+    retried       sent a second time on a fresh connection
+    sent          the request has been handed to the system in full: the site may have it
+    sent_s        monotonic second when it was
+    contacted_s   monotonic second when the connection was begun that no request had been sent over before
+    address       connected to, None while there is no connection
+    dns_ms        milliseconds that resolving took
+    connect_ms    milliseconds that connecting took, TLS included
+    first_byte_s  monotonic second of the first byte of the response
+    """
+
+    origin: Origin
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    started_s: float
+    until_s: float
+    bytes_left: int
+    pinned: str | None = None
+    fresh: bool = False
+    not_after: float | None = None
+    gate: Gate | None = None
+    reused: bool = False
+    retried: bool = False
+    sent: bool = False
+    sent_s: float | None = None
+    contacted_s: float | None = None
+    address: str | None = None
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    first_byte_s: float | None = None
+
+    def left_s(self) -> float:
+        """Seconds to the deadline. Raises TimeoutError when there are none."""
+        left = self.until_s - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("deadline passed")
+        return left
+
+    def check_not_late(self) -> None:
+        """Raises TooLate."""
+        if self.not_after is not None and time.monotonic() > self.not_after:
+            raise TooLate
+
+    def received(self, count: int) -> None:
+        """Counts bytes that came. Raises Broken for more than any response within the limits has."""
+        if self.first_byte_s is None and count:
+            self.first_byte_s = time.monotonic()
+        self.bytes_left -= count
+        if self.bytes_left < 0:
+            raise Broken(Failure.PROTOCOL, "more bytes than any response within the limits has")

@@ -1,0 +1,101 @@
+"""Sockets that are bounded by the deadline and the bytes of the exchange they serve, plain or over TLS.
+
+A deadline for the whole response: the timeouts of requests and urllib3 count from byte to byte, so that a dripping server would
+hold them for ever. TLS is always verified. `app.net.dial` connects these.
+"""
+
+import socket
+import ssl
+import struct
+import time
+from typing import Any
+
+import certifi
+from urllib3.util.ssl_ import create_urllib3_context
+
+from app.model.fetch import Failure
+from app.net.exchange import Broken, Exchange
+
+READ_BYTES = 64 * 1024
+TCP_USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
+NO_LINGER = struct.pack("ii", 1, 0)
+
+
+class PlainSocket(socket.socket):
+    """A socket whose every receive ends by the deadline of the exchange that it serves, and that sends nothing after it.
+
+    TCP sends again what is not acknowledged, for a quarter of an hour, and goes on when the socket is closed or its process
+    killed: a request that we gave up would reach the site while another of us visits it.
+    """
+
+    exchange: Exchange
+
+    def serve(self, exchange: Exchange) -> None:
+        """From now on this one. Linux gives up at its deadline what was not acknowledged until then (tcp(7))."""
+        self.exchange = exchange
+        left_s = exchange.left_s()
+        self.settimeout(left_s)
+        if TCP_USER_TIMEOUT is not None:
+            self.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, max(int(left_s * 1000), 1))
+
+    def abandon(self) -> None:
+        """Before it is closed: what has not been sent is not to be, and what was is not sent again (socket(7))."""
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+
+    def makefile(self, *_: Any, **__: Any) -> Any:
+        """What http.client reads from; with room for a usual page, as each receive costs turns at the interpreter's lock."""
+        return super().makefile("rb", READ_BYTES)
+
+    def recv_into(self, *args: Any) -> int:
+        self.settimeout(self.exchange.left_s())
+        count = super().recv_into(*args)
+        self.exchange.received(count)
+        return count
+
+
+class TlsSocket(PlainSocket, ssl.SSLSocket):
+    """The same over TLS."""
+
+    def has_ended(self) -> bool:
+        """Whether the peer has closed it, or said something that nobody asked for. Session tickets are taken in and are neither.
+        To be called without a timeout."""
+        try:
+            self.read(1)
+        except ssl.SSLWantReadError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: Exchange) -> TlsSocket:
+    """The verified session on `sock`; connect_ms then includes it. Raises Broken: TLS or CONNECT_TIMEOUT."""
+    begin_s = time.monotonic()
+    try:
+        sock.settimeout(exchange.left_s())
+        secure = context.wrap_socket(sock, server_hostname=host)
+        assert isinstance(secure, TlsSocket)
+        secure.exchange = exchange
+        return secure
+    except TimeoutError as error:
+        sock.close()
+        raise Broken(Failure.CONNECT_TIMEOUT, "TLS handshake did not end in time") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot stand in a certificate
+        sock.close()
+        raise Broken(Failure.TLS, getattr(error, "verify_message", "") or str(error)) from error
+    finally:
+        exchange.connect_ms = (exchange.connect_ms or 0) + (time.monotonic() - begin_s) * 1000
+
+
+def tls_context(ca_file: str | None = None, ca_dir: str | None = None) -> ssl.SSLContext:
+    """Verifies against the system's authorities (or SSL_CERT_FILE), certifi's and those in `ca_file` and `ca_dir`."""
+    context = create_urllib3_context()
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.check_hostname = True
+    context.set_alpn_protocols(["http/1.1"])
+    context.sslsocket_class = TlsSocket
+    context.load_default_certs()
+    context.load_verify_locations(certifi.where())
+    if ca_file is not None or ca_dir is not None:
+        context.load_verify_locations(ca_file, ca_dir)
+    return context

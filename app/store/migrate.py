@@ -1,0 +1,94 @@
+"""Brings the schema to head and says where it is. Migrations are Alembic's, in migrations/; views are made anew after each."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+
+from app.errors import InputError, ServiceError
+from app.store import db, views
+
+LOCK_TIMEOUT = "10s"  # of an upgrade: what it waits for, every reader waits for behind it
+_MIGRATIONS = Path(__file__).parents[2] / "migrations"
+
+
+def upgrade(url: str, *, lock_timeout: str = LOCK_TIMEOUT) -> None:
+    """Bring the schema to head; at head nothing is touched, and no lock is taken.
+
+    Several at once wait for one another (advisory lock). Raises ServiceError, and InputError where something of the person's own
+    stands on what would change: then nothing was changed.
+    """
+    engine = db.connect(url, pool_size=2)
+    try:
+        db.check(engine)
+        if not is_at_head(engine):
+            _migrate(engine, lock_timeout)
+    finally:
+        engine.dispose()
+
+
+def is_at_head(engine: Engine) -> bool:
+    """The schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
+    with db.transaction(engine) as connection:
+        return _is_at_head(connection)
+
+
+def _is_at_head(connection: Connection) -> bool:
+    return _revision(connection) == revisions()[-1] and views.found(connection) == views.fingerprint()
+
+
+def _migrate(engine: Engine, lock_timeout: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    with db.transaction(engine) as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('tiptoe migrations'))"))
+        if _is_at_head(connection):  # another one did it meanwhile
+            return
+        connection.execute(text("SELECT set_config('lock_timeout', :most, true)"), {"most": lock_timeout})
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, "head")
+        except DBAPIError as error:
+            raise _stopped(engine, error.orig, lock_timeout) or error from error
+
+
+def _stopped(engine: Engine, cause: BaseException | None, lock_timeout: str) -> InputError | ServiceError | None:
+    """Why an upgrade cannot be, where a person can do something about it."""
+    match getattr(cause, "sqlstate", None):
+        case "2BP01" | "0A000":  # dependent_objects_still_exist; "cannot alter type of a column used by a view"
+            diag = getattr(cause, "diag", None)
+            detail = str(getattr(diag, "message_detail", None) or cause).replace("\n", "; ")
+            remedy = "nothing was changed; drop what is yours, run `tiptoe db upgrade`, and make it again"
+            return InputError(f"the upgrade would drop something of your own ({detail})", remedy)
+        case "55P03":  # lock_not_available
+            remedy = f"an upgrade waited {lock_timeout} for another session's lock; end long queries, and try again"
+            return ServiceError(f"Postgres at {db.place(engine)}", remedy)
+    return None
+
+
+def revision(engine: Engine) -> str | None:
+    """The schema's revision; None before the first migration. Raises ServiceError."""
+    with db.transaction(engine) as connection:
+        return _revision(connection)
+
+
+def _revision(connection: Connection) -> str | None:
+    if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
+        return None
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    return found
+
+
+def revisions() -> list[str]:
+    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Spares commands Alembic's import."""
+    return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+
+def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
+    """For Alembic's include_name: partitions come and go (app.beat.rotate_logs), so app.store.tables does not declare them."""
+    made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
+    return lambda name, kind, _: kind != "table" or name not in made
