@@ -25,7 +25,7 @@ from app.beat import claim
 from app.config import Settings, load
 from app.local.services import start_postgres
 from app.store import db, hosts, migrate, urls
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from bench import tiptoe
 from bench.report import BenchError, Cell, save, table
 

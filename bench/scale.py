@@ -26,7 +26,7 @@ from app.admin.seeds import add
 from app.beat import claim
 from app.config import Settings, load
 from app.local.services import start_postgres
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from bench import scale_load, tiptoe
 from bench.claim import empty_database
 from bench.report import BenchError, Cell, save, table

@@ -24,7 +24,7 @@ from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import Reply, Request, VisitEnding
 from app.store import db, suppressions, urls
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from app.store.urls import Admission
 from bench.claim import GIVE_BACK
 from bench.report import BenchError

@@ -10,7 +10,7 @@ from app.beat import claim
 from app.celery import MAINTENANCE, app, expiring
 from app.config import current
 from app.errors import ServiceError
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from workers import process
 
 _rng = random.Random()

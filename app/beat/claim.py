@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine
 from app.config import Settings
 from app.policy.offers import Plan, most, plan
 from app.store import db, hosts, lineage, offers
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 
 _log = structlog.get_logger()
 SLACK = timedelta(seconds=5)

@@ -102,5 +102,5 @@ class _Multi(MultiDecoder):
 def _is_at_end(decoder: Any) -> bool:
     if isinstance(decoder, _Gzip) and decoder.is_in_padding:
         return True
-    inner = decoder._obj  # of zlib, brotli or zstd: urllib3's decoders have no word for their end
+    inner = decoder._obj  # noqa: SLF001  # of zlib, brotli or zstd: urllib3's decoders have no word for their end
     return bool(inner.is_finished() if hasattr(inner, "is_finished") else inner.eof)

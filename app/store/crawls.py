@@ -90,7 +90,7 @@ def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
 
 def by_name(tx: Connection, name: str) -> Crawl | None:
     row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
-    return Crawl(**row._mapping) if row else None
+    return Crawl(**row._asdict()) if row else None
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:
@@ -98,7 +98,7 @@ def by_id(tx: Connection, crawl_id: int) -> Crawl:
 
 
 def every(tx: Connection) -> list[Crawl]:
-    return [Crawl(**row._mapping) for row in tx.execute(_sql["all"])]
+    return [Crawl(**row._asdict()) for row in tx.execute(_sql["all"])]
 
 
 def widen(tx: Connection, *, crawl_id: int, around: Scope) -> None:
@@ -214,7 +214,7 @@ def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
 
 
 def totals(tx: Connection, crawl_id: int) -> Totals:
-    return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).one()._mapping)
+    return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one())
 
 
 def hosts_of(tx: Connection, crawl_id: int, n: int) -> list[dict[str, Any]]:

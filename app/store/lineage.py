@@ -37,7 +37,7 @@ def hold(tx: Connection, *, lease_s: float, gap_s: float) -> int:
 def fate(tx: Connection, *, xid: str, since: datetime | None) -> Literal["committed", "aborted"] | None:
     """Of a transaction whose commit was not answered: "committed" or "aborted"; None: nobody knows, or not yet.
 
-    since  as at its take-up (hosts.Taken.lineage): in another lineage its id may be another's
+    since  as at its take-up (host_rows.Taken.lineage): in another lineage its id may be another's
     """
     match db.run(tx, _sql["fate"], {"xid": xid, "since": since}).scalar_one():
         case "committed":

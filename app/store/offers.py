@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from app.policy.offers import Line
 from app.store import db
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 
 _sql = db.queries("offers")
 LATEST_VISITS = 1_000

@@ -39,7 +39,7 @@ def alone(engine: Engine, act: Callable[[Connection], bool]) -> bool | None:
 
 def parts(tx: Connection, log: str) -> list[Part]:
     """In order, the default one aside."""
-    return [Part(**row._mapping) for row in tx.execute(_sql["parts"], {"log": log})]
+    return [Part(**row._asdict()) for row in tx.execute(_sql["parts"], {"log": log})]
 
 
 def strays(tx: Connection, log: str) -> tuple[datetime, datetime] | None:

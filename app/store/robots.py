@@ -202,7 +202,7 @@ def store(tx: Connection, *, host_id: int, fetched: Sequence[tuple[Origin, Fetch
 
 def copies(tx: Connection, host_id: int) -> list[Copy]:
     """The history of all origins of a host, the oldest line first. Empty before migration 0002."""
-    return [Copy(**row._mapping) for row in tx.execute(_sql["copies"], {"host_id": host_id})]
+    return [Copy(**row._asdict()) for row in tx.execute(_sql["copies"], {"host_id": host_id})]
 
 
 def tdmrep(tx: Connection, *, host_id: int, origin: Origin) -> tuple[bytes | None, float | None]:

@@ -13,7 +13,7 @@ from app.beat import claim
 from app.beat.claim import WHOLE_MOST_S, WHOLE_S, Marks
 from app.config import Settings, load
 from app.store import db
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.store.rows import make_host, sql
 
 SETTINGS: Settings = load(_env_file=None, queues=4)

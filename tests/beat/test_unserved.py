@@ -14,7 +14,7 @@ from app.beat import claim
 from app.beat.claim import Marks
 from app.config import Settings, load
 from app.errors import ServiceError
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.store.rows import host, one, sql
 from workers.watchdog import MISSES
 

@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 from app import celery_redis
 from app.celery import MAINTENANCE, make_app, queues_otherwise
 from app.config import current, load
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from workers import dispatch
 
 OFFERS = [Offer(n, f"host{n}.test", f"host-0{n % 2}", uuid4(), None) for n in range(5)]

@@ -17,7 +17,7 @@ from app.beat.promote import promote
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import Report, visit
 from app.store import crawls, db
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.loop import go
 from tests.store.rows import sql
 

@@ -18,7 +18,7 @@ from app.crawl.visit.visit import Report, visit
 from app.model import CrawlSpec
 from app.store import crawls, db
 from app.store.crawls import Crawl
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.web import NETWORKS
 from tests.store.rows import sql
 

@@ -31,7 +31,7 @@ from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, W
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import Gatherer, Gathering
 from app.store import migrate
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.store.rows import sql
 
 HOSTS, PAGES = 14, 60

@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 
 from app.store import db, hosts
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.faults.kit import MakeRig, Rig, quick_or_long
 
 pytestmark = pytest.mark.faults

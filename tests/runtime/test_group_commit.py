@@ -19,14 +19,14 @@ from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
-from app.crawl.visit import visit as visit_room
+from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import Report, go_on, settle_alone, settle_together, take_up, visit
 from app.errors import ServiceError
 from app.model import Budgets, Failure, Refusal, Url, VisitEnding
 from app.runtime.delay_queue import Parking
 from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
 from app.store import budgets, hosts, suppressions, urls
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.loop import start
@@ -80,7 +80,7 @@ class Shelf(Parking[Stay]):
 
 @pytest.fixture
 def gather_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visit_room, "GATHER_S", DELAY_S / 3)
+    monkeypatch.setattr(at_work, "GATHER_S", DELAY_S / 3)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from app.store import db, hosts, urls
 from app.store.caps import Weak
-from app.store.hosts import Contact, Offer
+from app.store.host_rows import Contact, Offer
 from app.store.tables import metadata
 from app.store.urls import Admission, Result, Wanted
 

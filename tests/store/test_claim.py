@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.store import db, hosts
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.store.rows import ISOLATE, OFFER_S, Aside, claim, host, make_due_host, make_host, one, sql
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.model import RestReason
 from app.store import db, hosts, urls
-from app.store.hosts import Taken
+from app.store.host_rows import Taken
 from tests.store.rows import (
     Aside,
     admission,

@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 
 from app.celery import make_app
 from app.config import load
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from workers import dispatch
 
 OFFERS = [Offer(n, f"host{n}.test", f"host-0{n % 2}", uuid4(), None) for n in range(5)]

@@ -11,7 +11,7 @@ from app.policy import blocks, walls
 from app.policy.outcome import classify
 from app.store.budgets import Budget
 from app.store.fetches import Fetch
-from app.store.hosts import Loan
+from app.store.host_rows import Loan
 
 _log = structlog.get_logger()
 

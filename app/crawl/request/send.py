@@ -12,7 +12,7 @@ from app.errors import NotSent
 from app.model import Failure, Outcome, Reply, Request, RequestKind, Rest, RestReason, Unsent, Url
 from app.policy import backoff, pace
 from app.policy.pace import NO_ANSWER
-from app.store.hosts import Loan
+from app.store.host_rows import Loan
 
 TRIES = 3
 NOT_SENT_REST_S = 2.0

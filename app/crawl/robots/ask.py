@@ -15,7 +15,7 @@ from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
 from app.policy.robots import Availability
 from app.policy.url import Canon
-from app.store import db, hosts
+from app.store import db, host_rows, hosts
 from app.store.robots import Fetched
 
 HOPS = 5  # RFC 9309 section 2.3.1.2: "at least five consecutive redirects"
@@ -205,7 +205,7 @@ def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | Non
 
 
 def _send_in_a_slot(
-    stay: Stay, url: Url, request: Request, loan: hosts.Loan, within_lease: float
+    stay: Stay, url: Url, request: Request, loan: host_rows.Loan, within_lease: float
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
     """Another slot is asked for where one passed before there was a connection, as long as the loan holds.
 

@@ -22,7 +22,7 @@ from app.policy import breaker, pace, retry_after
 from app.policy.hours import Hours
 from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
 from app.policy.scope import Scope
-from app.store import hosts
+from app.store import host_rows
 from app.store.budgets import Answer
 from app.store.urls import Due
 
@@ -60,7 +60,7 @@ class Stay:
     kit: Kit
     host_id: int
     token: UUID
-    taken: hosts.Taken
+    taken: host_rows.Taken
     started: float
     anchor: float
     lease_ends: float

@@ -13,26 +13,22 @@ from uuid import UUID
 import structlog
 
 from app.crawl.frontier import caps, pick
-from app.crawl.page import fetch, isolation
+from app.crawl.page import isolation
 from app.crawl.request import slots
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
-from app.crawl.state.visit import LEASE_MARGIN_S, Stay
+from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
+from app.crawl.visit.work import gather, park, refill, work
 from app.errors import LeaseLost, ServiceError
-from app.model import Rest, RestReason, VisitEnding
+from app.model import VisitEnding
 from app.policy import pace
 from app.policy.hours import Hours
-from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
-from app.runtime.group_commit import GATHER_S, SETTLE_LINKS
+from app.policy.lifecycle_visit import BatchState, VisitEvent, VisitState
 from app.store import db, hosts
 
 _log = structlog.get_logger()
-BUDGET_REST_S = 1.0
-SLOW_REST_S = 2.0
-LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled as often, and hears of a pause
-PARKED_LINKS = PARKED_JOINS = 500  # hundreds of visits stand in a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +57,7 @@ def visit(kit: Kit, host_id: int, token: UUID) -> Report:
 
 def go_on(stay: Stay) -> Report:
     """With a visit taken up, or one that was parked. Raises CutOff."""
-    return _until_its_end(stay, lambda: _work_or_yield(stay))
+    return _until_its_end(stay, lambda: work(stay))
 
 
 def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], Report]]]:
@@ -94,7 +90,7 @@ def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
         return ending
     if stay.kit.stopping.is_set():
         return VisitEnding.STOPS
-    return _park(stay) if stay.due else _refill(stay) or VisitEnding.DELAY
+    return park(stay) if stay.due else refill(stay) or VisitEnding.DELAY
 
 
 def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
@@ -108,7 +104,7 @@ def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
             if stay.state is not VisitState.LEFT:
                 _keep_promise(stay)
                 stay.leaving = ending
-                if _gather(stay):
+                if gather(stay):
                     return Report(host=stay.taken.name, ending=VisitEnding.PARKED)
                 settle.leave(stay, ending)
         except LeaseLost:
@@ -200,120 +196,3 @@ def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
         pick.pick([stay], tx)
         slots.reserve_ahead(stay, tx)
     return stay
-
-
-def _work_or_yield(stay: Stay) -> VisitEnding:
-    """Hosts that keep their visitors waiting have half of the threads at most (SPEC F7); the others come again."""
-    if not stay.is_slow():
-        return _work(stay)
-    if not stay.kit.slow_slots.acquire(blocking=False):
-        stay.rest(SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
-        return VisitEnding.RESTS
-    try:
-        return _work(stay)
-    finally:
-        stay.kit.slow_slots.release()
-
-
-def _work(stay: Stay) -> VisitEnding:
-    """Fetch until there is a reason to leave, or to park. Returns it."""
-    while True:
-        if stay.kit.stopping.is_set():
-            return VisitEnding.STOPS
-        if not stay.due:
-            ending = _refill(stay)
-            if ending is not None:
-                return ending
-        due = stay.due.popleft()
-        ending = fetch.fetch(stay, due)
-        is_put_off = ending is VisitEnding.DELAY and stay.rest_until is None and (stay.is_early() or stay.is_promised())
-        if is_put_off:
-            stay.due.appendleft(due)  # robots.txt was asked for, say, and the page's turn comes after it
-        elif ending is not None:
-            return ending
-        if stay.is_blocked:
-            return VisitEnding.ADDRESS_RESTS if stay.resting is None else VisitEnding.RESTS
-        if stay.kit.stopping.is_set():
-            return VisitEnding.STOPS
-        next_at = max(stay.now(), stay.ready_at)
-        if next_at - stay.started > stay.longest_s():
-            return VisitEnding.LONG_ENOUGH
-        is_early = is_put_off or stay.is_early()
-        if is_early and not _may_park(stay):
-            return VisitEnding.DELAY
-        if _is_full(stay, next_at, is_early=is_early) or (is_early and not stay.due):
-            if _gather(stay):
-                return VisitEnding.PARKED
-            ending = settle.go_on(stay)
-            if ending is not None:
-                return ending
-            is_early = is_put_off or stay.is_early()
-        if is_early and stay.due:
-            return _park(stay)
-
-
-def _park(stay: Stay) -> VisitEnding:
-    parking = stay.kit.parking
-    if len(stay.joined) > PARKED_JOINS:
-        stay.joined.clear()
-    if parking is None:
-        return VisitEnding.DELAY
-    until = stay.ready_at - stay.connect_s
-    if stay.is_promised():
-        until = min(until, stay.now() + LOOKED_AFTER_S)
-    stay.move(VisitEvent.PARKED)  # before: once it stands there it is another thread's
-    if parking.park(stay, until):
-        return VisitEnding.PARKED
-    stay.move(VisitEvent.SERVED)
-    return VisitEnding.DELAY
-
-
-def _gather(stay: Stay) -> bool:
-    """Whether the batch is settled with others', and the visit another thread's now. A rest of the host's is written at once."""
-    gatherer, now = stay.kit.gatherer, stay.now()
-    if gatherer is None or stay.rest_until is not None or not settle.may_join(stay):
-        return False
-    if stay.ready_at - now < 2 * GATHER_S or stay.lease_ends - now < 2 * LEASE_MARGIN_S:
-        return False
-    stay.move(VisitEvent.PARKED)
-    stay.batch.move(BatchEvent.GATHERED)
-    if gatherer.add(stay, stay.batch.links):
-        return True
-    stay.batch.move(BatchEvent.NO_ROOM)
-    stay.move(VisitEvent.SERVED)
-    return False
-
-
-def _may_park(stay: Stay) -> bool:
-    """Whether the visit keeps its lease for so long. What may kill a worker is no company for others' leases.
-
-    No longer than until the next settle, so that a pause is heard of, and what was picked is still wanted. A longer wait, for a
-    start that was promised, is settled meanwhile.
-    """
-    parking = stay.kit.parking
-    if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
-        return False
-    return stay.ready_at - stay.now() <= stay.longest_wait_s()
-
-
-def _refill(stay: Stay) -> VisitEnding | None:
-    """More to fetch, after a settle; or the reason to leave."""
-    if stay.budget_spent:
-        stay.rest(BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
-        return VisitEnding.RESTS
-    return settle.go_on(stay) or (None if stay.due else _refill(stay))
-
-
-def _is_full(stay: Stay, next_at: float, *, is_early: bool) -> bool:
-    """50 URLs, or 2 s until the next request (D), or many links, fewer where they would be parked; in isolation every URL."""
-    settings, batch = stay.kit.settings, stay.batch
-    links_most = PARKED_LINKS if is_early else SETTLE_LINKS
-    if stay.is_promised() and not batch.fetches and not batch.results:
-        return stay.now() - batch.started >= LOOKED_AFTER_S
-    return (
-        len(batch.results) >= settings.settle_urls
-        or next_at - batch.started >= settings.settle_s
-        or batch.links >= links_most
-        or (stay.isolate > 0 and bool(batch.results))
-        or batch.answered is not None  # others wait to hear that their address answers again
-    )

@@ -144,7 +144,7 @@ class _Survey:
         known = {link.href for link in self.links}
         self.links += [link for link in deep.links if link.href not in known][: self._max_links - len(self.links)]
 
-    def _anchor(self, element: Element, kind: str) -> None:
+    def on_anchor(self, element: Element, kind: str) -> None:
         href = element.get("href")
         if not href or not (href := href.strip(_WHITESPACE)) or (href[0] in _NO_PAGE_STARTS and _is_no_page(href)):
             return
@@ -154,12 +154,12 @@ class _Survey:
         hidden = element in self._hidden or (element.get("aria-hidden") == "true" and _is_empty(element))
         self.links.append(Link(href, words, _tokens(rel) if rel else (), hidden, kind))
 
-    def _frame(self, element: Element, kind: str) -> None:
+    def on_frame(self, element: Element, kind: str) -> None:
         src = (element.get("src") or "").strip(_WHITESPACE)
         if src and not _is_no_page(src):
             self.links.append(Link(src, hidden=element in self._hidden, kind=kind))
 
-    def _link(self, element: Element, _tag: str) -> None:
+    def on_link(self, element: Element, _tag: str) -> None:
         href = (element.get("href") or "").strip(_WHITESPACE)
         rel = _tokens(element.get("rel"))
         if not href or _is_no_page(href):
@@ -169,7 +169,7 @@ class _Survey:
         elif _leads_to_pages(rel) and _PAGE_TYPE.match(element.get("type") or "text/html"):
             self.links.append(Link(href, rel=rel, kind="link"))
 
-    def _meta(self, element: Element, _tag: str) -> None:
+    def on_meta(self, element: Element, _tag: str) -> None:
         content = element.get("content")
         if not content:
             return
@@ -193,12 +193,12 @@ class _Survey:
         if href and not _is_no_page(href):
             self.links.append(Link(href, kind="refresh"))
 
-    def _base(self, element: Element, _tag: str) -> None:
+    def on_base(self, element: Element, _tag: str) -> None:
         href = element.get("href")
         if self.base is None and href is not None and element not in self._inert:
             self.base = href.strip(_WHITESPACE)
 
-    def _template(self, element: Element, _tag: str) -> None:
+    def on_template(self, element: Element, _tag: str) -> None:
         """What a browser does not show before a script takes it from there; a declarative shadow root it does show.
         https://html.spec.whatwg.org/#the-template-element"""
         self._inert.update(element.iter("base", "link"))
@@ -207,14 +207,14 @@ class _Survey:
 
 
 _STEPS: dict[str, Callable[[_Survey, Element, str], None]] = {
-    "a": _Survey._anchor,
-    "area": _Survey._anchor,
-    "frame": _Survey._frame,
-    "iframe": _Survey._frame,
-    "link": _Survey._link,
-    "meta": _Survey._meta,
-    "base": _Survey._base,
-    "template": _Survey._template,
+    "a": _Survey.on_anchor,
+    "area": _Survey.on_anchor,
+    "frame": _Survey.on_frame,
+    "iframe": _Survey.on_frame,
+    "link": _Survey.on_link,
+    "meta": _Survey.on_meta,
+    "base": _Survey.on_base,
+    "template": _Survey.on_template,
 }
 
 

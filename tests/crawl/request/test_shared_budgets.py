@@ -14,7 +14,7 @@ from app.beat import claim
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import take_up
 from app.model import Reply, Request, Unsent
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.clock import HOUR, STEP, later, step, work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
 from tests.crawl.loop import run, start

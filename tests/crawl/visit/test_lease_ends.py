@@ -14,7 +14,7 @@ from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle, visit
 from app.store import hosts
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Web
 from tests.store.rows import sql

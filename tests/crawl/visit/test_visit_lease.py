@@ -11,7 +11,7 @@ from app.beat import claim
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import visit
 from app.model import Reply, Request, Unsent
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Web, html
 from tests.store.rows import host, one, sql, url

@@ -15,14 +15,15 @@ from app.crawl.state.batch import Sent
 from app.crawl.state.line import Line, Lines
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.crawl.visit import visit as visit_room
-from app.crawl.visit.visit import LOOKED_AFTER_S, CutOff, Report, give_back, go_on, take_up, visit
+from app.crawl.visit import work as at_work
+from app.crawl.visit.visit import CutOff, Report, give_back, go_on, take_up, visit
+from app.crawl.visit.work import LOOKED_AFTER_S
 from app.errors import ServiceError
 from app.model import Budgets, VisitEnding
 from app.policy.lifecycle_visit import BatchState
 from app.runtime.delay_queue import Parking
 from app.store import budgets, db, hosts
-from app.store.hosts import Offer
+from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.clock import work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
@@ -142,8 +143,8 @@ def test_a_worker_that_stops_sends_no_more_for_what_is_parked(make: Make, web: W
 
 
 def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visit_room, "PARKED_LINKS", 5)
-    monkeypatch.setattr(visit_room, "PARKED_JOINS", 5)
+    monkeypatch.setattr(at_work, "PARKED_LINKS", 5)
+    monkeypatch.setattr(at_work, "PARKED_JOINS", 5)
     kit, shelf = shelved(make, settle_s=100.0)
     start(kit, site_of(web, 9).url())
     begin(kit)
