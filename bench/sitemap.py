@@ -2,9 +2,9 @@
 
     python -m bench.sitemap
 
-SPEC M1, Z3: constant memory, time in proportion to the bytes. Columns: MiB taken from the file; CPU seconds; thousands of
-URLs a second; by how many MiB the process grew at most, sampled from /proc at every read; what the reading says. The files
-are made as they are read and, but for the gzipped ones, never held.
+SPEC M1, Z3: constant memory, time in proportion to the bytes. Columns: MiB taken from the file; CPU seconds; thousands
+of URLs a second; by how many MiB the process grew at most, sampled from /proc at every read; what the reading says. The
+files are made as they are read and, but for the gzipped ones, never held.
 """
 
 import gzip
@@ -65,7 +65,10 @@ def different(unit: str) -> Iterator[bytes]:
 def files() -> dict[str, Callable[[], Iterable[bytes]]]:
     loc = "<loc>https://example.org/some/section/page-{}.html</loc>"
     full = loc + "<lastmod>2026-05-06T07:08:09+00:00</lastmod><changefreq>daily</changefreq><priority>0.5</priority>"
-    rss = "<item><title><![CDATA[A & B]]></title><link>https://h/a</link><pubDate>Mon, 06 May 2024 10:00:00 GMT</pubDate></item>"
+    rss = (
+        "<item><title><![CDATA[A & B]]></title><link>https://h/a</link><pubDate>Mon, 06 May 2024 10:00:00 "
+        "GMT</pubDate></item>"
+    )
     return {
         "locations only": lambda: urls(loc),
         "all four fields": lambda: urls(full),

@@ -1,4 +1,5 @@
-"""The audit of real crawls, its verdict, and whose hosts and addresses it looks at. Planted violations: test_audit_planted."""
+"""The audit of real crawls, its verdict, and whose hosts and addresses it looks at. Planted violations:
+test_audit_planted."""
 
 from collections.abc import Callable
 from itertools import pairwise

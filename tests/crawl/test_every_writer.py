@@ -1,6 +1,7 @@
 """No two writers of the frontier wait for each other, nobody is forgotten, and no page is granted twice.
 
-FAULTS=long: for ten minutes, or STRESS_S seconds. The counter of Postgres is asked, not the retries: they would hide a deadlock.
+FAULTS=long: for ten minutes, or STRESS_S seconds. The counter of Postgres is asked, not the retries: they would hide a
+deadlock.
 """
 
 import os

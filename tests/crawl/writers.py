@@ -1,7 +1,7 @@
 """Every writer of the frontier at once: visits, alone and gathered, the janitors, and operators who know no mercy.
 
-The web is a transport in this process, so that the database is what everybody waits for. It keeps a log of its requests. A writer
-does a number of acts, or goes on until a moment; visits go on until the last writer has ended.
+The web is a transport in this process, so that the database is what everybody waits for. It keeps a log of its
+requests. A writer does a number of acts, or goes on until a moment; visits go on until the last writer has ended.
 """
 
 import random
@@ -96,7 +96,8 @@ class Webmaster:
         return sum(map(len, list(self.log.values())))
 
     def short_gaps(self) -> list[tuple[str, float]]:
-        """From the end of a request to the start of the next; not after the first, which says what the host asks for."""
+        """From the end of a request to the start of the next; not after the first, which says what the host asks
+        for."""
         return [
             (name, after - before)
             for name, log in self.log.items()

@@ -1,4 +1,5 @@
-"""Doubles every message of the crawler: what is pushed on one of its queues is pushed again, so many times, byte for byte."""
+"""Doubles every message of the crawler: what is pushed on one of its queues is pushed again, so many times, byte for
+byte."""
 
 import ast
 import re

@@ -1,4 +1,5 @@
-"""libFuzzer on one target: `python -m tests.fuzz.guided TARGET FAULT FOLDER… -option=…`. Started by `python -m tests.fuzz`.
+"""libFuzzer on one target: `python -m tests.fuzz.guided TARGET FAULT FOLDER… -option=…`. Started by `python -m
+tests.fuzz`.
 
 An input that is at fault is written to the file FAULT, and the process ends with 77.
 """

@@ -1,6 +1,8 @@
-"""What must hold of answers: any bytes from a socket make a Reply, whatever they are cut into, and no cut body passes for whole.
+"""What must hold of answers: any bytes from a socket make a Reply, whatever they are cut into, and no cut body passes
+for whole.
 
-The bytes come over a pair of connected sockets to the sender as it is: only where it would dial, it is handed one of the two.
+The bytes come over a pair of connected sockets to the sender as it is: only where it would dial, it is handed one of
+the two.
 """
 
 import gzip
@@ -55,7 +57,8 @@ def response(data: bytes) -> None:
 
 
 def coding(data: bytes) -> None:
-    """An octet each for the codings, the framing, the cap and the cut; then a body, which a site encodes and we decode."""
+    """An octet each for the codings, the framing, the cap and the cut; then a body, which a site encodes and we
+    decode."""
     which, framing, cap, cut = data[:4].ljust(4, b"\0")
     body = data[4:MOST_OCTETS]
     names = [_NAMES[which >> shift & 7] for shift in (0, 3) if which >> shift & 7 < len(_NAMES)]

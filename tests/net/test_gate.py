@@ -1,4 +1,5 @@
-"""A request that waits for its start between connecting and sending: what becomes of its connection, and what is told of it."""
+"""A request that waits for its start between connecting and sending: what becomes of its connection, and what is told
+of it."""
 
 import time
 from collections.abc import Iterator

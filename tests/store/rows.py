@@ -1,4 +1,5 @@
-"""Rows for the tests of store and crawl: made and read by plain SQL, so that a test says what stands in the database."""
+"""Rows for the tests of store and crawl: made and read by plain SQL, so that a test says what stands in the
+database."""
 
 import itertools
 from collections.abc import Callable, Iterator

@@ -111,7 +111,8 @@ def test_nothing_is_taken_beyond_the_horizon(engine: Engine) -> None:
 
 
 def test_a_fleet_starts_no_more_than_its_ceiling_allows(engine: Engine) -> None:
-    """Four processes of four threads as fast as they can: moments by one clock, and never too many between two of them."""
+    """Four processes of four threads as fast as they can: moments by one clock, and never too many between two of
+    them."""
     kept = [Ceiling(PER_S) for _ in range(4)]
     starts: list[float] = []
 

@@ -1,7 +1,9 @@
-"""Python imports this by itself where it finds it on its path: the process then has a clock that is wrong by as many seconds as
-the file named by CLOCK_SHIFT says at that moment. What is measured (`time.monotonic`) stays right, as where a clock is set.
+"""Python imports this by itself where it finds it on its path: the process then has a clock that is wrong by as many
+seconds as the file named by CLOCK_SHIFT says at that moment. What is measured (`time.monotonic`) stays right, as where
+a clock is set.
 
-Without CLOCK_SHIFT the clock is libfaketime's affair, whose `clock_nanosleep` always fails (0.9.10): Python sleeps by `select`.
+Without CLOCK_SHIFT the clock is libfaketime's affair, whose `clock_nanosleep` always fails (0.9.10): Python sleeps by
+`select`.
 """
 
 import datetime

@@ -1,7 +1,8 @@
 """Third-party acceptance files (`shared/suites`, see its README): every file of `sitemaps.json`.
 
-Skipped where the suites are not there; `test_sitemap` states the same rules in our own rows. `location_rule`, `robots_sitemaps`
-and `gzip_content_types` are no business of a parser: scope is asked of every URL alike, names and content types of none.
+Skipped where the suites are not there; `test_sitemap` states the same rules in our own rows. `location_rule`,
+`robots_sitemaps` and `gzip_content_types` are no business of a parser: scope is asked of every URL alike, names and
+content types of none.
 """
 
 import json

@@ -1,0 +1,13 @@
+"""x"""
+
+import sys
+
+if sys.version_info >= (3, 14):
+    pass
+else:
+    pass
+
+
+def fields(head: bytes) -> dict[str, str]:
+    pairs = (line.split(": ", 1) for line in head.decode("latin-1").strip().split("\r\n")[1:])
+    return dict(pairs)
