@@ -23,12 +23,13 @@ crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@exampl
 
 # `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
 TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
-TESTS = $(TWO) -m 'not faults'
+TESTS = $(TWO) -m 'not faults and (not acceptance or smoke)'
+WHOLE = 'faults or (acceptance and not smoke)'
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
 test check faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(VENV)/dev.stamp ## run the tests, all but the faults: ARGS="tests/policy -k robots"
+test: $(VENV)/dev.stamp ## run the tests, all but the faults and the whole days: ARGS="tests/policy -k robots"
 	@exec $(TESTS) $(ARGS)
 
 gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, lint, types, layers, docs, limits
@@ -44,8 +45,8 @@ check: gate ## before a commit: the gate, then the tests
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
 
-faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms: ARGS="-k ft12"
-	@exec $(TWO) -m faults tests/faults tests/acceptance $(ARGS)
+faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms, and type the docs: ARGS="-k ft12"
+	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)

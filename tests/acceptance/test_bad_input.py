@@ -5,7 +5,7 @@ import pytest
 
 from tests.acceptance.conftest import Tiptoe
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.smoke]
 
 # environment, seed, exit code, words of the error
 ENDS = [

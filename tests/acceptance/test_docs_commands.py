@@ -62,6 +62,8 @@ EXIT = {
 CANNOT = {
     "host 192.0.2.17": "asks a name server for an address that is kept for documentation",
     "host crawl-1.crawl.example.org": "the same for a name",
+    "cp .env.example .env ": "for the containers alone: here it would shadow the test's own settings",
+    "docker compose ": "needs a daemon: tests/acceptance/test_compose.py runs it where one is",
 }
 
 # What a reader has done who comes to a page: crawled this site as `docs`, and typed these lines.
@@ -77,6 +79,7 @@ BEFORE = {
 LANGUAGES = {
     "sh": "typed, below",
     "sql": "asked, below and in tests/test_docs.py",
+    "python": "run by tests/net/test_adapter.py",
     "toml": "read as the credentials file that it shows",
     "mermaid": "a drawing",
     "": "what a command printed",
@@ -225,7 +228,7 @@ def terminal(services: Services, sites: dict[str, Site], tmp_path: Path) -> Iter
         **{
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("TIPTOE_", "PYTEST_", "MAKE", "MFLAGS"))
+            if not name.startswith(("TIPTOE_", "PYTEST_", "MAKE", "MFLAGS", "ARGS"))
         },
         "PATH": f"{Path(sys.executable).parent}:{postgres_programs().folder}:{os.environ['PATH']}",
         "TIPTOE_HOME": str(services.home),

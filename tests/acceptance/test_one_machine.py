@@ -14,6 +14,7 @@ from tests.crawl.web import Web
 pytestmark = pytest.mark.acceptance
 
 
+@pytest.mark.smoke
 def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: Web) -> None:
     site = web.site()
     paths = manual(site, 25)

@@ -29,8 +29,8 @@ def environment(database_url: str, rabbitmq_url: str, home: Path) -> dict[str, s
         "TIPTOE_SINGLE_ACTIVE_CONSUMER": "true",
         "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_DEFAULT_DELAY_S": str(DELAY_S),
-        "TIPTOE_LINGER_S": "0",
-        "TIPTOE_VISIT_MAX_S": "0.3",  # several visits to each host
+        "TIPTOE_CONSTANT_LINGER_S": "0",
+        "TIPTOE_CONSTANT_VISIT_MAX_S": "0.3",  # several visits to each host
         "TIPTOE_QUEUES": "4",
         "TIPTOE_HOME": str(home),
     }

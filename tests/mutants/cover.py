@@ -14,13 +14,18 @@ _VIEWS = "app/store/views.sql"  # made by a migration
 
 
 def tests_of(path: str, within: str) -> list[str]:
-    """First those that bear its name, or that of the function or query `within`; then by how many imports away it
-    is."""
+    """First those with its name, or that of the function or query `within`; then its room's; then the nearest by
+    imports."""
     away = _away(_module_of(path))
     words = [each.strip("_").lower() for each in within.split(".")]
     names = {Path(path).stem, *(each for each in words if len(each) >= _TELLING)}
     found = [name for suite in SUITES for name in _paths(suite) if Path(name).name.startswith("test_") and name in away]
-    return sorted(found, key=lambda name: (not any(each in Path(name).stem for each in names), away[name], name))
+    room = str(Path("tests", *Path(path).parts[1:-1]))
+
+    def rank(name: str) -> tuple[bool, bool, int, str]:
+        return not any(each in Path(name).stem for each in names), not name.startswith(room), away[name], name
+
+    return sorted(found, key=rank)
 
 
 def _module_of(path: str) -> str:

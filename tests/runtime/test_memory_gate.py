@@ -108,7 +108,7 @@ MEASURE = """
 import sys, threading
 sys.path.insert(0, {root!r})
 from app.runtime.memory_gate import MIB, Room
-from app.parse import html
+from app.parse.html import html
 
 def mib(field):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field)) // 1024
