@@ -1,4 +1,4 @@
-"""Rows of the logs, and the partitions that they lie in."""
+"""The settings of what trims the logs."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
 """Answers that break."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +7,6 @@ from app.model.fetch import Reply, Request
 from app.net.dns import Resolver
 from tests.net.hostile import Behaviour, HostileServer, Peer, once, page, raw
 from tests.net.senders import Replying, dialler_to, loopback_sender
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
 
 DEADLINE_S = 0.4
 

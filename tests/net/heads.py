@@ -1,11 +1,4 @@
-"""x"""
-
-import sys
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
+"""The heads of requests, read."""
 
 
 def fields(head: bytes) -> dict[str, str]:

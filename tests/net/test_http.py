@@ -1,20 +1,14 @@
 """What the sender asks, and what it makes of whole answers."""
 
 import gzip
-import sys
 from pathlib import Path
 
 import pytest
 
 from app.model.fetch import Request, RequestKind
+from tests.net.heads import fields
 from tests.net.hostile import IDENTITY, HostileServer, page, raw
 from tests.net.senders import Replying, loopback_sender
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
-from tests.net.heads import fields
 
 # --- the request ----------------------------------------------------------------------------------
 

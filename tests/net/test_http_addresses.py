@@ -2,7 +2,6 @@
 
 import ipaddress
 import itertools
-import sys
 import threading
 from typing import Any
 
@@ -10,14 +9,9 @@ import pytest
 
 from app.model.fetch import Failure, Request
 from app.net.dns import Resolver, ResolverLimits
+from tests.net.broken import sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, once, page
 from tests.net.senders import Replying, dialler_to, loopback_sender
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
-from tests.net.broken import sender_of
 
 # host in the URL, what it resolves to, what the detail names
 BLOCKED = [

@@ -3,7 +3,6 @@
 import errno
 import gzip
 import io
-import sys
 import zlib
 from typing import Any
 
@@ -14,14 +13,9 @@ from hypothesis import strategies as st
 
 from app.model.fetch import Failure
 from tests.examples import examples
+from tests.net.broken import answered, chunked, encoded
 from tests.net.hostile import Behaviour, HostileServer, Peer, once, page, raw
 from tests.net.senders import Replying
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
-from tests.net.broken import answered, chunked, encoded
 
 PLAIN = bytes(range(256)) * 500
 

@@ -1,7 +1,6 @@
 """Connections are kept, bounded, replaced and closed."""
 
 import gzip
-import sys
 import threading
 
 import pytest
@@ -9,11 +8,6 @@ import pytest
 from app.model.fetch import Failure, Reply, Request
 from tests.net.hostile import HostileServer, Peer, once, page, raw
 from tests.net.senders import Replying, loopback_sender
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
 
 
 def test_one_connection_per_origin_is_kept(site: HostileServer, sender: Replying) -> None:

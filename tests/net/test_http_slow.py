@@ -1,19 +1,13 @@
 """What the sender makes of sites that drip or say nothing."""
 
 import socket
-import sys
 
 import pytest
 
 from app.model.fetch import Failure, Request
+from tests.net.broken import DEADLINE_S, answered, drip_body
 from tests.net.hostile import Behaviour, HostileServer, Peer, page
 from tests.net.senders import Replying
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
-from tests.net.broken import DEADLINE_S, answered, drip_body
 
 
 def silent(peer: Peer) -> None:

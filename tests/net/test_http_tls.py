@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,14 +11,9 @@ import pytest
 from app.model.fetch import Failure, Request
 from app.net.dns import Resolver
 from tests.net.authority import Authority
+from tests.net.broken import DEADLINE_S, drip_body, sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, page
 from tests.net.senders import Replying, dialler_to, loopback_sender
-
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
-from tests.net.broken import DEADLINE_S, drip_body, sender_of
 
 
 @pytest.fixture

@@ -15,8 +15,6 @@ def of_robots(body: bytes, token: str, target: str) -> tuple[Signal, ...]:
     return RobotsSignals(body, token).of(target)
 
 
-# --- robots.txt ---------------------------------------------------------------------------------------------------
-
 DRAFT = """User-Agent: *
 Allow: /
 Disallow: /never/
@@ -27,9 +25,6 @@ User-Agent: ExampleBot
 Allow: /
 Content-Usage: train-ai=y
 """
-
-
-# --- tdmrep.json --------------------------------------------------------------------------------------------------
 
 
 def tdmrep(*rules: tuple[object, object] | tuple[object, object, object]) -> bytes:

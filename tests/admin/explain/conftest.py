@@ -1,4 +1,4 @@
-"""A site of every fate, and what `url why` says of it. Fixtures."""
+"""A site with a page of every fate."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A site of every fate, and what `url why` says of it."""
+"""What `url why` says of a URL."""
 
 from app.admin import explain
 from app.admin.explain import Explanation, InCrawl

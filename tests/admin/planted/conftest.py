@@ -1,4 +1,4 @@
-"""A clean log of two hosts. Fixtures."""
+"""A clean log of two hosts."""
 
 import pytest
 from sqlalchemy import Engine

@@ -1,4 +1,4 @@
-"""A clean log of two hosts."""
+"""Rows of a log that was planted."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sites with a document that ends its reader. Fixtures."""
+"""Readers that are poisoned, and gone with the test."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

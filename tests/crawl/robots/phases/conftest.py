@@ -1,9 +1,10 @@
-"""robots.txt that comes, goes and ages. Fixtures."""
+"""A worker whose rests are long, a site, and an audit after each test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from app.admin import audit
 from app.crawl.state.worker import Kit
 from tests.crawl.web import Site, Web, html
 
@@ -19,3 +20,11 @@ def site(web: Web) -> Site:
     site = web.site()
     site.pages |= {path: html(text=path) for path in ("/", "/a", "/b", "/no")}
     return site
+
+
+@pytest.fixture(autouse=True)
+def auditors(kit: Kit) -> Iterator[list[Kit]]:
+    """Whatever happened: the audit, which judges each request by the history of copies, finds nothing wrong."""
+    auditors = [kit]
+    yield auditors
+    assert audit.audit(kit.engine, auditors[-1].settings, None).violations == 0

@@ -1,10 +1,9 @@
 """What decides while robots.txt cannot be had: nothing, the last good copy, then everything."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from app.admin import audit
 from app.crawl.robots import obtain
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import take_up
@@ -25,15 +24,6 @@ from tests.crawl.robots.phases.phases import (
 )
 from tests.crawl.web import Answer, Site
 from tests.store.rows import claim, one, sql, url
-
-
-@pytest.fixture(autouse=True)
-def auditors(kit: Kit) -> Iterator[list[Kit]]:
-    """Whatever happened: the audit, which judges each request by the history of copies, finds nothing wrong."""
-    auditors = [kit]
-    yield auditors
-    assert audit.audit(kit.engine, auditors[-1].settings, None).violations == 0
-
 
 # --- R3: the phases ---------------------------------------------------------------------------------------------
 
