@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 from sqlalchemy import Engine, text
@@ -22,10 +21,11 @@ from app.crawl.state.setup import make_kit
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
-from app.model import Reply, Request, VisitEnding
+from app.model import Reply, Request, RequestKind, Url, VisitEnding
+from app.policy.candidate import Candidate
 from app.store import db, suppressions, urls
 from app.store.host_rows import Offer
-from app.store.urls import Admission
+from app.store.url_rows import Admission, admission
 from bench.claim import GIVE_BACK
 from bench.report import BenchError
 from bench.scale_load import BIG
@@ -152,23 +152,11 @@ class Frontier:
                 raise BenchError("not as many links were new as should be")
 
     def _admission(self, host_id: int, found: str) -> Admission:
-        key = sha256(found.encode()).digest()
-        return {
-            "host_id": host_id,
-            "crawl_id": 1,
-            "kind": "page",
-            "key": key,
-            "url": found,
-            "state": "queued",
-            "lane": 1,
-            "score": 0.5,
-            "depth": 2,
-            "hops": 0,
-            "found_on": "http://h1.test/",
-            "cause": None,
-            "sitemap_id": None,
-            "lastmod": None,
-        }
+        url = self.kit.canon.canonicalise(found)
+        if not isinstance(url, Url):
+            raise BenchError(f"{found} is no URL")
+        link = Candidate(1, url, RequestKind.PAGE, lane=1, score=0.5, depth=2, hops=0, found_on="http://h1.test/")
+        return admission(link, host_id)
 
     def promote(self) -> None:
         """500 retries and 500 recrawls that are due, and their hosts woken."""

@@ -15,7 +15,7 @@ from app.model import CrawlSpec
 from app.policy import crawl_spec
 from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
-from app.store.urls import Lot
+from app.store.url_rows import Lot
 
 _USUAL = CrawlSpec()
 

@@ -15,14 +15,14 @@ from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.net.address import Guard, is_public, make_guard
 from app.net.dns import DnsFailed, Resolver
-from app.policy import lane, scope
+from app.policy import scope
 from app.policy.bare import bare_host
-from app.policy.lifecycle import UrlEvent, url_after
+from app.policy.candidate import in_front
 from app.policy.scope import ScopeKind
 from app.policy.url import Canon
 from app.store import caps, crawls, db, hosts, urls
 from app.store.crawls import Crawl
-from app.store.urls import Admission, Admitted
+from app.store.url_rows import Admitted, admission
 
 IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
@@ -217,31 +217,10 @@ def _admit(tx: Connection, settings: Settings, crawl: Crawl, seeds: list[Url], k
     """One transaction: scope, hosts, URLs, state. No cap is asked: an operator's seeds are never refused."""
     names = sorted({url.host for url in seeds})
     ids = hosts.ensure(tx, rows=host_rows(names, settings.queues), delay_s=settings.default_delay_s)
-    admitted = urls.admit(tx, [_row(crawl.id, ids[url.host], url, kind) for url in seeds])
+    admitted = urls.admit(tx, [admission(in_front(crawl.id, url, kind), ids[url.host]) for url in seeds])
     # Last: a settle with a budget of pages locks keys first and the crawl after.
     crawls.widen(tx, crawl_id=crawl.id, around=scope.scope_of(seeds, kind=ScopeKind(crawl.scope)))
     return admitted
-
-
-def _row(crawl_id: int, host_id: int, url: Url, kind: RequestKind) -> Admission:
-    is_page = kind is RequestKind.PAGE
-    return {
-        "host_id": host_id,
-        "crawl_id": crawl_id,
-        "kind": kind.value,
-        "key": url.key,
-        "url": url.text,
-        "linked": url.linked,
-        "state": url_after(None, UrlEvent.ADMITTED).value,
-        "lane": lane.lane_for(url, 0) if is_page else 0,
-        "score": lane.score_for(0),
-        "depth": 0,
-        "hops": 0,
-        "found_on": None,
-        "cause": None,
-        "sitemap_id": None,
-        "lastmod": None,
-    }
 
 
 def wake(engine: Engine, host_ids: Iterable[int]) -> int:

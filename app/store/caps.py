@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from app.store import db
-from app.store.urls import Admission
 
 _sql = db.queries("caps")
 Where = tuple[int, int, bytes]  # host id, crawl id, key
@@ -29,11 +28,11 @@ class Weak(NamedTuple):
         return self.host_id, self.crawl_id, self.key
 
 
-def strangers(tx: Connection, rows: Sequence[Admission]) -> list[int]:
-    """Which of these are not in the frontier: their indexes. host_id 0: of a host that has no row."""
+def strangers(tx: Connection, keys: Sequence[tuple[int | None, int, bytes]]) -> list[int]:
+    """Which of these (host id, crawl id, key) are not in the frontier: their indexes. host id None: its host has no row."""
     asked = [
-        {"place": place, "host_id": row["host_id"], "crawl_id": row["crawl_id"], "key": row["key"]}
-        for place, row in enumerate(rows)
+        {"place": place, "host_id": host_id, "crawl_id": crawl_id, "key": key}
+        for place, (host_id, crawl_id, key) in enumerate(keys)
     ]
     return [row.place for row in db.run(tx, _sql["strangers"], {"rows": db.rows_param(asked)})]
 

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from sqlalchemy import Connection
 
+from app.model import Refusal
 from app.store import db
 
 _sql = db.queries("suppressions")
@@ -20,6 +21,20 @@ class Suppression(TypedDict):
     url: str
     detail: str | None
     found_on: str | None
+
+
+def suppression(
+    crawl_id: int, key: bytes, url: str, reason: Refusal, *, found_on: str | None, detail: str | None = None
+) -> Suppression:
+    """The row of a refusal. The one place that makes it."""
+    return {
+        "crawl_id": crawl_id,
+        "key": key,
+        "reason": reason.value,
+        "url": url,
+        "detail": detail,
+        "found_on": found_on,
+    }
 
 
 def note(tx: Connection, rows: Sequence[Suppression]) -> None:

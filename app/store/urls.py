@@ -2,158 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
 from itertools import pairwise
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any
 
 from sqlalchemy import Connection
 
 from app.model import Cause
 from app.store import db
+from app.store.url_rows import Admission, Admitted, Due, Lot, Result, Wanted
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
 LOT_URLS = 5_000  # that go round in a transaction, under the locks of their hosts
 _AFTER_ALL_KEYS = b"\xff" * 33
-
-
-class Wanted(TypedDict):
-    """What a visit asks for: up to n URLs of each active crawl and lane. out_of_reach: origins that are left out."""
-
-    host_id: int
-    n: int
-    out_of_reach: list[str]
-
-
-class Due(NamedTuple):
-    """A queued URL as a visit picks it, with what the last fetch left, and what the visit must know of its crawl."""
-
-    revision: int
-    has_page_budget: bool
-    host_id: int
-    crawl_id: int
-    id: int
-    key: bytes
-    kind: str
-    url: str
-    linked: str | None
-    lane: int
-    depth: int
-    hops: int
-    score: float
-    attempts: int
-    network_failures: int
-    server_failures: int
-    parse_failures: int
-    etag: str | None
-    last_modified: str | None
-    body_sha256: bytes | None
-    text_sha256: bytes | None
-    interval_s: float | None
-    outcome: str | None
-    alias_of: str | None
-    fetched_at: datetime | None
-    changed_at: datetime | None
-    sitemap_id: int | None
-    lastmod: datetime | None
-    directives: str | None
-    opt_out: str | None
-    cause: str | None
-    detail: str | None
-    sitemaps: str
-    honour_opt_outs: bool
-    admits_above: float | None
-
-
-class Admission(TypedDict):
-    """A URL to be admitted; host_id is filled in by the settle, once the host has a row.
-
-    linked   as in app.model.Url;   form: the same, where it is not the key
-    reopens  its robots.txt allows this form: it takes the place of another form of the same URL that it refused
-    due_s    of one that is put off
-    seen     most likely it has a row already
-    """
-
-    host_id: int
-    crawl_id: int
-    kind: str
-    key: bytes
-    url: str
-    state: str
-    lane: int
-    score: float
-    depth: int
-    hops: int
-    found_on: str | None
-    cause: Cause | None
-    sitemap_id: int | None
-    lastmod: str | None
-    linked: NotRequired[str | None]
-    form: NotRequired[bytes]
-    reopens: NotRequired[bool]
-    due_s: NotRequired[float]
-    seen: NotRequired[bool]
-
-
-class Result(TypedDict):
-    """What came of a queued URL: every column that `record` writes. due_s counts from now; score None: as it was.
-
-    sends: another form of it that is sent from now on.
-    """
-
-    host_id: int
-    crawl_id: int
-    key: bytes
-    state: str
-    attempts: int
-    network_failures: int
-    server_failures: int
-    parse_failures: int
-    retrying: bool
-    score: float | None
-    due_s: float | None
-    interval_s: float | None
-    etag: str | None
-    last_modified: str | None
-    body_sha256: bytes | None
-    text_sha256: bytes | None
-    status: int | None
-    outcome: str | None
-    cause: str | None
-    detail: str | None
-    directives: str | None
-    opt_out: str | None
-    alias_of: str | None
-    fetched: bool
-    changed: bool
-    sends: NotRequired[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lot:
-    """URLs of a crawl that go round in one transaction: of these hosts, with keys from lower to below upper.
-
-    floor_scores, floor_ids  by host: what was put off waits on from there, the best first; None: nothing does
-    """
-
-    ids: list[int]
-    floor_scores: list[float | None]
-    floor_ids: list[int | None]
-    lower: bytes
-    upper: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
-    """rows: how many were new.   queued: how many of these each host got to fetch."""
-
-    rows: int
-    queued: Counter[int]
-
-    @property
-    def woken(self) -> set[int]:
-        return set(self.queued)
 
 
 def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:

@@ -15,13 +15,14 @@ from app.crawl.visit import settle
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import settle_alone, take_up
 from app.errors import ServiceError
-from app.model import Budgets, Refusal, Url, VisitEnding
+from app.model import Budgets, Refusal, RequestKind, Url, VisitEnding
+from app.policy.candidate import in_front
 from app.store import hosts, suppressions, urls
 from app.store.host_rows import Offer
 from tests.crawl.loop import start
 from tests.crawl.web import Web
 from tests.runtime.gatherings import DELAY_S, Basket, Make, gathered, gathering, site_of, states
-from tests.store.rows import admission, make_host, one
+from tests.store.rows import make_host, one
 
 ROUNDS, LINKS = 10, 150
 
@@ -156,4 +157,4 @@ def _find(stay: Stay, crawl_id: int, prefix: str, rng: random.Random) -> None:
         if "/note/" in text:
             admit.suppress(stay, crawl_id, url, Refusal.NOFOLLOW, found_on=None)
         else:
-            stay.batch.admissions.append(admission(0, crawl_id, url=url.text, key=url.key))
+            stay.batch.admissions.append(in_front(crawl_id, url, RequestKind.PAGE))

@@ -15,7 +15,7 @@ from app.store import db, hosts, urls
 from app.store.caps import Weak
 from app.store.host_rows import Contact, Offer
 from app.store.tables import metadata
-from app.store.urls import Admission, Result, Wanted
+from app.store.url_rows import Admission, Result, Wanted
 
 T = TypeVar("T")
 FEW = 500  # rows that a table may leave behind, dead

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from app.policy.caps import standing
 from app.store import caps, crawls, db, urls
-from app.store.urls import Admission
+from app.store.url_rows import Admission
 from tests.store.revisions import MIGRATIONS
 from tests.store.rows import (
     admission,
@@ -44,9 +44,10 @@ def test_strangers_are_those_without_a_row(engine: Engine) -> None:
     rows = [link(host_id, crawl_id, f"/{number}") for number in range(5)]
     admit(engine, rows[1], rows[3], link(host_id, other, "/0"))
     sql(engine, "UPDATE urls SET state = 'gone' WHERE url LIKE '%/3'")
-    rows.append({**rows[1], "host_id": 0})
+    keys: list[tuple[int | None, int, bytes]] = [(row["host_id"], row["crawl_id"], row["key"]) for row in rows]
+    keys.append((None, crawl_id, rows[1]["key"]))  # of a host that has no row
     with db.transaction(engine) as tx:
-        assert caps.strangers(tx, rows) == [0, 2, 4, 5]
+        assert caps.strangers(tx, keys) == [0, 2, 4, 5]
 
 
 def test_the_lowest_score_is_the_weakest_then_the_last_lane_then_the_youngest(engine: Engine) -> None:

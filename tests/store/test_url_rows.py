@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 from app.model import Cause
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
 from app.store import caps, db, urls
-from app.store.urls import Admission
+from app.store.url_rows import Admission
 from tests.store.rows import (
     admission,
     admit,

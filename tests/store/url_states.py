@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.policy.lifecycle import UrlState
-from app.store.urls import Admission
+from app.store.url_rows import Admission
 from tests.store.rows import (
     admit,
     sql,

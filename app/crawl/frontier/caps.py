@@ -16,19 +16,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlalchemy import Connection
 
 from app.config import Settings
-from app.crawl.frontier.admit import refusal_key
+from app.crawl.frontier import admit
 from app.crawl.state.cap_estimates import Verdict
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.model import Refusal, Url
+from app.model import Refusal
 from app.policy import caps
+from app.policy.candidate import Candidate
 from app.policy.caps import Standing
-from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.policy.lifecycle import UrlEvent, UrlState
 from app.store import caps as store
 from app.store import db, hosts
 from app.store.caps import Weak, Where
-from app.store.suppressions import Suppression
-from app.store.urls import Admission
+from app.store.suppressions import Suppression, suppression
 
 MOST_GIVE_WAY = 5_000  # at a settle
 COUNT_HOLDS_S = 300.0
@@ -36,7 +36,6 @@ COUNTED_VISITS = 64  # of so many one counts, so that a wrong estimate is found 
 VERDICT_S = 60.0
 OF_HOST, OF_CRAWL = "cap per host", "cap per crawl, or in all"
 GivingWay = dict[Where, tuple[Weak, str]]  # and at which cap
-_QUEUED = UrlState.QUEUED.value
 
 
 def take_up(stay: Stay, tx: Connection) -> None:
@@ -45,36 +44,37 @@ def take_up(stay: Stay, tx: Connection) -> None:
         _recount(stay, tx)
 
 
-def of_crawls(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:
+def of_crawls(stay: Stay, tx: Connection, candidates: list[Candidate]) -> list[Candidate]:
     """Those that come in, or are put off, as far as their crawls are concerned: before hosts are made for them."""
-    low = [row for row in rows if row["state"] == _QUEUED and _is_low(row, stay.floors.get(row["crawl_id"]))]
+    low = [each for each in _queued(candidates) if _is_low(each, stay.floors.get(each.crawl_id))]
     if not low:
-        return rows
-    found = [stay.kit.canon.of_row(row["url"], row["key"], row.get("linked")) for row in low]
-    names = [url.host if isinstance(url, Url) else "" for url in found]
-    ids = hosts.ids(tx, sorted({*names}))
-    for row, name in zip(low, names, strict=True):
-        row["host_id"] = ids.get(name, 0)
-    return _without(stay, rows, _strangers(tx, low), OF_CRAWL)
+        return candidates
+    ids = hosts.ids(tx, sorted({each.url.host for each in low}))
+    return _without(stay, candidates, _strangers(tx, low, ids), OF_CRAWL)
 
 
-def is_tight(stay: Stay, rows: Sequence[Admission]) -> bool:
+def is_tight(stay: Stay, candidates: Sequence[Candidate]) -> bool:
     """Whether anything may have to give way at the hosts."""
-    cap, full = stay.kit.settings.frontier_max_per_host, stay.kit.full_hosts
-    if cap is not None and (stay.unfetched + len(rows) > cap or len(rows) > full.quantum or not full.is_empty):
+    cap, full, n = stay.kit.settings.frontier_max_per_host, stay.kit.full_hosts, len(candidates)
+    if cap is not None and (stay.unfetched + n > cap or n > full.quantum or not full.is_empty):
         return True
     return bool(stay.floors)
 
 
-def of_hosts(stay: Stay, tx: Connection, rows: list[Admission]) -> tuple[list[Admission], GivingWay]:
+def of_hosts(
+    stay: Stay, tx: Connection, candidates: list[Candidate], ids: Mapping[str, int]
+) -> tuple[list[Candidate], GivingWay]:
     """Those that come in, or are put off, as far as their hosts are concerned; and what waits at the visited host and is to give
-    way once they are in."""
-    asked = [row for row in rows if row["state"] == _QUEUED]
+    way once they are in. ids: {name: id} of all their hosts."""
+    asked = _queued(candidates)
     giving_way = _below_floors(stay, tx) if stay.floors else {}
-    losers = _of_other_hosts(stay, tx, asked)
-    losers += _of_own_host(stay, tx, [row for row in asked if row["host_id"] == stay.host_id], giving_way)
-    rows = _without(stay, rows, losers, OF_HOST)
-    return [row for row in rows if (row["host_id"], row["crawl_id"], row["key"]) not in giving_way], giving_way
+    losers = _of_other_hosts(stay, tx, asked, ids)
+    losers += _of_own_host(stay, tx, [each for each in asked if each.url.host == stay.taken.name], giving_way)
+    candidates = _without(stay, candidates, losers, OF_HOST)
+    if not giving_way:
+        return candidates, giving_way
+    come = [each for each in candidates if (ids[each.url.host], each.crawl_id, each.url.key) not in giving_way]
+    return come, giving_way
 
 
 def give_way(stay: Stay, tx: Connection, giving_way: GivingWay) -> None:
@@ -100,32 +100,23 @@ def let_go(settings: Settings, tx: Connection, rows: Sequence[Weak]) -> set[Wher
     return store.give_way(tx, rows)
 
 
-def refusal(settings: Settings, row: Admission | Weak, cap: str) -> Suppression:
+def refusal(settings: Settings, weak: Candidate | Weak, cap: str) -> Suppression:
     """The row of the log. cap: which."""
-    crawl_id, key, url, found_on = (
-        (row.crawl_id, row.key, row.url, row.found_on)
-        if isinstance(row, Weak)
-        else (row["crawl_id"], row["key"], row["url"], row["found_on"])
+    key, url, then = (
+        (weak.key, weak.url, "gave way") if isinstance(weak, Weak) else (weak.url.key, weak.url.text, "not admitted")
     )
-    waits = settings.frontier_full == "defer"
-    then = "waits for the next cycle" if waits else "gave way" if isinstance(row, Weak) else "not admitted"
-    return {
-        "crawl_id": crawl_id,
-        "key": key,
-        "reason": Refusal.FRONTIER_FULL.value,
-        "url": url,
-        "detail": f"{cap}: {then}",
-        "found_on": found_on,
-    }
+    if settings.frontier_full == "defer":
+        then = "waits for the next cycle"
+    return suppression(weak.crawl_id, key, url, Refusal.FRONTIER_FULL, found_on=weak.found_on, detail=f"{cap}: {then}")
 
 
-def _of_own_host(stay: Stay, tx: Connection, rows: list[Admission], giving_way: GivingWay) -> list[Admission]:
+def _of_own_host(stay: Stay, tx: Connection, asked: list[Candidate], giving_way: GivingWay) -> list[Candidate]:
     """Links within the visited host that do not come in. Adds those that give way to the others."""
-    if _room(stay) + len(giving_way) >= len(rows):
+    if _room(stay) + len(giving_way) >= len(asked):
         return []
     _recount(stay, tx)
     room = _room(stay) + len(giving_way)
-    newcomers = _best_first(_strangers(tx, rows)) if room < len(rows) else []
+    newcomers = _best_first(_strangers(tx, asked, {stay.taken.name: stay.host_id})) if room < len(asked) else []
     if room >= len(newcomers):
         return []
     weakest = store.weakest(
@@ -155,25 +146,25 @@ def _in_hand(stay: Stay, giving_way: GivingWay) -> list[bytes]:
     return [*fetched, *(due.key for due in stay.due), *(key for _, _, key in giving_way)]
 
 
-def _of_other_hosts(stay: Stay, tx: Connection, rows: Iterable[Admission]) -> list[Admission]:
+def _of_other_hosts(stay: Stay, tx: Connection, asked: Iterable[Candidate], ids: Mapping[str, int]) -> list[Candidate]:
     """Links to other hosts that do not come in: to full ones, that do not score high enough there; and what is too much at once.
 
     Nothing gives way to the others here: the host's own next visit sees to that.
     """
     full, now = stay.kit.full_hosts, stay.now()
-    by_host: dict[int, list[Admission]] = defaultdict(list)
-    for row in rows:
-        if row["host_id"] != stay.host_id:
-            by_host[row["host_id"]].append(row)
-    late: list[Admission] = []
-    for host_id, asked in by_host.items():
-        floor = full.floor(host_id, now)
+    by_host: dict[str, list[Candidate]] = defaultdict(list)
+    for each in asked:
+        if each.url.host != stay.taken.name:
+            by_host[each.url.host].append(each)
+    late: list[Candidate] = []
+    for name, links in by_host.items():
+        floor = full.floor(ids[name], now)
         if floor is not None:
-            high = [row for row in asked if not _is_low(row, floor)]
-            late += [row for row in asked if _is_low(row, floor)] + _best_first(high)[full.quantum :]
-        elif len(asked) > full.quantum:
-            late += _best_first(asked)[_room_of(stay, tx, host_id) :]
-    return _strangers(tx, late)
+            high = [each for each in links if not _is_low(each, floor)]
+            late += [each for each in links if _is_low(each, floor)] + _best_first(high)[full.quantum :]
+        elif len(links) > full.quantum:
+            late += _best_first(links)[_room_of(stay, tx, ids[name]) :]
+    return _strangers(tx, late, ids)
 
 
 def _room_of(stay: Stay, tx: Connection, host_id: int) -> int:
@@ -218,40 +209,50 @@ def _room(stay: Stay) -> int:
     return sys.maxsize if cap is None else cap - stay.unfetched
 
 
-def _strangers(tx: Connection, rows: list[Admission]) -> list[Admission]:
+def _queued(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return [each for each in candidates if each.state is UrlState.QUEUED]
+
+
+def _strangers(tx: Connection, candidates: list[Candidate], ids: Mapping[str, int]) -> list[Candidate]:
     """Those that are not in the frontier."""
-    return [rows[place] for place in store.strangers(tx, rows)] if rows else []
+    if not candidates:
+        return []
+    keys = [(ids.get(each.url.host), each.crawl_id, each.url.key) for each in candidates]
+    return [candidates[place] for place in store.strangers(tx, keys)]
 
 
-def _without(stay: Stay, rows: list[Admission], losers: list[Admission], cap: str) -> list[Admission]:
+def _without(stay: Stay, candidates: list[Candidate], losers: list[Candidate], cap: str) -> list[Candidate]:
     """Without the losers; or with them, put off."""
     if not losers:
-        return rows
-    for row in losers:
-        _note(stay, row, cap)
-    if stay.kit.settings.frontier_full == "defer":
-        for row in losers:
-            row["state"] = url_after(None, UrlEvent.PUT_OFF).value
-            row["due_s"] = stay.kit.settings.recrawl_base_s
-        return rows
-    lost = {(row["crawl_id"], row["key"]) for row in losers}
-    return [row for row in rows if (row["crawl_id"], row["key"]) not in lost]
+        return candidates
+    for each in losers:
+        _note(stay, each, cap)
+    settings = stay.kit.settings
+    lost = {(each.crawl_id, each.url.key) for each in losers}
+    if settings.frontier_full == "defer":
+        return [
+            each._replace(event=UrlEvent.PUT_OFF, due_s=settings.recrawl_base_s)
+            if (each.crawl_id, each.url.key) in lost
+            else each
+            for each in candidates
+        ]
+    return [each for each in candidates if (each.crawl_id, each.url.key) not in lost]
 
 
-def _note(stay: Stay, row: Admission | Weak, cap: str) -> None:
+def _note(stay: Stay, weak: Candidate | Weak, cap: str) -> None:
     """In the log of refusals; once a process, as long as the key is remembered."""
-    noted = refusal(stay.kit.settings, row, cap)
-    if not stay.kit.known.has(noted["crawl_id"], refusal_key(noted["key"])):
-        stay.batch.suppressions.setdefault((noted["crawl_id"], noted["key"], noted["reason"]), noted)
+    row = refusal(stay.kit.settings, weak, cap)
+    if not stay.kit.known.has(row["crawl_id"], admit.refusal_key(row["key"])):
+        admit.note(stay, row)
 
 
-def _is_low(row: Admission, floor: float | None) -> bool:
-    return floor is not None and caps.as_real(row["score"]) <= floor
+def _is_low(candidate: Candidate, floor: float | None) -> bool:
+    return floor is not None and caps.as_real(candidate.score) <= floor
 
 
-def _best_first(rows: Iterable[Admission]) -> list[Admission]:
-    return sorted(rows, key=_standing, reverse=True)
+def _best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=_standing, reverse=True)
 
 
-def _standing(row: Admission) -> Standing:
-    return caps.standing(row["score"], row["lane"])
+def _standing(candidate: Candidate) -> Standing:
+    return caps.standing(candidate.score, candidate.lane)

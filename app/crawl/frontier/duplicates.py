@@ -15,7 +15,7 @@ from app.crawl.state.batch import Batch
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
 from app.store.pages import PageRow, Where
-from app.store.urls import Result
+from app.store.url_rows import Result
 
 NO_TEXT = sha256(b"").digest()
 

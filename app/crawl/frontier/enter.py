@@ -14,77 +14,78 @@ from app.crawl.frontier import caps
 from app.crawl.frontier.admit import refusal_key
 from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Stay
-from app.model import Cause, Origin, Refusal, Url
+from app.model import Origin, Url
+from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
-from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import ALLOW_ALL, DISALLOW_ALL, Robots, in_force_rules
 from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
-from app.store.urls import Admission
+from app.store.url_rows import admission
+
+_Found = Sequence[tuple[Stay, list[Candidate]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """Rows that are in the frontier now, by whomever, how many new queued ones each host got; hosts that were not known."""
+    """What is in the frontier now, by whomever, how many new queued URLs each host got; hosts that were not known."""
 
-    rows: list[Admission]
+    candidates: list[Candidate]
     queued: Counter[int]
     hosts: Mapping[str, int]
 
 
-def admit(tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]) -> Entered:
-    """Rows for the frontier that visits have found, judged by their origins' robots.txt and the caps, their hosts made where they
-    are new."""
+def admit(tx: Connection, found: _Found) -> Entered:
+    """Rows for what visits have found, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
     judged = []
     found, standing = _without_standing(tx, found)
-    for stay, rows in found:
-        rows = _first_allowed(_with_foreign_robots(stay, tx, rows))
-        judged.append((stay, caps.of_crawls(stay, tx, rows) if stay.floors else rows))
-    made = _with_hosts(tx, [stay for stay, _ in found], [row for _, rows in judged for row in rows])
-    entering: list[Admission] = []
+    for stay, candidates in found:
+        candidates = _first_allowed(_with_foreign_robots(stay, tx, candidates))
+        judged.append((stay, caps.of_crawls(stay, tx, candidates) if stay.floors else candidates))
+    names = {each.url.origin.host for _, candidates in judged for each in candidates}
+    ids, made = _host_ids(tx, [stay for stay, _ in found], names)
+    entering: list[Candidate] = []
     giving_way = []
-    for stay, rows in judged:
-        if caps.is_tight(stay, rows):
-            rows, weaker = caps.of_hosts(stay, tx, rows)
+    for stay, candidates in judged:
+        if caps.is_tight(stay, candidates):
+            candidates, weaker = caps.of_hosts(stay, tx, candidates, ids)
             if weaker:
                 giving_way.append((stay, weaker))
-        entering += rows
+        entering += candidates
     gone = {where for _, weaker in giving_way for where in weaker}
     if gone:  # another's link to one of them, too
-        entering = [row for row in entering if (row["host_id"], row["crawl_id"], row["key"]) not in gone]
-    queued = urls.admit(tx, entering).queued
+        entering = [each for each in entering if (ids[each.url.host], each.crawl_id, each.url.key) not in gone]
+    queued = urls.admit(tx, [admission(each, ids[each.url.origin.host]) for each in entering]).queued
     for stay, _ in found:
         stay.unfetched += queued[stay.host_id]
     for stay, weaker in giving_way:
         caps.give_way(stay, tx, weaker)
-    return Entered(rows=entering + standing, queued=queued, hosts=made)
+    return Entered(candidates=entering + standing, queued=queued, hosts=made)
 
 
-def _without_standing(
-    tx: Connection, found: Sequence[tuple[Stay, list[Admission]]]
-) -> tuple[list[tuple[Stay, list[Admission]]], list[Admission]]:
-    """Without the rows that are there already, and those: what the Bloom filter takes for known is looked up, all at once."""
-    ids = {id(row): host_id for stay, rows in found for row in rows if (host_id := _seen_host(stay, row)) is not None}
-    if not ids:
-        return list(found), []
+def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candidate]]:
+    """Without what has a row already, and that: what the Bloom filter takes for known is looked up, all at once."""
     places = {
-        id(row): (ids[id(row)], row["crawl_id"], row["key"]) for _, rows in found for row in rows if id(row) in ids
+        id(each): (host_id, each.crawl_id, each.url.key)
+        for stay, candidates in found
+        for each in candidates
+        if each.seen and (host_id := _known_host(stay, each.url)) is not None
     }
+    if not places:
+        return found, []
     there = urls.stand(tx, sorted(set(places.values())))
-    standing = [row for _, rows in found for row in rows if places.get(id(row)) in there]
+    standing = [each for _, candidates in found for each in candidates if places.get(id(each)) in there]
     evicted = found[0][0].kit.known.evicted
     if evicted is not None:
         evicted.confirmed += len(standing)
         evicted.refuted += len(places) - len(standing)
-    return [(stay, [row for row in rows if places.get(id(row)) not in there]) for stay, rows in found], standing
+    others = [(stay, [each for each in candidates if places.get(id(each)) not in there]) for stay, candidates in found]
+    return others, standing
 
 
-def _seen_host(stay: Stay, row: Admission) -> int | None:
-    """The id of its host, where the row may be there already and the process knows the host."""
-    if not row.get("seen"):
-        return None
-    name = _hostname(row["url"].split("/", 3)[2])
-    return stay.host_id if name == stay.taken.name else stay.kit.host_ids.get(name)
+def _known_host(stay: Stay, url: Url) -> int | None:
+    """The id of its host, if the process knows it."""
+    return stay.host_id if url.host == stay.taken.name else stay.kit.host_ids.get(url.host)
 
 
 def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch]) -> None:
@@ -92,10 +93,9 @@ def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch])
     kit = stays[0].kit
     for name, host_id in entered.hosts.items():
         kit.host_ids.put(name, host_id)
-    for row in entered.rows:
+    for each in entered.candidates:
         # A refused form tells nothing of the URL's others: one that is allowed would be queued.
-        is_refused = row["state"] == UrlState.REFUSED
-        kit.known.add(row["crawl_id"], row.get("form", row["key"]) if is_refused else row["key"])
+        kit.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
     for batch in batches:
         for crawl_id, key, _ in batch.suppressions:
             kit.known.add(crawl_id, refusal_key(key))
@@ -111,36 +111,48 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
         hosts.wake(tx, host_ids)
 
 
-def _with_foreign_robots(stay: Stay, tx: Connection, rows: list[Admission]) -> list[Admission]:
+def _with_foreign_robots(stay: Stay, tx: Connection, candidates: list[Candidate]) -> list[Candidate]:
     """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6).
 
     A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
     """
+    foreign = {each.url.origin for each in candidates} - stay.robots.keys()
+    if not foreign:
+        return candidates
     book = stay.kit.robots
-    judged = [(row, url) for row in rows if not isinstance(url := _url(stay, row), Refusal)]
-    foreign = {url.origin for _, url in judged if url.origin not in stay.robots}
     _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
-    refused = _refused(stay, judged, foreign)
-    if refused:
-        _look_up(stay, tx, {url.origin for _, url in refused})
-    for row, _ in _refused(stay, refused, foreign):
-        row["state"], row["cause"] = url_after(None, UrlEvent.DISALLOWED).value, Cause.ROBOTS
-    return rows
+    verdicts = [_allows(stay, each.url) if each.url.origin in foreign else None for each in candidates]
+    if False in verdicts:
+        refused = {each.url.origin for each, allowed in zip(candidates, verdicts, strict=True) if allowed is False}
+        _look_up(stay, tx, refused)
+        verdicts = [
+            _allows(stay, each.url) if allowed is False else allowed
+            for each, allowed in zip(candidates, verdicts, strict=True)
+        ]
+    return [
+        each if allowed is None else _judged(each, allowed) for each, allowed in zip(candidates, verdicts, strict=True)
+    ]
 
 
-def _url(stay: Stay, row: Admission) -> Url | Refusal:
-    return stay.kit.canon.of_row(row["url"], row["key"], row.get("linked"))
+def _allows(stay: Stay, url: Url) -> bool | None:
+    """Whether a file allows it. None: no file says so. Where nothing may be fetched for now, a link waits for its gate."""
+    rules = stay.kit.robots.foreign(url.origin, stay.now())
+    return None if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL else rules.permits(url)
 
 
-def _first_allowed(rows: list[Admission]) -> list[Admission]:
+def _judged(candidate: Candidate, allowed: bool) -> Candidate:
+    return candidate._replace(reopens=True) if allowed else candidate._replace(event=UrlEvent.DISALLOWED)
+
+
+def _first_allowed(candidates: list[Candidate]) -> list[Candidate]:
     """One form of each URL: the first that is not refused, else the first."""
-    if len({row["key"] for row in rows}) == len(rows):
-        return rows
-    chosen: dict[tuple[int, bytes], Admission] = {}
-    for row in rows:
-        where = row["crawl_id"], row["key"]
-        if where not in chosen or (chosen[where]["state"] == UrlState.REFUSED and row["state"] != UrlState.REFUSED):
-            chosen[where] = row
+    if len({each.url.key for each in candidates}) == len(candidates):
+        return candidates
+    chosen: dict[tuple[int, bytes], Candidate] = {}
+    for each in candidates:
+        before = chosen.setdefault((each.crawl_id, each.url.key), each)
+        if before.state is UrlState.REFUSED and each.state is not UrlState.REFUSED:
+            chosen[each.crawl_id, each.url.key] = each
     return list(chosen.values())
 
 
@@ -158,49 +170,22 @@ def _rules(stay: Stay, found: Elsewhere) -> Robots:
     return in_force_rules(found.standing, stay.kit.settings, lambda: book.parsed(found.body or b""))[1]
 
 
-def _refused(stay: Stay, judged: list[tuple[Admission, Url]], foreign: set[Origin]) -> list[tuple[Admission, Url]]:
-    """Links that a file refuses. Where nothing may be fetched for now, a link is not refused: it waits for its gate."""
-    found = []
-    for row, url in judged:
-        rules = stay.kit.robots.foreign(url.origin, stay.now()) if url.origin in foreign else None
-        if rules is None or rules is DISALLOW_ALL:
-            continue
-        if not rules.permits(url):
-            found.append((row, url))
-        elif rules is not ALLOW_ALL:
-            row["reopens"] = True
-    return found
-
-
-def _with_hosts(tx: Connection, stays: Sequence[Stay], rows: list[Admission]) -> dict[str, int]:
-    """host_id filled in; hosts made where they are new. Returns those that the process did not know: no sooner than committed."""
+def _host_ids(tx: Connection, stays: Sequence[Stay], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """{name: id}, hosts made where they are new; and those that the process did not know: no sooner than committed."""
     kit = stays[0].kit
-    names = {row["url"]: row["url"].split("/", 3)[2] for row in rows}
-    ids: dict[str, int] = {stay.taken.name: stay.host_id for stay in stays}
-    hostnames = {url: _hostname(authority) for url, authority in names.items()}
-    wanted = set(hostnames.values()) - ids.keys()
-    for name in wanted:
+    ids = {stay.taken.name: stay.host_id for stay in stays}
+    for name in names - ids.keys():
         known = kit.host_ids.get(name)
         if known is not None:
             ids[name] = known
     made = hosts.ensure(
         tx,
-        rows=host_rows(sorted(wanted - ids.keys()), kit.settings.queues),
+        rows=host_rows(sorted(names - ids.keys()), kit.settings.queues),
         delay_s=kit.settings.default_delay_s,
     )
-    ids |= made
-    for row in rows:
-        row["host_id"] = ids[hostnames[row["url"]]]
-    return made
+    return ids | made, made
 
 
 def host_rows(names: Iterable[str], queues: int) -> list[Mapping[str, str | None]]:
     """Rows for hosts.ensure."""
     return [{"name": name, "domain": registrable_domain(name), "queue": queue_for(name, queues)} for name in names]
-
-
-def _hostname(authority: str) -> str:
-    """Host of a canonical authority: a port is cut off, an IPv6 literal keeps its brackets."""
-    if authority.endswith("]") or ":" not in authority:
-        return authority
-    return authority[: authority.rindex(":")]

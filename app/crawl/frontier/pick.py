@@ -17,7 +17,7 @@ from app.model import RequestKind
 from app.policy import lane, scope
 from app.store import crawls, urls
 from app.store.crawls import Crawl
-from app.store.urls import Due, Wanted
+from app.store.url_rows import Due, Wanted
 
 
 def pick(stays: Sequence[Stay], tx: Connection) -> None:

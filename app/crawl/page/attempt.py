@@ -1,14 +1,14 @@
 """One URL on its way through a visit, and the row that says what became of it."""
 
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Stay
 from app.model import Cause, Header, Outcome, Reply, Request, Url
 from app.policy import recrawl
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
-from app.store.urls import Due, Result
+from app.store.url_rows import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
 _KEPT = {*_SPENT, UrlEvent.DEFERRED}
@@ -41,90 +41,105 @@ class Attempt:
         due = self.due
         return 1 + (due.network_failures if self.outcome is Outcome.BROKEN else due.server_failures)
 
+    @property
+    def is_new(self) -> bool:
+        """It brought a document of its own, not word that the one on record stands."""
+        is_document = not self.is_unread and self.outcome in {Outcome.PAGE, Outcome.UNWANTED}
+        return is_document and self.reply.status != 304
 
-def conclude(
-    stay: Stay,
-    due: Due,
-    event: UrlEvent,
-    *,
-    attempt: Attempt | None = None,
-    due_s: float | None = None,
-    interval_s: float | None = None,
-    score: float | None = None,
-    text_sha256: bytes | None = None,
-    body_sha256: bytes | None = None,
-    changed: bool = False,
-    cause: Cause | None = None,
-    detail: str | None = None,
-    alias_of: str | None = None,
-    sends: str | None = None,
-    wishes: Wishes | None = None,
-) -> None:
-    """Put the URL's result into the batch. attempt None: it was not fetched. due_s: seconds until it is looked at again.
+    @property
+    def page_sha256(self) -> bytes | None:
+        """Of a page that was read."""
+        return self.body_sha256 if self.outcome is Outcome.PAGE and not self.is_unread else None
 
-    detail: more of the cause.   sends: the form of the URL that is sent from now on.
-    wishes: of the page; None: it was not seen, what is on record stays.
+
+class Conclusion(NamedTuple):
+    """The end of one URL's way through a visit.
+
+    attempt      None: it was not fetched
+    due_s        seconds until it is looked at again;   interval_s: between two recrawls; None: as before
+    score        None: as before
+    text_sha256, body_sha256  None: as before, or the attempt's
+    cause        why it ended;   detail: more of it
+    sends        the form of the URL that is sent from now on; None: as before
+    wishes       of the page; None: it was not seen, what is on record stays
     """
-    state = url_after(UrlState.QUEUED, event)
-    reply = attempt.reply if attempt else None
-    is_read = attempt is not None and not attempt.is_unread
-    is_page = attempt is not None and is_read and attempt.outcome is Outcome.PAGE
-    is_new = (
-        attempt is not None
-        and is_read
-        and attempt.outcome in {Outcome.PAGE, Outcome.UNWANTED}
-        and attempt.reply.status != 304
-    )
-    network, server, parse = _failures(due, event, attempt)
-    on_record, more = _why(due, event, cause, detail, wishes)
-    row: Result = {
-        "host_id": stay.host_id,
-        "crawl_id": due.crawl_id,
-        "key": due.key,
-        "state": state.value,
-        "attempts": (attempt.attempts if attempt else due.attempts)
-        if event in _SPENT
-        else due.attempts
-        if event is UrlEvent.DEFERRED
-        else 0,
-        "network_failures": network,
-        "server_failures": server,
-        "parse_failures": parse,
-        "retrying": event is UrlEvent.FAILED,
-        "score": None if score is None else max(score, LEAST_SCORE),
-        "due_s": due_s,
-        "interval_s": interval_s if interval_s is not None else due.interval_s,
-        "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
-        "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
-        "body_sha256": body_sha256 or (attempt.body_sha256 if attempt and is_page else None) or due.body_sha256,
-        "text_sha256": text_sha256 or due.text_sha256,
-        "status": reply.status if reply else None,
-        "outcome": attempt.outcome.value if attempt else due.outcome,
-        "cause": on_record,
-        "detail": more,
-        "directives": wishes.directives if wishes else due.directives,
-        "opt_out": wishes.opt_out if wishes else due.opt_out,
-        "alias_of": alias_of,
-        "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
-        "changed": changed,
-    }
-    if sends is not None:
-        row["sends"] = sends
+
+    event: UrlEvent
+    attempt: Attempt | None = None
+    due_s: float | None = None
+    interval_s: float | None = None
+    score: float | None = None
+    text_sha256: bytes | None = None
+    body_sha256: bytes | None = None
+    changed: bool = False
+    cause: Cause | None = None
+    detail: str | None = None
+    alias_of: str | None = None
+    sends: str | None = None
+    wishes: Wishes | None = None
+
+
+def conclude(stay: Stay, due: Due, end: Conclusion) -> None:
+    """Put the URL's result into the batch."""
+    row = _result(stay.host_id, due, end)
+    if end.sends is not None:
+        row["sends"] = end.sends
     stay.batch.results.append(row)
-    if due.fetched_at is None and event is not UrlEvent.DEFERRED:
+    if due.fetched_at is None and end.event is not UrlEvent.DEFERRED:
         stay.batch.left += 1
         stay.unfetched = max(stay.unfetched - 1, 0)
 
 
-def _why(
-    due: Due, event: UrlEvent, cause: Cause | None, detail: str | None, wishes: Wishes | None
-) -> tuple[str | None, str | None]:
+def _result(host_id: int, due: Due, end: Conclusion) -> Result:
+    event, attempt, wishes = end.event, end.attempt, end.wishes
+    reply = attempt.reply if attempt else None
+    is_new = attempt is not None and attempt.is_new
+    network, server, parse = _failures(due, event, attempt)
+    cause, detail = _why(due, end)
+    return {
+        "host_id": host_id,
+        "crawl_id": due.crawl_id,
+        "key": due.key,
+        "state": url_after(UrlState.QUEUED, event).value,
+        "attempts": _attempts(due, event, attempt),
+        "network_failures": network,
+        "server_failures": server,
+        "parse_failures": parse,
+        "retrying": event is UrlEvent.FAILED,
+        "score": None if end.score is None else max(end.score, LEAST_SCORE),
+        "due_s": end.due_s,
+        "interval_s": end.interval_s if end.interval_s is not None else due.interval_s,
+        "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
+        "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
+        "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.body_sha256,
+        "text_sha256": end.text_sha256 or due.text_sha256,
+        "status": reply.status if reply else None,
+        "outcome": attempt.outcome.value if attempt else due.outcome,
+        "cause": cause,
+        "detail": detail,
+        "directives": wishes.directives if wishes else due.directives,
+        "opt_out": wishes.opt_out if wishes else due.opt_out,
+        "alias_of": end.alias_of,
+        "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
+        "changed": end.changed,
+    }
+
+
+def _attempts(due: Due, event: UrlEvent, attempt: Attempt | None) -> int:
+    """Tries that count from now on: a good ending forgets them."""
+    if event in _SPENT:
+        return attempt.attempts if attempt else due.attempts
+    return due.attempts if event is UrlEvent.DEFERRED else 0
+
+
+def _why(due: Due, end: Conclusion) -> tuple[str | None, str | None]:
     """The cause on record from now on, and more of it."""
-    if cause is not None:
-        return cause, detail
-    if wishes is not None:
-        return wishes.kept_out, None
-    return (due.cause, due.detail) if event in _KEPT else (None, None)
+    if end.cause is not None:
+        return end.cause, end.detail
+    if end.wishes is not None:
+        return end.wishes.kept_out, None
+    return (due.cause, due.detail) if end.event in _KEPT else (None, None)
 
 
 def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal
 import structlog
 
 from app.config import Settings
-from app.crawl.page.attempt import Attempt, conclude
+from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request import slots
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay, most_in_hand
 from app.crawl.state.worker import Kit
@@ -29,7 +29,7 @@ from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions
 from app.runtime.reader_process import Death
 from app.store import db, hosts, urls
-from app.store.urls import Due, Result
+from app.store.url_rows import Due, Result
 from app.words import counted
 
 _log = structlog.get_logger()
@@ -51,13 +51,8 @@ def count(stay: Stay, due: Due) -> int | None:
     None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
     """
     if due.parse_failures >= stay.kit.settings.attempts_max:
-        conclude(
-            stay,
-            due,
-            UrlEvent.EXHAUSTED,
-            cause=Cause.POISON,
-            detail=f"{counted(due.parse_failures, 'visit')} died while fetching or reading it",
-        )
+        detail = f"{counted(due.parse_failures, 'visit')} died while fetching or reading it"
+        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.POISON, detail=detail))
         return None
     stay.isolate = max(stay.isolate - 1, 0)
     with db.transaction(stay.kit.engine) as tx:
@@ -134,19 +129,20 @@ def unread(stay: Stay, attempt: Attempt, why: Unread) -> VisitEnding | None:
         if due.crawl_id in stay.granted:
             stay.granted[due.crawl_id] += 1
     if why == "busy":
-        conclude(stay, due, UrlEvent.DEFERRED, attempt=attempt)
+        conclude(stay, due, Conclusion(UrlEvent.DEFERRED, attempt))
         return VisitEnding.READERS_BUSY
     times = due.parse_failures + 1
     tally.failed += 1
     _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
     if why.is_proof:
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.UNREADABLE, detail=why.cause)
+        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=why.cause))
     elif times >= max(settings.attempts_max - 1, 1):  # the visit that was lost was the first try
         detail = f"{why.cause}, {times} times"
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.UNREADABLE, detail=detail)
+        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=detail))
     else:
         rest_s = backoff.url_retry_s(times, stay.kit.rng)
-        conclude(stay, due, UrlEvent.FAILED, attempt=attempt, due_s=rest_s, cause=Cause.UNREADABLE, detail=why.cause)
+        end = Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, cause=Cause.UNREADABLE, detail=why.cause)
+        conclude(stay, due, end)
     return None
 
 

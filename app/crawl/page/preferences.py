@@ -17,7 +17,7 @@ from app.model import Cause, Header, Page, Reply, Url
 from app.policy import directives, tdm
 from app.policy.directives import Directives
 from app.policy.tdm import Signal
-from app.store.urls import Due
+from app.store.url_rows import Due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, sitemaps
-from app.crawl.page.attempt import Attempt, conclude, interval_s
+from app.crawl.page.attempt import Attempt, Conclusion, conclude, interval_s
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Stay
 from app.model import Header, Page, Url, VisitEnding
@@ -29,7 +29,7 @@ def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
     canonical = stay.kit.canon.join(base, home_link) if home_link else None
     home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
-        found += admit.admissions(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
+        found += admit.candidates(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
@@ -40,11 +40,9 @@ def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
     changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
     seconds = interval_s(stay, due, changed=None if due.text_sha256 is None else changed)
     sitemaps.score_claim(stay, due, changed=changed)
-    conclude(
-        stay,
-        due,
+    end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
-        attempt=attempt,
+        attempt,
         due_s=None if home else seconds,
         interval_s=seconds,
         text_sha256=text_sha256,
@@ -52,6 +50,7 @@ def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
         alias_of=home.text if home else None,
         wishes=wished,
     )
+    conclude(stay, due, end)
     return None
 
 

@@ -15,19 +15,20 @@ from typing import BinaryIO
 
 from app.crawl.frontier import admit, enter
 from app.crawl.page import isolation
-from app.crawl.page.attempt import Attempt, conclude
+from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.visit import Stay
 from app.errors import LeaseLost, Unwritable
-from app.model import Cause, Origin, Refusal, Url, VisitEnding
+from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, Reading
 from app.policy import lastmod, recrawl
+from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, ScopeKind
 from app.runtime.reader import Listing
 from app.store import db, hosts, sitemaps, suppressions
 from app.store.sitemaps import Known
-from app.store.urls import Admission, Due
+from app.store.url_rows import Due
 
 MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
 IN_MEMORY_BYTES = 1024 * 1024
@@ -47,12 +48,12 @@ def discover(stay: Stay, due: Due, origin: Origin) -> None:
     declared = file.rules.sitemaps if file.rules is not None else ()
     texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
     found = [stay.kit.canon.join(f"{origin}/", text) for text in texts]
-    rows = [
-        _row(due.crawl_id, url, found_on=f"{origin}/robots.txt" if declared else f"{origin}/", level=0)
+    found_on = f"{origin}/robots.txt" if declared else f"{origin}/"
+    stay.batch.admissions += [
+        in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
         for url in found
         if not isinstance(url, Refusal) and not stay.kit.known.has(due.crawl_id, url.key)
     ]
-    stay.batch.admissions += rows
 
 
 def sink() -> BinaryIO:
@@ -72,7 +73,7 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         _admit_all(stay, due, attempt.url, reading)
     except Unwritable as error:
         detail = str(error)[:300]
-        conclude(stay, due, UrlEvent.EXHAUSTED, attempt=attempt, cause=Cause.LIST_UNWRITABLE, detail=detail)
+        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.LIST_UNWRITABLE, detail=detail))
         return None
     changed = due.body_sha256 != digest
     seconds = recrawl.next_interval_s(
@@ -82,16 +83,15 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         min_s=stay.kit.settings.recrawl_min_s,
         max_s=stay.kit.settings.recrawl_max_s,
     )
-    conclude(
-        stay,
-        due,
+    end = Conclusion(
         UrlEvent.SETTLED,
-        attempt=attempt,
+        attempt,
         due_s=seconds,
         interval_s=seconds,
         body_sha256=digest,
         changed=changed,
     )
+    conclude(stay, due, end)
     return None
 
 
@@ -116,32 +116,33 @@ def _admit_all(stay: Stay, due: Due, base: Url, reading: Reading | Listing) -> N
 def _admit(stay: Stay, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
     now = stay.taken.now + timedelta(seconds=stay.since_anchor(stay.now()))
     children = [_join(stay, base, value) for value in chunk if isinstance(value, Child)]
-    rows = [
-        _row(due.crawl_id, url, found_on=due.url, level=due.depth + 1)
+    candidates = [
+        in_front(due.crawl_id, url, RequestKind.SITEMAP, depth=due.depth + 1, found_on=due.url)
         for url, _ in _urls(children)
         if due.depth < LEVELS and url.host == base.host and not stay.kit.known.has(due.crawl_id, url.key)
     ]
     pages = list(_urls(_join(stay, base, value) for value in chunk if isinstance(value, Entry)))
     said = {url.key: lastmod.plausible(when, now) for url, when in pages}
-    for row in admit.admissions(stay, due, [url for url, _ in pages], found_on=due.url, depth=1, hops=0):
-        row["lastmod"] = _iso(said[row["key"]])
-        row["sitemap_id"] = known.id if said[row["key"]] else None
-        rows.append(row)
-    new = {row["key"] for row in rows}
+    for each in admit.candidates(stay, due, [url for url, _ in pages], found_on=due.url, depth=1, hops=0):
+        when = said[each.url.key]
+        candidates.append(each if when is None else each._replace(sitemap_id=known.id, lastmod=_iso(when)))
+    new = {each.url.key for each in candidates}
     claims = [
         {"key": url.key, "lastmod": _iso(said[url.key])}
         for url, _ in pages
         if url.host == stay.taken.name and said[url.key] is not None and url.key not in new
     ]
-    _write(stay, due, known, rows, claims)
+    _write(stay, due, known, candidates, claims)
 
 
-def _write(stay: Stay, due: Due, known: Known, rows: list[Admission], claims: Sequence[Mapping[str, object]]) -> None:
+def _write(
+    stay: Stay, due: Due, known: Known, candidates: list[Candidate], claims: Sequence[Mapping[str, object]]
+) -> None:
     sent = stay.now()
     with db.transaction(stay.kit.engine) as tx:
         if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
             raise LeaseLost(stay.taken.name)
-        admitted = enter.admit(tx, [(stay, rows)])
+        admitted = enter.admit(tx, [(stay, candidates)])
         suppressions.note(tx, list(stay.batch.suppressions.values()))
         believed = lastmod.is_believed(known.claims, known.true_claims)
         sitemaps.claim(
@@ -179,27 +180,6 @@ def _join(stay: Stay, base: Url, value: Entry | Child) -> tuple[Url | Refusal, d
 
 def _urls(found: Iterable[tuple[Url | Refusal, datetime | None]]) -> Iterator[tuple[Url, datetime | None]]:
     return ((url, when) for url, when in found if isinstance(url, Url))
-
-
-def _row(crawl_id: int, url: Url, *, found_on: str | None, level: int) -> Admission:
-    return {
-        "host_id": 0,
-        "crawl_id": crawl_id,
-        "kind": "sitemap",
-        "key": url.key,
-        "url": url.text,
-        "linked": url.linked,
-        "form": url.form,
-        "state": "queued",
-        "lane": 0,
-        "score": 1.0,
-        "depth": level,
-        "hops": 0,
-        "found_on": found_on,
-        "cause": None,
-        "sitemap_id": None,
-        "lastmod": None,
-    }
 
 
 def _iso(moment: datetime | None) -> str | None:

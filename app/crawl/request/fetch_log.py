@@ -1,6 +1,6 @@
 """A request as a row of the log."""
 
-from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 
@@ -9,73 +9,55 @@ from app.crawl.state.visit import Stay
 from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent, Url
 from app.policy import blocks, walls
 from app.policy.outcome import classify
-from app.store.budgets import Budget
 from app.store.fetches import Fetch
 from app.store.host_rows import Loan
 
 _log = structlog.get_logger()
 
 
-def log(
-    stay: Stay,
-    reply: Reply,
-    *,
-    slot: Slot,
-    url: Url,
-    reason: str,
-    request: Request,
-    crawl_id: int | None = None,
-    attempt: int = 1,
-    body_sha256: bytes | None = None,
-    loan: Loan | None = None,
-) -> Outcome:
-    """Put the request into the batch's log; loan: it went to another host. Returns its outcome."""
+class Sending(NamedTuple):
+    """A request, and what it is sent for.
+
+    reason    of the log: "new", "retry", "recrawl" or "robots"
+    crawl_id  None: for the host, not for one crawl
+    attempt   of the URL, with this one
+    loan      the lease that was borrowed, of another host that it goes to
+    """
+
+    request: Request
+    url: Url
+    reason: str
+    crawl_id: int | None = None
+    attempt: int = 1
+    loan: Loan | None = None
+
+
+class _Ended(NamedTuple):
+    """The end of a request.
+
+    evidence  that a page met a wall made for bots
+    shift_s   what is known to be lost between the visit's take-up and the database's moment of it
+    """
+
+    outcome: Outcome
+    evidence: walls.Evidence | None = None
+    conditional: bool = False
+    shift_s: float = 0.0
+    body_sha256: bytes | None = None
+
+
+def log(stay: Stay, slot: Slot, sending: Sending, reply: Reply, *, body_sha256: bytes | None = None) -> Outcome:
+    """Put the request into the batch's log. Returns its outcome."""
+    request = sending.request
     conditional = request.etag is not None or request.last_modified is not None
     outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
-    row = fetch_row(
-        reply,
-        outcome,
-        evidence,
-        url=url.text,
-        key=url.key,
-        kind=request.kind,
-        reason=reason,
-        conditional=conditional,
-        host_id=loan.host_id if loan else stay.host_id,
-        crawl_id=crawl_id,
-        visit_id=stay.taken.visit_id,
-        taken_at=stay.taken.now,
-        anchor=stay.anchor,
-        delay_s=loan.delay_s if loan else stay.delay_s,
-        budget=slot.address_budget,
-        shift_s=_shift_s(stay, slot),
-        attempt=attempt,
-        body_sha256=body_sha256,
-    )
-    stay.batch.fetches.append(row)
+    ended = _Ended(outcome, evidence, conditional, _shift_s(stay, slot), body_sha256)
+    stay.batch.fetches.append(_row(stay, slot, sending, reply, ended))
     return outcome
 
 
-def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:
-    """How the request ended; evidence: that a page met a wall made for bots."""
-    evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
-    if evidence is None:
-        return classify(reply, conditional=conditional), None
-    return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
-
-
-def unsent(
-    stay: Stay,
-    slot: Slot,
-    unsent: Unsent,
-    request: Request,
-    *,
-    url: Url,
-    why: Rest,
-    crawl_id: int | None = None,
-    loan: Loan | None = None,
-) -> Fetch:
-    """A request that was not sent as a row of the log: when it waited, why it was not, and the connection that it made."""
+def log_unsent(stay: Stay, slot: Slot, sending: Sending, unsent: Unsent, *, why: Rest) -> None:
+    """Put a request that was not sent into the log: when it waited, why it was not, and the connection that it made."""
     stands_for = Reply(
         status=None,
         started_s=unsent.begun_s,
@@ -86,25 +68,18 @@ def unsent(
         total_ms=(unsent.ended_s - unsent.begun_s) * 1000,
         contacted_s=unsent.contacted_s,
     )
+    loan = sending.loan
     _log.info("request.unsent", host=loan.host_id if loan else stay.taken.name, why=why.words)
-    return fetch_row(
-        stands_for,
-        Outcome.UNSENT,
-        None,
-        url=url.text,
-        key=url.key,
-        kind=request.kind,
-        reason="unsent",
-        conditional=False,
-        host_id=loan.host_id if loan else stay.host_id,
-        crawl_id=crawl_id,
-        visit_id=stay.taken.visit_id,
-        taken_at=stay.taken.now,
-        anchor=stay.anchor,
-        delay_s=loan.delay_s if loan else stay.delay_s,
-        budget=slot.address_budget,
-        attempt=0,
-    )
+    no_attempt = sending._replace(reason="unsent", attempt=0)
+    stay.batch.fetches.append(_row(stay, slot, no_attempt, stands_for, _Ended(Outcome.UNSENT)))
+
+
+def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:
+    """How the request ended; evidence: that a page met a wall made for bots."""
+    evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
+    if evidence is None:
+        return classify(reply, conditional=conditional), None
+    return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
 def _shift_s(stay: Stay, slot: Slot) -> float:
@@ -115,54 +90,32 @@ def _shift_s(stay: Stay, slot: Slot) -> float:
     return max((now - stay.taken.now).total_seconds() - (received - stay.anchor), 0.0)
 
 
-def fetch_row(
-    reply: Reply,
-    outcome: Outcome,
-    evidence: walls.Evidence | None,
-    *,
-    url: str,
-    key: bytes,
-    kind: RequestKind,
-    reason: str,
-    conditional: bool,
-    host_id: int,
-    visit_id: int,
-    taken_at: datetime,
-    anchor: float,
-    delay_s: float,
-    crawl_id: int | None = None,
-    budget: Budget | None = None,
-    shift_s: float = 0.0,
-    attempt: int = 1,
-    body_sha256: bytes | None = None,
-) -> Fetch:
-    """A request as a row of the log. taken_at, anchor: the visit's take-up in database time, and its monotonic moment.
-    budget: its address's.
-
-    shift_s: what is known to be lost between that moment and the database's.
-    """
+def _row(stay: Stay, slot: Slot, sending: Sending, reply: Reply, ended: _Ended) -> Fetch:
+    """A request as a row: its moments are seconds since the visit's take-up."""
+    anchor, shift_s = stay.anchor, ended.shift_s
+    loan, budget = sending.loan, slot.address_budget
     start_s = max(reply.started_s - anchor + shift_s, 0.0)
     return {
-        "host_id": host_id,
-        "crawl_id": crawl_id,
-        "visit_id": visit_id,
-        "anchor": taken_at,
-        "url_key": key,
-        "url": url,
-        "kind": kind.value,
-        "reason": reason,
+        "host_id": loan.host_id if loan else stay.host_id,
+        "crawl_id": sending.crawl_id,
+        "visit_id": stay.taken.visit_id,
+        "anchor": stay.taken.now,
+        "url_key": sending.url.key,
+        "url": sending.url.text,
+        "kind": sending.request.kind.value,
+        "reason": sending.reason,
         "start_s": start_s,
         "end_s": max(reply.ended_s - anchor + shift_s, start_s),
         "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - anchor, 0.0),
-        "delay_s": delay_s,
+        "delay_s": loan.delay_s if loan else stay.delay_s,
         "address_budget": budget.name if budget else None,
         "address_gap_s": budget.gap_s if budget else None,
         "rest_s": None,
         "address": reply.address,
         "status": reply.status,
-        "outcome": outcome.value,
+        "outcome": ended.outcome.value,
         "failure": reply.failure.value if reply.failure else None,
-        "detail": evidence.name if evidence else reply.detail or None,
+        "detail": ended.evidence.name if ended.evidence else reply.detail or None,
         "location": reply.header(Header.LOCATION),
         "retry_after": reply.header(Header.RETRY_AFTER),
         "content_type": reply.header(Header.CONTENT_TYPE),
@@ -173,9 +126,9 @@ def fetch_row(
         "connect_ms": reply.connect_ms,
         "first_byte_ms": reply.first_byte_ms,
         "total_ms": reply.total_ms,
-        "conditional": conditional,
+        "conditional": ended.conditional,
         "etag": reply.header(Header.ETAG),
         "last_modified": reply.header(Header.LAST_MODIFIED),
-        "body_sha256": body_sha256,
-        "attempt": attempt,
+        "body_sha256": ended.body_sha256,
+        "attempt": sending.attempt,
     }

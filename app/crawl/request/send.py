@@ -4,8 +4,9 @@ from hashlib import sha256
 
 import structlog
 
-from app.crawl.request import slots
-from app.crawl.request.fetch_log import log, unsent
+from app.crawl.request import line_gate, slots
+from app.crawl.request.fetch_log import Sending, log, log_unsent
+from app.crawl.request.line_gate import LineGate
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
 from app.errors import NotSent
@@ -20,69 +21,25 @@ _SLOW_DOWN = {429, 503}
 _log = structlog.get_logger()
 
 
-def send(
-    stay: Stay,
-    slot: Slot,
-    request: Request,
-    *,
-    url: Url,
-    reason: str,
-    crawl_id: int | None = None,
-    attempt: int = 1,
-) -> tuple[Reply, Outcome, bytes | None] | None:
+def send(stay: Stay, slot: Slot, sending: Sending) -> tuple[Reply, Outcome, bytes | None] | None:
     """The reply, its outcome, and the SHA-256 of its body. Its row is in the batch, and the stay has learnt from it.
 
     None: it was not sent. Its starts had passed, none was to be had soon, or we lack what it takes: the visit is to leave, or to
     wait. Each start that was not used is a row of the log, too.
     """
-    for _ in range(TRIES):
-        gate = slots.gate(stay.kit, slot, host_id=stay.host_id, ready_at=stay.ready_at)
-        try:
-            reply = _sent(stay, slot, request, gate)
-        except NotSent as error:
-            _not_sent(stay, error)
-            return None
-        if isinstance(reply, Reply):
-            break
-        why = gate.why if gate is not None else slots.LATE
-        stay.batch.fetches.append(unsent(stay, slot, reply, request, url=url, crawl_id=crawl_id, why=why))
-        if gate is not None and gate.answer is not None:
-            slots.told(stay, gate.answer)
-            return None
-        if gate is None:
-            again = slots.take(stay, url, request.deadline_s)
-            if again is None:
-                return None
-            slot = again
-    else:
-        stay.rest(stay.delay_s, why)
+    sent = _in_turn(stay, slot, sending)
+    if sent is None:
         return None
-    stay.promised = None
-    if gate is not None:
-        slot = slots.passed(slot, gate)
-        stay.connect_s = min((reply.connect_ms or 0.0) / 1000, slots.CONNECT_AHEAD_S)
+    reply, slot = sent
     digest = sha256(reply.body).digest() if reply.body else None
     stay.address = reply.address or stay.address
     stay.contacted(reply.ended_s, slots.spaced_at(slot, reply.sent_s or reply.started_s))
-    outcome = log(
-        stay,
-        reply,
-        slot=slot,
-        url=url,
-        reason=reason,
-        request=request,
-        crawl_id=crawl_id,
-        attempt=attempt,
-        body_sha256=digest,
-    )
-    # robots.txt alone that fails has a back-off of its own, and must not keep its last good copy from being used (R3).
-    if outcome is Outcome.UNREACHABLE and stay.may_be_served_elsewhere(url.origin):
-        return (
-            reply,
-            outcome,
-            digest,
-        )  # a dead port of a host that is there: no trouble of the host's, nor of its address
-    _learn(stay, slot, reply, outcome, closes=request.kind is not RequestKind.ROBOTS or outcome is Outcome.UNREACHABLE)
+    outcome = log(stay, slot, sending, reply, body_sha256=digest)
+    # A dead port of a host that is there: no trouble of the host's, nor of its address.
+    if outcome is not Outcome.UNREACHABLE or not stay.may_be_served_elsewhere(sending.url.origin):
+        # robots.txt alone that fails has a back-off of its own, and must not keep its last good copy from being used (R3).
+        closes = sending.request.kind is not RequestKind.ROBOTS or outcome is Outcome.UNREACHABLE
+        _learn(stay, slot, reply, outcome, closes=closes)
     return reply, outcome, digest
 
 
@@ -90,19 +47,19 @@ def send_elsewhere(
     stay: Stay, slot: Slot, request: Request, loan: Loan, *, url: Url
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
     """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
-    gate = slots.gate(stay.kit, slot, host_id=loan.host_id, ready_at=stay.now())
+    sending = Sending(request, url, "robots", loan=loan)
+    gate = line_gate.gate(stay.kit, slot, host_id=loan.host_id, ready_at=stay.now())
     try:
         reply = _sent(stay, slot, request, gate)
     except NotSent as error:
         _not_sent(stay, error)
         return None
     if isinstance(reply, Unsent):
-        why = gate.why if gate is not None else slots.LATE
-        stay.batch.fetches.append(unsent(stay, slot, reply, request, url=url, why=why, loan=loan))
+        log_unsent(stay, slot, sending, reply, why=_why(gate))
         return None
     if gate is not None:
-        slot = slots.passed(slot, gate)
-    outcome = log(stay, reply, slot=slot, url=url, reason="robots", request=request, loan=loan)
+        slot = line_gate.passed(slot, gate)
+    outcome = log(stay, slot, sending, reply)
     if outcome not in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.REDIRECT}:
         return reply, None
     asked_s = stay.asked_s(reply) or (0.0 if outcome is Outcome.REDIRECT else stay.kit.settings.backoff_base_s)
@@ -123,12 +80,57 @@ def trouble(stay: Stay, reply: Reply, reason: RestReason) -> float | None:
     return asked_s
 
 
-def _sent(stay: Stay, slot: Slot, request: Request, gate: slots.LineGate | None) -> Reply | Unsent:
+def _in_turn(stay: Stay, slot: Slot, sending: Sending) -> tuple[Reply, Slot] | None:
+    """Send it at its start or at one of the next. Returns the slot that it went out in, too; None as in `send`."""
+    for _ in range(TRIES):
+        gate = line_gate.gate(stay.kit, slot, host_id=stay.host_id, ready_at=stay.ready_at)
+        try:
+            reply = _sent(stay, slot, sending.request, gate)
+        except NotSent as error:
+            _not_sent(stay, error)
+            return None
+        if isinstance(reply, Reply):
+            return reply, _used(stay, slot, reply, gate)
+        why = _why(gate)
+        log_unsent(stay, slot, sending, reply, why=why)
+        again = _again(stay, slot, sending, gate)
+        if again is None:
+            return None
+        slot = again
+    stay.rest(stay.delay_s, why)
+    return None
+
+
+def _sent(stay: Stay, slot: Slot, request: Request, gate: LineGate | None) -> Reply | Unsent:
     request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after, gate=gate)
     reply = stay.kit.send(request)
     if isinstance(reply, Unsent) or not slot.dns_ms or reply.connect_ms is None:
         return reply
     return reply._replace(dns_ms=slot.dns_ms)
+
+
+def _used(stay: Stay, slot: Slot, reply: Reply, gate: LineGate | None) -> Slot:
+    """The slot of a request that was sent, with the start that its gate opened for."""
+    stay.promised = None
+    if gate is None:
+        return slot
+    stay.connect_s = min((reply.connect_ms or 0.0) / 1000, line_gate.CONNECT_AHEAD_S)
+    return line_gate.passed(slot, gate)
+
+
+def _again(stay: Stay, slot: Slot, sending: Sending, gate: LineGate | None) -> Slot | None:
+    """The slot of the next try, after a start that was not used; None: the visit is to leave, or to wait."""
+    if gate is None:
+        return slots.take(stay, sending.url, sending.request.deadline_s)
+    if gate.answer is not None:
+        slots.told(stay, gate.answer)
+        return None
+    return slot
+
+
+def _why(gate: LineGate | None) -> Rest:
+    """Why a request was not sent."""
+    return gate.why if gate is not None else line_gate.LATE
 
 
 def _not_sent(stay: Stay, error: NotSent) -> None:

@@ -7,43 +7,33 @@ start that was granted and not used is lost, never used twice.
 
 A host that has its budgets to itself is granted its starts ahead, and may use them late. Where several hosts share one, a start
 is drawn only when it can be used at once: the host is promised a time, connects when that is near, and stands in line with its
-connection (`app.crawl.state.line`); the start is confirmed right before the request is sent. A visit whose time is further away
-is parked for up to 20 s, with its lease, and serves several starts so: a message, a take-up and a settle for each would cost more
-than the page. For a longer wait, or where parking has no room, it leaves, and its host is due again when it was told to come.
+connection; the start is confirmed right before the request is sent (`app.crawl.request.line_gate`).
+
+A visit whose time is further away is parked for up to 20 s, with its lease, and serves several starts so: a message, a take-up
+and a settle for each would cost more than the page. For a longer wait, or where parking has no room, it leaves, and its host is
+due again when it was told to come.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from app.crawl.state.line import Line, Lot
+from app.crawl.request import starts
+from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, LATE_SHARE
+from app.crawl.request.starts import Terms, TimedAnswer
 from app.crawl.state.slot import Near, Slot
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost
 from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
-from app.store import budgets, db, hosts
+from app.store import db, hosts
 from app.store.budgets import Answer, Budget
 
-LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
-LONE_MARGIN_S = 0.1
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
-LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
-HELD_UP_SHARE = 0.2  # and of that, for a thread between its start and sending
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
-NEWCOMERS = 10  # for so many in line one more start is drawn: each is a little late, and others arrive meanwhile
 EARLY_S = 0.3  # where starts are drawn in lots, who was promised one stands in line so much before it
 NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
-GATE_S = 2.0  # the longest wait in line, with a connection
-LATE = Rest(RestReason.LATE)
-AT_CEILING = Rest(RestReason.ALL_BUDGET)
-CLOSED = Rest(RestReason.LATE, "the server closed the connection while its start was waited for")
-# A start is drawn no sooner: one that is missed is lost, and the next, where nobody has drawn it yet, comes the sooner.
-DRAW_AHEAD_S = 0.3
-CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
-# The longest wait between connecting and sending: no part of the request's deadline.
-AT_GATE_S = GATE_S + CONNECT_AHEAD_S
 
 
 def take(stay: Stay, url: Url, deadline_s: float) -> Slot | None:
@@ -83,126 +73,6 @@ def _outlast(stay: Stay, seconds: float) -> None:
         extend(stay)
 
 
-@dataclass(slots=True, kw_only=True)
-class LineGate:
-    """Opens when its host is ready and its start has come, in line with the others of this process. One for each request.
-
-    until    monotonic second after which it does not wait any more
-    lot      of the start that it opened for;   answer: why it did not, where a budget said so
-    """
-
-    kit: Kit
-    line: Line
-    wanted: tuple[Budget, ...]
-    host_id: int
-    ready_at: float
-    until: float
-    lot: Lot | None = None
-    answer: Answer | None = None
-    opened: int = 0
-    is_at_ceiling: bool = False
-
-    @property
-    def why(self) -> Rest:
-        """Why the request was not sent."""
-        if self.is_at_ceiling:
-            return AT_CEILING
-        if self.answer is not None:
-            return self.answer.why
-        return CLOSED if self.opened else LATE
-
-    def open(self) -> bool:
-        self.lot = None
-        wait_s = self.ready_at - self.kit.monotonic()
-        if wait_s > 0 and self.kit.stopping.wait(wait_s):
-            return False
-        if not self._is_below_ceiling():
-            return False
-        found = self.line.wait(self._draw, self.until)
-        if self.kit.stopping.is_set():
-            return False
-        if isinstance(found, Lot):
-            self.lot, self.opened = found, self.opened + 1
-            return True
-        self.answer = found
-        return False
-
-    def _is_below_ceiling(self) -> bool:
-        """Waits for a start of the fleet's, if it comes in time."""
-        kit = self.kit
-        if kit.ceiling is None:
-            return True
-        left_s = max(self.until - kit.monotonic(), 0.0)
-        start_s = kit.ceiling.take(kit.engine, horizon_s=left_s)
-        self.is_at_ceiling = start_s > left_s
-        return not self.is_at_ceiling and not kit.stopping.wait(start_s)
-
-    def is_late(self) -> bool:
-        """Later than its lot allows, by a share of what is left for the road."""
-        return self.lot is None or self.kit.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
-
-    @property
-    def _slack_s(self) -> float:
-        return min(each.slack_s for each in self.wanted)
-
-    def sent(self, at_s: float) -> None:
-        self.line.sent(at_s)
-
-    def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
-        kit = self.kit
-        starts = starts_for(standing, self.wanted)
-        sent = kit.monotonic()
-        with db.transaction(kit.draws or kit.engine, by_statement=True) as tx:
-            answer = budgets.reserve(
-                tx,
-                self.wanted,
-                host_id=self.host_id,
-                ready_in_s=LEAD_S,
-                horizon_s=min(left_s, DRAW_AHEAD_S),
-                near_s=left_s,
-                has_ticket=False,
-                starts=starts,
-                lost=lost,
-            )
-        received = kit.monotonic()
-        if not answer.granted:
-            return answer
-        lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
-        earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
-        return Lot(
-            starts_at=latest + answer.wait_s,
-            last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
-            is_single=answer.failures > 0,
-            granted_at=(answer.now, latest),
-        )
-
-
-def starts_for(standing: int, wanted: tuple[Budget, ...]) -> int:
-    """How many starts are drawn at once for so many who stand in line."""
-    return min(standing + standing // NEWCOMERS, *(each.lot_most for each in wanted))
-
-
-def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
-    """What the request waits at, no sooner than its host is ready; None: it has its start."""
-    if slot.line is None:
-        return None
-    return LineGate(
-        kit=kit,
-        line=slot.line,
-        wanted=slot.drawn,
-        host_id=host_id,
-        ready_at=ready_at,
-        until=max(kit.monotonic(), ready_at) + GATE_S,
-    )
-
-
-def passed(slot: Slot, gate: LineGate) -> Slot:
-    """The slot with the start that the gate opened for."""
-    if gate.lot is None:
-        return slot
-    return slot._replace(granted_at=gate.lot.granted_at, probes=gate.lot.is_single)
-
-
 def told(stay: Stay, answer: Answer, *, early_s: float = 0.0) -> None:
     """A shared budget told the host to come later: the visit waits for it where it may, else it leaves.
 
@@ -223,16 +93,16 @@ def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None
             return None
     if not kit.shared.any:
         return Slot()
-    found = _where(kit, url, None)
+    found = starts.where(kit, url, None)
     for address, wanted in found.wanted(kit, registrable_domain(url.host)):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
         with db.transaction(kit.engine, by_statement=True) as tx:
-            asked = _ask(kit, tx, wanted, host_id=host_id, ready_in_s=0.0, horizon_s=longest_s, has_ticket=False)
+            asked = starts.ask(kit, tx, wanted, Terms(host_id, ready_in_s=0.0, horizon_s=longest_s))
         if asked.answer.is_near:
-            return Slot(address=address, drawn=wanted, line=_line(kit, wanted), dns_ms=found.dns_ms)
+            return Slot(address=address, drawn=wanted, line=starts.line_for(kit, wanted), dns_ms=found.dns_ms)
         if asked.answer.granted:
-            slot = _slot_of(address, wanted, asked, found.dns_ms)
+            slot = starts.granted_slot(address, wanted, asked, found.dns_ms)
             return None if kit.stopping.wait(max(slot.ready_at - kit.monotonic(), 0.0)) else slot
     return None if found.choices else Slot()
 
@@ -245,7 +115,7 @@ def reserve_ahead(stay: Stay, tx: Connection) -> None:
     wanted = kit.shared.of(taken.address, taken.domain)
     if not wanted or kit.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
         return
-    asked = _ask_for(stay, tx, wanted, stay.patience_s())
+    asked = starts.ask(kit, tx, wanted, _terms(stay, stay.patience_s()))
     if asked.answer.granted or asked.answer.is_near:
         stay.slot = _granted(stay, taken.address, wanted, asked, None)
     else:
@@ -294,7 +164,7 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
     if not kit.shared.any:
         return Slot()
     reserved, stay.slot = stay.slot, None
-    found = _where(kit, url, stay.taken.address)
+    found = starts.where(kit, url, stay.taken.address)
     if not found.choices:
         return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
     if reserved is not None and reserved.address == found.choices[0]:
@@ -320,124 +190,49 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
-
-    answer: Answer
-    sent: float
-    received: float
-    hold_s: float
-
-
-def _ask_for(
-    stay: Stay, tx: Connection, wanted: tuple[Budget, ...], horizon_s: float, *, alone: bool = False
-) -> _Asked:
-    return _ask(
-        stay.kit,
-        tx,
-        wanted,
-        host_id=stay.host_id,
+def _terms(stay: Stay, horizon_s: float, *, alone: bool = False) -> Terms:
+    """The stay's terms: a start when its host is ready, and those after it for as long as the visit may last."""
+    kit = stay.kit
+    return Terms(
+        stay.host_id,
         ready_in_s=stay.ready_at - stay.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if stay.has_ticket else 0.0),
         has_ticket=stay.has_ticket,
-        hold_s=0.0 if stay.kit.parking is None else max(stay.started + stay.kit.settings.visit_max_s - stay.now(), 0.0),
+        hold_s=0.0 if kit.parking is None else max(stay.started + kit.settings.visit_max_s - stay.now(), 0.0),
         alone=alone,
     )
 
 
-def _ask_alone(stay: Stay, wanted: tuple[Budget, ...], horizon_s: float) -> _Asked:
+def _ask_alone(stay: Stay, wanted: tuple[Budget, ...], horizon_s: float) -> TimedAnswer:
     with db.transaction(stay.kit.engine, by_statement=True) as tx:
-        return _ask_for(stay, tx, wanted, horizon_s, alone=True)
+        return starts.ask(stay.kit, tx, wanted, _terms(stay, horizon_s, alone=True))
 
 
-def _asked_before(stay: Stay, address: str) -> _Asked | None:
+def _asked_before(stay: Stay, address: str) -> TimedAnswer | None:
     """The answer of a moment ago, of one who comes again because the line was too long."""
     near, now = stay.near, stay.now()
     if near is None or near.address != address or now > near.until:
         return None
-    return _Asked(answer=near.answer, sent=now, received=now, hold_s=0.0)
+    return TimedAnswer(answer=near.answer, sent=now, received=now, hold_s=0.0)
 
 
-def _ask(
-    kit: Kit,
-    tx: Connection,
-    wanted: tuple[Budget, ...],
-    *,
-    host_id: int,
-    ready_in_s: float,
-    horizon_s: float,
-    has_ticket: bool,
-    hold_s: float = 0.0,
-    alone: bool = False,
-) -> _Asked:
-    sent = kit.monotonic()
-    answer = budgets.reserve(
-        tx,
-        wanted,
-        host_id=host_id,
-        ready_in_s=max(ready_in_s, LEAD_S),
-        horizon_s=max(horizon_s, 2 * LEAD_S),
-        has_ticket=has_ticket,
-        hold_s=hold_s,
-        alone=alone,
-    )
-    return _Asked(answer=answer, sent=sent, received=kit.monotonic(), hold_s=hold_s)
-
-
-def _granted(stay: Stay, address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot | None:
+def _granted(
+    stay: Stay, address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None
+) -> Slot | None:
     """A start, or a place in line for one; None: the line is too long."""
     answer, stay.near = asked.answer, None
     stay.is_crowded, stay.promised = answer.shared, None
     if answer.is_near:
-        line = _line(stay.kit, wanted)
+        line = starts.line_for(stay.kit, wanted)
         if not line.is_full:
             return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
         stay.near = Near(address, answer, stay.now() + NEAR_S)
         told(stay, replace(answer, wait_s=max(answer.wait_s, line.room_in_s())))
         return None
-    slot = _slot_of(address, wanted, asked, dns_ms)
+    slot = starts.granted_slot(address, wanted, asked, dns_ms)
     if slot.held_until is not None:
         stay.held = slot
     return slot
-
-
-def _slot_of(address: str, wanted: tuple[Budget, ...], asked: _Asked, dns_ms: float | None) -> Slot:
-    """Not before the start by the later bound of the database's moment, not after it by the earlier one."""
-    answer = asked.answer
-    late_s = budgets.LONE_S - LONE_MARGIN_S
-    last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
-    return Slot(
-        address=address,
-        drawn=wanted,
-        ready_at=asked.received + answer.wait_s,
-        not_after=asked.sent + answer.took_s + last_s + late_s,
-        granted_at=(answer.now, asked.received),
-        probes=answer.failures > 0,
-        dns_ms=dns_ms,
-        held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,
-    )
-
-
-def _line(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
-    gap_s = max(each.gap_s for each in wanted)
-    return kit.lines.of(wanted, gap_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    choices: tuple[str, ...]
-    dns_ms: float | None
-
-    def wanted(self, kit: Kit, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
-        return [(address, kit.shared.of(address, domain)) for address in self.choices]
-
-
-def _where(kit: Kit, url: Url, prefer: str | None) -> _Found:
-    if kit.where is None:
-        return _Found(choices=(), dns_ms=None)
-    found = kit.where(url.text, prefer)
-    return _Found(choices=found.addresses, dns_ms=found.dns_ms)
 
 
 def _is_quiet(stay: Stay) -> bool:

@@ -7,6 +7,8 @@ Each hop is a contact at the pace of the host it goes to; another host's lease i
 from dataclasses import dataclass, replace
 
 from app.crawl.request import send, slots
+from app.crawl.request.fetch_log import Sending
+from app.crawl.request.line_gate import AT_GATE_S
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import LEASE_MARGIN_S, Stay
@@ -155,7 +157,7 @@ def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
 
 def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
     """None: its slot had passed."""
-    sent = send.send(stay, slot, request, url=url, reason="robots")
+    sent = send.send(stay, slot, Sending(request, url, "robots"))
     if sent is None:
         return None
     reply, outcome, _ = sent
@@ -215,7 +217,7 @@ def _send_in_a_slot(
     for _ in range(send.TRIES):
         slot = slots.elsewhere(stay.kit, url, loan.host_id, until - stay.now())
         if slot is not None:
-            latest = within_lease - (slots.AT_GATE_S if slot.line is not None else 0.0)
+            latest = within_lease - (AT_GATE_S if slot.line is not None else 0.0)
             slot = slot._replace(not_after=min(slot.not_after or latest, latest))
         sent = send.send_elsewhere(stay, slot, request, loan, url=url) if slot is not None else None
         if slot is None or sent is not None or stay.rest_until is not None:

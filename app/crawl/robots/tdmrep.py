@@ -7,6 +7,7 @@ What a file means is in `app.policy.tdm`.
 """
 
 from app.crawl.request import send, slots
+from app.crawl.request.fetch_log import Sending
 from app.crawl.state.robots_file import Tdmrep
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
@@ -67,7 +68,7 @@ def _ask(stay: Stay, slot: Slot, file: Url, known: Tdmrep) -> bool:
         max_body_bytes=tdm.MAX_BYTES,
         deadline_s=stay.kit.settings.robots_deadline_s,
     )
-    sent = send.send(stay, slot, request, url=file, reason="recrawl" if known.body else "new")
+    sent = send.send(stay, slot, Sending(request, file, "recrawl" if known.body else "new"))
     if sent is None:
         return False
     reply, outcome, _ = sent

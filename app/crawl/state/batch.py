@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.model import Cause, Failure, Origin
+from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
 from app.store.budgets import Budget
@@ -11,7 +12,7 @@ from app.store.fetches import Fetch
 from app.store.pages import PageRow, Revision, Where
 from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
-from app.store.urls import Admission, Due, Result
+from app.store.url_rows import Due, Result
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Reading:
     """A document of the batch and the links it wants admitted; page None where it is not kept."""
 
     page: PageRow | None
-    links: list[Admission]
+    links: list[Candidate]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Batch:
     links: int = 0  # of the readings
     kept_out: list[Where] = field(default_factory=list)
     revisions: list[Revision] = field(default_factory=list)
-    admissions: list[Admission] = field(default_factory=list)
+    admissions: list[Candidate] = field(default_factory=list)
     claims: dict[int, tuple[int, int]] = field(default_factory=dict)
     suppressions: dict[tuple[int, bytes, str], Suppression] = field(default_factory=dict)
     robots: list[tuple[Origin, Fetched]] = field(default_factory=list)
@@ -84,7 +85,7 @@ class Batch:
         """By the table of app.policy.lifecycle_visit. Raises KeyError for what cannot happen: a bug."""
         self.state = batch_after(self.state, event)
 
-    def read(self, page: PageRow | None, links: list[Admission]) -> None:
+    def read(self, page: PageRow | None, links: list[Candidate]) -> None:
         self.readings.append(Reading(page=page, links=links))
         self.links += len(links)
 

@@ -24,7 +24,7 @@ from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
 from app.policy.scope import Scope
 from app.store import host_rows
 from app.store.budgets import Answer
-from app.store.urls import Due
+from app.store.url_rows import Due
 
 LEASE_MARGIN_S = 5.0
 SLOW_S = 5.0

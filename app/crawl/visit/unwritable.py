@@ -21,7 +21,7 @@ from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.policy.robots import Availability
 from app.store.fetches import Fetch
 from app.store.robots import Fetched
-from app.store.urls import Result
+from app.store.url_rows import Result
 
 _log = structlog.get_logger()
 AGAIN_S = 3_600.0  # an origin whose robots.txt cannot be kept
@@ -50,7 +50,9 @@ def mend(stay: Stay, refuses: Refuses) -> None:
     for place, row in enumerate(batch.fetches):
         if error := fault(fetches=[row]):
             batch.fetches[place] = _bare(stay, row, error)
-    batch.admissions = [row for row in batch.admissions if not _is_left_out(stay, fault(admissions=[row]), row["url"])]
+    batch.admissions = [
+        each for each in batch.admissions if not _is_left_out(stay, fault(admissions=[each]), each.url.text)
+    ]
     batch.suppressions = {
         key: row
         for key, row in batch.suppressions.items()
@@ -80,9 +82,9 @@ def _mended_reading(stay: Stay, reading: Reading, fault: Callable[..., Unwritabl
     if not reading.links or fault(readings=[Reading(page=None, links=reading.links)]) is None:
         return reading
     links = [
-        row
-        for row in reading.links
-        if not _is_left_out(stay, fault(readings=[Reading(page=None, links=[row])]), row["url"])
+        each
+        for each in reading.links
+        if not _is_left_out(stay, fault(readings=[Reading(page=None, links=[each])]), each.url.text)
     ]
     return Reading(page=page, links=links)
 

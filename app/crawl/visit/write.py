@@ -8,9 +8,9 @@ from app.crawl.frontier import duplicates, enter
 from app.crawl.frontier.enter import Entered
 from app.crawl.state.visit import Stay
 from app.model import Origin, Refusal
+from app.policy.candidate import Candidate
 from app.store import crawls, fetches, pages, robots, sitemaps, suppressions, urls
 from app.store.pages import Where
-from app.store.urls import Admission
 
 REOPEN_PAGE = 1_000
 
@@ -81,20 +81,16 @@ def _write_robots(stay: Stay, tx: Connection) -> None:
         _reopen(stay, tx, origin)
 
 
-def _admissions(stay: Stay, repeating: set[Where]) -> list[Admission]:
+def _admissions(stay: Stay, repeating: set[Where]) -> list[Candidate]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    rows = {_form(row): row for row in stay.batch.admissions}
+    found = {each.form: each for each in stay.batch.admissions}
     for reading in stay.batch.readings:
         page = reading.page
         if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue
-        for row in reading.links:
-            rows.setdefault(_form(row), row)
-    return list(rows.values())
-
-
-def _form(row: Admission) -> tuple[int, bytes]:
-    return row["crawl_id"], row.get("form", row["key"])
+        for each in reading.links:
+            found.setdefault(each.form, each)
+    return list(found.values())
 
 
 def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:

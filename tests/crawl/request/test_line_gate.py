@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.crawl.request.slots import LineGate, starts_for
+from app.crawl.request.line_gate import LineGate, starts_for
 from app.crawl.state.worker import Kit
 from app.store import db
 from app.store.budgets import Budget, BudgetKind

@@ -1,0 +1,150 @@
+"""The gate of a request that shares its budgets: opened when its start has come, right before it is sent.
+
+    connected ▶ the host is ready ▶ a start of the fleet's ▶ first in line ▶ a lot is drawn ▶ the start ▶ send
+
+The line itself is in `app.crawl.state.line`; here it meets the budgets: how many starts are drawn for those who stand there, and
+until when each may be used.
+"""
+
+from dataclasses import dataclass
+
+from app.crawl.state.line import Line, Lot
+from app.crawl.state.slot import Slot
+from app.crawl.state.worker import Kit
+from app.model import Rest, RestReason
+from app.store import budgets, db
+from app.store.budgets import Answer, Budget
+
+LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
+LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
+HELD_UP_SHARE = 0.2  # and of that, for a thread between its start and sending
+NEWCOMERS = 10  # for so many in line one more start is drawn: each is a little late, and others arrive meanwhile
+GATE_S = 2.0  # the longest wait in line, with a connection
+# A start is drawn no sooner: one that is missed is lost, and the next, where nobody has drawn it yet, comes the sooner.
+DRAW_AHEAD_S = 0.3
+CONNECT_AHEAD_S = 0.5  # a connection is begun no sooner before its host is ready
+# The longest wait between connecting and sending: no part of the request's deadline.
+AT_GATE_S = GATE_S + CONNECT_AHEAD_S
+LATE = Rest(RestReason.LATE)
+AT_CEILING = Rest(RestReason.ALL_BUDGET)
+CLOSED = Rest(RestReason.LATE, "the server closed the connection while its start was waited for")
+
+
+@dataclass(slots=True, kw_only=True)
+class LineGate:
+    """Opens when its host is ready and its start has come, in line with the others of this process. One for each request.
+
+    until    monotonic second after which it does not wait any more
+    lot      of the start that it opened for;   answer: why it did not, where a budget said so
+    """
+
+    kit: Kit
+    line: Line
+    wanted: tuple[Budget, ...]
+    host_id: int
+    ready_at: float
+    until: float
+    lot: Lot | None = None
+    answer: Answer | None = None
+    opened: int = 0
+    is_at_ceiling: bool = False
+
+    @property
+    def why(self) -> Rest:
+        """Why the request was not sent."""
+        if self.is_at_ceiling:
+            return AT_CEILING
+        if self.answer is not None:
+            return self.answer.why
+        return CLOSED if self.opened else LATE
+
+    def open(self) -> bool:
+        self.lot = None
+        wait_s = self.ready_at - self.kit.monotonic()
+        if wait_s > 0 and self.kit.stopping.wait(wait_s):
+            return False
+        if not self._is_below_ceiling():
+            return False
+        found = self.line.wait(self._draw, self.until)
+        if self.kit.stopping.is_set():
+            return False
+        if isinstance(found, Lot):
+            self.lot, self.opened = found, self.opened + 1
+            return True
+        self.answer = found
+        return False
+
+    def _is_below_ceiling(self) -> bool:
+        """Waits for a start of the fleet's, if it comes in time."""
+        kit = self.kit
+        if kit.ceiling is None:
+            return True
+        left_s = max(self.until - kit.monotonic(), 0.0)
+        start_s = kit.ceiling.take(kit.engine, horizon_s=left_s)
+        self.is_at_ceiling = start_s > left_s
+        return not self.is_at_ceiling and not kit.stopping.wait(start_s)
+
+    def is_late(self) -> bool:
+        """Later than its lot allows, by a share of what is left for the road."""
+        return self.lot is None or self.kit.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
+
+    @property
+    def _slack_s(self) -> float:
+        return min(each.slack_s for each in self.wanted)
+
+    def sent(self, at_s: float) -> None:
+        self.line.sent(at_s)
+
+    def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
+        kit = self.kit
+        starts = starts_for(standing, self.wanted)
+        sent = kit.monotonic()
+        with db.transaction(kit.draws or kit.engine, by_statement=True) as tx:
+            answer = budgets.reserve(
+                tx,
+                self.wanted,
+                host_id=self.host_id,
+                ready_in_s=LEAD_S,
+                horizon_s=min(left_s, DRAW_AHEAD_S),
+                near_s=left_s,
+                has_ticket=False,
+                starts=starts,
+                lost=lost,
+            )
+        received = kit.monotonic()
+        if not answer.granted:
+            return answer
+        lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
+        earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
+        return Lot(
+            starts_at=latest + answer.wait_s,
+            last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
+            is_single=answer.failures > 0,
+            granted_at=(answer.now, latest),
+        )
+
+
+def starts_for(standing: int, wanted: tuple[Budget, ...]) -> int:
+    """How many starts are drawn at once for so many who stand in line."""
+    return min(standing + standing // NEWCOMERS, *(each.lot_most for each in wanted))
+
+
+def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
+    """What the request waits at, no sooner than its host is ready; None: it has its start."""
+    if slot.line is None:
+        return None
+    return LineGate(
+        kit=kit,
+        line=slot.line,
+        wanted=slot.drawn,
+        host_id=host_id,
+        ready_at=ready_at,
+        until=max(kit.monotonic(), ready_at) + GATE_S,
+    )
+
+
+def passed(slot: Slot, gate: LineGate) -> Slot:
+    """The slot with the start that the gate opened for."""
+    if gate.lot is None:
+        return slot
+    return slot._replace(granted_at=gate.lot.granted_at, probes=gate.lot.is_single)

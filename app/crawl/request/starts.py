@@ -1,0 +1,96 @@
+"""A start on the shared budgets of an address: where the host is, what its budgets are asked, and their answer as a slot."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from app.crawl.request.line_gate import LEAD_S
+from app.crawl.state.line import Line
+from app.crawl.state.slot import Slot
+from app.crawl.state.worker import Kit
+from app.model import Url
+from app.store import budgets
+from app.store.budgets import Answer, Budget
+
+LONE_MARGIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The addresses of a URL's host to choose from, and what finding them took."""
+
+    choices: tuple[str, ...]
+    dns_ms: float | None
+
+    def wanted(self, kit: Kit, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
+        """Each address with the budgets that a request to it draws on."""
+        return [(address, kit.shared.of(address, domain)) for address in self.choices]
+
+
+def where(kit: Kit, url: Url, prefer: str | None) -> Found:
+    """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them."""
+    if kit.where is None:
+        return Found(choices=(), dns_ms=None)
+    found = kit.where(url.text, prefer)
+    return Found(choices=found.addresses, dns_ms=found.dns_ms)
+
+
+class Terms(NamedTuple):
+    """The terms on which a start is asked for; the fields are those of `budgets.reserve`."""
+
+    host_id: int
+    ready_in_s: float
+    horizon_s: float
+    has_ticket: bool = False
+    hold_s: float = 0.0
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedAnswer:
+    """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
+
+    answer: Answer
+    sent: float
+    received: float
+    hold_s: float
+
+
+def ask(kit: Kit, tx: Connection, wanted: tuple[Budget, ...], terms: Terms) -> TimedAnswer:
+    """The last statement of a transaction, as `budgets.reserve`."""
+    sent = kit.monotonic()
+    answer = budgets.reserve(
+        tx,
+        wanted,
+        host_id=terms.host_id,
+        ready_in_s=max(terms.ready_in_s, LEAD_S),
+        horizon_s=max(terms.horizon_s, 2 * LEAD_S),
+        has_ticket=terms.has_ticket,
+        hold_s=terms.hold_s,
+        alone=terms.alone,
+    )
+    return TimedAnswer(answer=answer, sent=sent, received=kit.monotonic(), hold_s=terms.hold_s)
+
+
+def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:
+    """A start not before the later bound of the database's moment, and not after the earlier one."""
+    answer = asked.answer
+    late_s = budgets.LONE_S - LONE_MARGIN_S
+    last_s = max(answer.wait_s, asked.hold_s) if answer.held else answer.wait_s
+    return Slot(
+        address=address,
+        drawn=wanted,
+        ready_at=asked.received + answer.wait_s,
+        not_after=asked.sent + answer.took_s + last_s + late_s,
+        granted_at=(answer.now, asked.received),
+        probes=answer.failures > 0,
+        dns_ms=dns_ms,
+        held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,
+    )
+
+
+def line_for(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
+    """The line of this process for a start on these budgets."""
+    gap_s = max(each.gap_s for each in wanted)
+    return kit.lines.of(wanted, gap_s)

@@ -1,0 +1,172 @@
+"""The rows of `urls` as they go in and come out, and the one place where a candidate becomes a row."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, NotRequired, TypedDict
+
+from app.model import Cause
+from app.policy.candidate import Candidate
+
+
+class Wanted(TypedDict):
+    """What a visit asks for: up to n URLs of each active crawl and lane. out_of_reach: origins that are left out."""
+
+    host_id: int
+    n: int
+    out_of_reach: list[str]
+
+
+class Due(NamedTuple):
+    """A queued URL as a visit picks it, with what the last fetch left, and what the visit must know of its crawl."""
+
+    revision: int
+    has_page_budget: bool
+    host_id: int
+    crawl_id: int
+    id: int
+    key: bytes
+    kind: str
+    url: str
+    linked: str | None
+    lane: int
+    depth: int
+    hops: int
+    score: float
+    attempts: int
+    network_failures: int
+    server_failures: int
+    parse_failures: int
+    etag: str | None
+    last_modified: str | None
+    body_sha256: bytes | None
+    text_sha256: bytes | None
+    interval_s: float | None
+    outcome: str | None
+    alias_of: str | None
+    fetched_at: datetime | None
+    changed_at: datetime | None
+    sitemap_id: int | None
+    lastmod: datetime | None
+    directives: str | None
+    opt_out: str | None
+    cause: str | None
+    detail: str | None
+    sitemaps: str
+    honour_opt_outs: bool
+    admits_above: float | None
+
+
+class Admission(TypedDict):
+    """A URL to be admitted, as `admission` makes it.
+
+    linked   as in app.model.Url
+    reopens  it replaces another form of the same URL that robots.txt refused
+    due_s    of one that is put off
+    """
+
+    host_id: int
+    crawl_id: int
+    kind: str
+    key: bytes
+    url: str
+    state: str
+    lane: int
+    score: float
+    depth: int
+    hops: int
+    found_on: str | None
+    cause: Cause | None
+    sitemap_id: int | None
+    lastmod: str | None
+    linked: NotRequired[str | None]
+    reopens: NotRequired[bool]
+    due_s: NotRequired[float]
+
+
+def admission(candidate: Candidate, host_id: int) -> Admission:
+    """The row of a candidate, now that its host has an id. The one place that makes it."""
+    url = candidate.url
+    row: Admission = {
+        "host_id": host_id,
+        "crawl_id": candidate.crawl_id,
+        "kind": candidate.kind,
+        "key": url.key,
+        "url": url.text,
+        "state": candidate.state,
+        "lane": candidate.lane,
+        "score": candidate.score,
+        "depth": candidate.depth,
+        "hops": candidate.hops,
+        "found_on": candidate.found_on,
+        "cause": candidate.cause,
+        "sitemap_id": candidate.sitemap_id,
+        "lastmod": candidate.lastmod,
+    }
+    if url.linked is not None:
+        row["linked"] = url.linked
+    if candidate.reopens:
+        row["reopens"] = True
+    if candidate.due_s is not None:
+        row["due_s"] = candidate.due_s
+    return row
+
+
+class Result(TypedDict):
+    """What came of a queued URL: every column that `record` writes. due_s counts from now; score None: as it was.
+
+    sends: another form of it that is sent from now on.
+    """
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    state: str
+    attempts: int
+    network_failures: int
+    server_failures: int
+    parse_failures: int
+    retrying: bool
+    score: float | None
+    due_s: float | None
+    interval_s: float | None
+    etag: str | None
+    last_modified: str | None
+    body_sha256: bytes | None
+    text_sha256: bytes | None
+    status: int | None
+    outcome: str | None
+    cause: str | None
+    detail: str | None
+    directives: str | None
+    opt_out: str | None
+    alias_of: str | None
+    fetched: bool
+    changed: bool
+    sends: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """URLs of a crawl that go round in one transaction: of these hosts, with keys from lower to below upper.
+
+    floor_scores, floor_ids  by host: what was put off waits on from there, the best first; None: nothing does
+    """
+
+    ids: list[int]
+    floor_scores: list[float | None]
+    floor_ids: list[int | None]
+    lower: bytes
+    upper: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """rows: how many were new.   queued: how many of these each host got to fetch."""
+
+    rows: int
+    queued: Counter[int]
+
+    @property
+    def woken(self) -> set[int]:
+        return set(self.queued)
