@@ -45,17 +45,16 @@ from tests.store.rows import sql
         (
             lambda kit, host: sql(
                 kit.engine,
-                """UPDATE hosts SET state = 'offered', lease_token = gen_random_uuid(), lease_until = now() + "
-                "interval '5 s'""",
+                """UPDATE hosts SET state = 'offered', lease_token = gen_random_uuid(),
+                                    lease_until = now() + interval '5 s'""",
             ),
             "a worker to take up its offer on queue host-",
         ),
         (
             lambda kit, host: sql(
                 kit.engine,
-                """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = now(), pause_requested
-                = true,
-                                    lease_until = now() + interval '1 minute'""",
+                """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = now(),
+                                    pause_requested = true, lease_until = now() + interval '1 minute'""",
             ),
             "the visit that is there since ",
         ),
