@@ -32,15 +32,15 @@ test check faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/dev.stamp ## run the tests, all but the faults and the whole days: ARGS="tests/policy -k robots"
 	@exec $(TESTS) $(ARGS)
 
-gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, lint, types, layers, docs
+gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, lint, types, layers, docs, limits
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q tests/test_docs.py
+	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_limits.py
 
 check: gate ## before a commit: the gate, then the tests
-	@exec $(TESTS) --ignore=tests/test_docs.py
+	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_limits.py
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 from celery import Celery, signals
 from celery.beat import ScheduleEntry, Scheduler
-from kombu import Queue  # type: ignore[attr-defined]
+from kombu import Queue
 from kombu.exceptions import OperationalError
 
 from app import celery_redis

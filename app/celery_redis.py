@@ -29,7 +29,7 @@ import structlog
 from celery import bootsteps
 from celery.app import amqp
 from celery.concurrency import thread
-from kombu import Queue, connection  # type: ignore[attr-defined]
+from kombu import Queue, connection
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis
 

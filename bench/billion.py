@@ -1,8 +1,9 @@
 """A frontier of a billion URLs, by arithmetic from the bytes that `bench.scale` measured: `python -m bench.billion`.
 
-Bytes and index levels come from the largest frontier of the last run in bench/results/scale.jsonl. Nothing is measured here: rows
-grow linearly (the run shows that bytes a row do not change), a B-tree by one level where its root overflows, and a step of the
-crawl touches the pages that are counted below. `--urls`, `--hosts-each` and `--pages-a-second` change what is asked.
+Bytes and index levels come from the largest frontier of the last run in bench/results/scale.jsonl. Nothing is measured
+here: rows grow linearly (the run shows that bytes a row do not change), a B-tree by one level where its root overflows,
+and a step of the crawl touches the pages that are counted below. `--urls`, `--hosts-each` and `--pages-a-second` change
+what is asked.
 """
 
 import argparse
@@ -19,7 +20,8 @@ POINTER = 12  # bytes of a tuple's line pointer and header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A B-tree. entry: bytes in a leaf.   pivot: bytes in an inner page, where a key is cut to what tells its leaves apart."""
+    """A B-tree. entry: bytes in a leaf.   pivot: bytes in an inner page, where a key is cut to what tells its leaves
+    apart."""
 
     name: str
     per: str
@@ -67,7 +69,8 @@ def main() -> None:
 
 
 def _measured() -> tuple[int, list[dict[str, float | str]], float, float]:
-    """(URLs, tables, CPU ms of the server a page, bytes of WAL a page) of the last run of `scale`. Raises BenchError."""
+    """(URLs, tables, CPU ms of the server a page, bytes of WAL a page) of the last run of `scale`. Raises
+    BenchError."""
     path = RESULTS / "scale.jsonl"
     if not path.exists():
         raise BenchError("no bench/results/scale.jsonl; run `python -m bench scale` first")

@@ -38,7 +38,8 @@ PICKS_A_TICK = 2
 _CRAWL = "INSERT INTO crawls (name, scope) VALUES ('bench', 'any')"
 _HOSTS = """
 INSERT INTO hosts (name, domain, queue, delay_s, next_fetch_at)
-SELECT 'h' || n || '.test', 'h' || n || '.test', (CAST(:queues AS text[]))[1 + n % cardinality(CAST(:queues AS text[]))],
+SELECT 'h' || n || '.test', 'h' || n || '.test', (CAST(:queues AS text[]))[1 + n % cardinality(CAST(:queues AS
+text[]))],
        0, clock_timestamp() - random() * interval '1 hour'
 FROM generate_series(1, :hosts) AS n"""
 _URLS = """

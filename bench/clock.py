@@ -1,9 +1,9 @@
 """A worker that clocks itself: CPU time of its threads by step of a visit and by layer, exact and cheap.
 
-`python -m bench.clock FILE worker …` is `celery -A app worker …` with some twenty functions wrapped in a look at the thread's CPU
-clock (clock_gettime(2), 1 µs a call). What passes while a function is the innermost wrapped one is its layer's; the
-outermost step it lies in is its step. Each second the sums so far go into FILE, a JSON line. Nothing of this is in
-the product: the names below are looked up, and a name that is no more is an error.
+`python -m bench.clock FILE worker …` is `celery -A app worker …` with some twenty functions wrapped in a look at the
+thread's CPU clock (clock_gettime(2), 1 µs a call). What passes while a function is the innermost wrapped one is its
+layer's; the outermost step it lies in is its step. Each second the sums so far go into FILE, a JSON line. Nothing of
+this is in the product: the names below are looked up, and a name that is no more is an error.
 """
 
 import functools
@@ -26,8 +26,8 @@ STEPS = {
     "settle": ("app.crawl.visit.settle:go_on", "app.crawl.visit.settle:leave", "app.crawl.visit.settle:together"),
     "dispatch": ("app.beat.claim:dispatch",),
 }
-# Where a layer begins; from there on everything is its, until another one begins. Lower layers first: who imports a function
-# by name must find it wrapped.
+# Where a layer begins; from there on everything is its, until another one begins. Lower layers first: who imports a
+# function by name must find it wrapped.
 LAYERS = {
     "psycopg and the socket": ("psycopg:Cursor.execute", "psycopg:Connection.commit", "psycopg:Connection.rollback"),
     "statements": (

@@ -41,7 +41,8 @@ VISIT, SETTLE = "hosts.take_up", "hosts.lock_leased"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Everything so far. at: Unix seconds, as the origin's log has them.   statements, sql_ms: calls and time by named query."""
+    """Everything so far. at: Unix seconds, as the origin's log has them.   statements, sql_ms: calls and time by named
+    query."""
 
     at: float
     statements: Counter[str]
@@ -143,7 +144,8 @@ class Meter:
         )
 
     def cost(self, lines: list[Line], begin: float, end: float) -> Cost:
-        """What lies between the first reading after begin and the last before end. Raises BenchError for fewer than two."""
+        """What lies between the first reading after begin and the last before end. Raises BenchError for fewer than
+        two."""
         within = [reading for reading in self.readings if begin <= reading.at <= end]
         if len(within) < 2:
             raise BenchError(f"a run of {end - begin:.1f} s is too short to read the counters twice")
@@ -167,7 +169,8 @@ class Meter:
 
 @contextmanager
 def metered(home: Path) -> Iterator[Meter]:
-    """The embedded services of a new home, started here and counting, so that they outlive the crawl. Raises BenchError."""
+    """The embedded services of a new home, started here and counting, so that they outlive the crawl. Raises
+    BenchError."""
     if missing := {VISIT, SETTLE} - _known().keys():
         raise BenchError(f"there is no query {missing.pop()} any more: say in bench/counts.py what to count instead")
     with start_postgres(home, print):

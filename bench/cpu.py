@@ -1,4 +1,5 @@
-"""CPU seconds of everything a run started, by role, from /proc: children that have ended are counted with who waited for them.
+"""CPU seconds of everything a run started, by role, from /proc: children that have ended are counted with who waited
+for them.
 
 Roles: the workers, processes that read for them, beat, the command, Postgres, the broker, the keepers of those two,
 and the origin, which is no part of a crawler. A process that no row of ROLES names has the role of its parent.

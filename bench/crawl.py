@@ -1,4 +1,5 @@
-"""(a) A whole crawl of the same web by two processes each of Tiptoe, Scrapy, Crawlee with its SQL storage, and a bare loop.
+"""(a) A whole crawl of the same web by two processes each of Tiptoe, Scrapy, Crawlee with its SQL storage, and a bare
+loop.
 
 All run in the same minutes on the same web, interleaved; every one must fetch every page once, but Crawlee, which
 is stopped after four minutes. Pages/s are counted at the origin from its first to its last request. Everything shares

@@ -1,8 +1,9 @@
 """Two Crawlee processes that share one request queue in Postgres, at the best settings found so far (see SETTINGS).
 
-Its SQL storage is the one that survives a crash and lets processes share the work, as Tiptoe's does; the server is of the
-same wheel with the same configuration. Crawlee lives in an environment of its own, bench/.venv-crawlee, installed
-at the first run. A whole crawl takes it two minutes; where it is not done after LIMIT_S, its rate is that of what it got done.
+Its SQL storage is the one that survives a crash and lets processes share the work, as Tiptoe's does; the server is of
+the same wheel with the same configuration. Crawlee lives in an environment of its own, bench/.venv-crawlee, installed
+at the first run. A whole crawl takes it two minutes; where it is not done after LIMIT_S, its rate is that of what it
+got done.
 """
 
 import json
@@ -21,12 +22,13 @@ from bench.report import ROOT, BenchError
 HOME = ROOT / "bench" / ".venv-crawlee"
 SPIDER = Path(__file__).with_name("crawlee_spider.py")
 LIMIT_S = 240.0
-# Tried (Crawlee 1.11, two cores, 40 hosts × 159 pages, two processes; milliseconds of CPU a page with Postgres, one after the
-# other while others used the machine, load 9 to 13): impit 16: 5.4 5.4 5.7; impit 12: 5.6; impit 24: 5.8; impit 32: 6.1;
-# impit 8: 6.3 6.5; impit 4: 6.9; httpx 16: 7.8; httpx 8: 8.2 8.1; httpx 4: 9.4; a pool of 8 or 32 for 16: 7.6 6.4. That impit is
-# cheaper than httpx holds; the same settings came out at 6.4 to 15 at load 20 to 30, so that the rest is within the noise.
-# Two processes against one is not decided: one got 192 pages/s beside 97 for two at load 10, and 17 to 24 (six runs) beside 22
-# to 66 (six) at load 20 to 30, where two get twice the share of the cores. Two, as all others here have. Tune again when quiet.
+# Tried (Crawlee 1.11, two cores, 40 hosts × 159 pages, two processes; milliseconds of CPU a page with Postgres, one
+# after the other while others used the machine, load 9 to 13): impit 16: 5.4 5.4 5.7; impit 12: 5.6; impit 24: 5.8;
+# impit 32: 6.1; impit 8: 6.3 6.5; impit 4: 6.9; httpx 16: 7.8; httpx 8: 8.2 8.1; httpx 4: 9.4; a pool of 8 or 32 for
+# 16: 7.6 6.4. That impit is cheaper than httpx holds; the same settings came out at 6.4 to 15 at load 20 to 30, so that
+# the rest is within the noise. Two processes against one is not decided: one got 192 pages/s beside 97 for two at load
+# 10, and 17 to 24 (six runs) beside 22 to 66 (six) at load 20 to 30, where two get twice the share of the cores. Two,
+# as all others here have. Tune again when quiet.
 SETTINGS: dict[str, object] = {"processes": 2, "concurrency": 16, "pool": 16, "http_client": "impit"}
 
 

@@ -1,4 +1,5 @@
-"""One of the Crawlee processes: follows every link within its page's host, keeps nothing but its queue, which is in Postgres.
+"""One of the Crawlee processes: follows every link within its page's host, keeps nothing but its queue, which is in
+Postgres.
 
 Run as a script by the python of bench/.venv-crawlee: `crawlee_spider.py SETTINGS URL…`, SETTINGS a JSON object as in
 crawlee_run.SETTINGS, with `database` and `queue` besides. Several share one queue.

@@ -1,4 +1,5 @@
-"""How long a road makes a handshake or an answer take: lognormal, with near hosts and far ones. Pure, standard library only.
+"""How long a road makes a handshake or an answer take: lognormal, with near hosts and far ones. Pure, standard library
+only.
 
     delays = Delays()                        # median 150 ms, 95th percentile 1 s, over all hosts and exchanges
     usual_s = delays.of_host(rng)            # once for a host: it is near or far

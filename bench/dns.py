@@ -1,8 +1,8 @@
 """(k) Lookups of names by a fleet: with affinity of queues, without, and with answers shared by the fleet.
 
-Hosts at 1 s delay are visited all the time, 10 s a visit, for an hour of a clock that is moved by hand. Each worker has the
-resolver of app.net.dns, whose system call is counted. Without affinity a visit goes to any worker, with it to the one that
-serves the host's queue; answers that are shared are one memory for all. At last, what a lookup costs in CPU.
+Hosts at 1 s delay are visited all the time, 10 s a visit, for an hour of a clock that is moved by hand. Each worker has
+the resolver of app.net.dns, whose system call is counted. Without affinity a visit goes to any worker, with it to the
+one that serves the host's queue; answers that are shared are one memory for all. At last, what a lookup costs in CPU.
 """
 
 import argparse

@@ -1,10 +1,11 @@
-"""(e) A fleet: two beats and several workers, hosts of their own and hosts that share an address: violations, use of budgets.
+"""(e) A fleet: two beats and several workers, hosts of their own and hosts that share an address: violations, use of
+budgets.
 
-Half the hosts have an address of their own, the others share one, five by five, under made-up names (TIPTOE_RESOLVE). Every
-host has a delay of 1 s, every address a budget of a start every half second. Judged from the origin's log alone: per host the
-gap from the end of a request to the start of the next, per address the gap between two starts. The use of the budgets is
-measured in the steady window, against what they allow: an address gives min(hosts / mean delay, 1 / gap), the mean delay
-including the jitter.
+Half the hosts have an address of their own, the others share one, five by five, under made-up names (TIPTOE_RESOLVE).
+Every host has a delay of 1 s, every address a budget of a start every half second. Judged from the origin's log alone:
+per host the gap from the end of a request to the start of the next, per address the gap between two starts. The use of
+the budgets is measured in the steady window, against what they allow: an address gives min(hosts / mean delay, 1 /
+gap), the mean delay including the jitter.
 """
 
 import argparse

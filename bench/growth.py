@@ -1,6 +1,8 @@
-"""(h) What a page takes on disk: real crawls of two sizes, with texts, by table. Bar: bytes a page grow by a tenth at most.
+"""(h) What a page takes on disk: real crawls of two sizes, with texts, by table. Bar: bytes a page grow by a tenth at
+most.
 
-The web of the other benchmarks. Sizes are Postgres' own, after VACUUM; a table's first pages weigh little at these sizes.
+The web of the other benchmarks. Sizes are Postgres' own, after VACUUM; a table's first pages weigh little at these
+sizes.
 """
 
 import argparse

@@ -1,8 +1,9 @@
-"""(g) Rows that everybody writes: what a fleet's throughput is where each transaction updates one row, and where lots or memory
-spare it.
+"""(g) Rows that everybody writes: what a fleet's throughput is where each transaction updates one row, and where lots
+or memory spare it.
 
-THREADS threads in each of some processes do what a settle or a start does with the row, on an embedded Postgres, for some
-seconds a form; the forms take turns. before: the row itself, in the transaction; after: as the product does it. Bar: 3 × before.
+THREADS threads in each of some processes do what a settle or a start does with the row, on an embedded Postgres, for
+some seconds a form; the forms take turns. before: the row itself, in the transaction; after: as the product does it.
+Bar: 3 × before.
 
     max_pages    a settle that picks 2 pages of a crawl with a large budget: a statement before, one after, commit
     ceiling      a start under the fleet's ceiling of 20,000/s, drawn by itself or in lots, and waited for

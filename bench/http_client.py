@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import requests
 
-from app.model.fetch import Request
+from app.model.fetch import Reply, Request, Unsent
 from app.net.adapter import GuardedAdapter
 from app.net.address import make_guard
 from app.net.dial import Dialler
@@ -48,6 +48,11 @@ def cpu_us(fetch: Callable[[], int], times: int) -> float:
     return (time.process_time() - begin_s) / times * 1e6
 
 
+def length(reply: Reply | Unsent) -> int:
+    assert isinstance(reply, Reply)
+    return len(reply.body)
+
+
 def main() -> None:
     fetches = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
     listeners = [socket.create_server((address, 0), backlog=16) for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3")]
@@ -62,7 +67,7 @@ def main() -> None:
     bare.trust_env = False
     request = Request(url=urls[0])
     sides: dict[str, Callable[[], int]] = {
-        "Sender": lambda: len(sender.send(request).body),
+        "Sender": lambda: length(sender.send(request)),
         "requests.Session": lambda: len(session.get(urls[1], headers=headers, timeout=5).content),
         "requests.Session, trust_env=False": lambda: len(bare.get(urls[2], headers=headers, timeout=5).content),
     }

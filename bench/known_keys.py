@@ -1,7 +1,8 @@
-"""What the known keys of a process hold, what a lookup costs, and how often the Bloom filter errs: by default at 10 M keys.
+"""What the known keys of a process hold, what a lookup costs, and how often the Bloom filter errs: by default at 10 M
+keys.
 
-Keys are random, as SHA-256 is. A filter in Python stands beside, to show what rbloom is for. Times are of the thread's CPU clock,
-less the loop's own.
+Keys are random, as SHA-256 is. A filter in Python stands beside, to show what rbloom is for. Times are of the thread's
+CPU clock, less the loop's own.
 """
 
 import argparse

@@ -1,8 +1,9 @@
-"""(g) Where a page's CPU time goes: by process, in a worker by step and by layer; and what it takes of messages and SQL.
+"""(g) Where a page's CPU time goes: by process, in a worker by step and by layer; and what it takes of messages and
+SQL.
 
-Two runs: *fast*, hosts without a delay and nothing kept (the lean crawl of `crawl`), and *polite*, hosts at 1 s delay, defaults.
-Plain beat and two workers that clock themselves (`bench.clock`: 1 µs a call, so some 50 µs of a
-polite page and 10 of a fast one), the servers count (`bench.counts`).
+Two runs: *fast*, hosts without a delay and nothing kept (the lean crawl of `crawl`), and *polite*, hosts at 1 s delay,
+defaults. Plain beat and two workers that clock themselves (`bench.clock`: 1 µs a call, so some 50 µs of a polite page
+and 10 of a fast one), the servers count (`bench.counts`).
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """How fast pages are read: `python -m bench.parse FOLDER`, a folder of *.html.
 
-Prints, for a bare `lxml.html.fromstring(...).xpath("//a/@href")`, for links only and for everything: pages a second, milliseconds
-for 14 kB (the mean of a manual's page), and the time as a multiple of the bare one. CPU time, the best of a few rounds.
+Prints, for a bare `lxml.html.fromstring(...).xpath("//a/@href")`, for links only and for everything: pages a second,
+milliseconds for 14 kB (the mean of a manual's page), and the time as a multiple of the bare one. CPU time, the best of
+a few rounds.
 """
 
 import sys

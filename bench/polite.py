@@ -5,8 +5,8 @@ that answers in no time; the mean delay includes the jitter. Counted in the stea
 host has been contacted (its robots.txt included) to one delay before the last request. A violation is a gap
 shorter than the delay by more than 5 ms (the origin's clock has milliseconds).
 
-What a page costs then, counted by the servers and the kernel (`bench.counts`): CPU time of the workers, beat, Postgres, the
-broker, their keepers and the command; messages, visits, transactions and statements.
+What a page costs then, counted by the servers and the kernel (`bench.counts`): CPU time of the workers, beat, Postgres,
+the broker, their keepers and the command; messages, visits, transactions and statements.
 """
 
 import argparse

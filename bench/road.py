@@ -1,14 +1,16 @@
-"""(h) The road: 2,000 hosts at 1 s delay, as far away as real ones, against what budgets and cores allow, and beside Scrapy.
+"""(h) The road: 2,000 hosts at 1 s delay, as far away as real ones, against what budgets and cores allow, and beside
+Scrapy.
 
-The origin makes handshakes and answers take their time (`bench.road_plan` draws the web, `bench.road_origin` plays it); names
-are asked of a name server. Two worker processes, everything else at its defaults, one run for each of `--threads`. Judged by
-the origin's log alone, in the steady window: from when 95 % of the hosts that live were contacted, but from the run's half at
-the latest, to its end.
+The origin makes handshakes and answers take their time (`bench.road_plan` draws the web, `bench.road_origin` plays it);
+names are asked of a name server. Two worker processes, everything else at its defaults, one run for each of
+`--threads`. Judged by the origin's log alone, in the steady window: from when 95 % of the hosts that live were
+contacted, but from the run's half at the latest, to its end.
 
     budgets   Σ 1 / (delay in force × (1 + jitter / 2) + exchange), an address at most 2/s (`bench.road_plan.allowed`)
     cores     (cores - the origin's share of them in that run) / (CPU time of a page of `bench polite`, run just before)
 
-The origin's share is taken off since no crawler has it on its cores; what others use of the machine is not: it is shown.
+The origin's share is taken off since no crawler has it on its cores; what others use of the machine is not: it is
+shown.
 """
 
 import argparse
@@ -24,8 +26,8 @@ from pathlib import Path
 
 from bench import counts, cpu, polite, road_judge, road_plan, scrapy_run, tiptoe
 from bench.report import ROOT, BenchError, Cell, save, table
-from bench.road_origin import HOST
 from bench.road_plan import Plan
+from bench.road_site import HOST
 from bench.road_web import Log, Road, road
 from bench.tree import Tree, load
 from bench.web import Line
@@ -52,7 +54,8 @@ SCRAPY: dict[str, object] = {
 
 @dataclass(slots=True)
 class Sizes:
-    """Call it now and then: the most that processes of these words held. mib: of one, resident; threads, sockets: of one."""
+    """Call it now and then: the most that processes of these words held. mib: of one, resident; threads, sockets: of
+    one."""
 
     words: Sequence[bytes]
     mib: dict[int, float] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """What the log of a road says of a crawler: gaps, starts, concurrency, connections that brought nothing. Pure.
 
-The delay in force is told by the origin's own numbers: what it made each answer take is fed to the controller that decides
-the delay (`app.policy.pace`). The crawler measures at least as much, so its own delay is never shorter.
+The delay in force is told by the origin's own numbers: what it made each answer take is fed to the controller that
+decides the delay (`app.policy.pace`). The crawler measures at least as much, so its own delay is never shorter.
 """
 
 import itertools
@@ -52,8 +52,8 @@ def delays(requests: Iterable[Request], *, delay_s: float, rules: pace.Rules = R
 
 
 def pauses(requests: Sequence[Request], *, delay_s: float) -> list[Pause]:
-    """All hosts'. The delay is the latency's floor at least: a level cannot be told from outside, as the crawler's clock may
-    have raised it a request earlier."""
+    """All hosts'. The delay is the latency's floor at least: a level cannot be told from outside, as the crawler's
+    clock may have raised it a request earlier."""
     in_force = delays(requests, delay_s=delay_s, rules=FLOOR_ALONE)
     found = []
     for host, own in by_host(requests).items():

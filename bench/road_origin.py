@@ -1,12 +1,12 @@
 """The origin of a road, a process of its own: `python -m bench.road_origin FOLDER`. Standard library only.
 
-Every site is as far away as FOLDER/sites.json says: a TLS handshake takes its time (the ServerHello is held back), an answer
-takes its time, and a server may close after each answer. Over plain HTTP the first answer of a connection takes the
-handshake's time as well, since a loopback connection cannot be made slowly. TLS and plain HTTP share a port.
+Every site is as far away as FOLDER/sites.json says: a TLS handshake takes its time (the ServerHello is held back), an
+answer takes its time, and a server may close after each answer. Over plain HTTP the first answer of a connection takes
+the handshake's time as well, since a loopback connection cannot be made slowly. TLS and plain HTTP share a port.
 
-FOLDER/log.jsonl is the truth that a judge reads: connections accepted, handshakes ended and requests arrived, in monotonic
-seconds, which all processes of a machine share. `late` lines say how late the origin itself was. It runs ahead of all that
-shares its cores, in real time where that is allowed, so that its clock can be trusted.
+FOLDER/log.jsonl is the truth that a judge reads: connections accepted, handshakes ended and requests arrived, in
+monotonic seconds, which all processes of a machine share. `late` lines say how late the origin itself was. It runs
+ahead of all that shares its cores, in real time where that is allowed, so that its clock can be trusted.
 """
 
 import asyncio
@@ -14,44 +14,24 @@ import itertools
 import json
 import os
 import random
-import resource
 import signal
 import socket
 import ssl
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.delays import taken_s
+from bench.road_site import HOST, Site
+from bench.road_sockets import BACKLOG, go_ahead, listening, note_name
 
 HANDSHAKE_RECORD = 0x16  # a record's first byte, RFC 8446 section 5.1
 HEAD_BYTES_MOST = 64 * 1024
-BACKLOG = 512
 TRIES = 20
 FLUSH_S = 0.1
 PULSE_S = 0.02
-HOST = b"@@HOST@@"  # in a page: its host's name goes here, so that no two hosts have the same page
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """A host as the origin plays it. Seconds.
-
-    handshake_s, answer_s   what each usually takes;   spread: as in bench.delays
-    closes   "": it keeps connections; "told": it says so and closes after each answer; "untold": it closes without a word
-    silent   it accepts and never answers
-    """
-
-    name: str
-    address: str
-    handshake_s: float = 0.0
-    answer_s: float = 0.0
-    spread: float = 0.0
-    closes: str = ""
-    silent: bool = False
 
 
 class Origin:
@@ -67,7 +47,7 @@ class Origin:
         self.rng = random.Random(spec["seed"])
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(spec["certificate"])
-        self.context.sni_callback = _note_name
+        self.context.sni_callback = note_name
         self.loop = asyncio.get_running_loop()
         self.connections = itertools.count(1)
         self.open: set[Talk] = set()
@@ -82,7 +62,7 @@ class Origin:
             sockets: list[socket.socket] = []
             try:
                 for address in addresses:
-                    sockets.append(_listening(address, sockets[0].getsockname()[1] if sockets else 0))
+                    sockets.append(listening(address, sockets[0].getsockname()[1] if sockets else 0))
             except OSError:
                 for each in sockets:
                     each.close()
@@ -300,37 +280,9 @@ class Talk(asyncio.Protocol):
             self.timer = None
 
 
-def _note_name(tls: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-    tls.name_asked = name  # type: ignore[attr-defined]
-
-
-def _listening(address: str, port: int) -> socket.socket:
-    sock = socket.socket()
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((address, port))
-        sock.listen(BACKLOG)
-    except OSError:
-        sock.close()
-        raise
-    sock.setblocking(False)
-    return sock
-
-
-def _go_ahead() -> None:
-    """Before everything that shares the cores: what is late here would count as the crawler's fault."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, -10)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 async def main(folder: Path) -> None:
     """Serve until SIGTERM; prints the port."""
-    _go_ahead()
+    go_ahead()
     origin, done = Origin(folder), asyncio.Event()
     origin.loop.add_signal_handler(signal.SIGTERM, done.set)
     port = await origin.listen()

@@ -1,8 +1,8 @@
 """The web at the end of the road, drawn from a seed, and what its budgets allow. Pure.
 
-Of all hosts half speak TLS, a tenth of the servers close after each answer (half of them without saying so), 3 % are dead
-(refused or silent), 5 % share addresses five by five, 1 % have a name that resolves slowly and 1 % one that does not.
-How long handshakes and answers take: `bench.delays`.
+Of all hosts half speak TLS, a tenth of the servers close after each answer (half of them without saying so), 3 % are
+dead (refused or silent), 5 % share addresses five by five, 1 % have a name that resolves slowly and 1 % one that does
+not. How long handshakes and answers take: `bench.delays`.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bench.delays import Delays
 from bench.road_judge import RULES, by_host, delays
-from bench.road_origin import Site
+from bench.road_site import Site
 from bench.road_web import Log, Request
 
 DELAYS = Delays()
@@ -90,8 +90,8 @@ def draw(hosts: int, seed: int) -> Plan:
 def allowed(
     plan: Plan, log: Log, *, begin: float, end: float, delay_s: float, jitter: float, address_gap_s: float
 ) -> float:
-    """Requests a second that the budgets allow: each host 1 / (delay in force + exchange), all that share an address together
-    at most 1 / its gap. Delays and exchanges are those of the requests that arrived between begin and end."""
+    """Requests a second that the budgets allow: each host 1 / (delay in force + exchange), all that share an address
+    together at most 1 / its gap. Delays and exchanges are those of the requests that arrived between begin and end."""
     made = by_host(log.requests)
     in_force = delays(log.requests, delay_s=delay_s)
     total = 0.0
@@ -113,7 +113,8 @@ def allowed(
 
 
 def _took_s(site: Site, request: Request, log: Log) -> float:
-    """What the origin made it take; where it closes, with the handshake (a plain connection's is in its first answer)."""
+    """What the origin made it take; where it closes, with the handshake (a plain connection's is in its first
+    answer)."""
     handshake_s = log.connections[request.connection].imposed_s if site.closes else 0.0
     return request.imposed_s + handshake_s
 

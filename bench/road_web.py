@@ -23,7 +23,7 @@ from typing import Any
 
 from bench.delays import Delays
 from bench.report import ROOT, BenchError
-from bench.road_origin import HOST, Site
+from bench.road_site import HOST, Site
 from tests.faults.tls import Authority
 
 NAMES = "*.road.test"  # of all sites that speak TLS: one certificate
@@ -77,7 +77,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """Requests in the order they arrived. lates: (monotonic second, how late the origin was at most since the one before)."""
+    """Requests in the order they arrived. lates: (monotonic second, how late the origin was at most since the one
+    before)."""
 
     connections: Mapping[int, Connection]
     requests: Sequence[Request]
@@ -191,8 +192,8 @@ def road(
     seed: int = 0,
     keep_s: float = KEEP_S,
 ) -> Iterator[Road]:
-    """Serve the pages at every site. schemes: {name: http or https} of what is to be crawled; a name of it that is no site
-    has no server. Raises BenchError."""
+    """Serve the pages at every site. schemes: {name: http or https} of what is to be crawled; a name of it that is no
+    site has no server. Raises BenchError."""
     folder = Path(tempfile.mkdtemp(prefix="tiptoe-bench-road-"))
     folder.chmod(0o711)
     try:

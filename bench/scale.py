@@ -1,10 +1,10 @@
 """(g) The whole frontier at two sizes: what steps of the crawl, of its upkeep and of a person's questions cost.
 
-Each size is a database of its own (`bench.scale_load`); operations (`bench.scale_ops`) are the product's functions, and the
-sizes take turns. Then the largest goes on for some minutes while somebody else's transaction stands open, so that no row
-version of the crawl's can go away. Bars: p95 of the claim grows at most 1.5-fold, everything else that a crawl waits for 2-fold,
-and the claim 2-fold under the open transaction; what counts everything may grow with it. Ten million URLs take 16 GB of disk and
-half an hour.
+Each size is a database of its own (`bench.scale_load`); operations (`bench.scale_ops`) are the product's functions, and
+the sizes take turns. Then the largest goes on for some minutes while somebody else's transaction stands open, so that
+no row version of the crawl's can go away. Bars: p95 of the claim grows at most 1.5-fold, everything else that a crawl
+waits for 2-fold, and the claim 2-fold under the open transaction; what counts everything may grow with it. Ten million
+URLs take 16 GB of disk and half an hour.
 """
 
 import argparse
@@ -43,7 +43,8 @@ SEEDS = 100_000
 SEEDS_A_HOST = 50
 TICK_S = 0.25
 LEAVE = """
-UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, taken_at = NULL, next_fetch_at = clock_timestamp()
+UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, taken_at = NULL, next_fetch_at =
+clock_timestamp()
 WHERE id = ANY(:ids)"""
 TAKE = """
 UPDATE hosts SET state = 'taken', taken_at = clock_timestamp(), lease_until = clock_timestamp() + interval '60 seconds',
@@ -167,7 +168,8 @@ def _held(frontier: Frontier, settings: Settings, minutes: float) -> list[dict[s
 
 
 def _churn(frontier: Frontier, marks: claim.Marks | None, minutes: float) -> Sequence[list[tuple[float, float]]]:
-    """Claims and visits of nothing but the host's own row. Returns the times of the claims of the first and the last fifth."""
+    """Claims and visits of nothing but the host's own row. Returns the times of the claims of the first and the last
+    fifth."""
     frontier.times.pop("claim", None)
     began = time.monotonic()
     fifths: list[list[tuple[float, float]]] = [[] for _ in range(5)]

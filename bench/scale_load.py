@@ -1,9 +1,9 @@
 """The frontier of `bench.scale`, with what a year of crawling leaves beside it.
 
-The URLs and hosts of `bench.claim`, and: a request for every resting URL over twelve months of partitions, visits of 25 each,
-pages of few words, a robots.txt that is none, a refused link for every ten URLs, as many hosts again that nothing is queued
-for, and one host that holds a tenth of all URLs. Made by SQL, as crawling ten million pages takes a day; seeds are measured by
-the product's own import.
+The URLs and hosts of `bench.claim`, and: a request for every resting URL over twelve months of partitions, visits of 25
+each, pages of few words, a robots.txt that is none, a refused link for every ten URLs, as many hosts again that nothing
+is queued for, and one host that holds a tenth of all URLs. Made by SQL, as crawling ten million pages takes a day;
+seeds are measured by the product's own import.
 """
 
 import time
@@ -33,7 +33,8 @@ _BIG_URLS = """
 INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, due_at)
 SELECT :host_id, 1, sha256(convert_to(made, 'UTF8')), made, CASE WHEN n % 2 = 0 THEN 'queued' ELSE 'resting' END,
        n / 2 % 4, random(), 1, CASE WHEN n % 2 = 1 THEN clock_timestamp() + random() * interval '30 days' END
-FROM generate_series(1, :urls) AS n, LATERAL (SELECT 'http://big.test/a/page/of/usual/length/' || n || '.html' AS made) AS a"""
+FROM generate_series(1, :urls) AS n, LATERAL (SELECT 'http://big.test/a/page/of/usual/length/' || n || '.html' AS made)
+AS a"""
 _QUIET = """
 INSERT INTO hosts (name, domain, queue, delay_s)
 SELECT 'quiet' || n || '.test', 'quiet' || n || '.test', 'host-00', 1 FROM generate_series(1, :hosts) AS n"""
@@ -43,8 +44,10 @@ SELECT id, gen_random_uuid(), queue, 'bench:1', at, at + interval '9 seconds', '
 FROM (SELECT id, queue, clock_timestamp() - id * interval '360 days' / (SELECT max(id) FROM hosts) AS at
       FROM hosts WHERE next_fetch_at IS NOT NULL ORDER BY 3) AS h"""
 _FETCHES = """
-INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, address, status,
-                     outcome, content_type, wire_bytes, body_bytes, truncated, dns_ms, connect_ms, first_byte_ms, total_ms,
+INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, address,
+status,
+                     outcome, content_type, wire_bytes, body_bytes, truncated, dns_ms, connect_ms, first_byte_ms,
+                     total_ms,
                      conditional, body_sha256, attempt)
 SELECT u.host_id, u.crawl_id, v.id, u.key, u.url, 'page', 'new', v.taken_at + nth * interval '0.3 s',
        v.taken_at + nth * interval '0.3 s' + interval '0.1 s', 0.2, '192.0.2.1', 200,
@@ -73,7 +76,8 @@ SELECT p.relname AS name,
        sum(pg_table_size(t.relid)) AS table_bytes, sum(pg_indexes_size(t.relid)) AS index_bytes,
        sum(greatest(c.reltuples, 0)) AS rows
 FROM pg_class AS p
-CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(p.oid) WHERE isleaf UNION SELECT p.oid WHERE p.relkind = 'r') AS t
+CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(p.oid) WHERE isleaf UNION SELECT p.oid WHERE p.relkind = 'r')
+AS t
 JOIN pg_class AS c ON c.oid = t.relid
 WHERE p.relkind IN ('r', 'p') AND NOT p.relispartition AND p.relnamespace = 'public'::regnamespace
 GROUP BY 1
@@ -117,6 +121,6 @@ def sizes(engine: Engine) -> list[dict[str, int | str]]:
     """name, rows, table_bytes, index_bytes of every table with rows; partitions count as their table's."""
     with db.transaction(engine) as tx:
         return [
-            {key: value if isinstance(value, str) else int(value) for key, value in row._mapping.items()}
+            {key: value if isinstance(value, str) else int(value) for key, value in row._mapping.items()}  # noqa: SLF001  # SQLAlchemy documents it
             for row in tx.execute(text(_TABLES))
         ]

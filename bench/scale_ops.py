@@ -1,7 +1,7 @@
 """What `bench.scale` times: the product's own functions, one after the other on one connection, commits included.
 
-An operation prepares untimed, and leaves the frontier as it was, or a few pages further. Its answer is milliseconds; CPU is what
-the server process of the connection took, where /proc tells.
+An operation prepares untimed, and leaves the frontier as it was, or a few pages further. Its answer is milliseconds;
+CPU is what the server process of the connection took, where /proc tells.
 """
 
 import random
@@ -162,7 +162,8 @@ class Frontier:
         """500 retries and 500 recrawls that are due, and their hosts woken."""
         ids = [self.rng.randint(1, self.hosts - 1) for _ in range(80)]
         due = """UPDATE urls SET due_at = clock_timestamp() - interval '1 minute', retrying = :retrying
-                 WHERE ctid = ANY(ARRAY(SELECT ctid FROM urls WHERE host_id = ANY(:ids) AND state = 'resting' LIMIT :n))"""
+                 WHERE ctid = ANY(ARRAY(SELECT ctid FROM urls WHERE host_id = ANY(:ids) AND state = 'resting' LIMIT
+                 :n))"""
         for half, retrying in ((ids[:40], True), (ids[40:], False)):
             self.aside_sql(due, ids=half, retrying=retrying, n=PROMOTED)
         self.aside_sql("UPDATE crawls SET keep_fresh = true")

@@ -35,9 +35,8 @@ class Pages(Spider):
 
     def parse(self, response: Response) -> Iterator[Request]:
         """Follow the page's links; Scrapy's duplicate filter drops those seen before."""
-        if not isinstance(response, TextResponse) or not response.headers.get("Content-Type", b"").startswith(
-            b"text/html"
-        ):
+        content_type = response.headers.get("Content-Type") or b""
+        if not isinstance(response, TextResponse) or not content_type.startswith(b"text/html"):
             return
         if self.extractor:
             links = {link.url for link in self.extractor.extract_links(response)}

@@ -1,9 +1,9 @@
 """Hosts that share an address, at a distance: how much of what their budgets allow is used, judged at the origin.
 
-`python -m bench shared` runs each scene with `tiptoe crawl` at its default settings, on loopback: https names on one address,
-whose handshake takes its time, with servers that keep connections and servers that close after each answer; and 500 hosts in
-one network that TIPTOE_FRONT_GAPS_S gives a gap of 20 ms. `--scenes 5x60,2x300c,front` picks some: names × milliseconds; c:
-servers that close.
+`python -m bench shared` runs each scene with `tiptoe crawl` at its default settings, on loopback: https names on one
+address, whose handshake takes its time, with servers that keep connections and servers that close after each answer;
+and 500 hosts in one network that TIPTOE_FRONT_GAPS_S gives a gap of 20 ms. `--scenes 5x60,2x300c,front` picks some:
+names × milliseconds; c: servers that close.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bench import road_judge, tiptoe
 from bench.report import BenchError, Cell, save, table
-from bench.road_origin import Site
+from bench.road_site import Site
 from bench.road_web import Log, Request, Road, plain_pages, road
 
 DELAY_S, JITTER, ADDRESS_GAP_S = 1.0, 0.1, 0.5  # the defaults
@@ -58,7 +58,8 @@ class Scene:
 class Seen:
     """What the origin saw in a scene's window. rate: requests a second.
 
-    least_gap_s     between the arrivals of two requests at the address, or in the network;   short: how many fell below the gap
+    least_gap_s     between the arrivals of two requests at the address, or in the network;   short: how many fell below
+                    the gap
     host_violations gaps of a host below its delay;   unused: the most connections of a host that brought no request
     """
 

@@ -2,9 +2,10 @@
 
     python -m bench.sitemap
 
-promise M1, Z3: constant memory, time in proportion to the bytes. Columns: MiB taken from the file; CPU seconds; thousands of
-URLs a second; by how many MiB the process grew at most, sampled from /proc at every read; what the reading says. The files
-are made as they are read and, but for the gzipped ones, never held.
+Promises M1 and Z3: constant memory, time in proportion to the bytes. Columns: MiB taken from the file; CPU seconds;
+thousands
+of URLs a second; by how many MiB the process grew at most, sampled from /proc at every read; what the reading says. The
+files are made as they are read and, but for the gzipped ones, never held.
 """
 
 import gzip
@@ -22,16 +23,17 @@ IMAGE = "<image:image><image:loc>https://example.org/i/picture.jpg</image:loc></
 HEAD = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
 
 
-class Parts(io.RawIOBase):
+class Parts(io.BytesIO):
     """A stream of the parts; keeps how many bytes went and how big the process was."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
+        super().__init__()
         self._parts = iter(parts)
         self._part = b""
         self.taken = 0
         self.most = self.least = resident()
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         self.most = max(self.most, resident())
         self._part = self._part or next(filter(None, self._parts), b"")
         taken, self._part = self._part[:size], self._part[size:]
@@ -64,7 +66,10 @@ def different(unit: str) -> Iterator[bytes]:
 def files() -> dict[str, Callable[[], Iterable[bytes]]]:
     loc = "<loc>https://example.org/some/section/page-{}.html</loc>"
     full = loc + "<lastmod>2026-05-06T07:08:09+00:00</lastmod><changefreq>daily</changefreq><priority>0.5</priority>"
-    rss = "<item><title><![CDATA[A & B]]></title><link>https://h/a</link><pubDate>Mon, 06 May 2024 10:00:00 GMT</pubDate></item>"
+    rss = (
+        "<item><title><![CDATA[A & B]]></title><link>https://h/a</link><pubDate>Mon, 06 May 2024 10:00:00 "
+        "GMT</pubDate></item>"
+    )
     return {
         "locations only": lambda: urls(loc),
         "all four fields": lambda: urls(full),

@@ -1,7 +1,8 @@
 """(j) Stale doorbells: how long a new worker is held up by 100,000 messages whose offers are over. Bar: 5 s.
 
-Real messages, spread over the host queues, of offers that nobody holds; one worker, started without beat, so that it alone
-clears them. Counted from its start until it answers and its queues are empty; once without the messages, once with them.
+Real messages, spread over the host queues, of offers that nobody holds; one worker, started without beat, so that it
+alone clears them. Counted from its start until it answers and its queues are empty; once without the messages, once
+with them.
 """
 
 import argparse

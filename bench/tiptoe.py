@@ -23,7 +23,8 @@ from bench.report import ROOT, BenchError
 COMMAND = Path(sys.executable).with_name("tiptoe")
 
 
-# Nothing waits here: with delay 0 on loopback more threads only pass the interpreter's lock around (32: a quarter slower).
+# Nothing waits here: with delay 0 on loopback more threads only pass the interpreter's lock around (32: a quarter
+# slower).
 THREADS = "3"
 
 

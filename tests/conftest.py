@@ -100,7 +100,8 @@ def rabbitmq_url(_rabbitmq: str) -> Iterator[str]:
 
 
 def _be_quick(home: Home) -> None:
-    """Postgres need not keep a test's rows through a power cut; nor reuse their room, so that rows stand as they came."""
+    """Postgres need not keep a test's rows through a power cut; nor reuse their room, so that rows stand as they
+    came."""
     known = home.recall("postgres")
     admin = {"user": "postgres", "password": known["admin_password"], "dbname": "postgres"}
     with psycopg.connect(host="127.0.0.1", port=known["port"], autocommit=True, **admin) as connection:

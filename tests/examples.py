@@ -1,4 +1,5 @@
-"""How many inputs hypothesis makes of a property: some where a person waits for the tests, all of them in CI (CI set)."""
+"""How many inputs hypothesis makes of a property: some where a person waits for the tests, all of them in CI (CI
+set)."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""A RabbitMQ of the tests' own: on loopback, with a node name, ports and a folder that no other uses. Debian: rabbitmq-server."""
+"""A RabbitMQ of the tests' own: on loopback, with a node name, ports and a folder that no other uses. Debian:
+rabbitmq-server."""
 
 import os
 import shutil

@@ -1,6 +1,7 @@
 """The docs are true: what they list is what there is."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -66,14 +67,14 @@ def test_every_reason_is_explained_and_no_other(heading: str, members: type[StrE
         lifecycle_visit.BATCH_TRANSITIONS,
     ],
 )
-def test_the_diagrams_are_the_tables(table: dict[object, object]) -> None:
-    diagram = lifecycle.diagram(table)  # type: ignore[type-var]
+def test_the_diagrams_are_the_tables(table: Mapping[tuple[StrEnum, StrEnum], StrEnum]) -> None:
+    diagram = lifecycle.diagram(table)
     blocks = re.findall(r"```mermaid\n(.*?)\n```", (DOCS / "concepts.md").read_text(), re.DOTALL)
     assert diagram in blocks, "run `python -m app.policy.lifecycle` and `python -m app.policy.lifecycle_visit`"
 
 
 @pytest.mark.parametrize("state", [*lifecycle.UrlState, *lifecycle.HostState])
-def test_every_state_is_in_the_docs(state: str) -> None:
+def test_every_state_is_in_the_docs(state: StrEnum) -> None:
     words = "".join((DOCS / name).read_text() for name in ("concepts.md", "glossary.md"))
     assert state.value in words
 
@@ -91,10 +92,10 @@ def test_every_view_is_in_the_cookbook_and_commented(database_url: str) -> None:
     cookbook = (DOCS / "sql.md").read_text()
     engine = db.connect(database_url)
     with engine.begin() as tx:
-        comments = dict(
+        comments: dict[str, str | None] = dict(
             tx.execute(
                 text("SELECT relname, obj_description(oid) FROM pg_class WHERE relkind = 'v' AND relname LIKE 'v\\_%'")
-            ).all()  # type: ignore[arg-type]
+            ).all()
         )
     engine.dispose()
     assert set(comments) == set(views.names())

@@ -1,4 +1,5 @@
-"""Counts agree with their noun, numbers are rounded, text of others cannot steer a terminal, passwords are not shown."""
+"""Counts agree with their noun, numbers are rounded, text of others cannot steer a terminal, passwords are not
+shown."""
 
 import json
 

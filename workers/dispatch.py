@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 
-from kombu import Producer  # type: ignore[attr-defined]
+from kombu import Producer
 
 from app import celery_redis
 from app.beat import claim

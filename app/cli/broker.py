@@ -3,7 +3,7 @@
 
 def check_broker(url: str) -> None:
     """Check that the broker answers. Raises ServiceError."""
-    from kombu import Connection  # type: ignore[attr-defined]
+    from kombu import Connection
     from kombu.exceptions import KombuError
 
     from app.errors import ServiceError

@@ -1,4 +1,5 @@
-"""How the process ends with bad input: exit code, one line on standard error, no traceback. Rows: `tests.cli.test_bad_input`."""
+"""How the process ends with bad input: exit code, one line on standard error, no traceback. Rows:
+`tests.cli.test_bad_input`."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""docker-compose.yml in real containers: up from nothing, every service killed in turn, down and up again, and one crawl
-through all of it, judged from the origin's own log.
+"""docker-compose.yml in real containers: up from nothing, every service killed in turn, down and up again, and one
+crawl through all of it, judged from the origin's own log.
 
 Skipped, with the reason, where there is no container engine or an image is missing (CONTRIBUTING.md).
 """
@@ -16,8 +16,9 @@ from app.config import load
 from tests.containers.engine import Engine, Network, NotHere, find_engine
 from tests.containers.stack import OURS, PASSWORD, Stack
 from tests.faults.judge import Cost, judge
-from tests.faults.kit import CRAWL, RESUMED_S, SETTINGS, SLOTS, Pace, at_most_s, quick_or_long
+from tests.faults.kit import CRAWL, SLOTS
 from tests.faults.log_judge import Fault, see, short_pairs
+from tests.faults.pace import RESUMED_S, SETTINGS, Pace, at_most_s, quick_or_long
 from tests.faults.waiting import until
 from tests.faults.web import Line, Web
 
@@ -109,7 +110,8 @@ def more_requests(web: Web) -> None:
 
 
 def crash(engine: Engine, stack: Stack) -> None:
-    """Kill all processes of a worker's container but the first, which ends then: the restart policy must start it again."""
+    """Kill all processes of a worker's container but the first, which ends then: the restart policy must start it
+    again."""
     victim = stack.containers("worker")[0]
     engine.docker("exec", victim, "sh", "-c", "kill -9 -1 || true")
     until(lambda: stack.inspect(victim)["RestartCount"] == 1, "it is started again")

@@ -1,8 +1,8 @@
 """Every block of the docs is what it says: commands are typed in the page's order into a shell that stands in a clone.
 
-The blocks are taken from the pages. What a block says of the world outside (hosts, folders, a database's URL) stands for
-something on this machine: `STANDS_FOR`. Some run until they are ended: `RUNS_UNTIL_ENDED`. A block or example that is
-neither run nor named here with a reason fails.
+The blocks are taken from the pages. What a block says of the world outside (hosts, folders, a database's URL) stands
+for something on this machine: `STANDS_FOR`. Some run until they are ended: `RUNS_UNTIL_ENDED`. A block or example that
+is neither run nor named here with a reason fails.
 """
 
 import gzip

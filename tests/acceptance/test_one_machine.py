@@ -65,7 +65,8 @@ def test_a_crawl_from_nothing_to_its_end_and_round_again(tiptoe: Tiptoe, web: We
 
 @pytest.mark.faults
 def test_killed_three_times_it_misses_nothing_and_hurries_nobody(tiptoe: Tiptoe, web: Web) -> None:
-    """The whole process group by SIGKILL; repeats are at most one batch of the one visit, and gaps hold across restarts."""
+    """The whole process group by SIGKILL; repeats are at most one batch of the one visit, and gaps hold across
+    restarts."""
     site = web.site()
     paths = manual(site, 60)
     command = ("crawl", site.url("/"), "--name", "docs", "--json")

@@ -39,7 +39,8 @@ def environment(database_url: str, rabbitmq_url: str, home: Path) -> dict[str, s
 def workers_of(engine: Engine, crawl: str) -> dict[str, set[str]]:
     """{queue: workers that visited for this crawl}."""
     query = """
-        SELECT v.queue, v.worker FROM visits AS v JOIN fetches AS f ON f.visit_id = v.id JOIN crawls AS c ON c.id = f.crawl_id
+        SELECT v.queue, v.worker FROM visits AS v JOIN fetches AS f ON f.visit_id = v.id JOIN crawls AS c ON c.id =
+        f.crawl_id
         WHERE c.name = :crawl
     """
     found: dict[str, set[str]] = {}

@@ -1,7 +1,9 @@
-"""The audit of real crawls, its verdict, and whose hosts and addresses it looks at. Planted violations: test_audit_planted."""
+"""The audit of real crawls, its verdict, and whose hosts and addresses it looks at. Planted violations:
+test_audit_planted."""
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
@@ -14,7 +16,7 @@ from tests.crawl.planted import LASTS_S, Log, audited, wrong
 from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import make_crawl, sql
 
-ADDRESS = {"address_budget": "192.0.2.7", "address_gap_s": 0.5}
+ADDRESS: dict[str, Any] = {"address_budget": "192.0.2.7", "address_gap_s": 0.5}
 
 
 @pytest.fixture
@@ -159,7 +161,7 @@ def test_all_of_it_is_one_snapshot(log: Log, engine: Engine) -> None:
     """What visits commit between two queries of the audit is in neither."""
     a = log.host("a.test", robots="User-agent: *\nDisallow: /private\n")
     log.page(a, 2.0)
-    planted = []
+    planted: list[int | bool] = []
 
     def plant(*_: object) -> None:
         if not planted:

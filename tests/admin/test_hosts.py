@@ -37,7 +37,7 @@ def test_a_paused_host_is_left_alone_until_it_is_resumed(kit: Kit, site: Site) -
 def test_a_host_that_is_visited_pauses_when_the_visit_settles(kit: Kit, site: Site) -> None:
     start(kit, site.url())
     said = []
-    site.pages["/"] = lambda hit: said.append(hosts.pause(kit.engine, site.host)) or html("/a")  # type: ignore[func-returns-value]
+    site.pages["/"] = lambda hit: said.append(hosts.pause(kit.engine, site.host)) or html("/a")
     go(kit)
     assert said == ["pauses when its running visit settles, in seconds"]
     assert column(kit, "state") == "paused"

@@ -12,7 +12,8 @@ from tests.store.rows import admission, admit, make_crawl, make_host, sql
 def brought(engine: Engine, crawl_id: int, host_id: int, pages: int) -> None:
     sql(
         engine,
-        """INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes) VALUES (:crawl, :host, :pages, 0, 1, 10)
+        """INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes) VALUES (:crawl, :host, :pages, 0,
+        1, 10)
            ON CONFLICT (crawl_id, host_id) DO UPDATE SET pages = :pages""",
         crawl=crawl_id,
         host=host_id,

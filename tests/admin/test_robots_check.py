@@ -1,4 +1,5 @@
-"""robots.txt by hand: the stored copy's word, and a question to the site that keeps to its pace and leaves its trace."""
+"""robots.txt by hand: the stored copy's word, and a question to the site that keeps to its pace and leaves its
+trace."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from app.admin import audit, robots_check
 from app.admin.robots_report import Ruling
 from app.crawl.state.worker import Kit
 from app.errors import InputError, LeaseLost
-from app.model import Reply, Request
+from app.model import Reply, Request, Unsent
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import one, sql
@@ -97,7 +98,8 @@ def test_a_host_with_queued_urls_goes_on_after_being_asked(kit: Kit, site: Site)
         ("blocked_until = now() + interval '1 hour', resting_because = 'rate_limited'", "its rate_limited to pass"),
         ("state = 'paused', next_fetch_at = NULL", "an operator, who paused it"),
         (
-            """state = 'taken', lease_token = gen_random_uuid(), taken_at = now(), lease_until = now() + interval '1 minute',
+            """state = 'taken', lease_token = gen_random_uuid(), taken_at = now(),
+            lease_until = now() + interval '1 minute',
                next_fetch_at = now() + interval '2 minutes'""",
             "its visit, running since ",
         ),
@@ -183,7 +185,8 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
             13 * HOUR,
             False,
             "refused: robots.txt is out of reach (500): complete disallow",
-            r"complete disallow because .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, if the host answers",
+            r"complete disallow because .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, "
+            r"if the host answers",
         ),
         (
             True,
@@ -248,8 +251,8 @@ def test_the_visit_time_is_told(kit: Kit, site: Site, opens: int, closes: int, s
 
 
 def test_an_answer_that_outlived_its_lease_is_logged_and_not_kept(kit: Kit, site: Site) -> None:
-    def late(send: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
-        def sender(request: Request) -> Reply:
+    def late(send: Callable[[Request], Reply | Unsent]) -> Callable[[Request], Reply | Unsent]:
+        def sender(request: Request) -> Reply | Unsent:
             sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
             return send(request)
 

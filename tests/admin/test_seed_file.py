@@ -12,7 +12,7 @@ from app.errors import InputError
 
 
 def read(text: str, **how: str) -> list[tuple[int, str]]:
-    return list(seeds(io.StringIO(text, newline=""), **how))  # type: ignore[arg-type]
+    return list(seeds(io.StringIO(text, newline=""), **how))
 
 
 # file, its name's suffix, column → (line, seed)

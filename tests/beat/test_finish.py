@@ -96,7 +96,8 @@ def test_a_crawl_ends_at_a_budget(
 
 
 LEASE = """UPDATE hosts SET state = 'taken', lease_token = v.token, taken_at = v.taken_at,
-                           lease_until = now() + CAST(:lease AS interval), next_fetch_at = now() + CAST(:lease AS interval)
+                           lease_until = now() + CAST(:lease AS interval), next_fetch_at = now() + CAST(:lease AS
+                           interval)
            FROM visits AS v WHERE v.host_id = hosts.id AND v.host_id = :host"""
 VISIT = """INSERT INTO visits (host_id, token, queue, worker, taken_at)
            SELECT :host, gen_random_uuid(), 'host-00', 'w', pages_held_until + CAST(:taken AS interval) FROM crawls"""

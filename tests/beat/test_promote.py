@@ -1,4 +1,4 @@
-"""Promote: what is due becomes queued, and its host is woken. Which rows: tests/store/test_admit.py."""
+"""Promote: what is due becomes queued, and its host is woken. Which rows: tests/store/test_pick.py."""
 
 from sqlalchemy import Engine
 

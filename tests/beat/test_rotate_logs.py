@@ -1,4 +1,4 @@
-"""Partitions of the logs made ahead, old ones dropped, refusals capped; and nobody of the crawl's waits for it."""
+"""Partitions of the logs are made ahead and old ones dropped, beside others and without harm to what stays."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,15 +9,15 @@ from sqlalchemy import Engine, text
 
 from app.admin import audit
 from app.beat import rotate_logs
-from app.config import Settings, load
 from app.crawl.state.worker import Kit
 from app.model import VisitEnding
 from app.policy.retention import AHEAD, Part
-from app.store import db, partitions, suppressions, visits
+from app.store import db, partitions, visits
+from tests.beat.log_rows import settings
 from tests.crawl.loop import run, start
 from tests.crawl.planted import Log, wrong
 from tests.crawl.web import Site, Web, html
-from tests.store.rows import Aside, await_blocked, backend, make_crawl, make_host, one, sql
+from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=400)
@@ -29,10 +29,6 @@ def engine(make_database: Callable[[], str]) -> Any:
     engine = db.connect(make_database())
     yield engine
     engine.dispose()
-
-
-def settings(**values: Any) -> Settings:
-    return load(_env_file=None, **values)
 
 
 def parts(engine: Engine, log: str = "fetches") -> list[Part]:
@@ -56,7 +52,8 @@ def request(engine: Engine, started: datetime, host_id: int = 1, url: str = "htt
     return str(
         one(
             engine,
-            """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
+            """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+            outcome,
                                     wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
                VALUES (:host_id, 1, '', :url, 'page', 'new', :at, :at, 1, 'page', 0, 0, false, 1, false, 1)
                RETURNING CAST(tableoid::regclass AS text)""",
@@ -152,7 +149,7 @@ def test_what_a_crash_left_detached_is_dropped(engine: Engine) -> None:
 @pytest.mark.parametrize("log", partitions.LOGS)
 def test_rows_of_the_default_partition_become_one_of_their_own(engine: Engine, log: str) -> None:
     age(engine, 100)
-    log_row = {"fetches": request, "visits": visited}[log]
+    log_row: Callable[[Engine, datetime], object] = request if log == "fetches" else visited
     log_row(engine, NOW - timedelta(days=40))
     log_row(engine, NOW)
     rotate_logs.retain(engine, settings())
@@ -184,7 +181,8 @@ def test_rows_older_than_all_partitions_stay_and_stop_nothing(engine: Engine) ->
     [(False, 0), (True, 30)],
 )
 def test_a_long_transaction_stops_neither_us_nor_the_crawl(engine: Engine, expires: bool, keep_days: int) -> None:
-    """Whoever reads the log holds a lock that changing its partitions has to wait for; whoever writes waits behind us."""
+    """Whoever reads the log holds a lock that changing its partitions has to wait for; whoever writes waits behind
+    us."""
     age(engine, 300)
     if expires:
         rotate_logs.retain(engine, settings())
@@ -280,64 +278,3 @@ def again(kit: Kit, crawl: Any) -> None:
     from app.admin import crawls
 
     crawls.go_round(kit.engine, crawl.name)
-
-
-# --- refusals -----------------------------------------------------------------------------------------------------
-
-
-def refused(engine: Engine, crawl_id: int, *ages_days: float) -> None:
-    for number, days in enumerate(ages_days):
-        with db.transaction(engine) as tx:
-            suppressions.note(
-                tx,
-                [
-                    {
-                        "crawl_id": crawl_id,
-                        "key": f"{number}".encode(),
-                        "reason": "host",
-                        "url": f"http://x.test/{number}",
-                        "detail": None,
-                        "found_on": None,
-                    }
-                ],
-            )
-        sql(
-            engine,
-            "UPDATE suppressions SET last_at = now() - make_interval(secs => :s) WHERE crawl_id = :c AND key = :k",
-            s=days * 86_400,
-            c=crawl_id,
-            k=f"{number}".encode(),
-        )
-
-
-@pytest.mark.parametrize(
-    ("values", "kept"),
-    [
-        ({}, 6),
-        ({"suppressions_max": 4}, 4),
-        ({"suppressions_max": 6}, 6),
-        ({"suppressions_max": 0}, 6),
-        ({"log_keep_days": 25}, 3),
-        ({"log_keep_days": 25, "suppressions_max": 1}, 1),
-        ({"log_keep_days": 25, "suppressions_max": 5}, 3),
-    ],
-)
-def test_refusals_go_when_they_are_old_or_too_many(engine: Engine, values: dict[str, Any], kept: int) -> None:
-    crowded, other = make_crawl(engine, "crowded"), make_crawl(engine, "other")
-    refused(engine, crowded, 1, 60, 20, 50, 30, 10)
-    refused(engine, other, 2)
-    assert rotate_logs.retain(engine, settings(**values))["forgotten"] == 6 - kept
-    ages = "SELECT round(extract(epoch FROM now() - last_at) / 86400) AS days FROM suppressions WHERE crawl_id = :c"
-    left = sorted(int(row["days"]) for row in sql(engine, ages, c=crowded))
-    assert left == sorted([1, 60, 20, 50, 30, 10])[:kept]
-    assert one(engine, "SELECT count(*) FROM suppressions WHERE crawl_id = :c", c=other) == 1
-
-
-def test_a_refusal_that_a_settle_is_at_is_left_alone(engine: Engine) -> None:
-    crawl_id = make_crawl(engine)
-    make_host(engine)
-    refused(engine, crawl_id, 40, 50, 60)
-    with engine.begin() as settle:
-        settle.execute(text("UPDATE suppressions SET count = count + 1 WHERE key = '1'"))
-        assert rotate_logs.retain(engine, settings(log_keep_days=30))["forgotten"] == 2
-    assert rotate_logs.retain(engine, settings(log_keep_days=30))["forgotten"] == 1

@@ -1,4 +1,5 @@
-"""The caps per crawl and in all: looked at by a janitor, from a sample; what a visit picks says how good a link must be."""
+"""The caps per crawl and in all: looked at by a janitor, from a sample; what a visit picks says how good a link must
+be."""
 
 from collections.abc import Callable
 from typing import Any
@@ -145,7 +146,8 @@ def test_hosts_that_are_visited_are_left_alone(
     if lease:
         sql(
             engine,
-            """UPDATE hosts SET state = :state, lease_token = gen_random_uuid(), lease_until = now(), next_fetch_at = now(),
+            """UPDATE hosts SET state = :state, lease_token = gen_random_uuid(), lease_until = now(), next_fetch_at =
+            now(),
                                 taken_at = CASE WHEN :state = 'taken' THEN now() END""",
             state=lease,
         )
@@ -167,7 +169,8 @@ def test_a_large_frontier_is_sampled(engine: Engine) -> None:
     sql(
         engine,
         """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, found_on)
-           SELECT :host, :crawl, sha256(n::text::bytea), 'http://h.test/' || n, 'queued', 1, 0.25 + 0.25 * (n % 2), 2, 'x'
+           SELECT :host, :crawl, sha256(n::text::bytea), 'http://h.test/' || n, 'queued', 1, 0.25 + 0.25 * (n % 2), 2,
+           'x'
            FROM generate_series(1, 60000) AS n""",
         host=host_id,
         crawl=crawl_id,

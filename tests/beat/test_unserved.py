@@ -28,7 +28,8 @@ FILL = """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
           FROM generate_series(0, :hosts - 1) AS n"""
 VISIT = """WITH visited AS (
                UPDATE hosts
-               SET state = 'idle', lease_token = NULL, lease_until = NULL, offers_missed = 0, next_fetch_at = clock_timestamp()
+               SET state = 'idle', lease_token = NULL, lease_until = NULL, offers_missed = 0, next_fetch_at =
+               clock_timestamp()
                WHERE state = 'offered' AND lease_token = ANY(CAST(:tokens AS uuid[]))
                RETURNING id, queue
            )
@@ -36,7 +37,8 @@ VISIT = """WITH visited AS (
            SELECT id, gen_random_uuid(), queue, 'w:1', clock_timestamp() FROM visited"""
 PASS = [
     """UPDATE hosts
-       SET lease_until = lease_until - make_interval(secs => :s), next_fetch_at = next_fetch_at - make_interval(secs => :s)
+       SET lease_until = lease_until - make_interval(secs => :s), next_fetch_at = next_fetch_at - make_interval(secs =>
+       :s)
        WHERE state = 'offered'""",
     "UPDATE visits SET taken_at = taken_at - make_interval(secs => :s)",
 ]
@@ -85,7 +87,8 @@ def test_from_the_first_tick_a_queue_without_workers_has_its_share_and_no_more(e
 
 
 def test_an_unserved_queue_is_probed_with_the_same_host(engine: Engine) -> None:
-    """So that a worker that stopped reading is known by the misses of a host, however many are due (workers.watchdog)."""
+    """So that a worker that stopped reading is known by the misses of a host, however many are due
+    (workers.watchdog)."""
     settings = load(_env_file=None, queues=1)
     sql(engine, FILL, queues=1, hosts=100)
     assert len(dispatch(engine, settings=settings)) == 32

@@ -14,7 +14,7 @@ import pytest
 from bench import road_judge, road_plan, shared_address
 from bench.delays import Delays, taken_s
 from bench.report import BenchError
-from bench.road_origin import Site
+from bench.road_site import Site
 from bench.road_web import Connection, Log, Request, Road, plain_pages, read_log, road
 
 KEEPS, CLOSES, UNTOLD, PLAIN = (f"{name}.road.test" for name in ("keeps", "closes", "untold", "plain"))

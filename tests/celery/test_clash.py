@@ -69,7 +69,7 @@ def test_what_clashes(folders: list[Path], told: list[str | None], number: int) 
 def test_celery_itself_says_so(folders: list[Path], number: int) -> None:
     _, args, hides = ROWS[number]
     env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONSAFEPATH"}}
-    command = [CELERY, *args, "report"]
+    command = [str(CELERY), *args, "report"]
     done = subprocess.run(command, cwd=folders[number], env=env, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if line.startswith("tiptoe: ")]
     if hides is None:

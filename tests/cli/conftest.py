@@ -1,4 +1,5 @@
-"""tiptoe: run a command in this process, against the module's database.   site: one of a small web, crawled as `docs`."""
+"""tiptoe: run a command in this process, against the module's database.   site: one of a small web, crawled as
+`docs`."""
 
 import json
 from collections.abc import Callable, Iterator

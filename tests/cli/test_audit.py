@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -11,7 +12,7 @@ from tests.cli.conftest import Tiptoe
 from tests.crawl.planted import Log
 from tests.store.rows import clean, make_crawl
 
-ADDRESS = {"address_budget": "192.0.2.7", "address_gap_s": 0.5}
+ADDRESS: dict[str, Any] = {"address_budget": "192.0.2.7", "address_gap_s": 0.5}
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,5 @@
-"""The border to the terminal: every text of a command goes through `app.cli.out`, and nothing that steers it comes out."""
+"""The border to the terminal: every text of a command goes through `app.cli.out`, and nothing that steers it comes
+out."""
 
 import ast
 import csv

@@ -1,4 +1,5 @@
-"""Options that are declared once: a command's help has them in place of the value that they make, and a run gets that value."""
+"""Options that are declared once: a command's help has them in place of the value that they make, and a run gets that
+value."""
 
 from typing import Annotated
 

@@ -79,8 +79,10 @@ def test_failures_by_class_of_the_last_minute(engine: Engine) -> None:
     for crawl_id, kind, outcome, failure, status, ago in rows:
         sql(
             engine,
-            """INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
-                                    outcome, failure, status, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+            """INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at,
+            delay_s,
+                                    outcome, failure, status, wire_bytes, body_bytes, truncated, total_ms, conditional,
+                                    attempt)
                SELECT :host, :crawl, 1, '', 'http://a.test/', :kind, 'new', at, at, 1,
                       :outcome, :failure, :status, 0, 0, false, 1, false, 1
                FROM (SELECT now() - CAST(:ago AS interval) AS at) AS moment""",
@@ -99,7 +101,10 @@ def test_a_lost_connection_is_waited_for(engine: Engine, database_url: str, caps
     ours = crawl(engine)
     own = db.connect(database_url, pool_size=1)
     look(own, ours)
-    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    cut = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
+        "current_database()"
+    )
     sql(engine, cut)
     calls: list[str] = []
     found = patiently(lambda: (calls.append("asked"), look(own, ours))[1], meanwhile=lambda: calls.append("tended"))

@@ -1,7 +1,8 @@
-"""docker-compose.yml as a user runs it: copied into a folder of its own beside a .env, and `docker compose` called there.
+"""docker-compose.yml as a user runs it: copied into a folder of its own beside a .env, and `docker compose` called
+there.
 
-A docker-compose.override.yml, which Compose reads by itself, changes only what a test needs: the images' names, the published
-ports, the network, and that each worker process tells the web a name of its own.
+A docker-compose.override.yml, which Compose reads by itself, changes only what a test needs: the images' names, the
+published ports, the network, and that each worker process tells the web a name of its own.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""A kit whose clock only its own waits and requests move: they take no time, and what a slow machine takes does not count.
+"""A kit whose clock only its own waits and requests move: they take no time, and what a slow machine takes does not
+count.
 
-Postgres and the sites go by the machine's clock. So this is for what a visit does when; the gaps that an origin sees need
-`tests.crawl.clock.work`.
+Postgres and the sites go by the machine's clock. So this is for what a visit does when; the gaps that an origin sees
+need `tests.crawl.clock.work`.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Time that passes without anybody waiting for it: every moment in the database is moved into the past.
 
-`STEP` are the settings for it: a visit waits for nothing itself, and nobody is claimed ahead of time. `work` is for what
-only a real clock can tell: the gaps that an origin sees.
+`STEP` are the settings for it: a visit waits for nothing itself, and nobody is claimed ahead of time. `work` is for
+what only a real clock can tell: the gaps that an origin sees.
 """
 
 import time
@@ -62,7 +62,8 @@ def steps(kits: Kit | Sequence[Kit], times: int, *, after_s: float = HOUR) -> No
 
 
 def work(kit: Kit, *, threads: int) -> None:
-    """A worker with a beat of its own until every crawl has ended, in real time: who is slow holds up its own thread only."""
+    """A worker with a beat of its own until every crawl has ended, in real time: who is slow holds up its own thread
+    only."""
     busy: list[Future[Report]] = []
     until = time.monotonic() + WORK_S
     with ThreadPoolExecutor(threads) as pool:

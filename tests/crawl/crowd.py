@@ -75,7 +75,8 @@ class _PatientLine(Line):
 
 
 class _PatientLines(Lines):
-    """Each start is drawn, and the database alone keeps the gaps: its rows are moved into the past, and our clock is not."""
+    """Each start is drawn, and the database alone keeps the gaps: its rows are moved into the past, and our clock is
+    not."""
 
     line = _PatientLine
 

@@ -64,7 +64,8 @@ def go(kit: Kit, *, threads: int = 1) -> list[Report]:
 
 
 def run(kit: Kit, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS) -> list[Report]:
-    """Until every crawl has ended. hurry: retries, and rests longer than we look ahead, come at once when nothing else does."""
+    """Until every crawl has ended. hurry: retries, and rests longer than we look ahead, come at once when nothing else
+    does."""
     reports: list[Report] = []
     for _ in range(rounds):
         made = go(kit, threads=threads)

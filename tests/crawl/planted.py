@@ -77,9 +77,11 @@ class Log:
         }
         return one_id(
             self.engine,
-            f"""INSERT INTO fetches (url_key, reason, outcome, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt,
+            f"""INSERT INTO fetches (url_key, reason, outcome, wire_bytes, body_bytes, truncated, total_ms,
+            conditional, attempt,
                                      {", ".join(row)})
-                VALUES ('', 'new', 'page', 0, 0, false, 0, false, 1, {", ".join(f":{name}" for name in row)}) RETURNING id""",
+                VALUES ('', 'new', 'page', 0, 0, false, 0, false, 1, {", ".join(f":{name}" for name in row)}) RETURNING
+                id""",
             **row,
         )
 
@@ -109,7 +111,8 @@ class Log:
             )
         sql(
             self.engine,
-            """INSERT INTO robots_copies (host_id, scheme, port, since, availability, status, body_sha256, unreachable_since)
+            """INSERT INTO robots_copies (host_id, scheme, port, since, availability, status, body_sha256,
+            unreachable_since)
                VALUES (:host_id, :scheme, :port, :since, :availability, :status, :digest, :unreachable_since)""",
             host_id=host_id,
             scheme=scheme,

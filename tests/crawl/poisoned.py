@@ -48,7 +48,8 @@ def children() -> set[int]:
 
 
 def _is_reader(pid: int) -> bool:
-    """The dead have no command line any more: told by what they were, Python leading a group of its own in our session."""
+    """The dead have no command line any more: told by what they were, Python leading a group of its own in our
+    session."""
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes()
         name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")

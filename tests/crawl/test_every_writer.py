@@ -1,12 +1,14 @@
 """No two writers of the frontier wait for each other, nobody is forgotten, and no page is granted twice.
 
-FAULTS=long: for ten minutes, or STRESS_S seconds. The counter of Postgres is asked, not the retries: they would hide a deadlock.
+FAULTS=long: for ten minutes, or STRESS_S seconds. The counter of Postgres is asked, not the retries: they would hide a
+deadlock.
 """
 
 import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from threading import Barrier, Lock
 
 import pytest
@@ -71,9 +73,7 @@ def test_a_deadlock_is_counted_and_its_transaction_done_again(engine: Engine) ->
                     meeting.wait(60)
                 tx.execute(text("UPDATE crawls SET revision = revision + 1 WHERE id = :id"), {"id": crawl_id})
 
-    asides = [
-        Aside(lambda order=order: db.repeat(lambda: lock(*order))) for order in ((first, second), (second, first))
-    ]
+    asides = [Aside(partial(db.repeat, partial(lock, *order))) for order in ((first, second), (second, first))]
     for aside in asides:
         aside.outcome()
     assert (tries[0], deadlocks(engine) - before) == (3, 1)

@@ -40,7 +40,8 @@ def state(engine: Engine, url: str) -> str | None:
 
 
 def plant(kit: Kit, crawl: Crawl, site: Site, *paths: str, score: float = 0.1) -> None:
-    """Links of the site that somebody found, in the frontier and told to the host. In the lane of the seeds, behind them."""
+    """Links of the site that somebody found, in the frontier and told to the host. In the lane of the seeds, behind
+    them."""
     with db.transaction(kit.engine) as tx:
         host_id = hosts.ids(tx, [site.host])[site.host]
         found = [site.url(path) for path in paths]

@@ -64,7 +64,10 @@ Page = Answer | str | Callable[[Hit], "Answer | str"]
 def html(*links: str, title: str = "", text: str = "", head: str = "", **answer: object) -> Answer:
     """A document with links. Further arguments are the Answer's."""
     anchors = "".join(f'<p><a href="{href}">to {href}</a></p>' for href in links)
-    body = f"<!doctype html><html lang=en><head><title>{title}</title>{head}</head><body><p>{text}</p>{anchors}</body></html>"
+    body = (
+        f"<!doctype html><html "
+        f"lang=en><head><title>{title}</title>{head}</head><body><p>{text}</p>{anchors}</body></html>"
+    )
     headers = {"Content-Type": "text/html; charset=utf-8", **answer.pop("headers", {})}  # type: ignore[dict-item]
     return Answer(body=body.encode(), headers=headers, **answer)  # type: ignore[arg-type]
 

@@ -1,7 +1,7 @@
 """Every writer of the frontier at once: visits, alone and gathered, the janitors, and operators who know no mercy.
 
-The web is a transport in this process, so that the database is what everybody waits for. It keeps a log of its requests. A writer
-does a number of acts, or goes on until a moment; visits go on until the last writer has ended.
+The web is a transport in this process, so that the database is what everybody waits for. It keeps a log of its
+requests. A writer does a number of acts, or goes on until a moment; visits go on until the last writer has ended.
 """
 
 import random
@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
@@ -95,7 +96,8 @@ class Webmaster:
         return sum(map(len, list(self.log.values())))
 
     def short_gaps(self) -> list[tuple[str, float]]:
-        """From the end of a request to the start of the next; not after the first, which says what the host asks for."""
+        """From the end of a request to the start of the next; not after the first, which says what the host asks
+        for."""
         return [
             (name, after - before)
             for name, log in self.log.items()
@@ -143,7 +145,7 @@ class Fleet:
             offers: list[Offer] = []
             claim.dispatch(self.kit.engine, self.kit.settings, offers.extend, random.Random())
             for offer in offers:
-                self._pool.submit(self._attend, lambda offer=offer: visit(self.kit, offer.host_id, offer.token))
+                self._pool.submit(self._attend, partial(visit, self.kit, offer.host_id, offer.token))
 
     def _resume(self, parked: "Stay | Gathering[Stay]") -> None:
         if not isinstance(parked, Gathering):

@@ -15,8 +15,9 @@ import pytest
 from bench.delays import Delays
 from tests.faults.far import BlackHole, Far, Frozen, Refused
 from tests.faults.fleet import NOTHING
-from tests.faults.kit import IS_LONG, MakeRig, Rig
+from tests.faults.kit import MakeRig, Rig
 from tests.faults.lan import Lan, NotAllowed
+from tests.faults.pace import IS_LONG
 from tests.faults.record import PROPERTY, rows, table, write
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.web import ROAD

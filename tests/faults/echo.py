@@ -1,4 +1,5 @@
-"""Doubles every message of the crawler: what is pushed on one of its queues is pushed again, so many times, byte for byte."""
+"""Doubles every message of the crawler: what is pushed on one of its queues is pushed again, so many times, byte for
+byte."""
 
 import ast
 import re
@@ -31,7 +32,7 @@ class Echo:
 
     def queued(self) -> int:
         """Messages that nobody has taken yet."""
-        return sum(int(self._client.llen(queue)) for queue in {queue for queue, _ in self.seen})  # type: ignore[arg-type]
+        return sum(int(self._client.llen(queue)) for queue in {queue for queue, _ in self.seen})
 
     def _connect(self) -> socket.socket:
         place = urlsplit(self._url)

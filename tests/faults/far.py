@@ -1,8 +1,9 @@
 """Workers that one can cut off from Postgres or from the broker, three ways.
 
-`Frozen`: they talk by way of a valve that is shut. TCP has its peer still, but the answers never come. Works everywhere.
-`BlackHole`: they run on machines of their own whose cable is cut. Nothing comes through, TCP's own acknowledgements neither.
-`Refused`: their connections are torn off and refused. They are told, and may fail fast: faster than others work.
+`Frozen`: they talk by way of a valve that is shut. TCP has its peer still, but the answers never come. Works
+everywhere. `BlackHole`: they run on machines of their own whose cable is cut. Nothing comes through, TCP's own
+acknowledgements neither. `Refused`: their connections are torn off and refused. They are told, and may fail fast:
+faster than others work.
 
 They stand behind `far`, a fixture: `far.options(hosts)` goes to make_rig, `far.worker(rig, "database")` starts one.
 """
@@ -87,7 +88,8 @@ class BlackHole:
 
 
 def reach(lan: Lan, rig: Rig) -> dict[str, str]:
-    """The environment of workers on the lan's machines: both services by valves at the switch, since they listen on loopback."""
+    """The environment of workers on the lan's machines: both services by valves at the switch, since they listen on
+    loopback."""
     return {
         variable: rig.also(Valve(rig.folder, rig.env[variable], lan.here(service))).url
         for service, variable in VARIABLE.items()

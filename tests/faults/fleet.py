@@ -1,5 +1,5 @@
-"""The crawler's own processes as a fleet runs them: `celery -A app beat` and `celery -A app worker`, each in its own process
-group, to be started, killed, stopped and ended one by one. None outlives the test process.
+"""The crawler's own processes as a fleet runs them: `celery -A app beat` and `celery -A app worker`, each in its own
+process group, to be started, killed, stopped and ended one by one. None outlives the test process.
 
 A worker tells the web its name (TIPTOE_PURPOSE), so that the access log says who sent what.
 """
@@ -27,9 +27,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Child:
-    """A process of the fleet. started: monotonic seconds. slots: visits at once; 0 for beat. is_dismissed: a test ends it.
+    """A process of the fleet. started: monotonic seconds. slots: visits at once; 0 for beat. is_dismissed: a test ends
+    it.
 
-    within, env   the command it runs under, such as one that enters a namespace; and what it alone finds in its environment
+    within, env   the command it runs under, such as one that enters a namespace; and what it alone finds in its
+                  environment
     """
 
     name: str
@@ -86,8 +88,8 @@ class Child:
 
 
 class Fleet:
-    """Beats and workers in one environment, and their supervisor: tend() starts another for one that ended by itself, as a
-    watchdog may have it. close() kills them all.
+    """Beats and workers in one environment, and their supervisor: tend() starts another for one that ended by itself,
+    as a watchdog may have it. close() kills them all.
 
     mended   names of those that ended by themselves
     """

@@ -1,9 +1,9 @@
-"""The judge: INV1 to INV8 of docs/reliability.md after a crawl, or after several rounds of it, each a crawl of its own, from the
-web's log and by SQL, never from what the crawler counts alone.
+"""The judge: INV1 to INV8 of docs/reliability.md after a crawl, or after several rounds of it, each a crawl of its own,
+from the web's log and by SQL, never from what the crawler counts alone.
 
-INV7, that a late worker changes nothing, is asked three ways: requests that belong to no visit of their sender (`unleased`), URLs
-whose result two visits wrote (`written_twice`), and whether the crawl's counters, which each settle adds to, come out at
-exactly the pages there are (`counted`).
+INV7, that a late worker changes nothing, is asked three ways: requests that belong to no visit of their sender
+(`unleased`), URLs whose result two visits wrote (`written_twice`), and whether the crawl's counters, which each settle
+adds to, come out at exactly the pages there are (`counted`).
 """
 
 import bisect
@@ -101,8 +101,9 @@ def judge(seen: Seen, sql: Sql, web: Web, lines: Sequence[Line], cost: Cost, *, 
 
 
 def unleased(sql: Sql, lines: Sequence[Line], missed: tuple[float, float] | None = None) -> list[Line]:
-    """Requests sent by somebody whose visit to the host was not the latest one then. Visits name processes by their id, the
-    log by their name: the two belong together that go together most often. missed: as in Cost; of these nobody can tell."""
+    """Requests sent by somebody whose visit to the host was not the latest one then. Visits name processes by their id,
+    the log by their name: the two belong together that go together most often. missed: as in Cost; of these nobody can
+    tell."""
     visits = sql(
         "SELECT h.name AS host, v.worker, extract(epoch FROM v.taken_at) AS taken_at "
         "FROM visits v JOIN hosts h ON h.id = v.host_id"
@@ -151,7 +152,8 @@ def _nothing_lost(found: Finding, seen: Seen, sql: Sql, web: Web) -> None:
 
 def _nothing_invented(found: Finding, sql: Sql, web: Web, lines: Sequence[Line]) -> None:
     rows = sql(
-        "SELECT count(*) AS n, count(DISTINCT (crawl_id, key)) AS keys, count(DISTINCT (crawl_id, url)) AS urls FROM urls"
+        "SELECT count(*) AS n, count(DISTINCT (crawl_id, key)) AS keys, count(DISTINCT (crawl_id, url)) AS urls "
+        "FROM urls"
     )[0]
     settled = {row["url"] for row in sql(f"SELECT url FROM urls WHERE kind = 'page' AND state = 'resting' AND {OURS}")}
     known = {web.url(host, path) for host in web.hosts for path in (*web.paths, FORBIDDEN)}

@@ -1,105 +1,57 @@
-"""The kit of the fault tests: a web, a Postgres, a Valkey and a fleet, all in processes of their own; faults; the judge.
+"""The kit of the fault tests: a web, a Postgres, a Valkey and a fleet, all in processes of their own; faults; the
+judge.
 
     def test_ft99_something(make_rig, rng):
-        rig = make_rig(hosts=8, pages=20, delay_s=0.3, workers=2)    # web, database, fleet; `rig.seed()` makes the crawl
+        rig = make_rig(hosts=8, pages=20, delay_s=0.3, workers=2)    # web, database, fleet; `rig.seed()` makes the
+                                                                     crawl
         rig.seed()
         rig.until_requests(20)                                       # waits for what happens, never for time
-        with rig.fault("Valkey is gone", total=True):                # noted for INV6: what was waiting, from when to when
+        with rig.fault("Valkey is gone", total=True):                # noted for INV6: what was waiting, from when to
+                                                                     when
             rig.valkey.kill()
             rig.last(3)
             rig.valkey.start()
         rig.until_finished()
         rig.judge(kills=0)                                           # INV1 to INV8, and the row of docs/reliability.md
 
-Pieces: `rig.web` (tests.faults.web: hold, rule, lines, truth), `rig.postgres` and `rig.valkey` (servers: kill, crash, freeze,
-start), `rig.fleet` (worker, beat; their kill, freeze, thaw, terminate), `rig.sql`, `rig.figures` (what the test itself
-measured: it goes into the row).
+Pieces: `rig.web` (tests.faults.web: hold, rule, lines, truth), `rig.postgres` and `rig.valkey` (servers: kill, crash,
+freeze, start), `rig.fleet` (worker, beat; their kill, freeze, thaw, terminate), `rig.sql`, `rig.figures` (what the test
+itself measured: it goes into the row).
 
-Settings are the product's, but for those that would make a test long. Shortened: requests end after 1.5 s, so that a lease
-may be 7 s and an offer 3 s. Turned off, where a test is not about them: jitter, the budget of an address (each host here
-has its own) and the delay's floor by latency (pages are held open on purpose). The delay D is 0.3 s: more than a visit lingers,
-so that it is parked between two requests; with delay_s=0.2 it stays in its thread. FAULTS=long runs the long forms, on
-loopback as it is; the quick ones are crawled at the end of a road (tests.faults.web), unless a test says road=None.
+Settings are the product's, but for those that would make a test long. Shortened: requests end after 1.5 s, so that a
+lease may be 7 s and an offer 3 s. Turned off, where a test is not about them: jitter, the budget of an address (each
+host here has its own) and the delay's floor by latency (pages are held open on purpose). The delay D is 0.3 s: more
+than a visit lingers, so that it is parked between two requests; with delay_s=0.2 it stays in its thread. FAULTS=long
+runs the long forms, on loopback as it is; the quick ones are crawled at the end of a road (tests.faults.web), unless a
+test says road=None.
 """
 
-import os
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
-from app.config import Settings, load
+from app.config import load
 from app.config.constants import variable
 from bench.delays import Delays
 from tests.faults.fleet import NOTHING, Child, Fleet
 from tests.faults.judge import Cost, Finding, judge, unleased
 from tests.faults.log_judge import Fault, see, short_pairs, told
+from tests.faults.pace import IMPATIENCE_S, IS_LONG, RESUMED_S, SETTINGS, Pace, at_most_s
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.waiting import PATIENCE_S, T, last, until
-from tests.faults.web import NETWORK, ROAD, Line, Web
+from tests.faults.web import ROAD, Line, Web
 
-IS_LONG = os.environ.get("FAULTS") == "long"
 CRAWL = "faults"
 SLOTS = 4  # visits at once, of each worker
 EVIDENCE_MOST = 10
 WARM = 10  # requests after which a worker's imports are done
-SLACK_S, RESUMED_S = 5.0, 10.0  # docs/reliability.md, INV6
-IMPATIENCE_S = 300.0 if IS_LONG else PATIENCE_S
-
-SETTINGS: Mapping[str, object] = {
-    "request_deadline_s": 1.5,
-    "robots_deadline_s": 1.5,
-    "lease_s": 7.0,
-    "offer_s": 3.0,
-    "backoff_base_s": 1.0,
-    "jitter": 0.0,
-    "address_gap_s": 0.0,
-    "latency_factor": 0.0,
-    "allow_networks": NETWORK,
-    "log_format": "json",
-    "log_level": "DEBUG",
-}
-
-
-def quick_or_long(quick: Any, long: Any) -> Any:
-    """What a test takes by default, and under FAULTS=long."""
-    return long if IS_LONG else quick
-
-
-def at_most_s(bound_s: float) -> float:
-    """A bound of time: as it is in the long form, which has the machine to itself; three times that in the quick one."""
-    return bound_s if IS_LONG else 3 * bound_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """What INV3 and INV6 are reckoned with, from the settings in force. Seconds, but for batch: URLs."""
-
-    delay_s: float
-    lease_s: float
-    tick_s: float
-    batch: int
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Pace":
-        most = settings.settle_s / max(settings.default_delay_s, 0.001) + 1
-        return cls(
-            delay_s=settings.default_delay_s,
-            lease_s=settings.lease_s,
-            tick_s=settings.dispatch_tick_s,
-            batch=min(settings.settle_urls, int(most)),
-        )
-
-    @property
-    def recovered_s(self) -> float:
-        return self.lease_s + self.tick_s + self.delay_s + SLACK_S
 
 
 class Rig:
@@ -196,7 +148,7 @@ class Rig:
             ]
         )
 
-    def until(self, condition: Callable[[], T], what: str, timeout_s: float = PATIENCE_S) -> T:
+    def until(self, condition: Callable[[], T | None], what: str, timeout_s: float = PATIENCE_S) -> T:
         """Wait for it; whatever of the fleet ends by itself meanwhile is started again."""
         return until(lambda: self.fleet.tend() or condition(), what, timeout_s)
 
@@ -206,7 +158,7 @@ class Rig:
 
     def is_finished(self) -> bool:
         try:
-            return self.sql("SELECT state FROM crawls WHERE name = %s", CRAWL)[0]["state"] == "finished"
+            return bool(self.sql("SELECT state FROM crawls WHERE name = %s", CRAWL)[0]["state"] == "finished")
         except psycopg.OperationalError:
             return False
 
@@ -243,7 +195,7 @@ class Rig:
         return self.until(
             lambda: next((line for line in self.web.in_flight() if is_it(line)), None),
             f"a request of {sorted(names)}",
-        )  # type: ignore[return-value]
+        )
 
     def waiting(self) -> frozenset[str]:
         """Hosts with something queued."""
@@ -274,7 +226,8 @@ class Rig:
         exempt         requests that were in flight when their worker was stopped
         recovered_s    INV6, where a test has a bound of its own
         attempts       INV3: requests for one URL, where a test has a bound of its own
-        missed         monotonic seconds from, until: INV3, INV7: of requests in between the database may know nothing any more
+        missed         monotonic seconds from, until: INV3, INV7: of requests in between the database may know nothing
+                       any more
         """
         pace, lines = self.pace, self.web.lines()
         cost = Cost(

@@ -1,15 +1,19 @@
-"""Machines of the tests' own on a network of their own: network namespaces, each with three cables to one switch, a bridge.
+"""Machines of the tests' own on a network of their own: network namespaces, each with three cables to one switch, a
+bridge.
 
     machine = lan.machines[0]
     database_url = rig.also(Valve(rig.folder, rig.database_url, lan.here("database"))).url
     rig.fleet.worker(within=machine.within, env={"TIPTOE_DATABASE_URL": database_url})
-    lan.cut(machine, "database")      # a black hole: the switch drops what comes and goes, and the cable has its carrier still
+    lan.cut(machine, "database")      # a black hole: the switch drops what comes and goes, and the cable has its
+                                      carrier still
     lan.heal(machine, "database")
 
-There is a cable for each of what a worker talks to, so that one can be cut alone. Neighbours are fixed: nobody learns of a cut
-from an ARP request that is not answered. This needs Linux, root and iproute2; `NotAllowed` says what is missing.
+There is a cable for each of what a worker talks to, so that one can be cut alone. Neighbours are fixed: nobody learns
+of a cut from an ARP request that is not answered. This needs Linux, root and iproute2; `NotAllowed` says what is
+missing.
 
-    10.231.N.0/26 database, .64/26 broker, .128/26 web: .1 of each is here, .2 and up are machines; .160/27 are the web's hosts
+    10.231.N.0/26 database, .64/26 broker, .128/26 web: .1 of each is here, .2 and up are machines; .160/27 are the
+    web's hosts
 """
 
 import os

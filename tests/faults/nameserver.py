@@ -1,12 +1,12 @@
-"""A name server of the tests' own, on UDP, that is as ill as a test wants it, name by name, and remembers who asked for what.
+"""A name server of the tests' own, on UDP, that is as ill as a test wants it, name by name, and remembers who asked for
+what.
 
     with NameServer({"a.test": "127.8.0.1"}) as names:
         names.ill["a.test"] = "silent"
         names.asked("a.test")       # monotonic seconds of every question for its address
 
-Ills: "NXDOMAIN", "SERVFAIL", "silent", "flapping" (one of these or well, by a throw of the dice for each question), "slow" (a
-good answer, after SLOW_S).
-RFC 1035 as far as a stub resolver's questions go; AAAA is answered with nothing.
+Ills: "NXDOMAIN", "SERVFAIL", "silent", "flapping" (one of these or well, by a throw of the dice for each question),
+"slow" (a good answer, after SLOW_S). RFC 1035 as far as a stub resolver's questions go; AAAA is answered with nothing.
 """
 
 import contextlib
@@ -30,7 +30,8 @@ _ILLS = ("NXDOMAIN", "SERVFAIL", "silent", "well")
 
 
 class NameServer:
-    """Context manager. ill: names that are, and how. Port 53 of its address, unless another is given (0: one that is free).
+    """Context manager. ill: names that are, and how. Port 53 of its address, unless another is given (0: one that is
+    free).
 
     Raises PermissionError where that port is not ours to take.
     """

@@ -1,5 +1,5 @@
-"""A Postgres and a Valkey of the tests' own that may be hurt: the embedded ones of `app.local`, run without their keepers, so
-that nobody starts them again but the test. They keep their ports, passwords and (Postgres alone) data."""
+"""A Postgres and a Valkey of the tests' own that may be hurt: the embedded ones of `app.local`, run without their
+keepers, so that nobody starts them again but the test. They keep their ports, passwords and (Postgres alone) data."""
 
 import os
 import signal
@@ -127,7 +127,8 @@ class OwnPostgres(OwnServer):
         return found if found.exists() else None
 
     def configure(self, **settings: str) -> None:
-        """Nothing but these, from now on, beyond what Tiptoe sets. What only a start can change is changed by the next one."""
+        """Nothing but these, from now on, beyond what Tiptoe sets. What only a start can change is changed by the next
+        one."""
         (Path(self._recipe.cwd) / "yours.conf").write_text(conf(**settings))
         if self.is_up():
             assert self._process is not None

@@ -1,12 +1,12 @@
-"""One crawl by a real fleet over many hostile hosts at once, beside healthy ones: what each asked for is in the origin's own log,
-what became of it in the database.
+"""One crawl by a real fleet over many hostile hosts at once, beside healthy ones: what each asked for is in the
+origin's own log, what became of it in the database.
 
     sites = crawl_sites(rig, origin)          # to the end of all crawls
     sites.of("silent")                        # hosts of that behaviour
     sites.ending(host)                        # state, outcome and failure of its seed
 
-The healthy hosts are the rig's own web. First they are alone, then beside the slow ones, for their rate; then all others
-come, and one that is fine goes away for a while.
+The healthy hosts are the rig's own web. First they are alone, then beside the slow ones, for their rate; then all
+others come, and one that is fine goes away for a while.
 """
 
 import itertools
@@ -19,7 +19,8 @@ from typing import Any
 from app.admin import crawls, seeds
 from app.crawl.state.setup import make_engine
 from app.model import CrawlSpec, VisitEnding
-from tests.faults.kit import Rig, quick_or_long
+from tests.faults.kit import Rig
+from tests.faults.pace import quick_or_long
 from tests.hostile import storms
 from tests.hostile.judge import CAP_BYTES, ROBOTS_TRIES, TRIES
 from tests.hostile.origin import Host, HostileOrigin

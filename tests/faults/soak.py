@@ -2,9 +2,10 @@
 
     python -m tests.faults.soak --minutes 10 --seed 7       # or: make soak ARGS="--minutes 10 --seed 7"
 
-Two beats and three workers crawl the whole web again and again, each round a crawl of its own in the same database. The first
-tenth of the time is calm. When the time is up, faults end, the round is crawled to its end, and all of it is judged: the
-invariants of docs/reliability.md over all rounds, and the bars of `Told.broken`. Exit code 1: one is broken.
+Two beats and three workers crawl the whole web again and again, each round a crawl of its own in the same database. The
+first tenth of the time is calm. When the time is up, faults end, the round is crawled to its end, and all of it is
+judged: the invariants of docs/reliability.md over all rounds, and the bars of `Told.broken`. Exit code 1: one is
+broken.
 """
 
 import argparse
@@ -21,8 +22,9 @@ from typing import Any
 
 from tests.faults import soak_faults
 from tests.faults.judge import Cost, Finding, judge, unleased
-from tests.faults.kit import CRAWL, EVIDENCE_MOST, RESUMED_S, Rig, at_most_s
+from tests.faults.kit import CRAWL, EVIDENCE_MOST, Rig
 from tests.faults.log_judge import Fault, see, short_pairs, told
+from tests.faults.pace import RESUMED_S, at_most_s
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.soak_faults import FAULTS
 from tests.faults.soak_figures import (
@@ -225,7 +227,8 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="tiptoe-soak-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o711)  # as root, Postgres runs as nobody
-        postgres, valkey = (stack.enter_context(made(folder / "servers")) for made in (OwnPostgres, OwnValkey))
+        postgres = stack.enter_context(OwnPostgres(folder / "servers"))
+        valkey = stack.enter_context(OwnValkey(folder / "servers"))
         rig = Rig(
             folder, postgres, valkey, hosts=chosen.hosts, pages=chosen.pages, delay_s=DELAY_S, settings={}
         )  # fmt: skip

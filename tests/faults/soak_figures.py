@@ -1,5 +1,5 @@
-"""What a soak measures besides the invariants: memory over pages and time, claims early and late, tables and their bloat, and the
-rate between the faults. Pure but for `sizes`."""
+"""What a soak measures besides the invariants: memory over pages and time, claims early and late, tables and their
+bloat, and the rate between the faults. Pure but for `sizes`."""
 
 import bisect
 import statistics

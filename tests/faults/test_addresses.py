@@ -27,8 +27,8 @@ _CONNECT = re.compile(r'connect\(\d+, \{sa_family=AF_INET6?, sin6?_port=htons\((
 
 
 def test_ft29_forbidden_addresses(make_rig: MakeRig, rng: random.Random, tmp_path: Path) -> None:
-    """links, redirects and names that lead to addresses nobody may dial: of all that a worker connects to, by strace, none is
-    one of them."""
+    """links, redirects and names that lead to addresses nobody may dial: of all that a worker connects to, by strace,
+    none is one of them."""
     trace = tmp_path / "trace"
     strace = ("strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=connect", "-o", str(trace))
     try:

@@ -1,5 +1,5 @@
-"""A request that was given up does not reach its site later: TCP would go on sending it behind our back, for minutes, while
-another worker visits the host on a lease of its own (INV4)."""
+"""A request that was given up does not reach its site later: TCP would go on sending it behind our back, for minutes,
+while another worker visits the host on a lease of its own (INV4)."""
 
 import json
 import signal

@@ -9,7 +9,8 @@ import redis
 
 from app.celery import make_app
 from tests.faults.echo import Echo
-from tests.faults.kit import MakeRig, Rig, quick_or_long
+from tests.faults.kit import MakeRig, Rig
+from tests.faults.pace import quick_or_long
 
 pytestmark = pytest.mark.faults
 

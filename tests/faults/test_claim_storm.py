@@ -10,7 +10,8 @@ import pytest
 
 from app.store import db, hosts
 from app.store.host_rows import Offer
-from tests.faults.kit import MakeRig, Rig, quick_or_long
+from tests.faults.kit import MakeRig, Rig
+from tests.faults.pace import quick_or_long
 
 pytestmark = pytest.mark.faults
 
@@ -19,21 +20,23 @@ QUEUES = [f"host-{number:02d}" for number in range(32)]
 ROOMS_MOST = 40
 OFFER_S = 3_600.0  # none runs out while the storm lasts
 
-# Nested loops alone, as a planner takes that holds the table for empty: there a claim by IN (SELECT … LIMIT n) takes too many.
+# Nested loops alone, as a planner takes that holds the table for empty: there a claim by IN (SELECT … LIMIT n) takes
+# too many.
 OFF = ("hashjoin", "mergejoin", "material", "hashagg", "sort")
 MISLED = "%20".join(["-c%20plan_cache_mode=force_generic_plan", *(f"-c%20enable_{each}=off" for each in OFF)])
 
 
 def test_ft16_claim_storm(make_rig: MakeRig, rng: random.Random) -> None:
-    """64 claimers at once over 20,000 due hosts (or 1,000,000), statistics of an empty table, nested loops alone: no claim brings
-    more than it asked for, of all or of a queue, and each host is claimed once."""
+    """64 claimers at once over 20,000 due hosts (or 1,000,000), statistics of an empty table, nested loops alone: no
+    claim brings more than it asked for, of all or of a queue, and each host is claimed once."""
     count = quick_or_long(20_000, 1_000_000)
     rig = make_rig(hosts=1, pages=1, workers=0, beats=0)
     rig.sql("ALTER TABLE hosts SET (autovacuum_enabled = off)")
     rig.sql("ANALYZE hosts")
     rig.sql(
         "INSERT INTO hosts (name, queue, delay_s, next_fetch_at) "
-        "SELECT 'h' || n || '.test', 'host-' || lpad((n %% 32)::text, 2, '0'), 1, now() - make_interval(secs => n %% 997) "
+        "SELECT 'h' || n || '.test', 'host-' || lpad((n %% 32)::text, 2, '0'), 1, now() - make_interval(secs => "
+        "n %% 997) "
         "FROM generate_series(1, %s) AS n",
         count,
     )

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.fleet import Child
-from tests.faults.kit import SLOTS, WARM, MakeRig, Rig, at_most_s, quick_or_long
+from tests.faults.kit import SLOTS, WARM, MakeRig, Rig
 from tests.faults.log_judge import TOLERANCE_S
+from tests.faults.pace import at_most_s, quick_or_long
 from tests.faults.web import ROOT, Line
 
 pytestmark = pytest.mark.faults
@@ -61,8 +62,8 @@ def by_libfaketime(clock: Clock) -> Env:
 
 @pytest.mark.parametrize("told", [pytest.param(by_python, id="python"), pytest.param(by_libfaketime, id="libfaketime")])
 def test_ft19_clocks_are_wrong(make_rig: MakeRig, rng: random.Random, told: Callable[[Clock], Env]) -> None:
-    """clocks an hour ahead, an hour behind, and jumping by as much (that of beat too): no lease is stolen, none is immortal,
-    no gap is too short, and a date in Retry-After means the same to all."""
+    """clocks an hour ahead, an hour behind, and jumping by as much (that of beat too): no lease is stolen, none is
+    immortal, no gap is too short, and a date in Retry-After means the same to all."""
     rig = make_rig(pages=quick_or_long(20, 400), workers=0, beats=0, adaptive_level_max=0)
     shifts = {"ahead": HOUR_S, "behind": -HOUR_S, "jumps": 0.0}
     clocks = {name: Clock(rig.folder / f"clock-{name}", shift_s) for name, shift_s in shifts.items()}

@@ -8,7 +8,8 @@ import time
 import psycopg
 import pytest
 
-from tests.faults.kit import SLOTS, MakeRig, Rig, quick_or_long
+from tests.faults.kit import SLOTS, MakeRig, Rig
+from tests.faults.pace import quick_or_long
 
 pytestmark = pytest.mark.faults
 
@@ -95,7 +96,8 @@ def test_ft14_backends_are_terminated(make_rig: MakeRig, rng: random.Random) -> 
 
 
 def test_ft15_hosts_is_locked(make_rig: MakeRig) -> None:
-    """the table hosts locked for L + 2 s, or 60 s: no request without a lease, none on one that ran out while waiting."""
+    """the table hosts locked for L + 2 s, or 60 s: no request without a lease, none on one that ran out while
+    waiting."""
     rig = make_rig(pages=24, delay_s=0.2)
     rig.seed()
     rig.until_requests(60)

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from app.local.supervisor import server_environment
-from tests.faults.kit import IS_LONG, SLOTS, MakeRig, Rig, quick_or_long
+from tests.faults.kit import SLOTS, MakeRig, Rig
+from tests.faults.pace import IS_LONG, quick_or_long
 from tests.faults.standby import Standby
 from tests.faults.test_database import answers, settled_urls
 
@@ -16,10 +17,12 @@ pytestmark = pytest.mark.faults
 
 @pytest.mark.parametrize("is_sync", [pytest.param(True, id="sync"), pytest.param(False, id="async")])
 def test_ft13_failover(make_rig: MakeRig, is_sync: bool) -> None:
-    """Postgres killed and its standby promoted, a synchronous one, or one that missed the last 30 requests (or 400): nothing
-    acknowledged is lost to the first; what the second missed is fetched again, and no sooner than its leases can have ended.
+    """Postgres killed and its standby promoted, a synchronous one, or one that missed the last 30 requests (or 400):
+    nothing acknowledged is lost to the first; what the second missed is fetched again, and no sooner than its leases
+    can have ended.
 
-    Pages are held open for a second, so that requests of which the standby knows nothing are under way when it takes over.
+    Pages are held open for a second, so that requests of which the standby knows nothing are under way when it takes
+    over.
     """
     rig = make_rig(pages=quick_or_long(15, 150), workers=0, beats=0)
     standby = rig.also(Standby(rig.postgres, rig.folder.with_suffix(".standby"), is_sync=is_sync))
@@ -61,8 +64,8 @@ def test_ft13_failover(make_rig: MakeRig, is_sync: bool) -> None:
     ],
 )
 def test_ft40_restore(make_rig: MakeRig, is_in_place: bool) -> None:
-    """a dump taken in mid-crawl and restored 30 requests later (or 400), under the fleet at work or for a new one: repeats only
-    of what came after the dump, nothing lost, and no host is asked too soon."""
+    """a dump taken in mid-crawl and restored 30 requests later (or 400), under the fleet at work or for a new one:
+    repeats only of what came after the dump, nothing lost, and no host is asked too soon."""
     rig = make_rig(pages=quick_or_long(15, 150))
     dump = rig.folder / "dump"
     for page in range(3, len(rig.web.paths), 6):

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.faults.kit import SLOTS, MakeRig, Rig, quick_or_long
+from tests.faults.kit import SLOTS, MakeRig, Rig
+from tests.faults.pace import quick_or_long
 from tests.faults.servers import OwnPostgres
 from tests.faults.test_database import answers
 from tests.faults.web import Line
@@ -25,7 +26,8 @@ CRAMPED = ("prlimit", "--nofile=64:64")  # as `ulimit -n 64`
 
 
 class Volume:
-    """A file system of its own, in memory. Context manager: it is gone after. Skips the test where none may be mounted."""
+    """A file system of its own, in memory. Context manager: it is gone after. Skips the test where none may be
+    mounted."""
 
     def __init__(self, folder: Path, mib: int) -> None:
         self.folder = folder
@@ -48,7 +50,7 @@ class Volume:
     def __enter__(self) -> Self:
         self.folder.mkdir()
         options = f"size={self._mib}m,mode=0711"
-        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.folder]
+        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
         if done.returncode:
             self.folder.rmdir()
@@ -64,8 +66,8 @@ class Volume:
 
 @pytest.mark.parametrize("mib", [pytest.param(320, id="database")])
 def test_ft20_the_database_is_full(make_rig: MakeRig, mib: int) -> None:
-    """the volume of Postgres full to the last byte for L + 2 s, or 60 s: nothing settled without its data, at most one batch
-    of a host again in each lease, and it goes on by itself when there is room again."""
+    """the volume of Postgres full to the last byte for L + 2 s, or 60 s: nothing settled without its data, at most one
+    batch of a host again in each lease, and it goes on by itself when there is room again."""
     full_s = quick_or_long(9.0, 60.0)
     rig = make_rig(pages=quick_or_long(20, 100), workers=0, beats=0)
     volume = rig.also(Volume(rig.folder.with_suffix(".volume"), mib))
@@ -108,7 +110,8 @@ def asked_again(lines: Sequence[Line], since: float, until: float) -> Counter[st
 
 
 def revived(rig: Rig) -> int:
-    """A supervisor's work: start Postgres if it has ended. Returns how often it was started in all; 0: it does not serve yet."""
+    """A supervisor's work: start Postgres if it has ended. Returns how often it was started in all; 0: it does not
+    serve yet."""
     if answers(rig):
         return 1
     if not rig.postgres.is_up():
@@ -120,8 +123,10 @@ def revived(rig: Rig) -> int:
 def without_data(rig: Rig) -> list[str]:
     """Settled pages whose text or whose fetch is not there."""
     rows = rig.sql(
-        "SELECT u.url FROM urls AS u WHERE u.kind = 'page' AND u.state = 'resting' AND NOT u.retrying AND u.status = 200 "
-        "AND NOT (EXISTS (SELECT FROM pages AS p WHERE (p.host_id, p.crawl_id, p.key) = (u.host_id, u.crawl_id, u.key)) "
+        "SELECT u.url FROM urls AS u WHERE u.kind = 'page' AND u.state = 'resting' AND NOT u.retrying AND "
+        "u.status = 200 "
+        "AND NOT (EXISTS (SELECT FROM pages AS p WHERE (p.host_id, p.crawl_id, p.key) = (u.host_id, u.crawl_id, "
+        "u.key)) "
         "AND EXISTS (SELECT FROM fetches AS f WHERE f.host_id = u.host_id AND f.url_key = u.key AND NOT f.fenced))"
     )
     return [row["url"] for row in rows]
@@ -129,8 +134,8 @@ def without_data(rig: Rig) -> list[str]:
 
 @pytest.mark.parametrize("mib", [pytest.param(1, id="log")])
 def test_ft20_the_log_is_full(make_rig: MakeRig, mib: int) -> None:
-    """the volume that beat and workers log to full to the last byte, for 30 requests (or 300): nobody minds, and what is logged
-    after that is read again."""
+    """the volume that beat and workers log to full to the last byte, for 30 requests (or 300): nobody minds, and what
+    is logged after that is read again."""
     rig = make_rig(pages=quick_or_long(20, 100), delay_s=0.2, workers=0, beats=0)
     volume = rig.also(Volume(rig.folder.with_suffix(".volume"), mib))
     log = volume.folder / "log"
@@ -160,8 +165,8 @@ def test_ft20_the_log_is_full(make_rig: MakeRig, mib: int) -> None:
 
 @pytest.mark.parametrize("slots", [pytest.param(48, id="descriptors")])
 def test_ft21_no_descriptors(make_rig: MakeRig, slots: int) -> None:
-    """a worker of 48 slots with 64 file descriptors, on 48 hosts that take a second to answer: what it cannot connect to waits,
-    nothing is held against a host or a page."""
+    """a worker of 48 slots with 64 file descriptors, on 48 hosts that take a second to answer: what it cannot connect
+    to waits, nothing is held against a host or a page."""
     patient = {
         "request_deadline_s": 4.0,
         "robots_deadline_s": 4.0,
@@ -216,7 +221,8 @@ def read_only(rig: Rig) -> Iterator[None]:
 def slow(rig: Rig) -> Iterator[None]:
     """Every statement that changes a host takes two seconds more."""
     rig.sql(
-        "CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(2); RETURN NULL; END $$"
+        "CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(2); RETURN "
+        "NULL; END $$"
     )
     rig.sql("CREATE TRIGGER take_long AFTER UPDATE ON hosts FOR EACH STATEMENT EXECUTE FUNCTION take_long()")
     try:
@@ -227,15 +233,15 @@ def slow(rig: Rig) -> Iterator[None]:
 
 @pytest.mark.parametrize("refuses", [pytest.param(no_connections, id="connections")])
 def test_ft21_no_connections(make_rig: MakeRig, refuses: Callable[[Rig], AbstractContextManager[None]]) -> None:
-    """no connection to Postgres is to be had, for L + 2 s or 60 s: the crawl pauses and costs next to nothing, no attempt is
-    spent, and it goes on by itself."""
+    """no connection to Postgres is to be had, for L + 2 s or 60 s: the crawl pauses and costs next to nothing, no
+    attempt is spent, and it goes on by itself."""
     pauses(make_rig, refuses)
 
 
 @pytest.mark.parametrize("balks", [pytest.param(read_only, id="read-only"), pytest.param(slow, id="slow")])
 def test_ft15_postgres_balks(make_rig: MakeRig, balks: Callable[[Rig], AbstractContextManager[None]]) -> None:
-    """Postgres writes nothing, or takes 2 s more for each change of a host, for L + 2 s or 60 s: the crawl pauses, or goes on
-    slowly, and costs next to nothing, no attempt is spent, and it recovers by itself."""
+    """Postgres writes nothing, or takes 2 s more for each change of a host, for L + 2 s or 60 s: the crawl pauses, or
+    goes on slowly, and costs next to nothing, no attempt is spent, and it recovers by itself."""
     pauses(make_rig, balks)
 
 

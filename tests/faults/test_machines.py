@@ -5,16 +5,17 @@ import time
 import pytest
 
 from tests.faults.far import reach
-from tests.faults.kit import IMPATIENCE_S, MakeRig, at_most_s, quick_or_long
+from tests.faults.kit import MakeRig
 from tests.faults.lan import NETWORK, Lan
+from tests.faults.pace import IMPATIENCE_S, at_most_s, quick_or_long
 from tests.faults.test_partition import BACK_S, SHORT, asked_by_others, leases, sent_by, taken_over_most_s
 
 pytestmark = pytest.mark.faults
 
 
 def test_ft17_three_machines(lan: Lan, make_rig: MakeRig) -> None:
-    """one of three machines cut off from everything, until its leases have ended or for 5 min: nothing of it arrives on an old
-    lease, then or later; the others take its hosts over; nothing is lost."""
+    """one of three machines cut off from everything, until its leases have ended or for 5 min: nothing of it arrives on
+    an old lease, then or later; the others take its hosts over; nothing is lost."""
     place = {"hosts": 6, "addresses": lan.web(6), "allow_networks": NETWORK}
     rig = make_rig(**place, pages=quick_or_long(60, 1_700), delay_s=0.2, workers=0, **SHORT)
     env = reach(lan, rig)

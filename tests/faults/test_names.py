@@ -1,4 +1,5 @@
-"""FT33 and FT34 of docs/reliability.md: names that do not resolve, or not now; sites that by their TLS are not who they say."""
+"""FT33 and FT34 of docs/reliability.md: names that do not resolve, or not now; sites that by their TLS are not who they
+say."""
 
 import os
 import random
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.kit import CRAWL, MakeRig, Rig, at_most_s, quick_or_long
+from tests.faults.kit import CRAWL, MakeRig, Rig
 from tests.faults.nameserver import PORT, NameServer
+from tests.faults.pace import at_most_s, quick_or_long
 from tests.faults.tls import MANNERS, Authority, TlsSite
 from tests.faults.web import ROOT
 
@@ -64,8 +66,8 @@ def addresses(rig: Rig) -> dict[str, str]:
 
 @pytest.mark.parametrize("ask", [pytest.param(by_system, id="system"), pytest.param(by_stub, id="stub")])
 def test_ft33_names_do_not_resolve(make_rig: MakeRig, rng: random.Random, ask: Ask) -> None:
-    """NXDOMAIN, SERVFAIL, no answer, and all by turns, each for a host: looked up once a back-off step however many URLs wait,
-    within the request's deadline; others go on; and it is crawled when its name resolves."""
+    """NXDOMAIN, SERVFAIL, no answer, and all by turns, each for a host: looked up once a back-off step however many
+    URLs wait, within the request's deadline; others go on; and it is crawled when its name resolves."""
     names = tuple(f"{each}.faults.test" for each in (*(f"well{n}" for n in range(WELL)), *map(str.lower, ILLS)))
     ill = dict(zip(names[WELL:], ILLS, strict=True))
     patient = {"host_failures_max": 30, "new_host_failures_max": 30}
@@ -104,8 +106,8 @@ def test_ft33_names_do_not_resolve(make_rig: MakeRig, rng: random.Random, ask: A
 
 
 def test_ft33_the_name_server_is_away(make_rig: MakeRig, rng: random.Random) -> None:
-    """no name has an answer any more, for 10 s or 2 min: hosts whose turn comes for the first time are not given up, nor is a
-    failure counted; others go on; and they are crawled when it answers."""
+    """no name has an answer any more, for 10 s or 2 min: hosts whose turn comes for the first time are not given up,
+    nor is a failure counted; others go on; and they are crawled when it answers."""
     names = tuple(
         f"{each}.faults.test" for each in (*(f"known{n}" for n in range(WELL)), *(f"new{n}" for n in range(4)))
     )
@@ -114,7 +116,8 @@ def test_ft33_the_name_server_is_away(make_rig: MakeRig, rng: random.Random) -> 
     rig.also(server)
     rig.seed()  # all of them: links to hosts that are no seeds yet are out of the crawl's scope
     rig.sql(
-        "UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, next_fetch_at = now() + interval '1 hour' "
+        "UPDATE hosts SET state = 'idle', lease_token = NULL, lease_until = NULL, next_fetch_at = now() + "
+        "interval '1 hour' "
         "WHERE name LIKE 'new%'"
     )
     workers = [rig.fleet.worker(**place) for _ in range(WORKERS)]
@@ -135,14 +138,16 @@ def test_ft33_the_name_server_is_away(make_rig: MakeRig, rng: random.Random) -> 
 def failures(rig: Rig, host: str) -> list[dict[str, Any]]:
     """Requests that failed for the name: when, and for how long."""
     return rig.sql(
-        "SELECT extract(epoch FROM f.started_at)::float AS start, extract(epoch FROM f.ended_at)::float AS end, f.total_ms "
+        "SELECT extract(epoch FROM f.started_at)::float AS start, extract(epoch FROM f.ended_at)::float AS end, "
+        "f.total_ms "
         "FROM fetches f JOIN hosts h ON h.id = f.host_id WHERE h.name = %s AND f.failure = 'dns' ORDER BY f.started_at",
         host,
     )
 
 
 def too_short(rig: Rig, rows: list[dict[str, Any]], how: str) -> list[float]:
-    """Rests between failures that are shorter than the back-off. One that flaps may have begun anew between two of them."""
+    """Rests between failures that are shorter than the back-off. One that flaps may have begun anew between two of
+    them."""
     rests = [later["start"] - earlier["end"] for earlier, later in pairwise(rows)]
     base_s = rig.settings.backoff_base_s
     least = [base_s if how == "flapping" else base_s * 2**step for step in range(len(rests))]
@@ -150,8 +155,9 @@ def too_short(rig: Rig, rows: list[dict[str, Any]], how: str) -> list[float]:
 
 
 def test_ft34_tls_is_not_to_be_trusted(make_rig: MakeRig, tmp_path: Path) -> None:
-    """a certificate for another name, expired or self-signed, TLS 1.0 alone, plain HTTP at the TLS port, each of a host: not a
-    byte of a request is sent, not in clear either; each try is classified, they grow rare and end; others are crawled."""
+    """a certificate for another name, expired or self-signed, TLS 1.0 alone, plain HTTP at the TLS port, each of a
+    host: not a byte of a request is sent, not in clear either; each try is classified, they grow rare and end; others
+    are crawled."""
     authority = Authority(tmp_path)
     net, each = f"127.56.{os.getpid() % 250}", product(range(quick_or_long(1, 8)), MANNERS)
     wanted = [(manner, f"{manner}-{n}.tls.test", f"{net}.{1 + at}") for at, (n, manner) in enumerate(each)]

@@ -7,7 +7,8 @@ import pytest
 
 from tests.faults.far import Far
 from tests.faults.fleet import Child
-from tests.faults.kit import IMPATIENCE_S, MakeRig, Rig, at_most_s, quick_or_long
+from tests.faults.kit import MakeRig, Rig
+from tests.faults.pace import IMPATIENCE_S, at_most_s, quick_or_long
 from tests.faults.web import Line
 
 pytestmark = pytest.mark.faults
@@ -18,8 +19,8 @@ SHORT: Mapping[str, float] = {"request_deadline_s": 0.5, "robots_deadline_s": 0.
 
 
 def test_ft17_a_worker_without_postgres(far: Far, make_rig: MakeRig) -> None:
-    """a worker cut off from Postgres, until its leases have ended or for 5 min: it sends nothing once they have, others take its
-    hosts over, and it is back by itself within 30 s."""
+    """a worker cut off from Postgres, until its leases have ended or for 5 min: it sends nothing once they have, others
+    take its hosts over, and it is back by itself within 30 s."""
     pages = quick_or_long(60, 1_700)
     rig = make_rig(**far.options(4), pages=pages, delay_s=0.2, workers=1, slots=8, **SHORT)
     lost = far.worker(rig, "database")
@@ -58,7 +59,8 @@ def test_ft17_a_worker_without_postgres(far: Far, make_rig: MakeRig) -> None:
 def leases(rig: Rig, worker: Child) -> dict[str, float]:
     """Hosts that it visits: {name: end of its lease, by the clock}."""
     rows = rig.sql(
-        "SELECT h.name, extract(epoch FROM h.lease_until) AS until FROM hosts h JOIN visits v ON v.token = h.lease_token "
+        "SELECT h.name, extract(epoch FROM h.lease_until) AS until FROM hosts h JOIN visits v ON v.token = "
+        "h.lease_token "
         "WHERE h.state = 'taken' AND v.worker LIKE %s",
         f"%:{worker.pid}",
     )
@@ -72,8 +74,8 @@ def sent_by(rig: Rig, worker: Child, since: float) -> list[Line]:
 
 
 def taken_over_most_s(rig: Rig, lost: Child, leases: int) -> float:
-    """Until its hosts are asked by others, at most: the rest of its slots may each have taken an offer in vain, and Postgres
-    may wait for the end of its transaction."""
+    """Until its hosts are asked by others, at most: the rest of its slots may each have taken an offer in vain, and
+    Postgres may wait for the end of its transaction."""
     return max(rig.pace.recovered_s, LOCKED_S) + (lost.slots - leases) * rig.settings.offer_s
 
 

@@ -7,6 +7,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import brotli
@@ -16,7 +17,8 @@ from app.admin import crawls, seeds
 from app.config import load
 from app.crawl.state.setup import make_engine
 from app.model import Budgets, CrawlSpec
-from tests.faults.kit import SLOTS, MakeRig, Rig, at_most_s, quick_or_long
+from tests.faults.kit import SLOTS, MakeRig, Rig
+from tests.faults.pace import at_most_s, quick_or_long
 from tests.faults.web import ROOT, Line
 from tests.hostile import broken, traps
 from tests.hostile.behaviour import ok
@@ -43,10 +45,11 @@ DEEDS = {
 
 @pytest.mark.parametrize("deed", quick_or_long(["abort", "fill", "loop"], list(DEEDS)))
 def test_ft22_poison(make_rig: MakeRig, deed: str) -> None:
-    """a page that ends its parser: it costs one worker at most and is quarantined with its cause; every other page is done.
+    """a page that ends its parser: it costs one worker at most and is quarantined with its cause; every other page is
+    done.
 
-    A library under the parser does it, in workers and in readers alike. The others' pages are held open, so that the worker
-    takes visits with it. One that hangs is ended too, in the long form: the crawl need not wait for that.
+    A library under the parser does it, in workers and in readers alike. The others' pages are held open, so that the
+    worker takes visits with it. One that hangs is ended too, in the long form: the crawl need not wait for that.
     """
     ended_by, cause = DEEDS[deed]
     dies = ended_by in {"itself", "its pulse"}
@@ -145,8 +148,8 @@ GROWTH_MIB = 256
 
 
 def test_ft23_heavy_pages(make_rig: MakeRig) -> None:
-    """pages that want memory and time, bombs among them: each is read as far as the cap, in under 10 s of processor time, no
-    worker grows by 256 MiB, none ends."""
+    """pages that want memory and time, bombs among them: each is read as far as the cap, in under 10 s of processor
+    time, no worker grows by 256 MiB, none ends."""
     rig = make_rig(hosts=len(HEAVY), pages=4, workers=1, slots=len(HEAVY))
     heavy = dict(zip(rig.web.hosts, HEAVY, strict=True))
     for host, name in heavy.items():
@@ -217,8 +220,8 @@ def test_ft24_a_million_links(make_rig: MakeRig) -> None:
 
 
 def test_ft30_infinite_spaces(make_rig: MakeRig) -> None:
-    """a calendar, a path that deepens and new sessions without end: each stops at its crawl's depth or budget of pages, and the
-    other hosts are done."""
+    """a calendar, a path that deepens and new sessions without end: each stops at its crawl's depth or budget of pages,
+    and the other hosts are done."""
     most = quick_or_long(12, 400)
     rig = make_rig(hosts=4, pages=quick_or_long(16, 60))
     origin = rig.also(HostileOrigin())
@@ -230,7 +233,7 @@ def test_ft30_infinite_spaces(make_rig: MakeRig) -> None:
     for name, guest in spaces.items():
         start(rig, [guest], Budgets(max_pages=most) if name.endswith("pages") else Budgets(max_depth=1), name=name)
     for name in spaces:
-        rig.until(lambda name=name: is_over(rig, name), f"the crawl of {name} ends", quick_or_long(90.0, 900.0))
+        rig.until(partial(is_over, rig, name), f"the crawl of {name} ends", quick_or_long(90.0, 900.0))
     rig.until_finished()
     asked = {name: len(guest.pages_asked) - ("/sitemap.xml" in guest.targets) for name, guest in spaces.items()}
     rig.figures |= {name.replace("-", "_by_"): number for name, number in asked.items()}

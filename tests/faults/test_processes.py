@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.faults.fleet import Child
-from tests.faults.kit import SLOTS, MakeRig, Rig, at_most_s, quick_or_long
+from tests.faults.kit import SLOTS, MakeRig, Rig
 from tests.faults.log_judge import gaps_after
+from tests.faults.pace import at_most_s, quick_or_long
 from tests.faults.servers import OwnValkey
 from tests.faults.web import Line
 
@@ -27,8 +28,8 @@ def test_ft0_nothing(make_rig: MakeRig) -> None:
 def test_ft1_kill_9_in_mid_fetch(make_rig: MakeRig, rng: random.Random) -> None:
     """kill -9 of a worker in mid-fetch, 8 times or 20: repeats <= kills x slots; each killed URL done within L + P.
 
-    Pages are held open for a second, so that there is a middle. Nobody is killed over a page that would be poison then: three
-    deaths in isolation make it that, by definition.
+    Pages are held open for a second, so that there is a middle. Nobody is killed over a page that would be poison then:
+    three deaths in isolation make it that, by definition.
     """
     kills = quick_or_long(8, 20)
     pages = quick_or_long(48, 90)  # a worker may have all hosts in hand: there must be something left for the last one
@@ -59,7 +60,8 @@ def test_ft1_kill_9_in_mid_fetch(make_rig: MakeRig, rng: random.Random) -> None:
 
 
 def may_be_killed(rig: Rig) -> Child | None:
-    """A worker with a request under way, no page of its hosts with a death behind it that was counted; and another is at work."""
+    """A worker with a request under way, no page of its hosts with a death behind it that was counted; and another is
+    at work."""
     at_work = {line.worker for line in rig.web.lines()}
     fetching = {line.worker for line in rig.web.in_flight()}
     rows = rig.sql("SELECT h.name FROM hosts h JOIN urls u ON u.host_id = h.id WHERE u.parse_failures > 1")
@@ -73,7 +75,8 @@ def may_be_killed(rig: Rig) -> Child | None:
 def taken_by(rig: Rig, worker: Child) -> set[str]:
     """Hosts that it visits."""
     rows = rig.sql(
-        "SELECT h.name FROM hosts h JOIN visits v ON v.token = h.lease_token WHERE h.state = 'taken' AND v.worker LIKE %s",
+        "SELECT h.name FROM hosts h JOIN visits v ON v.token = h.lease_token WHERE h.state = 'taken' AND "
+        "v.worker LIKE %s",
         f"%:{worker.pid}",
     )
     return {row["name"] for row in rows}
@@ -90,8 +93,8 @@ def until_again_s(lines: Sequence[Line], killed: Line, torn: Sequence[tuple[floa
 
 
 def test_ft2_kill_9_of_everything(make_rig: MakeRig) -> None:
-    """kill -9 of the whole fleet at 10, 50 and 90 %: the same, and after a restart no second robots.txt of a host that the
-    database knows."""
+    """kill -9 of the whole fleet at 10, 50 and 90 %: the same, and after a restart no second robots.txt of a host that
+    the database knows."""
     rig = make_rig(delay_s=0.2)
     rig.seed()
     again = 0
@@ -116,7 +119,8 @@ def test_ft2_kill_9_of_everything(make_rig: MakeRig) -> None:
 
 
 def test_ft3_sigterm(make_rig: MakeRig) -> None:
-    """SIGTERM to a worker, then to beat and all workers: 0 repeats, exit within the request's deadline + 5 s, 0 leases left."""
+    """SIGTERM to a worker, then to beat and all workers: 0 repeats, exit within the request's deadline + 5 s, 0 leases
+    left."""
     rig = make_rig(pages=24)
     for page in (3, 8, 13, 18):
         rig.web.hold(f"/page-{page}.html", 1.0)
@@ -152,8 +156,8 @@ LOSSES = [
 def test_ft3_sigterm_without_a_broker(
     make_rig: MakeRig, begin: Callable[[OwnValkey], None], end: Callable[[OwnValkey], None]
 ) -> None:
-    """SIGTERM to beat and all workers, whose broker is silent or gone: beat ends within 5 s, the workers within the request's
-    deadline + 15 s, 0 leases left, and the next ones go on."""
+    """SIGTERM to beat and all workers, whose broker is silent or gone: beat ends within 5 s, the workers within the
+    request's deadline + 15 s, 0 leases left, and the next ones go on."""
     rig = make_rig(hosts=4, pages=quick_or_long(16, 60))
     rig.seed()
     rig.until_share(0.2)
@@ -183,12 +187,12 @@ def stop_s(rig: Rig, names: list[str]) -> float:
 
 
 def test_ft4_a_zombie_writes(make_rig: MakeRig) -> None:
-    """SIGSTOP of a worker for 3 L, then SIGCONT: others finish its pages, its writes are refused, and it sends nothing without
-    a fresh lease.
+    """SIGSTOP of a worker for 3 L, then SIGCONT: others finish its pages, its writes are refused, and it sends nothing
+    without a fresh lease.
 
-    Exempt is what was in flight when the signal came. The delay is short enough for a visit to wait within its lease: that is
-    where the signal finds most of them, with the request still to come. One worker has all hosts then; the other comes after.
-    No budget of an address makes up for a lease that nobody looks at.
+    Exempt is what was in flight when the signal came. The delay is short enough for a visit to wait within its lease:
+    that is where the signal finds most of them, with the request still to come. One worker has all hosts then; the
+    other comes after. No budget of an address makes up for a lease that nobody looks at.
     """
     rig = make_rig(hosts=4, pages=quick_or_long(90, 180), delay_s=0.2, workers=1)
     rig.web.hold("/page-7.html", 1.0)

@@ -1,14 +1,15 @@
-"""Hosts that share an address, at a distance: the scenes of `bench shared`, shorter, as a user's crawl at default settings.
+"""Hosts that share an address, at a distance: the scenes of `bench shared`, shorter, as a user's crawl at default
+settings.
 
-The quick form asks for what no load of the machine can take away: every host is served, no gap is short, and at most one
-connection a host brings nothing. The long form has the bench's scenes and its bars.
+The quick form asks for what no load of the machine can take away: every host is served, no gap is short, and at most
+one connection a host brings nothing. The long form has the bench's scenes and its bars.
 """
 
 import pytest
 
 from bench import shared_address
 from bench.shared_address import Scene
-from tests.faults.kit import IS_LONG, quick_or_long
+from tests.faults.pace import IS_LONG, quick_or_long
 
 pytestmark = pytest.mark.faults
 SECONDS = quick_or_long(15.0, shared_address.SECONDS)

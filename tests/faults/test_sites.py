@@ -1,5 +1,5 @@
-"""FT25 to FT28, FT31, FT32, FT35 and FT36 of docs/reliability.md: sites that are slow, endless, broken or refuse, all at once
-beside healthy ones, in one crawl of a real fleet; and FT37, a site that changes between two rounds.
+"""FT25 to FT28, FT31, FT32, FT35 and FT36 of docs/reliability.md: sites that are slow, endless, broken or refuse, all
+at once beside healthy ones, in one crawl of a real fleet; and FT37, a site that changes between two rounds.
 
 tests/hostile proves each of these endings in one process; here it is whether they hold while everything else goes on.
 """
@@ -15,7 +15,8 @@ import pytest
 
 from app.admin import crawls
 from app.crawl.state.setup import make_engine
-from tests.faults.kit import CRAWL, MakeRig, Rig, at_most_s, quick_or_long
+from tests.faults.kit import CRAWL, MakeRig, Rig
+from tests.faults.pace import at_most_s, quick_or_long
 from tests.faults.servers import OwnPostgres, OwnValkey
 from tests.faults.sites import (
     AWAY_PAGES,
@@ -83,8 +84,8 @@ def rests(host: Host) -> list[float]:
 
 
 def test_ft25_slow_origins(sites: Sites, figures: dict[str, Any]) -> None:
-    """hosts that never answer, or byte by byte: each request ends by its deadline and 1 s, and the healthy hosts keep 80 % of
-    their rate; whatever a host does, it is asked one thing at a time, and with its delay."""
+    """hosts that never answer, or byte by byte: each request ends by its deadline and 1 s, and the healthy hosts keep
+    80 % of their rate; whatever a host does, it is asked one thing at a time, and with its delay."""
     slow = [line for host in sites.of(*SLOW) for line in host.log if line.hung_up]
     sites.rig.figures = figures
     figures |= {
@@ -111,8 +112,8 @@ def test_ft26_endless_answers(sites: Sites, figures: dict[str, Any]) -> None:
 
 
 def test_ft27_broken_framing(sites: Sites, figures: dict[str, Any]) -> None:
-    """answers that are cut, reset, contradict themselves or are none: each ends as the docs say after three tries at most, no
-    part is kept as a whole, no link of a part is followed."""
+    """answers that are cut, reset, contradict themselves or are none: each ends as the docs say after three tries at
+    most, no part is kept as a whole, no link of a part is followed."""
     figures["requests"] = sum(len(host.pages_asked) for host in sites.of(*BROKEN))
     assert_endings(sites, BROKEN)
 
@@ -139,8 +140,8 @@ def assert_endings(sites: Sites, names: tuple[str, ...]) -> None:
 
 
 def test_ft31_storms(sites: Sites, figures: dict[str, Any]) -> None:
-    """429 and 503 with a Retry-After in seconds, as a date, in the year 2199 or none: nobody comes before its time, rests do not
-    shrink, no page is lost."""
+    """429 and 503 with a Retry-After in seconds, as a date, in the year 2199 or none: nobody comes before its time,
+    rests do not shrink, no page is lost."""
     early = []
     for name, _, refused, rest_s in STORMS:
         host = sites.only(name)
@@ -156,8 +157,8 @@ def test_ft31_storms(sites: Sites, figures: dict[str, Any]) -> None:
 
 
 def test_ft32_robots(sites: Sites, figures: dict[str, Any]) -> None:
-    """robots.txt that fails, hangs, goes in circles, is huge or written oddly: nothing but it is asked for while it is out of
-    reach, more and more seldom; where it is missing all is; where it can be read it is kept."""
+    """robots.txt that fails, hangs, goes in circles, is huge or written oddly: nothing but it is asked for while it is
+    out of reach, more and more seldom; where it is missing all is; where it can be read it is kept."""
     endings = {name: (asked, tries) for name, _, asked, tries in ROBOTS_ENDINGS}
     for host in sites.of(*ROBOTS):
         files = [line for line in host.log if line.path.startswith("/robots")]
@@ -174,8 +175,8 @@ def test_ft32_robots(sites: Sites, figures: dict[str, Any]) -> None:
 
 
 def test_ft35_flapping_and_outage(sites: Sites, figures: dict[str, Any]) -> None:
-    """two of three answers are 503, and a host that is away for some seconds: all pages done, few tries meanwhile, by back-off
-    and breaker."""
+    """two of three answers are 503, and a host that is away for some seconds: all pages done, few tries meanwhile, by
+    back-off and breaker."""
     flapping, away = sites.only("flap"), sites.only("outage")
     away_s = sites.away[1] - sites.away[0]
     asked = Counter(away.pages_asked)
@@ -190,8 +191,8 @@ def test_ft35_flapping_and_outage(sites: Sites, figures: dict[str, Any]) -> None
 
 
 def test_ft36_sitemaps(sites: Sites, figures: dict[str, Any]) -> None:
-    """sitemaps in circles, of themselves, 13 deep, cut, packed, a bomb: each file once, three indexes deep, workers grow by less
-    than 64 MiB."""
+    """sitemaps in circles, of themselves, 13 deep, cut, packed, a bomb: each file once, three indexes deep, workers
+    grow by less than 64 MiB."""
     host = sites.only("sitemaps")
     asked = Counter(target for target in host.targets if ".xml" in target)
     listed = {target for target in host.targets if target.startswith("/listed/")}
@@ -206,8 +207,8 @@ def test_ft36_sitemaps(sites: Sites, figures: dict[str, Any]) -> None:
 
 
 def test_ft37_a_site_changes(make_rig: MakeRig) -> None:
-    """pages deleted or changed between two rounds: unchanged ones are 304 without a body, deleted ones are gone, 410 at once and
-    404 when it is said twice; an explicit round asks for them once more."""
+    """pages deleted or changed between two rounds: unchanged ones are 304 without a body, deleted ones are gone, 410 at
+    once and 404 when it is said twice; an explicit round asks for them once more."""
     rig = make_rig(hosts=2, pages=quick_or_long(8, 40), delay_s=0.2)
     host = rig.web.hosts[0]
     rig.seed()

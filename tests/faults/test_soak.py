@@ -1,13 +1,14 @@
-"""FT38 of docs/reliability.md: a random fault every few seconds while a crawl goes round (`make soak`); and that its figures tell
-what they are there for."""
+"""FT38 of docs/reliability.md: a random fault every few seconds while a crawl goes round (`make soak`); and that its
+figures tell what they are there for."""
 
 import random
 from dataclasses import replace
 
 import pytest
 
-from tests.faults.kit import MakeRig, quick_or_long
+from tests.faults.kit import MakeRig
 from tests.faults.log_judge import Fault
+from tests.faults.pace import quick_or_long
 from tests.faults.soak import LONG_S, Soak
 from tests.faults.soak_faults import BEATS, WORKERS
 from tests.faults.soak_figures import MIB, Claims, Sample, Size, Slope, busier, claims, recovered, slopes
@@ -19,7 +20,8 @@ LINE = Line(id=1, start=1.0, wall=1.0, host="a", path="/", connection=1, worker=
 
 @pytest.mark.faults
 def test_ft38_soak(make_rig: MakeRig, rng: random.Random) -> None:
-    """one random fault after another, for 15 s or 10 min, while the crawl goes round: all invariants over all rounds."""
+    """one random fault after another, for 15 s or 10 min, while the crawl goes round: all invariants over all
+    rounds."""
     seconds = quick_or_long(15.0, 600.0)
     rig = make_rig(
         hosts=quick_or_long(10, 40), pages=quick_or_long(16, 100), workers=WORKERS, beats=BEATS

@@ -3,7 +3,8 @@
 authority = Authority(folder)                        # authority.file: for SSL_CERT_FILE
 with TlsSite("expired", "expired.tls.test", address, authority) as site:
     site.url                                         # https://expired.tls.test:PORT/
-    site.connections, site.heard                     # monotonic seconds of each; bytes of any request, over TLS or in clear
+    site.connections, site.heard                     # monotonic seconds of each; bytes of any request, over TLS or in
+                                                     clear
 """
 
 import datetime
@@ -44,7 +45,8 @@ class Authority:
         self.file.write_bytes(_certificate(self._name, self._name, self._key, self._key, is_authority=True))
 
     def issue(self, host: str, *also: str, ended: bool = False, by_itself: bool = False) -> Path:
-        """A file with a certificate for this host, other names and addresses too, and its key. ended: since yesterday."""
+        """A file with a certificate for this host, other names and addresses too, and its key. ended: since
+        yesterday."""
         key = ec.generate_private_key(ec.SECP256R1())
         signer, issuer = (key, _name(host)) if by_itself else (self._key, self._name)
         file = self._folder / f"{host}.pem"

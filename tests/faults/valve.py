@@ -1,5 +1,5 @@
-"""A TCP proxy in a process of its own (`tests.faults.valve_server`), in front of a service. Shut, it is a black hole: connections
-stay and are accepted, nothing is refused or reset, and not one byte comes through until it is opened.
+"""A TCP proxy in a process of its own (`tests.faults.valve_server`), in front of a service. Shut, it is a black hole:
+connections stay and are accepted, nothing is refused or reset, and not one byte comes through until it is opened.
 
     valve = rig.also(Valve(rig.folder, rig.database_url))
     rig.fleet.worker(env={"TIPTOE_DATABASE_URL": valve.url})

@@ -1,6 +1,8 @@
-"""The process of `tests.faults.valve`: `python -m tests.faults.valve_server ADDRESS PORT TARGET PORT`. Standard library only.
+"""The process of `tests.faults.valve`: `python -m tests.faults.valve_server ADDRESS PORT TARGET PORT`. Standard library
+only.
 
-PORT 0: one that is free. Prints the port it listens on; hands on every byte between a connection there and one to TARGET.
+PORT 0: one that is free. Prints the port it listens on; hands on every byte between a connection there and one to
+TARGET.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ PATIENCE_S = 90.0
 LOOK_S = 0.02
 
 
-def until(condition: Callable[[], T], what: str, timeout_s: float = PATIENCE_S) -> T:
+def until(condition: Callable[[], T | None], what: str, timeout_s: float = PATIENCE_S) -> T:
     """What the condition returned once it was true. Fails, naming it, after the timeout."""
     deadline = time.monotonic() + timeout_s
     while not (found := condition()):

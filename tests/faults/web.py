@@ -1,5 +1,5 @@
-"""A small web of many hosts in a process of its own, so that whatever is stopped or killed, it is not: with known truth, an
-access log, and rules that a test changes while it runs.
+"""A small web of many hosts in a process of its own, so that whatever is stopped or killed, it is not: with known
+truth, an access log, and rules that a test changes while it runs.
 
     with Web(folder, hosts=8, pages=20) as web:
         web.hold("/page-5.html", 1.0)        # held open for a second, at every host
@@ -7,12 +7,13 @@ access log, and rules that a test changes while it runs.
         web.lines()                          # the access log
         web.truth                            # {(host, path)} of every page that a polite crawler gets
 
-A host's name is its address, of 127.8.0.0 to 127.55.255.255, which no other room of the tests uses. Every host has the same
-pages: page n is linked from page (n - 1) / 2 of its own host or, every third one, only from that of the host before. So who
-loses a link to another host, or forgets to wake it, misses pages. Every page links to /private/no.html, which robots.txt refuses.
+A host's name is its address, of 127.8.0.0 to 127.55.255.255, which no other room of the tests uses. Every host has the
+same pages: page n is linked from page (n - 1) / 2 of its own host or, every third one, only from that of the host
+before. So who loses a link to another host, or forgets to wake it, misses pages. Every page links to /private/no.html,
+which robots.txt refuses.
 
-At the end of a road (road=ROAD) handshakes and answers take their time, every second host speaks TLS, and every eighth server
-closes after each answer. What a rule holds open takes no longer for that.
+At the end of a road (road=ROAD) handshakes and answers take their time, every second host speaks TLS, and every eighth
+server closes after each answer. What a rule holds open takes no longer for that.
 """
 
 import itertools
@@ -37,7 +38,8 @@ ROOT = Path(__file__).parents[2]
 NETWORK = "127.0.0.0/8"
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
 FORBIDDEN = "/private/no.html"
-# A fifth of a real road's, so that a handshake and an answer together leave room in the deadline of the tests' requests.
+# A fifth of a real road's, so that a handshake and an answer together leave room in the deadline of the tests'
+# requests.
 ROAD = Delays(median_s=0.03, p95_s=0.2, most_s=0.25)
 TLS_EVERY, CLOSES_EVERY = 2, 8
 _webs = itertools.count()
@@ -48,7 +50,8 @@ class Line:
     """A request as the web saw it. Monotonic seconds.
 
     start   its head was read;   wall: the same by the clock that Postgres uses
-    end     just before its answer was handed to the system, so never after the client can have had it; or the client was
+    end     just before its answer was handed to the system, so never after the client can have had it; or the client
+            was
             gone. None: not over yet
     status  None: not answered
     gone    its client hung up first
@@ -77,7 +80,8 @@ class Line:
 
 
 class Web:
-    """Context manager. addresses: where the hosts are, if not on loopback; names: theirs, if those are not their addresses.
+    """Context manager. addresses: where the hosts are, if not on loopback; names: theirs, if those are not their
+    addresses.
 
     road: how far away they are;   authority: the file that SSL_CERT_FILE is to name, at the end of a road
     """
@@ -117,8 +121,8 @@ class Web:
         return f"{self._scheme(host)}://{host}:{self.port}{path}"
 
     def rule(self, path: str = "*", *, host: str = "*", **what: object) -> None:
-        """From now on: delay_s before the answer, status, headers, drop (hang up without one), adds (text at the end of the
-        document), raw (a file that is the whole answer, and a 200). The last that fits counts."""
+        """From now on: delay_s before the answer, status, headers, drop (hang up without one), adds (text at the end of
+        the document), raw (a file that is the whole answer, and a 200). The last that fits counts."""
         self._rules.append({"host": host, "path": path, **what})
         self._write_rules()
 

@@ -1,12 +1,13 @@
 """The process of `tests.faults.web`: `python -m tests.faults.web_server FOLDER`. Standard library only.
 
-Reads FOLDER/sites.json ({host: {path: document}}, {address: host} and robots.txt) and prints the port it listens on, at every
-address. Looks at FOLDER/rules.json before each answer, so that a test changes what is answered while the web runs. Writes
-FOLDER/access.jsonl: a line when a request's head was read and one when its answer was handed to the system (or its
-client hung up), in monotonic seconds, which all processes of a machine share.
+Reads FOLDER/sites.json ({host: {path: document}}, {address: host} and robots.txt) and prints the port it listens on, at
+every address. Looks at FOLDER/rules.json before each answer, so that a test changes what is answered while the web
+runs. Writes FOLDER/access.jsonl: a line when a request's head was read and one when its answer was handed to the system
+(or its client hung up), in monotonic seconds, which all processes of a machine share.
 
-At the end of a road a TLS handshake is held back for its time, before the first byte of it is read. Over plain HTTP the first
-answer of a connection takes the handshake's time too, so that the log has the moment when its request was really sent.
+At the end of a road a TLS handshake is held back for its time, before the first byte of it is read. Over plain HTTP the
+first answer of a connection takes the handshake's time too, so that the log has the moment when its request was really
+sent.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from email.parser import BytesParser
 from email.policy import HTTP
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench.delays import Delays
 
@@ -73,8 +74,9 @@ class Server:
         host, connection = self._names[writer.get_extra_info("sockname")[0]], next(self._connections)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             owed_s = 0.0 if self._road is None else await self._road.handshake(host, writer)
-            if not writer.transport.is_reading():
-                writer.transport.resume_reading()
+            transport = cast(asyncio.Transport, writer.transport)  # a socket's reads and writes
+            if not transport.is_reading():
+                transport.resume_reading()
             while await self._answer(host, connection, reader, writer, owed_s):
                 owed_s = 0.0
         writer.close()

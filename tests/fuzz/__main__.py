@@ -72,7 +72,8 @@ def _arguments() -> argparse.Namespace:
 
 
 def _report() -> None:
-    """A line a module: how many lines of the functions that are entered are reached, and the numbers of those that are not."""
+    """A line a module: how many lines of the functions that are entered are reached, and the numbers of those that are
+    not."""
     for name, (reached, there) in keep.reached(TARGETS.values()).items():
         missed = ", ".join(map(str, sorted(there - reached)))
         print(f"{name:28} {len(reached):>4} of {len(there):>4} {len(reached) / len(there):>5.0%}   {missed}")

@@ -1,10 +1,11 @@
 """A second implementation of Google's rules for robots.txt, against which ours runs over random files and paths.
 
-Written from RFC 9309 and the description at developers.google.com/search/docs/crawling-indexing/robots/robots_txt, as simply as
-it can be: a file is read line by line, a pattern is tried octet by octet. `google` decides as Google's parser does, which
-compares escapes as they are written and counts the octets of a pattern as they stand. Where ours decides otherwise, RFC 9309 has
-to say so: `rfc9309` decides the same way over the paths to match of its table 2.2.2, and by the most octets of these; ours must
-always decide as it does, and each disagreement with `google` belongs to one of the REASONS.
+Written from RFC 9309 and the description at developers.google.com/search/docs/crawling-indexing/robots/robots_txt, as
+simply as it can be: a file is read line by line, a pattern is tried octet by octet. `google` decides as Google's parser
+does, which compares escapes as they are written and counts the octets of a pattern as they stand. Where ours decides
+otherwise, RFC 9309 has to say so: `rfc9309` decides the same way over the paths to match of its table 2.2.2, and by the
+most octets of these; ours must always decide as it does, and each disagreement with `google` belongs to one of the
+REASONS.
 
     .venv/bin/python -m tests.fuzz.google --cases 1000000
 """
@@ -119,8 +120,8 @@ def _escaped(octets: bytes) -> bytes:
     return re.sub(rb"[\x80-\xff]", lambda found: b"%%%02X" % found[0][0], upper)
 
 
-# In the query "/" and "?" are the same escaped and not, in the path they are not: codes of their own tell the two apart, and
-# an escaped "*" or "$" from a wildcard.
+# In the query "/" and "?" are the same escaped and not, in the path they are not: codes of their own tell the two
+# apart, and an escaped "*" or "$" from a wildcard.
 _SLASH, _MARK, _STAR, _END, _PERCENT = b"\x01", b"\x02", b"\x03", b"\x04", b"\x05"
 _TOKEN = re.compile(rb"%[0-9A-Fa-f]{2}|.", re.DOTALL)
 
@@ -172,7 +173,8 @@ def _variants(pattern: bytes) -> Iterator[bytes]:
 
 
 def _octets(pattern: bytes, target: bytes) -> int:
-    """Of the path to match: escaped where RFC 3986 demands it; a run of stars is one, at the end where it matches something."""
+    """Of the path to match: escaped where RFC 3986 demands it; a run of stars is one, at the end where it matches
+    something."""
     is_anchored = pattern.endswith(b"$")
     bare = re.sub(rb"\*+", b"*", pattern[:-1] if is_anchored else pattern)
     has_star = bare.endswith(b"*")
@@ -218,7 +220,8 @@ def random_path(rng: random.Random, *, wild: bool = False) -> str:
 
 
 def near(rng: random.Random, rules: list[Rule]) -> bytes:
-    """A path that a rule may match: its stars filled, some of its octets escaped or the other way round, and something behind."""
+    """A path that a rule may match: its stars filled, some of its octets escaped or the other way round, and something
+    behind."""
     written = rng.choice(rules).pattern
     filled = re.sub(rb"\*", lambda _: "".join(rng.choices(_PIECES, k=rng.randint(0, 2))).encode(), written)
     respelt = re.sub(_TOKEN, lambda found: _respelt(rng, found[0]), filled)

@@ -1,4 +1,5 @@
-"""libFuzzer on one target: `python -m tests.fuzz.guided TARGET FAULT FOLDER… -option=…`. Started by `python -m tests.fuzz`.
+"""libFuzzer on one target: `python -m tests.fuzz.guided TARGET FAULT FOLDER… -option=…`. Started by `python -m
+tests.fuzz`.
 
 An input that is at fault is written to the file FAULT, and the process ends with 77.
 """
@@ -8,7 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found]
+import atheris
 
 with atheris.instrument_imports(include=["app", "dotenv", "email", "gzip", "http", "protego", "urllib3", "w3lib"]):
     from tests.fuzz.targets import TARGETS

@@ -41,7 +41,8 @@ def keep(target: Target, found: Iterable[bytes]) -> int:
 
 
 def steps(target: Target, body: bytes) -> set[Step]:
-    """(file, line, next line) within the functions of the target's modules. An input that is at fault takes some, too."""
+    """(file, line, next line) within the functions of the target's modules. An input that is at fault takes some,
+    too."""
     watched = {_file(name) for name in target.modules}
     taken: set[Step] = set()
     last: dict[FrameType, int] = {}

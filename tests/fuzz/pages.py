@@ -1,4 +1,5 @@
-"""What must hold of documents: any bytes make a page that can be kept, bounded in all its parts, whose links can be joined."""
+"""What must hold of documents: any bytes make a page that can be kept, bounded in all its parts, whose links can be
+joined."""
 
 import codecs
 

@@ -1,7 +1,8 @@
 """What the properties share: fields of an input, strings fit for the database, the clock, the ways to cut octets up.
 
-An input is bytes. Where a property needs several values they are lines, the rest of the input being the last one: an input can
-be read and written with an editor. What a property draws beside that comes from the input's check sum, so it repeats.
+An input is bytes. Where a property needs several values they are lines, the rest of the input being the last one: an
+input can be read and written with an editor. What a property draws beside that comes from the input's check sum, so it
+repeats.
 """
 
 from collections.abc import Iterator

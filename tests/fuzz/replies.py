@@ -1,6 +1,8 @@
-"""What must hold of answers: any bytes from a socket make a Reply, whatever they are cut into, and no cut body passes for whole.
+"""What must hold of answers: any bytes from a socket make a Reply, whatever they are cut into, and no cut body passes
+for whole.
 
-The bytes come over a pair of connected sockets to the sender as it is: only where it would dial, it is handed one of the two.
+The bytes come over a pair of connected sockets to the sender as it is: only where it would dial, it is handed one of
+the two.
 """
 
 import gzip
@@ -20,7 +22,7 @@ from app.net.address import make_guard
 from app.net.dial import Dialler
 from app.net.dns import Resolver
 from app.net.exchange import Exchange
-from app.net.http import DETAIL_MAX, OVERHEAD_BYTES, Sender
+from app.net.http import DETAIL_MAX, OVERHEAD_BYTES
 from app.net.sockets import PlainSocket
 from app.parse.html import html
 from app.policy import blocks, directives, retry_after, robots, tdm
@@ -29,6 +31,7 @@ from tests.fuzz.pages import MAX_LINKS, assert_page
 from tests.fuzz.parts import NOW, TOKEN, dice, pieces
 from tests.fuzz.signals import assert_directives, assert_signals
 from tests.fuzz.urls import CANON, assert_canonical
+from tests.net.senders import Replying
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -54,7 +57,8 @@ def response(data: bytes) -> None:
 
 
 def coding(data: bytes) -> None:
-    """An octet each for the codings, the framing, the cap and the cut; then a body, which a site encodes and we decode."""
+    """An octet each for the codings, the framing, the cap and the cut; then a body, which a site encodes and we
+    decode."""
     which, framing, cap, cut = data[:4].ljust(4, b"\0")
     body = data[4:MOST_OCTETS]
     names = [_NAMES[which >> shift & 7] for shift in (0, 3) if which >> shift & 7 < len(_NAMES)]
@@ -245,7 +249,7 @@ class _Answering(Dialler):
             self._peer.close()
 
 
-class _Sender(Sender):
+class _Sender(Replying):
     def __init__(self, octets: bytes, rng: Random | None) -> None:
         self.dialler = _Answering(octets, rng)
         super().__init__(GuardedAdapter(self.dialler, origins_max=1), {"User-Agent": TOKEN})

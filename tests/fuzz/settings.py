@@ -1,4 +1,5 @@
-"""What must hold of what operators and owners write: settings, seed lines, key files. It is taken, or refused in words."""
+"""What must hold of what operators and owners write: settings, seed lines, key files. It is taken, or refused in
+words."""
 
 import io
 import ipaddress

@@ -1,4 +1,5 @@
-"""What is fuzzed: a row per parser, with the property that holds for any bytes and the modules that it is meant to reach.
+"""What is fuzzed: a row per parser, with the property that holds for any bytes and the modules that it is meant to
+reach.
 
 A property takes an input and raises on a fault: whatever it raises is one. hypothesis (`test_properties.py`), libFuzzer
 (`__main__.py`) and the replay of the corpus (`test_corpus.py`) call the same functions.

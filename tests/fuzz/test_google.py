@@ -1,4 +1,5 @@
-"""Ours against a second implementation of Google's rules: some of the decisions that `python -m tests.fuzz.google` makes."""
+"""Ours against a second implementation of Google's rules: some of the decisions that `python -m tests.fuzz.google`
+makes."""
 
 import pytest
 
@@ -35,6 +36,9 @@ def test_the_second_implementation_itself(pattern: bytes, path: bytes, google_re
 
 
 def test_it_reads_files_as_ours_does() -> None:
-    body = b"User-agent: a\nUser-agent: Tiptoe\nDisallow: /x # no\n\nUser-agent: *\nDisallow: /\nuser-agent: tiptoe\nallow: /x/y"
+    body = (
+        b"User-agent: a\nUser-agent: Tiptoe\nDisallow: /x # no\n\nUser-agent: *\nDisallow: /\nuser-agent: "
+        b"tiptoe\nallow: /x/y"
+    )
     assert google.read(body) == [Rule(allow=False, pattern=b"/x"), Rule(allow=True, pattern=b"/x/y")]
     assert parse(body, "tiptoe").allowed("/x/y")

@@ -1,7 +1,7 @@
 """The properties of `targets.py`, under inputs that hypothesis makes: of a format's words, of the corpus, and of noise.
 
-A fault is printed with the input, and with a line for `@reproduce_failure` to put above `test_properties_hold`. With CI set the
-inputs are the same each time. Keep what found a fault: write it to corpus/<target>/bug-<what it was>.
+A fault is printed with the input, and with a line for `@reproduce_failure` to put above `test_properties_hold`. With CI
+set the inputs are the same each time. Keep what found a fault: write it to corpus/<target>/bug-<what it was>.
 """
 
 import os

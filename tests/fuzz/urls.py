@@ -35,7 +35,8 @@ def url(data: bytes) -> None:
 
 
 def assert_canonical(found: Url | Refusal) -> None:
-    """A URL that is one for the parser, for robots.txt, for the sender and for the database alike, and stays the same."""
+    """A URL that is one for the parser, for robots.txt, for the sender and for the database alike, and stays the
+    same."""
     if not isinstance(found, Url):
         assert found in {Refusal.INVALID, Refusal.SCHEME, Refusal.CREDENTIALS, Refusal.LENGTH, Refusal.PORT}
         return

@@ -1,7 +1,7 @@
 """Documents of 1 MiB that want time and memory of whoever reads them, by family.
 
-`python -m tests.hostile.heavy [name …]` reads each in a process of its own and prints seconds of processor time and MiB at the
-peak, the worst first: the table of docs/reliability.md.
+`python -m tests.hostile.heavy [name …]` reads each in a process of its own and prints seconds of processor time and MiB
+at the peak, the worst first: the table of docs/reliability.md.
 """
 
 import json

@@ -11,7 +11,8 @@
 A host's name is its address, such as 127.192.3.2: a host of its own to a crawler, and nobody needs a name server. Hosts
 that are not about robots.txt answer 404 there. A second host of a behaviour is called slow-2, the next slow-3.
 
-`python -m tests.hostile.origin [name …]` serves them (all, when none is named) and prints their addresses, until Ctrl-C.
+`python -m tests.hostile.origin [name …]` serves them (all, when none is named) and prints their addresses, until
+Ctrl-C.
 """
 
 import asyncio

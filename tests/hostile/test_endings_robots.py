@@ -1,4 +1,5 @@
-"""What becomes of a host whose robots.txt is in a bad state: each in a crawl of its own, judged by the host's own log."""
+"""What becomes of a host whose robots.txt is in a bad state: each in a crawl of its own, judged by the host's own
+log."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
 """docker-compose.yml, Dockerfile and .env.example say what the code knows, without an engine to ask.
 
-tests/acceptance/test_compose.py runs them in containers. Compose and hadolint check them here where the extra `containers`
-is installed.
+tests/acceptance/test_compose.py runs them in containers. Compose and hadolint check them here where the extra
+`containers` is installed.
 """
 
 import os

@@ -2,6 +2,7 @@
 
 import io
 import re
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,7 +20,7 @@ def host(name: str = "a.test", waits_for: str | None = None, next_s: float | Non
     return HostRow(host=name, waits_for=waits_for, delay_s=1.0, next_s=next_s)
 
 
-def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: object) -> Look:
+def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: Any) -> Look:
     """values: of the crawl's row or of the look."""
     crawl = {
         "name": "docs",
@@ -30,8 +31,8 @@ def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: 
         "active_s": 61.0,
     }
     seen = {"pages": 1_234, "failed": 12, "bytes": 5_600_000, "queued": MOST_QUEUED, "is_whole": True}
-    row = CrawlRow(**{name: values.pop(name, default) for name, default in crawl.items()})  # type: ignore[arg-type]
-    return Look(crawl=row, failures=failures, hosts=hosts, **{**seen, **values})  # type: ignore[arg-type]
+    row = CrawlRow(**{name: values.pop(name, default) for name, default in crawl.items()})
+    return Look(crawl=row, failures=failures, hosts=hosts, **{**seen, **values})
 
 
 def drawn(look: Look, *, rate: float = 2.0, width: int = 80, height: int = 24) -> list[str]:
@@ -83,7 +84,7 @@ def test_it_is_never_more_than_a_screen(width: int, height: int) -> None:
         ({"max_pages": 1_434, "is_whole": False}, 2.0, None),
     ],
 )
-def test_the_end_by_the_budget_that_is_reached_first(values: dict[str, object], rate: float, end: str | None) -> None:
+def test_the_end_by_the_budget_that_is_reached_first(values: dict[str, Any], rate: float, end: str | None) -> None:
     assert progress.until_budget(look(**values), rate) == end
 
 

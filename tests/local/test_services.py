@@ -1,4 +1,4 @@
-"""The embedded servers for real: started, shared, killed, found again. As root and not."""
+"""The embedded servers for real: started, shared, killed, found again."""
 
 import os
 import shutil
@@ -6,36 +6,32 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from app.errors import InputError, ServiceError
 from app.local import binaries, supervisor
 from app.local import data_dir as place
 from app.local.home import is_held, open_home
 from app.local.services import LocalServices, Services, data_dir, start_postgres, start_valkey
+from tests.local.served import (
+    GONE_S,
+    NO_RETRY,
+    Commands,
+    answers,
+    ask,
+    both,
+    keep_something,
+    processes_in,
+    wait_until,
+)
 
-SOURCE = Path(__file__).parents[2]
-GONE_S = 15.0
-NO_RETRY = Retry(NoBackoff(), 0)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgres as another user")
-
-USER_OF_SERVICES = """
-import sys, time
-from pathlib import Path
-from app.local.services import LocalServices
-with LocalServices(Path(sys.argv[1]), database_url=None, broker_url=None, log=print) as services:
-    print(services.started, services.database_url, flush=True)
-    sys.stdin.readline()
-"""
 
 
 @pytest.fixture
@@ -52,75 +48,6 @@ def own_home(reachable_tmp: Path, request: pytest.FixtureRequest) -> Iterator[Pa
     folder = reachable_tmp / request.node.name
     yield folder
     wait_until(lambda: not processes_in(folder))
-
-
-def both(home: Path, log: Callable[[str], None] = print) -> LocalServices:
-    return LocalServices(home, database_url=None, broker_url=None, log=log)
-
-
-def ask(url: str, query: str) -> object:
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute(query).fetchone()
-        return row[0] if row else None
-
-
-def answers(broker: redis.Redis) -> bool:
-    try:
-        return bool(broker.ping())
-    except redis.ConnectionError:
-        return False
-
-
-def keep_something(url: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS kept")
-        connection.execute("CREATE TABLE kept AS SELECT 1 AS x")
-
-
-def processes_in(folder: Path) -> list[str]:
-    """Command lines of living processes that name the folder or work in it."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                line = (entry / "cmdline").read_text().replace("\0", " ")
-                if f"{folder}/" in line or (entry / "cwd").readlink().is_relative_to(folder):
-                    found.append(f"{entry.name} {line}")
-        except OSError:
-            continue
-    return found
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + GONE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-class Commands:
-    """Other commands that use a home's services until they are ended. No failing test leaves one behind."""
-
-    def __init__(self) -> None:
-        self._all: list[subprocess.Popen[str]] = []
-
-    def start(self, home: Path) -> "subprocess.Popen[str]":
-        child = subprocess.Popen(
-            [sys.executable, "-c", USER_OF_SERVICES, str(home)],
-            cwd=SOURCE,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self._all.append(child)
-        return child
-
-    def kill_all(self) -> None:
-        for child in self._all:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.communicate()
 
 
 @pytest.fixture

@@ -30,4 +30,4 @@ def test_recipe_survives_the_command_line() -> None:
         keeper="/k",
     )
     again = Recipe(**json.loads(recipe.to_json()))
-    assert (again.argv, again.stop_s) == (["/bin/true", "-D", "/a b"], 1.0)
+    assert (list(again.argv), again.stop_s) == (["/bin/true", "-D", "/a b"], 1.0)

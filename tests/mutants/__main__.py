@@ -1,8 +1,9 @@
 """`make mutants`: change one small thing of policy, of the store's queries or of crawl, and see whether a test notices.
 
-Mutants are drawn by --seed; the same seed draws the same from the same sources. Each is tried in a copy of the tree, by the tests
-whose imports lead to it, the closest first, up to the first failure. Survivors are to get a test, or a line in known.toml that
-says why none can tell them from the code. The exit code is 1 when one survived that is not known, 2 when nothing can be tried.
+Mutants are drawn by --seed; the same seed draws the same from the same sources. Each is tried in a copy of the tree, by
+the tests whose imports lead to it, the closest first, up to the first failure. Survivors are to get a test, or a line
+in known.toml that says why none can tell them from the code. The exit code is 1 when one survived that is not known, 2
+when nothing can be tried.
 """
 
 import argparse

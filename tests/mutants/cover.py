@@ -14,7 +14,8 @@ _VIEWS = "app/store/views.sql"  # made by a migration
 
 
 def tests_of(path: str, within: str) -> list[str]:
-    """First those with its name, or that of the function or query `within`; then its room's; then the nearest by imports."""
+    """First those with its name, or that of the function or query `within`; then its room's; then the nearest by
+    imports."""
     away = _away(_module_of(path))
     words = [each.strip("_").lower() for each in within.split(".")]
     names = {Path(path).stem, *(each for each in words if len(each) >= _TELLING)}

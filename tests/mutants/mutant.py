@@ -1,4 +1,5 @@
-"""A mutant: one small change of one file, which some test is to notice. What it is called does not change with its line."""
+"""A mutant: one small change of one file, which some test is to notice. What it is called does not change with its
+line."""
 
 from collections import Counter
 from collections.abc import Iterable

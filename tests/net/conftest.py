@@ -8,10 +8,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # pytest's import mode is importlib: nobody else does it
 
-from app.net.http import Sender
 from tests.net.authority import Authority
 from tests.net.hostile import IDENTITY, HostileServer
-from tests.net.senders import loopback_sender
+from tests.net.senders import Replying, loopback_sender
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def site() -> Iterator[HostileServer]:
 
 
 @pytest.fixture
-def sender() -> Iterator[Sender]:
+def sender() -> Iterator[Replying]:
     sender = loopback_sender(IDENTITY)
     yield sender
     sender.close()

@@ -1,4 +1,5 @@
-"""The guarded adapter on a `requests.Session`, against real origins: it works as requests' own, and cannot be misled."""
+"""The guarded adapter on a `requests.Session`, against real origins: it works as requests' own, and cannot be
+misled."""
 
 import ipaddress
 import re

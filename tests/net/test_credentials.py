@@ -25,7 +25,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 def test_what_a_file_says(write: Callable[..., Path]) -> None:
     path = write(
-        '["https://A.Example.org"]\nbasic = "u:p:q"\n["http://b.test:8080/"]\ncookie = "a=1; b=2"\nheaders = { X-Key = "k" }\n'
+        '["https://A.Example.org"]\nbasic = "u:p:q"\n["http://b.test:8080/"]\ncookie = "a=1; b=2"\nheaders = { '
+        'X-Key = "k" }\n'
     )
     assert credentials.load(path) == {
         ("https", "a.example.org", 443): {"Authorization": "Basic " + b64encode(b"u:p:q").decode()},

@@ -14,8 +14,8 @@ from app.errors import ServiceError
 from app.model.fetch import Request
 from app.net.dns import DnsFailed, Resolver
 from app.net.exhausted import is_exhausted, is_ours
-from app.net.http import Sender
 from tests.net.hostile import HostileServer, page
+from tests.net.senders import Replying
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def test_it_is_told_by_asking_for_a_socket() -> None:
         assert is_exhausted()
 
 
-def test_a_request_is_not_sent_and_no_failure_of_its_host(site: HostileServer, sender: Sender) -> None:
+def test_a_request_is_not_sent_and_no_failure_of_its_host(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     with no_descriptors(), pytest.raises(ServiceError, match="Too many open files"):
         sender.send(Request(url=site.url("/")))
@@ -63,7 +63,7 @@ def test_a_request_is_not_sent_and_no_failure_of_its_host(site: HostileServer, s
     assert sender.send(Request(url=site.url("/"))).status == 200
 
 
-def test_a_connection_that_is_kept_alive_still_serves(site: HostileServer, sender: Sender) -> None:
+def test_a_connection_that_is_kept_alive_still_serves(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     assert sender.send(Request(url=site.url("/"))).status == 200
     with no_descriptors():
@@ -71,7 +71,7 @@ def test_a_connection_that_is_kept_alive_still_serves(site: HostileServer, sende
     assert site.connections == 1
 
 
-def test_connections_that_nobody_uses_give_way(site: HostileServer, sender: Sender) -> None:
+def test_connections_that_nobody_uses_give_way(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     with HostileServer() as other:
         other.answers["/"] = page()

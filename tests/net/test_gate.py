@@ -1,10 +1,24 @@
-"""A request that waits for its start between connecting and sending: what becomes of its connection, and what is told of it."""
+"""A request that waits for its start between connecting and sending: what becomes of its connection, and what is told
+of it."""
 
 import time
+from collections.abc import Iterator
+
+import pytest
 
 from app.model import Reply, Request, Unsent
+from app.net.adapter import GuardedAdapter
 from app.net.http import Sender
-from tests.net.hostile import HostileServer, page
+from tests.net.hostile import IDENTITY, HostileServer, page
+from tests.net.senders import dialler_to
+
+
+@pytest.fixture
+def sender() -> Iterator[Sender]:
+    """One that may leave a request unsent."""
+    sender = Sender(GuardedAdapter(dialler_to()), IDENTITY)
+    yield sender
+    sender.close()
 
 
 class Gate:
@@ -90,7 +104,9 @@ def test_a_request_that_is_late_keeps_its_connection_for_the_next_start(site: Ho
     assert len(site.heads) == 1, "not_after is for coming to the gate"
     late = sender.send(Request(url=site.url("/"), not_after=time.monotonic() - 1))
     assert isinstance(late, Unsent)
-    assert sender.send(Request(url=site.url("/"))).status == 200
+    reply = sender.send(Request(url=site.url("/")))
+    assert isinstance(reply, Reply)
+    assert reply.status == 200
     assert site.connections == 1
 
 

@@ -55,8 +55,8 @@ def test_signed_for_our_authority_whoever_asks(served: KeyDirectory, host: str) 
 
 def test_signed_for_its_own_address_to_try_it_out(served: KeyDirectory) -> None:
     answer, body = ask(served)
-    host, port = served.server_address[:2]
-    url = f"http://[{host}]:{port}" if ":" in str(host) else f"http://{host}:{port}"
+    host, port = str(served.server_address[0]), served.server_address[1]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     message = Answered(dict(answer.headers.items()), Asked(url + DIRECTORY_PATH, {}))
     assert verify(message, OWN_KEY, TEST_KEY, tag=TAG, body=body)
 

@@ -1,4 +1,5 @@
-"""Key files: ours alone, of the one kind that signs, and every other is named with its remedy, never with its content."""
+"""Key files: ours alone, of the one kind that signs, and every other is named with its remedy, never with its
+content."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""The circuit breaker (promise P6): ten failures in a row close a host for 1 h, 2 h … 24 h; one good answer opens it."""
+"""The circuit breaker (promise P6): ten failures in a row close a host for 1 h, 2 h … 24 h; one good answer opens
+it."""
 
 from collections.abc import Sequence
 

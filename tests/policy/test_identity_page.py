@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_what_was_not_set_is_not_mentioned() -> None:
     "name", ["token", "user_agent", "contact", "info_url", "purpose", "domain", "signature_agent", "directory_path"]
 )
 def test_everything_is_escaped(name: str, hostile: str) -> None:
-    outline = Outline(page(replace(FULL, **{name: hostile}), NOON))
+    outline = Outline(page(replace(FULL, **dict[str, Any]({name: hostile})), NOON))
     assert len(outline.text("h1")) == 1
     assert hostile in "".join(word for words in outline.words.values() for word in words)
 

@@ -1,4 +1,5 @@
-"""Third-party acceptance rows (`shared/suites`, see its README): all are run. Normative ones must pass, every other is decided.
+"""Third-party acceptance rows (`shared/suites`, see its README): all are run. Normative ones must pass, every other is
+decided.
 
 Skipped where the suites are not there; `test_robots` states the same rules in our own rows.
 """

@@ -1,4 +1,4 @@
-"""What sites say about text and data mining, in rows. `aipref`, `tdmrep`: what the specifications say; `ours`: we chose."""
+"""What sites say about text and data mining, in rows: header fields, metas, and all sources together."""
 
 import json
 import sys
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from app.policy.directives import read
 from app.policy.tdm import (
-    MAX_BYTES,
     MAX_SIGNALS,
     MAX_TEXT_CHARS,
     MAX_VALUE_CHARS,
@@ -25,14 +24,7 @@ from app.policy.tdm import (
     text,
     was_reserved,
 )
-from app.policy.tdm_robots import RobotsSignals
-
-US = "Tiptoe"
-POLICY = "https://provider.example/policies/policy.json"
-
-
-def of_robots(body: bytes, token: str, target: str) -> tuple[Signal, ...]:
-    return RobotsSignals(body, token).of(target)
+from tests.policy.tdm_rows import DRAFT, POLICY, US, of_robots, tdmrep
 
 
 def said(signals: tuple[Signal, ...]) -> dict[str, bool]:
@@ -65,6 +57,7 @@ USAGE_AIPREF = [
     ("tdm=n", {"tdm": True}, True),
     ("genai=n", {"genai": True}, True),
 ]
+
 
 USAGE_OURS = [
     ("Train-AI=N", {"train-ai": True}, True),  # not case-sensitive
@@ -153,167 +146,6 @@ def test_of_directives() -> None:
     now = datetime(2019, 6, 3, tzinfo=UTC)
     for value, mining in (("noai", True), ("noindex, noimageai", True), ("noindex", False), ("otherbot: noai", False)):
         assert reserved(of_directives(read(value, (), US, now=now).no_ai)) is mining
-
-
-# --- robots.txt ---------------------------------------------------------------------------------------------------
-
-DRAFT = """User-Agent: *
-Allow: /
-Disallow: /never/
-Content-Usage: train-ai=n
-Content-Usage: /ai-ok/ train-ai=y
-
-User-Agent: ExampleBot
-Allow: /
-Content-Usage: train-ai=y
-"""
-
-CLOUDFLARE = """# As a condition of accessing this website, you agree to abide by the following content signals: …
-User-Agent: *
-Content-signal: search=yes,ai-train=no
-Allow: /
-
-User-agent: GPTBot
-Disallow: /
-"""
-
-# the file, target, what holds: value by use
-ROBOTS_AIPREF = [
-    (DRAFT, "/test", {"train-ai": "n"}),
-    (DRAFT, "/ai-ok/test", {"train-ai": "y"}),
-    (DRAFT, "/ai-ok", {"train-ai": "n"}),
-    (CLOUDFLARE, "/", {"search": "yes", "ai-train": "no"}),
-    # the group: ours, else that for all, never both
-    ("User-agent: tiptoe\nContent-Usage: ai=y\n\nUser-agent: *\nContent-Usage: ai=n", "/", {"ai": "y"}),
-    ("User-agent: tiptoe\nDisallow:\n\nUser-agent: *\nContent-Usage: ai=n", "/", {}),
-    ("User-agent: other\nContent-Usage: ai=n", "/", {}),
-    ("User-agent: tiptoebot\nContent-Usage: ai=n", "/", {}),
-    ("User-agent: other\nUser-agent: TIPTOE/2.0\nContent-Usage: ai=n", "/", {"ai": "n"}),
-    ("User-agent: *\nContent-Usage: ai=n\nUser-agent: other\nContent-Usage: ai=y", "/", {"ai": "n"}),  # it is a rule
-    ("User-agent: *\nDisallow: /x\nUser-agent: other\nContent-Usage: ai=n", "/", {}),
-    ("User-agent: *\nSitemap: http://h/s\nCrawl-delay: 1\nUser-agent: other\nContent-Usage: ai=n", "/", {"ai": "n"}),
-    ("User-agent: *\nDisallow: /x\n\nUser-agent: *\nContent-Usage: ai=n", "/", {"ai": "n"}),  # groups are merged
-    # the path: longest match, as for Allow and Disallow
-    ("User-agent: *\nContent-Usage: /private/ train-ai=n", "/private/a?b", {"train-ai": "n"}),
-    ("User-agent: *\nContent-Usage: /private/ train-ai=n", "/public", {}),
-    ("User-agent: *\nContent-Usage: /a search=n\nContent-Usage: train-ai=n", "/ab", {"search": "n"}),
-    ("User-agent: *\nContent-Usage: /ab/ ai=y\nContent-Usage: /a ai=n", "/ab/c", {"ai": "y"}),
-    ("User-agent: *\nContent-Usage: /*.jpg$ ai=n\nContent-Usage: / ai=y", "/x.jpg", {"ai": "n"}),
-    ("User-agent: *\nContent-Usage: /*.jpg$ ai=n\nContent-Usage: / ai=y", "/x.jpg?y", {"ai": "y"}),
-    ("User-agent: *\nContent-Usage: /%C3%A4/ ai=n", "/ä/", {"ai": "n"}),
-    ("User-agent: *\nContent-Usage:\t/a\tai=n # why", "/a", {"ai": "n"}),
-    ("User-agent: *\nCONTENT-USAGE : ai=n", "/", {"ai": "n"}),
-    # fields do not mix: each has its own longest match
-    ("User-agent: *\nContent-Usage: /a ai=n\nContent-Signal: ai-train=no", "/a", {"ai": "n", "ai-train": "no"}),
-    ("User-agent: *\nContent-Signal: /blog/ ai-train=no, search=yes", "/about", {}),
-]
-
-ROBOTS_OURS = [
-    ("", "/", {}),
-    ("Content-Usage: ai=n", "/", {}),  # in no group, where rules are not read either
-    ("User-agent *\nContent-Usage: ai=n", "/", {"ai": "n"}),  # as `robots_text`
-    ("Useragent: tiptoe\nContent-Usage: ai=n", "/", {"ai": "n"}),
-    ("User-agent: *\nContent-Usage: /a", "/a", {}),
-    ("User-agent: *\nContent-Usage: /a\nContent-Usage: ai=n", "/a", {}),  # a path with no preference has none
-    ("User-agent: *\rContent-Usage: ai=n\rAllow: /", "/", {"ai": "n"}),
-    ("\ufeffUser-agent: *\r\nContent-Usage: ai=n", "/", {"ai": "n"}),
-    ("User-agent: *\nContent-Usages: ai=n", "/", {}),
-    ("User-agent: *\nContent-Usage: /" + "a" * 5000 + " ai=n", "/" + "a" * 6000, {}),  # too long a path
-]
-
-
-@pytest.mark.parametrize(("body", "target", "expected"), ROBOTS_AIPREF)
-def test_aipref_robots(body: str, target: str, expected: Mapping[str, str]) -> None:
-    assert {signal.name: signal.value for signal in of_robots(body.encode(), US, target)} == expected
-
-
-@pytest.mark.parametrize(("body", "target", "expected"), ROBOTS_OURS)
-def test_ours_robots(body: str, target: str, expected: Mapping[str, str]) -> None:
-    assert {signal.name: signal.value for signal in of_robots(body.encode(), US, target)} == expected
-
-
-def test_aipref_identical_paths_both_hold() -> None:
-    body = b"User-agent: *\nContent-Usage: / ai=y\nContent-Usage: / ai=n\nContent-Usage: /b ai=y"
-    signals = of_robots(body, US, "/a")
-    assert [signal.value for signal in signals] == ["y", "n"]
-    assert reserved(signals)
-    assert not reserved(of_robots(body, US, "/b"))
-
-
-def test_robots_in_utf16_and_sources() -> None:
-    body = "User-agent: *\nContent-Usage: ai=n\nContent-Signal: search=no".encode("utf-16")
-    assert [(signal.source, signal.name) for signal in of_robots(body, US, "/")] == [
-        ("robots.txt Content-Usage", "ai"),
-        ("robots.txt Content-Signal", "search"),
-    ]
-
-
-# --- tdmrep.json --------------------------------------------------------------------------------------------------
-
-
-def tdmrep(*rules: tuple[object, object] | tuple[object, object, object]) -> bytes:
-    names = ("location", "tdm-reservation", "tdm-policy")
-    return json.dumps([dict(zip(names, rule, strict=False)) for rule in rules]).encode()
-
-
-SPEC = tdmrep(("/directory-a/", 1), ("/directory-b/html/", 1, POLICY), ("/directory-b/images/*.jpg", 0))
-
-# the file, target, value by property
-FILES_TDMREP = [
-    (SPEC, "/directory-a/x.pdf", {"tdm-reservation": "1"}),
-    (SPEC, "/directory-b/html/", {"tdm-reservation": "1", "tdm-policy": POLICY}),
-    (SPEC, "/directory-b/images/a/b.jpg", {"tdm-reservation": "0"}),
-    (SPEC, "/directory-b/images/a.png", {}),
-    (SPEC, "/", {}),
-    (tdmrep(("/", 1)), "/anything?at=all", {"tdm-reservation": "1"}),
-    (tdmrep(("/a/b", 0), ("/a", 1)), "/a/b/c", {"tdm-reservation": "0"}),  # the first in sequence
-    (tdmrep(("/a", 1), ("/a/b", 0)), "/a/b/c", {"tdm-reservation": "1"}),
-    (tdmrep(("/exactly$", 1)), "/exactly", {"tdm-reservation": "1"}),
-    (tdmrep(("/exactly$", 1)), "/exactly/not", {}),
-    (tdmrep(("/this/*/then", 1)), "/this/and/then/some", {"tdm-reservation": "1"}),
-    (tdmrep(("/Case", 1)), "/case", {}),
-    (tdmrep(("/path/foo-%24", 1)), "/path/foo-$", {"tdm-reservation": "1"}),
-    (tdmrep(("/%61/", 1)), "/a/", {"tdm-reservation": "1"}),
-    (tdmrep(("/a", 2), ("/", 1)), "/a", {"tdm-reservation": "2"}),  # unset, and the first match all the same
-    (tdmrep(("/", None)), "/", {}),
-    (b"[]", "/", {}),
-]
-
-FILES_OURS = [
-    (tdmrep(("/", "1")), "/", {"tdm-reservation": "1"}),  # a string
-    (tdmrep(("/", True)), "/", {}),
-    (tdmrep(("/", [1])), "/", {}),
-    (tdmrep(("docs/", 1)), "/docs/x", {"tdm-reservation": "1"}),  # no slash before it
-    (tdmrep(("*", 1)), "/x", {"tdm-reservation": "1"}),
-    (tdmrep(("*.pdf", 1)), "/x.pdf", {"tdm-reservation": "1"}),
-    (tdmrep(("", 1)), "/", {}),
-    (tdmrep((7, 1), (None, 1)), "/", {}),
-    (b'[7, null, "x", [], {}, {"location": "/", "tdm-reservation": 1}]', "/", {"tdm-reservation": "1"}),
-    (b"\xef\xbb\xbf" + tdmrep(("/", 1)), "/", {"tdm-reservation": "1"}),
-    # no such file
-    (b"", "/", {}),
-    (b"<!DOCTYPE html><html>Not found</html>", "/", {}),
-    (b'{"location": "/", "tdm-reservation": 1}', "/", {}),  # "brackets … are mandatory"
-    (b'"/"', "/", {}),
-    (b"[", "/", {}),
-    (b"\xff\xfe\x00", "/", {}),
-    (b"[" * 100_000, "/", {}),
-    (b'[{"location": "/", "tdm-reservation": ' + b"1" * 5000 + b"}]", "/", {}),
-    (tdmrep(("/", 1)) + b" " * MAX_BYTES, "/", {}),
-    (b'[{"location": "/\\ud800", "tdm-reservation": 1}]', "/\ud800", {"tdm-reservation": "1"}),
-]
-
-
-@pytest.mark.parametrize(("body", "target", "expected"), FILES_TDMREP)
-def test_tdmrep_file(body: bytes, target: str, expected: Mapping[str, str]) -> None:
-    signals = of_tdmrep(body, target)
-    assert {signal.name: signal.value for signal in signals} == expected
-    assert reserved(signals) is (expected.get("tdm-reservation") == "1")
-
-
-@pytest.mark.parametrize(("body", "target", "expected"), FILES_OURS)
-def test_ours_tdmrep_file(body: bytes, target: str, expected: Mapping[str, str]) -> None:
-    assert {signal.name: signal.value for signal in of_tdmrep(body, target)} == expected
 
 
 # --- all together -------------------------------------------------------------------------------------------------

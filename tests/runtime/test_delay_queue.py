@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,15 +21,15 @@ class Lot:
     def __init__(self, **options: Any) -> None:
         self.ran_by: list[int] = []
         self.clock = SetClock()
-        self.parking: Parking[Callable[[], None]] = Parking(
+        self.parking: Parking[Callable[[], object]] = Parking(
             self._run, **{"most": 100, "threads": 8, "clock": self.clock, **options}
         )
 
-    def _run(self, visit: Callable[[], None]) -> None:
+    def _run(self, visit: Callable[[], object]) -> None:
         self.ran_by.append(threading.get_ident())
         visit()
 
-    def park(self, visit: Callable[[], None], in_s: float = 0.0) -> bool:
+    def park(self, visit: Callable[[], object], in_s: float = 0.0) -> bool:
         return self.parking.park(visit, self.clock.now() + in_s)
 
     def end(self) -> None:
@@ -94,9 +95,11 @@ def test_by_the_machines_own_clock_a_moment_that_is_over_is_not_waited_for() -> 
 
 
 def test_the_earliest_comes_first_whenever_it_was_parked(make: Make) -> None:
-    lot, order, over = make(threads=1), [], threading.Event()
+    order: list[float] = []
+    lot, over = make(threads=1), threading.Event()
     for in_s in (0.3, 0.1, 0.2, 0.4):
-        lot.park(lambda in_s=in_s: (order.append(in_s), in_s == 0.4 and over.set())[1], in_s)  # type: ignore[misc]
+        lot.park(partial(order.append, in_s), in_s)
+    lot.park(over.set, 0.4)
     lot.clock.move(0.4)
     assert done(over)
     assert order == [0.1, 0.2, 0.3, 0.4]
@@ -201,9 +204,10 @@ def test_a_full_one_takes_no_more(make: Make) -> None:
 
 
 def test_at_the_end_all_go_on_at_once_and_are_waited_for(make: Make) -> None:
-    lot, ended = make(), []
+    ended: list[int] = []
+    lot = make()
     for number in range(5):
-        lot.park(lambda number=number: ended.append(number), HOUR_S)  # type: ignore[misc]
+        lot.park(partial(ended.append, number), HOUR_S)
     lot.end()
     assert sorted(ended) == [0, 1, 2, 3, 4]
     assert not lot.park(lambda: None), "and nothing parks any more"

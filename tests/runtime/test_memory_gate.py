@@ -132,7 +132,8 @@ print(mib("VmHWM") - before, mib("VmRSS") - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc, and /proc")
 def test_a_process_stays_small_though_every_thread_has_read_the_worst() -> None:
-    """FT23's bound, for a worker without MALLOC_ARENA_MAX: without the room it takes 600 MiB, and most of it for good."""
+    """FT23's bound, for a worker without MALLOC_ARENA_MAX: without the room it takes 600 MiB, and most of it for
+    good."""
     code = MEASURE.format(root=str(ROOT), threads=THREADS)
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300).stdout
     peak, kept = map(int, told.split())

@@ -1,6 +1,5 @@
-"""Processes that read a document apart: what they read, how they end, and that nothing else does."""
+"""Processes that read a document apart: what they read, how they end, and how many there are."""
 
-import gzip
 import os
 import signal
 import subprocess
@@ -9,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ from app.runtime.reader_pool import Readers
 from app.runtime.reader_process import PAGES_MOST, Death
 from tests.crawl.poisoned import HTML, ROOT, children, poison, poisoned_readers, reader_pids
 from tests.faults.waiting import last, until
+from tests.runtime.documents import PAGES, SITEMAPS
 
 AMPLE_S = 60.0
 
@@ -48,8 +49,8 @@ def readers(make: Make) -> Readers:
     return make()
 
 
-def options(**changes: object) -> PageOptions:
-    chosen: dict[str, object] = {
+def options(**changes: Any) -> PageOptions:
+    chosen: dict[str, Any] = {
         "content_type": HTML,
         "content_language": None,
         "token": "tiptoe",
@@ -57,57 +58,18 @@ def options(**changes: object) -> PageOptions:
         "want_text": True,
         **changes,
     }
-    return PageOptions(**chosen)  # type: ignore[typeddict-item]
+    return cast(PageOptions, chosen)
 
 
-def read(readers: Readers, document: str | bytes, *, within_s: float = AMPLE_S, **changes: object) -> object:
+def read(readers: Readers, document: str | bytes, *, within_s: float = AMPLE_S, **changes: Any) -> object:
     body = document.encode() if isinstance(document, str) else document
     return readers.page(body, options(**changes), within_s=within_s)
 
 
-# --- what they read ---------------------------------------------------------------------------------------------
-
-PAGES = [
-    pytest.param("", {}, id="empty"),
-    pytest.param("<p>a", {}, id="small"),
-    pytest.param(
-        """<html lang=de-AT><head><base href=/b/><title> A
-        title </title><meta name=robots content="nofollow, max-snippet: 20"><meta name=description content="Wörter">
-        <meta name=tdm-reservation content=1><meta name=tdm-policy content=x><link rel=canonical href=/c>
-        <link rel="next alternate" href=/n></head><body><a href=/x rel="nofollow ugc">Anker</a><a href=/y hidden>z</a>
-        <iframe src=/f></iframe><main>Ein Text.</main></body></html>""",
-        {},
-        id="everything",
-    ),
-    pytest.param("<a href=/x>y</a><p>words", {"want_text": False}, id="links only"),
-    pytest.param("<a href=1>a</a><a href=2>b</a>", {"max_links": 1}, id="few links"),
-    pytest.param("<meta name=other content=noindex><p>x", {"token": "other"}, id="token"),
-    pytest.param("words\nand words", {"content_type": "text/plain", "content_language": "fr"}, id="plain"),
-    pytest.param(b"<p>caf\xe9 \x00 \xff\xed\xa0\x80 &#xd800; \xf0\x9f\x98\x80", {"content_type": "text/html"}, id="bytes"),
-    pytest.param("<p>" + "line\n" * 100_000, {}, id="long"),
-    pytest.param("<p>\u2028\u0085\x1c lines that are none", {}, id="line ends"),
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(("document", "changes"), PAGES)
-def test_a_page_is_read_as_it_is_here(readers: Readers, document: str | bytes, changes: dict[str, object]) -> None:
+def test_a_page_is_read_as_it_is_here(readers: Readers, document: str | bytes, changes: dict[str, Any]) -> None:
     body = document.encode() if isinstance(document, str) else document
     assert read(readers, body, **changes) == html.read(body, **options(**changes))
-
-
-URLS = "".join(
-    f"<url><loc>/{n}</loc><lastmod>2026-01-{n:02}</lastmod><priority>0.5</priority></url>" for n in (1, 2, 3)
-)
-INDEX = "<sitemapindex><sitemap><loc>/a.xml</loc></sitemap><url><loc>/page</loc></url></sitemapindex>"
-SITEMAPS = [
-    pytest.param(f"<urlset>{URLS}</urlset>".encode(), id="urlset"),
-    pytest.param(gzip.compress(f"<urlset>{URLS}</urlset>".encode()), id="gzip"),
-    pytest.param(INDEX.encode(), id="index"),
-    pytest.param(b"http://a.test/1\nhttp://a.test/2\nno url\n", id="text"),
-    pytest.param(b"<html>", id="none"),
-    pytest.param(b"", id="empty"),
-    pytest.param(f"<urlset>{URLS}<url><lo".encode(), id="cut"),
-]
 
 
 @pytest.mark.parametrize("body", SITEMAPS)
@@ -198,7 +160,10 @@ def test_words_on_standard_output_are_no_answer(readers: Readers) -> None:
 
 
 def test_one_that_lies_is_not_believed(make: Make) -> None:
-    lies = "import sys; print('{}', flush=True); sys.stdin.readline(); print('{\"page\": 7}', flush=True); sys.stdin.read()"
+    lies = (
+        "import sys; print('{}', flush=True); sys.stdin.readline(); print('{\"page\": 7}', flush=True); "
+        "sys.stdin.read()"
+    )
     found = read(make(argv=(sys.executable, "-c", lies)), "<p>x")
     assert isinstance(found, Death)
     assert found.cause == "parser made no sense"

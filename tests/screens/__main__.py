@@ -1,6 +1,8 @@
-"""Take the pictures of the docs anew: `make screens`. A crawl of a small web on loopback, and what the commands say of it.
+"""Take the pictures of the docs anew: `make screens`. A crawl of a small web on loopback, and what the commands say of
+it.
 
-Each is a command in a terminal of 80 columns, drawn into docs/screens/. They differ from run to run in times and numbers.
+Each is a command in a terminal of 80 columns, drawn into docs/screens/. They differ from run to run in times and
+numbers.
 """
 
 import os

@@ -19,7 +19,8 @@ from rich.text import Text
 COLUMNS = 80
 LINES = 24
 PATIENCE_S = 180.0
-# What rich.live writes before it draws a screen anew: back to the first line of the one before, erasing (rich.live_render).
+# What rich.live writes before it draws a screen anew: back to the first line of the one before, erasing
+# (rich.live_render).
 _ANEW = re.compile(r"\r\x1b\[2K(?:\x1b\[1A\x1b\[2K)*")
 _BLANKS = re.compile(r"(?m)^ +| {2,}")
 _MODES = re.compile(r"\x1b\[\?\d+[hl]")  # the cursor is hidden, and shown again

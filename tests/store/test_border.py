@@ -1,4 +1,5 @@
-"""Whatever text a site sends, in whichever column: Postgres takes it. A property of every column that the network can fill."""
+"""Whatever text a site sends, in whichever column: Postgres takes it. A property of every column that the network can
+fill."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,14 +24,17 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 # Column → why no site's words stand in it.
 OURS = {
     **dict.fromkeys(
-        """crawls.name crawls.state crawls.scope crawls.scope_hosts crawls.scope_domains crawls.scope_prefixes crawls.include
-        crawls.exclude crawls.sitemaps crawls.ended_because hosts.queue hosts.quiet_hours domains.name domains.quiet_hours
+        """crawls.name crawls.state crawls.scope crawls.scope_hosts crawls.scope_domains crawls.scope_prefixes
+        crawls.include
+        crawls.exclude crawls.sitemaps crawls.ended_because hosts.queue hosts.quiet_hours domains.name
+        domains.quiet_hours
         host_events.event host_events.detail visits.queue visits.worker""".split(),  # noqa: SIM905 (a list literal takes a line per word)
         "an operator's, or of his settings",
     ),
     **dict.fromkeys(
         """hosts.state urls.state urls.kind urls.outcome robots.scheme robots.availability robots_copies.scheme
-        robots_copies.availability duplicates.kind budgets.kind suppressions.reason fetches.kind fetches.reason fetches.outcome
+        robots_copies.availability duplicates.kind budgets.kind suppressions.reason fetches.kind fetches.reason
+        fetches.outcome
         fetches.failure sitemaps.format lineage.seen hosts.resting_because urls.cause visits.ending""".split(),  # noqa: SIM905
         "a closed list of our words",
     ),

@@ -1,4 +1,5 @@
-"""Shared budgets: starts are a gap apart whoever asks, a crowd queues without a stampede, what rests is probed by one."""
+"""Shared budgets: starts are a gap apart whoever asks, a crowd queues without a stampede, what rests is probed by
+one."""
 
 from concurrent.futures import ThreadPoolExecutor
 

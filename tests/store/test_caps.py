@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from app.policy.caps import standing
 from app.store import caps, crawls, db, urls
 from app.store.url_rows import Admission
+from tests.store.revisions import MIGRATIONS
 from tests.store.rows import (
     admission,
     admit,
@@ -22,7 +23,6 @@ from tests.store.rows import (
     wanted,
     weak,
 )
-from tests.store.test_schema import MIGRATIONS
 
 GOOD_S = 300.0
 
@@ -44,7 +44,7 @@ def test_strangers_are_those_without_a_row(engine: Engine) -> None:
     rows = [link(host_id, crawl_id, f"/{number}") for number in range(5)]
     admit(engine, rows[1], rows[3], link(host_id, other, "/0"))
     sql(engine, "UPDATE urls SET state = 'gone' WHERE url LIKE '%/3'")
-    keys = [(row["host_id"], row["crawl_id"], row["key"]) for row in rows]
+    keys: list[tuple[int | None, int, bytes]] = [(row["host_id"], row["crawl_id"], row["key"]) for row in rows]
     keys.append((None, crawl_id, rows[1]["key"]))  # of a host that has no row
     with db.transaction(engine) as tx:
         assert caps.strangers(tx, keys) == [0, 2, 4, 5]
@@ -217,7 +217,8 @@ def plan(engine: Engine, query: str, **values: Any) -> dict[str, Any]:
     with engine.begin() as tx:
         tx.execute(text("ANALYZE urls"))
         ((found,),) = tx.execute(text("EXPLAIN (ANALYZE, FORMAT JSON) " + query), values).all()
-        return (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+        read: list[dict[str, dict[str, Any]]] = json.loads(found) if isinstance(found, str) else found
+        return read[0]["Plan"]
 
 
 def scans(node: dict[str, Any]) -> list[dict[str, Any]]:

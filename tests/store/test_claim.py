@@ -1,13 +1,11 @@
-"""The claim: due hosts only, each once, never more than there is room for, by the index."""
+"""The claim: due hosts only, each once, never more than there is room for."""
 
-import json
 from collections import Counter
-from collections.abc import Callable
 from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from app.store import db, hosts
 from app.store.host_rows import Offer
@@ -250,68 +248,3 @@ def test_a_host_lent_out_after_a_crash_is_still_isolated(engine: Engine) -> None
     sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 s'")
     claim(engine)
     assert host(engine, host_id)["isolate"] == ISOLATE
-
-
-# --- the plan ---------------------------------------------------------------------------------------------------
-
-
-def test_the_claim_finds_due_hosts_by_index(make_database: Callable[[], str]) -> None:
-    """100,000 hosts, no statistics, and a long transaction that keeps every dead row version alive."""
-    engine = db.connect(make_database())
-    sql(engine, "ALTER TABLE hosts SET (autovacuum_enabled = false)")
-    with engine.connect() as long:
-        long.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-        long.execute(text("SELECT count(*) FROM hosts"))
-        sql(
-            engine,
-            """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
-               SELECT 'h' || i, 'host-' || lpad((i % 32)::text, 2, '0'), 1, now() - make_interval(secs => i / 100.0)
-               FROM generate_series(1, 100000) AS i""",
-        )
-        rooms = {f"host-{number:02d}": 2 for number in range(32)}
-        for _ in range(20):
-            claim(engine, rooms)
-        assert one(engine, "SELECT reltuples FROM pg_class WHERE relname = 'hosts'") == -1, "there are statistics"
-        plan = _plan(engine, rooms)
-    reads = [node for node in plan if node.get("Relation Name") == "hosts" and node["Node Type"] != "ModifyTable"]
-    assert {(node["Node Type"], node.get("Index Name")) for node in reads} == {
-        ("Index Scan", "hosts_due"),
-        ("Tid Scan", None),
-    }
-    read = sum(node["Actual Rows"] * node["Actual Loops"] for node in plan if node.get("Index Name") == "hosts_due")
-    assert read <= 64 + 20 * 64, "it reads what it claims, and at most the dead versions in front of it"
-    engine.dispose()
-
-
-def _plan(engine: Engine, rooms: dict[str, int]) -> list[dict[str, Any]]:
-    """Nodes of the claim's plan, run and rolled back."""
-    values = {
-        "queues": list(rooms),
-        "rooms": list(rooms.values()),
-        "since": [None] * len(rooms),
-        "n": 1_000,
-        "ahead_s": 0.25,
-        "offer_s": OFFER_S,
-        "isolate": ISOLATE,
-    }
-    query = db.queries("hosts")["claim_due"].compile(engine)
-    with engine.connect() as connection:
-        explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", values).scalar_one()
-        connection.rollback()
-    return _nodes((explained if isinstance(explained, list) else json.loads(explained))[0]["Plan"])
-
-
-def _nodes(node: dict[str, Any]) -> list[dict[str, Any]]:
-    return [node] + [found for child in node.get("Plans", []) for found in _nodes(child)]
-
-
-def test_offers_are_counted_by_index(make_database: Callable[[], str]) -> None:
-    engine = db.connect(make_database())
-    make_due_host(engine)
-    claim(engine)
-    query = db.queries("hosts")["offers_outstanding"].compile(engine)
-    with engine.begin() as tx:
-        tx.execute(text("SET LOCAL enable_seqscan = off"))
-        plan = "\n".join(tx.exec_driver_sql(f"EXPLAIN {query}").scalars())
-    assert "hosts_offered" in plan
-    engine.dispose()

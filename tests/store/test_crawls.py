@@ -15,7 +15,8 @@ def count(engine: Engine, crawl_id: int, *host_ids: int) -> None:
 
 @pytest.mark.parametrize("settle_is_first", [True, False])
 def test_a_settle_and_the_next_round_do_not_lock_each_other_out(engine: Engine, settle_is_first: bool) -> None:
-    """Whoever is first waits at host 3, and the other behind it; in another order each would hold what the other wants."""
+    """Whoever is first waits at host 3, and the other behind it; in another order each would hold what the other
+    wants."""
     crawl_id = make_crawl(engine)
     for host_id in (1, 2, 3):
         count(engine, crawl_id, host_id)

@@ -1,7 +1,7 @@
-"""The lease's fence: a door that opens once, and writes that only the holder's token can make."""
+"""The lease's fence: a door that opens once, writes that only the holder makes, and no half-states."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 from uuid import UUID, uuid4
 
 import psycopg
@@ -9,55 +9,25 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.model import RestReason
-from app.store import db, hosts, urls
-from app.store.host_rows import Taken
+from app.store import db, hosts
+from tests.store.leases import leave, offer, take_up, taken_host
 from tests.store.rows import (
     Aside,
     admission,
     admit,
     await_blocked,
     backend,
-    claim,
     contact,
     host,
     make_crawl,
     make_due_host,
-    make_host,
     one,
     sql,
 )
 
 
-def offer(engine: Engine) -> UUID:
-    """Claim the one host that is due."""
-    (claimed,) = claim(engine, {"host-00": 1})
-    return claimed.token
-
-
-def take_up(engine: Engine, host_id: int, token: UUID) -> Taken | None:
-    with db.transaction(engine) as tx:
-        return hosts.take_up(tx, host_id=host_id, token=token, worker="w:1", lease_s=60)
-
-
-def taken_host(engine: Engine, **columns: Any) -> tuple[int, UUID]:
-    host_id = make_due_host(engine, **columns)
-    token = offer(engine)
-    assert take_up(engine, host_id, token) is not None
-    return host_id, token
-
-
 def run_out(engine: Engine) -> None:
     sql(engine, "UPDATE hosts SET lease_until = now() - interval '1 minute', next_fetch_at = now() - interval '30 s'")
-
-
-def leave(engine: Engine, host_id: int, token: UUID, **columns: Any) -> bool:
-    """Lock, leave, commit. False: fenced."""
-    with db.transaction(engine) as tx:
-        if hosts.lock_leased(tx, host_id=host_id, token=token) is None:
-            return False
-        hosts.leave(tx, [contact(host_id, token, **columns)])
-        return True
 
 
 # --- the door ---------------------------------------------------------------------------------------------------
@@ -75,7 +45,7 @@ def test_doubled_messages_at_once_open_the_door_once(engine: Engine) -> None:
     for _ in range(10):
         host_id = make_due_host(engine)
         token = offer(engine)
-        both = [Aside(lambda host_id=host_id, token=token: take_up(engine, host_id, token)) for _ in range(4)]
+        both = [Aside(partial(take_up, engine, host_id, token)) for _ in range(4)]
         assert [each.outcome() is not None for each in both].count(True) == 1
         assert one(engine, "SELECT count(*) FROM visits WHERE host_id = :id", id=host_id) == 1
 
@@ -138,6 +108,8 @@ WRITES: list[tuple[str, Callable[..., object]]] = [
     ("give_back", lambda tx, **who: hosts.give_back(tx, age_s=1, **who)),
     ("end_dead", lambda tx, **who: hosts.end_dead(tx, **who)),
 ]
+
+
 LOST = ["offered to another", "taken by another", "given back", "paused", "never given"]
 
 
@@ -214,194 +186,6 @@ def test_an_offer_that_ran_out_but_was_not_claimed_can_still_be_taken_up(engine:
     assert host(engine, host_id)["isolate"] == 0
 
 
-# --- leaving ----------------------------------------------------------------------------------------------------
-
-
-def test_leaving_a_host_with_nothing_queued_leaves_it_without_a_next_contact(engine: Engine) -> None:
-    host_id, token = taken_host(engine)
-    leave(engine, host_id, token, age_s=0.5, delay_s=5.0)
-    row = host(engine, host_id)
-    assert (row["state"], row["lease_token"], row["taken_at"], row["next_fetch_at"]) == ("idle", None, None, None)
-    assert (row["polite_at"] - row["last_contact_at"]).total_seconds() == pytest.approx(5.0, abs=0.001)
-
-
-@pytest.mark.parametrize(
-    ("rest_s", "delay_s", "age_s", "wait_s"),
-    [
-        (None, 5.0, 0.0, 5.0),
-        (None, 5.0, 2.0, 3.0),  # the request ended two seconds ago
-        (None, 5.0, None, 0.0),  # no request at all
-        (30.0, 5.0, 0.0, 30.0),
-        (2.0, 5.0, 0.0, 5.0),
-        (None, 0.0, 0.0, 0.0),
-    ],
-)
-def test_the_next_contact_is_the_pace_or_the_rest_whichever_is_later(
-    engine: Engine, rest_s: float | None, delay_s: float, age_s: float | None, wait_s: float
-) -> None:
-    crawl_id = make_crawl(engine)
-    host_id, token = taken_host(engine)
-    sql(engine, "UPDATE hosts SET polite_at = now() - interval '1 hour'")
-    admit(engine, admission(host_id, crawl_id))
-    leave(
-        engine,
-        host_id,
-        token,
-        delay_s=delay_s,
-        age_s=age_s,
-        rest_s=rest_s,
-        resting_because=RestReason.OTHER if rest_s else None,
-    )
-    row = host(engine, host_id)
-    assert (row["next_fetch_at"] - row["now"]).total_seconds() == pytest.approx(wait_s, abs=0.5)
-    assert (row["blocked_until"] is None) == (rest_s is None)
-
-
-@pytest.mark.parametrize("state", ["paused", "finished"])
-def test_urls_of_a_crawl_that_is_not_active_make_no_next_contact(engine: Engine, state: str) -> None:
-    crawl_id = make_crawl(engine)
-    host_id, token = taken_host(engine)
-    admit(engine, admission(host_id, crawl_id))
-    sql(
-        engine,
-        "UPDATE crawls SET state = :s, finished_at = CASE WHEN :s = 'finished' THEN now() END",
-        s=state,
-    )
-    leave(engine, host_id, token)
-    assert host(engine, host_id)["next_fetch_at"] is None
-
-
-def test_leaving_does_not_bring_the_polite_moment_forward(engine: Engine) -> None:
-    host_id, token = taken_host(engine)
-    sql(engine, "UPDATE hosts SET polite_at = now() + interval '1 hour'")
-    before = host(engine, host_id)["polite_at"]
-    leave(engine, host_id, token, age_s=0.0)
-    assert host(engine, host_id)["polite_at"] == before
-
-
-def test_a_pause_under_a_visit_counts_when_it_leaves(engine: Engine) -> None:
-    crawl_id = make_crawl(engine)
-    host_id, token = taken_host(engine, name="busy.test")
-    admit(engine, admission(host_id, crawl_id))
-    with db.transaction(engine) as tx:
-        assert hosts.pause(tx, "busy.test") == "taken"
-    with db.transaction(engine) as tx:
-        assert hosts.lock_leased(tx, host_id=host_id, token=token) is True
-    leave(engine, host_id, token)
-    row = host(engine, host_id)
-    assert (row["state"], row["pause_requested"], row["next_fetch_at"]) == ("paused", False, None)
-
-
-def test_a_pause_waits_for_a_settle_that_runs(engine: Engine) -> None:
-    host_id, token = taken_host(engine, name="busy.test")
-
-    def pause() -> str | None:
-        with db.transaction(engine) as tx:
-            return hosts.pause(tx, "busy.test")
-
-    with db.transaction(engine) as tx:
-        assert hosts.lock_leased(tx, host_id=host_id, token=token) is False
-        aside = Aside(pause)
-        assert await_blocked(engine, backend(tx), aside)
-        hosts.leave(tx, [contact(host_id, token)])
-    assert aside.outcome() == "paused"
-    assert host(engine, host_id)["state"] == "paused"
-
-
-# --- no wake is lost (invariant 8) ------------------------------------------------------------------------------
-
-
-def test_leaving_sees_what_was_admitted_after_its_lock(engine: Engine) -> None:
-    """Lock and look are two statements: one would look with the snapshot from before the lock."""
-    crawl_id = make_crawl(engine)
-    host_id, token = taken_host(engine)
-    with db.transaction(engine) as tx:
-        assert hosts.lock_leased(tx, host_id=host_id, token=token) is False
-        admit(engine, admission(host_id, crawl_id))  # another visit, committed
-        hosts.leave(tx, [contact(host_id, token)])
-    assert host(engine, host_id)["next_fetch_at"] is not None
-
-
-@pytest.mark.parametrize("admitted", ["before the lock", "after the lock", pytest.param("after the look")])
-def test_a_wake_beside_a_leave_is_not_lost(engine: Engine, admitted: str) -> None:
-    """T1 locks, looks and commits; T2 admits, commits, then wakes. However they interleave, the host is due."""
-    crawl_id = make_crawl(engine)
-    host_id, token = taken_host(engine)
-
-    def admit_and_wake() -> None:
-        admit(engine, admission(host_id, crawl_id))
-        with db.transaction(engine) as tx:
-            hosts.wake(tx, [host_id])
-
-    with db.transaction(engine) as tx:
-        if admitted == "before the lock":
-            aside = Aside(admit_and_wake)
-            aside.outcome()
-        assert hosts.lock_leased(tx, host_id=host_id, token=token) is False
-        if admitted == "after the lock":
-            aside = Aside(admit_and_wake)
-            await_blocked(engine, backend(tx), aside)
-        hosts.leave(tx, [contact(host_id, token)])
-        if admitted == "after the look":
-            aside = Aside(admit_and_wake)
-            await_blocked(engine, backend(tx), aside)
-    aside.outcome()
-    assert host(engine, host_id)["next_fetch_at"] is not None
-
-
-@pytest.mark.parametrize("when", ["before the look", pytest.param("after the look")])
-def test_a_crawl_resumed_beside_a_leave_is_not_lost(engine: Engine, when: str) -> None:
-    crawl_id = make_crawl(engine)
-    host_id, token = taken_host(engine)
-    admit(engine, admission(host_id, crawl_id))
-    sql(engine, "UPDATE crawls SET state = 'paused'")
-
-    def resume() -> None:
-        sql(engine, "UPDATE crawls SET state = 'active'")
-        with db.transaction(engine) as tx:
-            hosts.wake(tx, urls.hosts_queued(tx, crawl_id))
-
-    with db.transaction(engine) as tx:
-        assert hosts.lock_leased(tx, host_id=host_id, token=token) is False
-        if when == "before the look":
-            aside = Aside(resume)
-            await_blocked(engine, backend(tx), aside)
-        hosts.leave(tx, [contact(host_id, token)])
-        if when == "after the look":
-            aside = Aside(resume)
-            await_blocked(engine, backend(tx), aside)
-    aside.outcome()
-    assert host(engine, host_id)["next_fetch_at"] is not None
-
-
-@pytest.mark.parametrize(
-    ("columns", "woken"),
-    [
-        ({}, True),
-        ({"state": "paused"}, False),
-    ],
-)
-def test_a_quiet_host_is_woken_at_its_pace(engine: Engine, columns: dict[str, Any], woken: bool) -> None:
-    host_id = make_host(engine, **columns)
-    sql(
-        engine,
-        "UPDATE hosts SET polite_at = now() + interval '1 hour', blocked_until = now() + interval '2 hours'",
-    )
-    with db.transaction(engine) as tx:
-        assert hosts.wake(tx, [host_id]) == int(woken)
-    row = host(engine, host_id)
-    assert row["next_fetch_at"] == (row["blocked_until"] if woken else None)
-
-
-def test_a_wake_leaves_alone_who_has_a_next_contact_or_a_lease(engine: Engine) -> None:
-    due = make_due_host(engine, queue="host-01")
-    held, _ = taken_host(engine)
-    before = {each: host(engine, each)["next_fetch_at"] for each in (due, held)}
-    with db.transaction(engine) as tx:
-        assert hosts.wake(tx, [held, due, 10_000]) == 0
-    assert {each: host(engine, each)["next_fetch_at"] for each in (due, held)} == before
-
-
 # --- no half-states ---------------------------------------------------------------------------------------------
 
 
@@ -413,7 +197,8 @@ def test_a_wake_leaves_alone_who_has_a_next_contact_or_a_lease(engine: Engine) -
         "UPDATE hosts SET state = 'taken', taken_at = now()",
         "UPDATE hosts SET lease_token = gen_random_uuid(), lease_until = now()",
         "UPDATE hosts SET state = 'offered', lease_token = gen_random_uuid(), next_fetch_at = now()",
-        "UPDATE hosts SET state = 'offered', lease_token = gen_random_uuid(), lease_until = now(), next_fetch_at = NULL",
+        "UPDATE hosts SET state = 'offered', lease_token = gen_random_uuid(), lease_until = now(), "
+        "next_fetch_at = NULL",
         "UPDATE hosts SET state = 'offered', lease_token = gen_random_uuid(), lease_until = now(), taken_at = now()",
         "UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), lease_until = now()",
         "UPDATE hosts SET taken_at = now()",

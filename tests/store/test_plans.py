@@ -1,6 +1,7 @@
 """Queries of a crawl's every second read what they need, however much there is: rows looked at, by EXPLAIN ANALYZE.
 
-2,000 hosts of 20 URLs, one of 20,000 URLs and as many fetches, a robots.txt each, ended visits; with statistics, and without.
+2,000 hosts of 20 URLs, one of 20,000 URLs and as many fetches, a robots.txt each, ended visits; with statistics, and
+without.
 """
 
 import json
@@ -35,9 +36,11 @@ FILL = [
     """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
        SELECT 2001, 1, sha256(convert_to(url, 'UTF8')), url, 'queued', n % 4, n % 2, 1
        FROM generate_series(1, 20000) AS n, LATERAL (SELECT 'http://big.test/' || n AS url) AS made""",
-    """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome, wire_bytes,
+    """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
+    wire_bytes,
                             body_bytes, truncated, total_ms, conditional, attempt)
-       SELECT host_id, 1, key, url, 'page', 'new', now() - id * interval '1 s', now(), 1, 'page', 0, 0, false, 1, false, 1
+       SELECT host_id, 1, key, url, 'page', 'new', now() - id * interval '1 s', now(), 1, 'page', 0, 0, false, 1,
+       false, 1
        FROM urls WHERE host_id = 2001""",
     """INSERT INTO visits (host_id, token, queue, worker, taken_at, ended_at, ending)
        SELECT 1 + n % 2000, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '1 s', now(), 'delay'

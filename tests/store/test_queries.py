@@ -20,7 +20,7 @@ QUERIES = [(room, name) for room in db.rooms() for name in db.queries(room)]
 def test_postgres_takes_the_query(database_url: str, room: str, name: str) -> None:
     query = str(db.queries(room)[name].compile(dialect=DOLLARS))
     with psycopg.connect(database_url) as connection:
-        connection.execute(f"PREPARE it AS {query}")  # type: ignore[arg-type]
+        connection.execute(f"PREPARE it AS {query}")
 
 
 def test_a_query_that_postgres_does_not_take_is_refused(database_url: str) -> None:

@@ -19,9 +19,11 @@ from tests.store.rows import Aside, one, sql
 
 OLD_VISITS = """INSERT INTO visits (host_id, token, queue, worker, taken_at)
 SELECT 1, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '40 days' FROM generate_series(0, 2) AS n"""
-OLD_FETCHES = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
+OLD_FETCHES = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+outcome,
                      wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
-SELECT 1, 3 - n, 'k', 'http://h.test/', 'page', 'new', now() - n * interval '40 days', now(), 1, 'page', n, n, false, 1, false, 1
+SELECT 1, 3 - n, 'k', 'http://h.test/', 'page', 'new', now() - n * interval '40 days', now(), 1, 'page', n, n, false,
+1, false, 1
 FROM generate_series(0, 2) AS n"""
 
 
@@ -30,7 +32,7 @@ def empty_url(services: Services, request: pytest.FixtureRequest) -> str:
     """A database without any table."""
     name = "empty_" + re.sub(r"\W", "_", request.node.name)
     with psycopg.connect(services.database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} STRATEGY file_copy")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
     return re.sub(r"/[^/?]*(\?|$)", rf"/{name}\1", services.database_url)
 
 
@@ -135,8 +137,8 @@ def test_upgrades_at_once_wait_for_one_another(empty_url: str) -> None:
 
 
 def _catalogue(tx: Connection, schema: str) -> set[tuple[Any, ...]]:
-    """Columns, constraints, indexes, keys of partition and comments of a schema, as Postgres spells them. No partitions: these
-    have what their table has."""
+    """Columns, constraints, indexes, keys of partition and comments of a schema, as Postgres spells them. No
+    partitions: these have what their table has."""
     rows = tx.execute(
         text(
             """

@@ -35,7 +35,7 @@ def client(broker_url: str) -> Iterator["redis.Redis"]:
 
 def rung(client: "redis.Redis") -> list[str]:
     """Hosts' names, by queue, in the order of their messages."""
-    messages = [json.loads(each) for queue in ("host-00", "host-01") for each in client.lrange(queue, 0, -1)[::-1]]  # type: ignore[union-attr]
+    messages = [json.loads(each) for queue in ("host-00", "host-01") for each in client.lrange(queue, 0, -1)[::-1]]
     return [message["headers"]["argsrepr"] for message in messages]
 
 

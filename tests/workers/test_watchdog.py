@@ -1,4 +1,5 @@
-"""A process that lives and does nothing while work is due is told apart from one that is idle, busy, or without its services."""
+"""A process that lives and does nothing while work is due is told apart from one that is idle, busy, or without its
+services."""
 
 import subprocess
 import sys
@@ -92,7 +93,8 @@ STANDING_BY = [(True, True, False), (True, False, True), (False, True, True)]
 def test_who_stands_by_does_not_end(
     engine: Engine, settings: Settings, is_single: bool, is_served: bool, ends: bool
 ) -> None:
-    """Offers of a queue are missed because the worker that RabbitMQ chose for it is slow: its stand-in is not to blame."""
+    """Offers of a queue are missed because the worker that RabbitMQ chose for it is slow: its stand-in is not to
+    blame."""
     if is_served:
         taken_up(engine)
     offered_in_vain(engine, 3)

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
-Element: TypeAlias = etree._Element  # lxml documents it under no other name
+Element: TypeAlias = etree._Element  # noqa: SLF001  # lxml documents it under no other name
 
 MAX_ATTRIBUTES = 1000
 # Below this a census costs more than it saves: the worst tag that fits takes 0.03 s.

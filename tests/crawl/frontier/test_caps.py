@@ -1,4 +1,5 @@
-"""The cap per host (promise F7): it holds, the lowest score gives way or waits, the log says so, and nothing else is lost."""
+"""The cap per host (promise F7): it holds, the lowest score gives way or waits, the log says so, and nothing else is
+lost."""
 
 from collections.abc import Callable
 from hashlib import sha256

@@ -48,7 +48,8 @@ def test_the_worst_is_put_off_for_a_better_one(kit: Kit, site: Site) -> None:
     assert len(late) == 2
     rows = sql(
         kit.engine,
-        "SELECT url, due_at > now() + interval '6 days' AS late FROM urls WHERE state = 'resting' AND fetched_at IS NULL",
+        "SELECT url, due_at > now() + interval '6 days' AS late FROM urls WHERE state = 'resting' AND "
+        "fetched_at IS NULL",
     )
     assert {row["url"]: row["late"] for row in rows} == dict.fromkeys(late, True)
 

@@ -154,7 +154,8 @@ def test_a_host_that_has_room_again_takes_links_again(kit: Kit, site: Site, targ
 
 
 def test_the_estimate_is_exact_where_everything_is_told(make: Callable[..., Kit], web: Web) -> None:
-    """With a cap of 64 each link is told: after a crawl of hosts that link to each other at random every row is right."""
+    """With a cap of 64 each link is told: after a crawl of hosts that link to each other at random every row is
+    right."""
     kit = make(frontier_max_per_host=64)
     rng = random.Random(3)
     sites = [web.site() for _ in range(4)]
@@ -202,7 +203,8 @@ def test_hosts_that_fill_each_other_do_not_lock_each_other_out(
 
 
 def test_what_gives_way_is_touched_after_the_newcomers_are_in(kit: Kit, site: Site) -> None:
-    """While a settle waits for somebody who admits the same link, nobody can be waiting for what it lets go: a cycle."""
+    """While a settle waits for somebody who admits the same link, nobody can be waiting for what it lets go: a
+    cycle."""
     crawl = start(kit, site.url())
     plant(kit, crawl, site, *(f"/low/{number}" for number in range(CAP - 1)))
     site.pages["/"] = html("/a", "/b")

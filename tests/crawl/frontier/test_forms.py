@@ -161,13 +161,15 @@ def test_bad_ports_are_refused(kit: Kit, web: Web) -> None:
 
 @pytest.mark.parametrize(("away", "state"), [("11 hours", "queued"), ("13 hours", "refused"), ("31 days", "queued")])
 def test_a_link_to_another_host_is_judged_by_what_is_in_force_there(kit: Kit, web: Web, away: str, state: str) -> None:
-    """Its robots.txt cannot be had: nothing, its last good copy, or everything is allowed; only the copy refuses a link."""
+    """Its robots.txt cannot be had: nothing, its last good copy, or everything is allowed; only the copy refuses a
+    link."""
     site = web.site()
     site.pages["/"] = html("http://other.test/no")
     host_id = make_host(kit.engine, "other.test")
     sql(
         kit.engine,
-        """INSERT INTO robots (host_id, scheme, port, availability, status, body, fetched_at, expires_at, unreachable_since)
+        """INSERT INTO robots (host_id, scheme, port, availability, status, body, fetched_at, expires_at,
+        unreachable_since)
            VALUES (:id, 'http', 80, 'unreachable', 503, convert_to(:body, 'UTF8'), now(), now() + interval '1 hour',
                    now() - CAST(:away AS interval))""",
         id=host_id,

@@ -73,7 +73,8 @@ def test_the_links_of_a_page_are_parsed_once(kit: Kit, site: Site, floor: float 
     links = ["/a", "/b?utm_source=x", "/c?b=1&a=2", "/private", *OTHER]
     site.robots = "User-agent: *\nDisallow: /private"
     site.pages["/"] = html(*links)
-    kit = replace(kit, canon=Counting())
+    counting = Counting()
+    kit = replace(kit, canon=counting)
     robots_of_other(kit)
     start(kit, site.url(), scope="any", budgets=Budgets(max_pages=1))
     sql(kit.engine, "UPDATE crawls SET admits_above = :floor", floor=floor)
@@ -87,7 +88,7 @@ def test_the_links_of_a_page_are_parsed_once(kit: Kit, site: Site, floor: float 
     }
     keys = [row["key"] for row in sql(kit.engine, "SELECT key FROM urls WHERE depth > 0")]
     assert len(keys) == len(links)
-    assert {key.hex(): kit.canon.parsed[key] for key in keys} == dict.fromkeys((key.hex() for key in keys), 1)
+    assert {key.hex(): counting.parsed[key] for key in keys} == dict.fromkeys((key.hex() for key in keys), 1)
 
 
 def test_and_so_are_the_pages_of_a_sitemap(kit: Kit, site: Site) -> None:
@@ -98,7 +99,8 @@ def test_and_so_are_the_pages_of_a_sitemap(kit: Kit, site: Site) -> None:
     body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
     site.pages["/sitemap.xml"] = Answer(body=body.encode(), headers={"Content-Type": "application/xml"})
     site.pages["/"] = html()
-    kit = replace(kit, canon=Counting())
+    counting = Counting()
+    kit = replace(kit, canon=counting)
     start(kit, site.url(), budgets=Budgets(max_pages=1), sitemaps="all")
     go(kit)
     go(kit)
@@ -107,4 +109,4 @@ def test_and_so_are_the_pages_of_a_sitemap(kit: Kit, site: Site) -> None:
     assert [row["lastmod"].day for row in rows] == [1, 2, 3, 4, 5]
     assert all(row["sitemap_id"] is not None for row in rows)
     assert site.pages_asked == ["/"], "a page of the list that was fetched would be parsed again, from its row"
-    assert [kit.canon.parsed[row["key"]] for row in rows] == [1] * len(pages)
+    assert [counting.parsed[row["key"]] for row in rows] == [1] * len(pages)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -110,7 +111,8 @@ def test_nothing_is_taken_beyond_the_horizon(engine: Engine) -> None:
 
 
 def test_a_fleet_starts_no_more_than_its_ceiling_allows(engine: Engine) -> None:
-    """Four processes of four threads as fast as they can: moments by one clock, and never too many between two of them."""
+    """Four processes of four threads as fast as they can: moments by one clock, and never too many between two of
+    them."""
     kept = [Ceiling(PER_S) for _ in range(4)]
     starts: list[float] = []
 
@@ -119,7 +121,7 @@ def test_a_fleet_starts_no_more_than_its_ceiling_allows(engine: Engine) -> None:
             wait_s = each.take(engine, horizon_s=LONG_S)
             starts.append(each._monotonic() + wait_s)
 
-    for aside in [Aside(lambda each=each: work(each)) for each in kept for _ in range(4)]:
+    for aside in [Aside(partial(work, each)) for each in kept for _ in range(4)]:
         aside.outcome()
     ordered = sorted(starts)
     for n in (50, 200, 500):

@@ -93,7 +93,8 @@ def test_a_lot_that_may_have_been_counted_free_is_neither_used_nor_returned(engi
 def test_lots_that_a_crash_lost_are_free_when_they_have_ended(engine: Engine, grants: Grants) -> None:
     sql(
         engine,
-        "INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth) VALUES (1, 1, '', 'u', 'queued', 0, 1, 0)",
+        "INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth) VALUES (1, 1, '', 'u', "
+        "'queued', 0, 1, 0)",
     )
     with db.transaction(engine) as tx:
         assert crawls.reserve(tx, crawl_id=1, n=LARGE) == LARGE - 200

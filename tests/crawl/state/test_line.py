@@ -1,4 +1,5 @@
-"""Standing in line for starts on a shared budget: who draws, how far apart the starts are, and what a late one costs."""
+"""Standing in line for starts on a shared budget: who draws, how far apart the starts are, and what a late one
+costs."""
 
 import itertools
 import threading

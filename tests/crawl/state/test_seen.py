@@ -95,8 +95,8 @@ def test_forgetting_is_of_the_table() -> None:
         ((1 << 18, 1 << 17, 0, 0, 0, 0.0, 0, 0), "table 50.0% full of 262,144; no Bloom filter"),
         (
             (1 << 18, 1 << 18, 10_000_000, 1_250_000, 11_981_325, 0.0004, 900, 100),
-            "table 100.0% full of 262,144; Bloom filter: 1,250,000 of 10,000,000 keys in 12.0 MB, 0.04% errors expected, "
-            "10.0% of 1,000 hits were false",
+            "table 100.0% full of 262,144; Bloom filter: 1,250,000 of 10,000,000 keys in 12.0 MB, 0.04% errors "
+            "expected, 10.0% of 1,000 hits were false",
         ),
     ],
 )

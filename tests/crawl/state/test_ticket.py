@@ -1,4 +1,5 @@
-"""A host that comes when a shared budget told it to has a ticket: the reason on its row says so, whatever the detail."""
+"""A host that comes when a shared budget told it to has a ticket: the reason on its row says so, whatever the
+detail."""
 
 import pytest
 

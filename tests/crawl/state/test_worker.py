@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from threading import Barrier
 
@@ -91,7 +92,7 @@ def test_lru_stays_bounded_under_threads() -> None:
             assert lru.get(number) in {None, number}
             lru.put(number, number)
 
-    for each in [Aside(lambda seed=seed: hammer(seed)) for seed in range(4)]:
+    for each in [Aside(partial(hammer, seed)) for seed in range(4)]:
         each.outcome()
     assert len(lru._map) == 50
 

@@ -1,4 +1,5 @@
-"""What a visit believes of its lease and its turn: never more than Postgres does; and what it was told outlives its lease."""
+"""What a visit believes of its lease and its turn: never more than Postgres does; and what it was told outlives its
+lease."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -94,7 +95,8 @@ def test_a_lease_that_is_renewed_counts_from_the_renewal_as_sent(
 def test_a_delay_that_was_raised_since_the_last_visit_moves_the_next_request(
     make: Make, postgres: Postgres, before_s: float, contacted: bool
 ) -> None:
-    """The row's next contact counts by the delay then in force. One that fell moves nothing; nor is a first visit moved."""
+    """The row's next contact counts by the delay then in force. One that fell moves nothing; nor is a first visit
+    moved."""
     kit = replace(make(default_delay_s=RAISED_S), monotonic=postgres.now)
     start(kit, "http://h.test/")
     sql(

@@ -1,4 +1,5 @@
-"""What Postgres refuses for a value in it: the row at fault ends with its cause, everything else is written, the crawl ends.
+"""What Postgres refuses for a value in it: the row at fault ends with its cause, everything else is written, the crawl
+ends.
 
 A constraint of the test's own stands in for the value that nobody has thought of.
 """

@@ -1,4 +1,5 @@
-"""Walls made for bots, refusals, and failures by their class (promise P7, P8): what becomes of the URL and of its host."""
+"""Walls made for bots, refusals, and failures by their class (promise P7, P8): what becomes of the URL and of its
+host."""
 
 from collections import Counter
 from collections.abc import Callable

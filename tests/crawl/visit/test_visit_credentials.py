@@ -1,4 +1,5 @@
-"""Credentials of a site of one's own go to that origin alone, never along a redirect, and are kept and shown nowhere."""
+"""Credentials of a site of one's own go to that origin alone, never along a redirect, and are kept and shown
+nowhere."""
 
 from collections.abc import Callable
 from pathlib import Path

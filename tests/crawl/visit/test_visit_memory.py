@@ -8,7 +8,7 @@ from app.crawl.visit import visit
 from app.model import Budgets
 from app.runtime.group_commit import SETTLE_LINKS
 from tests.crawl.loop import run, start
-from tests.crawl.visit.test_visit_lease import offers
+from tests.crawl.visit.losses import offers
 from tests.crawl.web import Answer, Hit, Site, Web, html
 from tests.store.rows import one
 

@@ -1,4 +1,5 @@
-"""A request that could not be sent for want of a socket: the host rests a little, and nothing is held against it or the URL."""
+"""A request that could not be sent for want of a socket: the host rests a little, and nothing is held against it or the
+URL."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from app.errors import ServiceError
 from app.model import Reply, Request, RestReason, Unsent, VisitEnding
 from app.net.exhausted import exhausted
 from tests.crawl.loop import bring_forward, go, run, start
-from tests.crawl.visit.test_visit_lease import crash, offers, run_out
+from tests.crawl.visit.losses import crash, offers, run_out
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import host, one, sql, url
 
@@ -33,7 +34,7 @@ def kit(make: Callable[..., Kit]) -> Iterator[Kit]:
 def without_room(kit: Kit, path: str) -> Kit:
     """No socket for this."""
 
-    def send(request: Request) -> Reply | None:
+    def send(request: Request) -> Reply | Unsent:
         if request.url.endswith(path):
             raise exhausted("Too many open files")
         return kit.send(request)

@@ -1,4 +1,5 @@
-"""The level of a host rises and falls with its answers, the delay with the level (promise P2, P4). From the site and the log."""
+"""The level of a host rises and falls with its answers, the delay with the level (promise P2, P4). From the site and
+the log."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -88,7 +88,8 @@ def test_default_lifts_quiet_hours(make: Make, web: Web) -> None:
 
 @pytest.fixture
 def family(make: Make, web: Web) -> tuple[Kit, dict[str, Site]]:
-    """Three hosts of one registrable domain and one of another, each a site of its own. Links lead from www to the rest."""
+    """Three hosts of one registrable domain and one of another, each a site of its own. Links lead from www to the
+    rest."""
     names = ["www.shop.test", "a.shop.test", "b.shop.test", "www.other.test"]
     sites = {name: web.site() for name in names}
     kit = make(resolve=" ".join(f"{name}={site.host}" for name, site in sites.items()), **STEP)

@@ -1,5 +1,5 @@
-"""Poison: makes a library under the parsers misbehave over documents that say so. Python imports it at its start where this
-folder is on PYTHONPATH, so it works in workers and in the readers that they start.
+"""Poison: makes a library under the parsers misbehave over documents that say so. Python imports it at its start where
+this folder is on PYTHONPATH, so it works in workers and in the readers that they start.
 
 A document that holds POISON:word does what `_DEEDS` has for the word, when w3lib looks for its byte order mark.
 """
@@ -64,7 +64,7 @@ def _recurse() -> None:
     _recurse()
 
 
-def _poisoned(data: bytes) -> "tuple[str | None, bytes | None]":
+def _poisoned(data: bytes) -> "tuple[None, None] | tuple[str, bytes]":
     found = _MARK.search(data)
     if found is not None:
         sys.stderr.write(f"poison: {found[1].decode()}\n")

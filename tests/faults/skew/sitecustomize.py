@@ -1,16 +1,22 @@
-"""Python imports this by itself where it finds it on its path: the process then has a clock that is wrong by as many seconds as
-the file named by CLOCK_SHIFT says at that moment. What is measured (`time.monotonic`) stays right, as where a clock is set.
+"""Python imports this by itself where it finds it on its path: the process then has a clock that is wrong by as many
+seconds as the file named by CLOCK_SHIFT says at that moment. What is measured (`time.monotonic`) stays right, as where
+a clock is set.
 
-Without CLOCK_SHIFT the clock is libfaketime's affair, whose `clock_nanosleep` always fails (0.9.10): Python sleeps by `select`.
+Without CLOCK_SHIFT the clock is libfaketime's affair, whose `clock_nanosleep` always fails (0.9.10): Python sleeps by
+`select`.
 """
 
 import datetime
 import os
 import select
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_time, _localtime, _gmtime, _real = time.time, time.localtime, time.gmtime, datetime.datetime
+_time, _localtime, _gmtime = time.time, time.localtime, time.gmtime
+if TYPE_CHECKING:
+    from datetime import datetime as _real
+else:
+    _real = datetime.datetime
 
 
 def shifted() -> float:
@@ -49,7 +55,7 @@ def _install() -> None:
     time.gmtime = lambda seconds=None: _gmtime(shifted() if seconds is None else seconds)
 
 
-def _sleep(seconds: float) -> None:
+def _sleep(seconds: Any) -> None:
     select.select([], [], [], seconds)
 
 

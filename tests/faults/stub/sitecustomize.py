@@ -1,5 +1,5 @@
-"""Python imports this by itself where it finds it on its path: names below .test are then asked for at NAME_SERVER (address:port)
-alone, as the C library would: once for 5 s, and what is no answer is a `gaierror`.
+"""Python imports this by itself where it finds it on its path: names below .test are then asked for at NAME_SERVER
+(address:port) alone, as the C library would: once for 5 s, and what is no answer is a `gaierror`.
 """
 
 import os

@@ -26,7 +26,10 @@ def test_directives_are_separated_by_semicolons_too(content: str, robots: set[st
 
 @pytest.mark.parametrize("opening", ["<template>", "<template shadowrootmode=open>", "<div><template><p>"])
 def test_a_base_within_a_template_is_none(opening: str) -> None:
-    markup = f'{opening}<base href="/wrong/"><link rel=canonical href="/wrong"></template><base href="/right/"><a href=x>x</a>'
+    markup = (
+        f'{opening}<base href="/wrong/"><link rel=canonical href="/wrong"></template><base '
+        f'href="/right/"><a href=x>x</a>'
+    )
     page = read(markup.encode(), content_type="text/html")
     assert (page.base, page.canonical) == ("/right/", None)
     assert [link.href for link in page.links] == ["x"]

@@ -1,7 +1,8 @@
 """Third-party acceptance files (`shared/suites`, see its README): every file of `sitemaps.json`.
 
-Skipped where the suites are not there; `test_sitemap` states the same rules in our own rows. `location_rule`, `robots_sitemaps`
-and `gzip_content_types` are no business of a parser: scope is asked of every URL alike, names and content types of none.
+Skipped where the suites are not there; `test_sitemap` states the same rules in our own rows. `location_rule`,
+`robots_sitemaps` and `gzip_content_types` are no business of a parser: scope is asked of every URL alike, names and
+content types of none.
 """
 
 import json
@@ -94,10 +95,10 @@ def test_file(row: dict[str, Any]) -> None:
     elif row["kind"] in NOTHING:
         assert (found, reading.kind) == ([], SitemapKind.UNKNOWN)
         assert reading.problem
-    elif (count := expected_count(row)) is None:
+    elif (expected := expected_count(row)) is None:
         assert found == locations(row["file"]) != []
     else:
-        assert len(found) == count
+        assert len(found) == expected
     if "urls" in row and name not in DECIDED:
         assert [quote(loc, safe=":/?=&%-._") for loc in found] == row["urls"]
     if found:

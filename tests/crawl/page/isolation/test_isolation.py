@@ -1,13 +1,12 @@
-"""Isolation: a document that ends its reader is quarantined with its cause, its worker and its host go on."""
+"""Isolation: a document that ends its reader is quarantined with its cause."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from app.crawl.page import isolation
-from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import CutOff, give_back, visit
 from app.errors import ServiceError
 from app.model import Budgets, Cause
@@ -15,56 +14,12 @@ from app.runtime.reader_pool import Readers
 from app.store import hosts
 from app.store import urls as stored_urls
 from tests.crawl.loop import bring_forward, go, run, start
-from tests.crawl.poisoned import poison, poisoned_readers, reader_pids
-from tests.crawl.visit.test_visit_lease import crash, offers
-from tests.crawl.web import Answer, Site, Web, html
-from tests.store.rows import one, sql, url
+from tests.crawl.page.isolation.isolated import PROOF, Make, deadly, row, site_with
+from tests.crawl.visit.losses import crash, offers
+from tests.crawl.web import Answer, Web, html
+from tests.store.rows import one, sql
 
-Make = Callable[..., Kit]
-PROOF = ("abort", "parser died: signal SIGABRT")
 NO_PROOF = ("killed", "parser died: signal SIGKILL")
-
-
-@pytest.fixture
-def own_readers() -> Callable[[], set[int]]:
-    """Readers that are the test's: another's kit may live on in this process, and its readers with it."""
-    others = reader_pids()
-    return lambda: reader_pids() - others
-
-
-@pytest.fixture
-def poisoned(make: Make, own_readers: Callable[[], set[int]]) -> Iterator[Make]:
-    """poisoned(readers={…}, **settings): a Kit whose readers are poisoned."""
-    made: list[Readers] = []
-
-    def kit(readers: dict[str, object] | None = None, **settings: object) -> Kit:
-        made.append(poisoned_readers(**(readers or {})))
-        return replace(make(**settings), readers=made[-1])
-
-    yield kit
-    for each in made:
-        each.close()
-    assert own_readers() == set()
-
-
-def deadly(deed: str, **headers: str) -> Answer:
-    return Answer(body=poison(deed).encode(), headers={"Content-Type": "text/html", **headers})
-
-
-def site_with(web: Web, document: Answer) -> Site:
-    """/ links to /poison, /1 and /2."""
-    site = web.site()
-    site.pages |= {
-        "/": html("/poison", "/1", "/2"),
-        "/poison": document,
-        "/1": html(text="one"),
-        "/2": html(text="two"),
-    }
-    return site
-
-
-def row(kit: Kit, site: Site) -> dict[str, object]:
-    return url(kit.engine, site.url("/poison"))
 
 
 def test_what_kills_its_reader_is_quarantined_at_once(poisoned: Make, web: Web) -> None:
@@ -232,8 +187,8 @@ def test_the_lease_begins_anew_before_it_reads(make: Make, web: Web) -> None:
 def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
     poisoned: Make, web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was brought, and is brought again. The lease is too short to read in isolation, and cannot be extended; nor is anything
-    settled, at first."""
+    """It was brought, and is brought again. The lease is too short to read in isolation, and cannot be extended; nor is
+    anything settled, at first."""
     kit, site = poisoned(readers={"deadline_s": 10.0}, request_deadline_s=5.0, lease_s=12.0), web.site()
     site.pages["/"] = html()
     start(kit, site.url())
@@ -257,77 +212,3 @@ def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
     run(kit)
     assert site.pages_asked == ["/", "/"]
     assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 1
-
-
-# --- sitemaps ---------------------------------------------------------------------------------------------------
-
-
-def test_a_sitemap_is_read_apart_as_well(poisoned: Make, web: Web) -> None:
-    kit, site = poisoned(), web.site()
-    site.pages["/"] = html()
-    entries = "".join(f"<url><loc>/{number}</loc><lastmod>2026-01-02</lastmod></url>" for number in range(3))
-    site.pages["/sitemap.xml"] = Answer(body=f"<urlset>{entries}</urlset>".encode())
-    start(kit, site.url(), sitemaps="all")
-    crash(kit, "robots.txt")
-    run(kit)
-    assert sorted(site.pages_asked) == ["/", "/0", "/1", "/2"]
-    assert one(kit.engine, "SELECT count(*) FROM urls WHERE lastmod = '2026-01-02Z'") == 3
-
-
-@pytest.mark.parametrize(("deed", "cause"), [PROOF, ("loop", "parser took longer than 0.5 s")])
-def test_a_deadly_sitemap_is_quarantined(poisoned: Make, web: Web, deed: str, cause: str) -> None:
-    kit, site = poisoned(readers={"patience": 100.0}), web.site()
-    site.pages |= {"/": html(), "/sitemap.xml": Answer(body=f"<urlset><!-- POISON:{deed} --></urlset>".encode())}
-    start(kit, site.url(), sitemaps="all")
-    crash(kit, "robots.txt")
-    run(kit)
-    found = url(kit.engine, site.url("/sitemap.xml"))
-    assert (found["state"], found["cause"], found["detail"]) == ("quarantined", Cause.UNREADABLE, cause)
-    assert url(kit.engine, site.url())["state"] == "resting"
-    assert site.paths.count("/sitemap.xml") == 1
-
-
-def test_a_visit_that_lost_its_lease_while_it_read_writes_nothing(poisoned: Make, web: Web) -> None:
-    kit, site = poisoned(), site_with(web, deadly(PROOF[0]))
-    start(kit, site.url("/poison"))
-    crash(kit, "robots.txt")
-    lost = replace(kit, readers=Stealing(kit))
-    for offer in offers(kit):
-        assert visit(lost, offer.host_id, offer.token).ending == "fenced"
-    assert row(kit, site)["state"] == "queued"
-
-
-class Stealing(Readers):
-    """Somebody else has the host by the time that the reader has died."""
-
-    def __init__(self, kit: Kit) -> None:
-        super().__init__(deadline_s=0.5, memory_bytes=2**29)
-        self._kit = kit
-
-    def page(self, *arguments: object, **options: object) -> object:  # type: ignore[override]
-        sql(self._kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid() WHERE state = 'taken'")
-        return self._kit.readers.page(*arguments, **options)  # type: ignore[arg-type]
-
-
-def test_what_a_result_gives_back_is_not_given_back_again(
-    make: Make, web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Postgres goes away before a 429 of a URL in isolation is settled, which spends no attempt."""
-    kit, site = make(), web.site()
-    site.pages["/"] = Answer(status=429)
-    start(kit, site.url())
-    sql(kit.engine, "UPDATE urls SET attempts = 1, parse_failures = 1")
-    (offer,) = offers(kit)
-
-    def away(*_: object) -> None:
-        raise ServiceError("Postgres", "is away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(hosts, "leave", away)
-        with pytest.raises(CutOff) as raised:
-            visit(kit, offer.host_id, offer.token)
-    assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 2, "parse_failures": 2}]
-    give_back(raised.value.stay)
-    isolation.pay(kit)
-    assert site.pages_asked == ["/"]
-    assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 1, "parse_failures": 1}]

@@ -1,0 +1,159 @@
+"""`url why` tells the truth about each fate of a URL."""
+
+import pytest
+
+from app.admin.url_changes import respelt
+from app.crawl.state.worker import Kit
+from app.errors import InputError
+from app.model import Url
+from app.policy.url import Canon
+from tests.admin.explain.explained import alone, why
+from tests.crawl.loop import go, run, start
+from tests.crawl.web import Site
+from tests.store.rows import sql
+
+
+def test_a_page_that_was_fetched(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    run(kit)
+    found = why(kit, site.url("/a") + "?utm_source=x#top")
+    (here,) = found.crawls
+    assert found.url == site.url("/a")
+    assert found.changed == ["parameters dropped: utm_source", "fragment dropped: #top"]
+    assert (here.url["state"], here.url["depth"], here.url["found_on"]) == ("resting", 1, site.url())
+    assert here.scope == "inside"
+    assert here.page is not None
+    assert here.page["title"] == "Page A"
+    assert "not set to keep fresh" in here.waits_for[0]
+    assert [fetch["status"] for fetch in found.fetches] == [200]
+    assert found.robots is not None
+    assert found.robots.allowed is True
+
+
+def test_a_page_that_keeps_fresh_waits_for_its_recrawl(kit: Kit, site: Site) -> None:
+    start(kit, site.url(), keep_fresh=True)
+    go(kit)
+    assert alone(kit, site.url()).waits_for[0].startswith("its recrawl, due ")
+
+
+def test_a_duplicate_names_its_original(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    run(kit)
+    one, two = site.url("/one"), site.url("/two")
+    (alias,) = [url for url in (one, two) if alone(kit, url).url["state"] == "alias"]
+    original = two if alias == one else one
+    here = alone(kit, alias)
+    assert here.duplicate is not None
+    assert (here.duplicate["kind"], here.duplicate["of_url"]) == ("body", original)
+    assert here.waits_for == [f"nothing: the document is at {original}"]
+
+
+def test_a_redirect_names_its_target(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    run(kit)
+    assert alone(kit, site.url("/moved")).waits_for == [f"nothing: the document is at {site.url('/a')}"]
+
+
+def test_what_robots_refuses_names_the_line(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    run(kit)
+    found = why(kit, site.url("/private/x"))
+    (here,) = found.crawls
+    assert here.url["state"] == "refused"
+    assert here.waits_for[0].startswith("robots.txt to allow it")
+    assert found.robots is not None
+    assert (found.robots.allowed, found.robots.group, found.robots.line) == (False, "*", 2)
+    assert found.robots.sentence() == "refused: line 2, Disallow: /private (group *)"
+
+
+def test_a_failing_page_waits_for_its_retry_then_for_an_operator(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    go(kit)
+    assert alone(kit, site.url("/broken")).waits_for[0].startswith("its retry after attempt 1, due ")
+    run(kit)
+    here = alone(kit, site.url("/broken"))
+    assert here.url["state"] == "quarantined"
+    assert here.waits_for == [
+        f"an operator (failed too often: server_error (500) 3 times): tiptoe url retry {site.url('/broken')}"
+    ]
+    assert len(why(kit, site.url("/broken")).fetches) == 3
+
+
+def test_a_gone_page(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    run(kit)
+    assert alone(kit, site.url("/gone")).url["state"] == "gone"
+
+
+def test_a_link_out_of_scope_was_refused(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    go(kit)
+    found = why(kit, "http://elsewhere.test/")
+    assert found.crawls == []
+    assert [(row["reason"], row["found_on"]) for row in found.suppressions] == [("scope", site.url())]
+    assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it is refused: scope"]
+    assert found.robots is not None
+    assert found.robots.allowed is None
+
+
+def test_a_link_that_is_no_url_was_refused(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    go(kit)
+    found = why(kit, "http://")
+    assert found.url is None
+    assert [row["reason"] for row in found.suppressions] == ["invalid"]
+
+
+def test_a_text_that_nobody_ever_met_is_refused(kit: Kit) -> None:
+    with pytest.raises(InputError, match="'nonsense': not a URL; write it in full"):
+        why(kit, "nonsense")
+
+
+def test_a_url_that_no_crawl_knows(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    found = why(kit, site.url("/never-linked"))
+    assert found.crawls == []
+    assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it would be admitted; none was found yet"]
+
+
+def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    run(kit)
+    assert why(kit, site.url("/never-linked")).elsewhere == []
+
+
+# as given → what the canonical form changed
+@pytest.mark.parametrize(
+    ("asked", "changes"),
+    [
+        ("http://a.test/", []),
+        ("http://a.test", ["path: (empty) → /"]),
+        ("HTTP://A.test:80/", ["host: A.test:80 → a.test"]),
+        ("http://a.test/x/../b%7Ec", ["path: /x/../b%7Ec → /b%7Ec"]),
+        ("http://a.test/?b=1&a=2", []),
+        ("http://a.test/?b=1&gclid=x&a=2", ["parameters dropped: gclid"]),
+        ("http://a.test/?gclid=x", ["parameters dropped: gclid"]),
+        ("http://a.test/?a=%7e", []),
+        ("http://a.test/?a=ä", ["escapes in the query normalised"]),
+        ("http://a.test/#part", ["fragment dropped: #part"]),
+        ("http:\\\\a.test\\", ["host:  → a.test", "path: \\\\a.test\\ → /"]),
+        ("http://bücher.test/", ["host: bücher.test → xn--bcher-kva.test"]),
+        ("http://[bad/", None),
+    ],
+)
+def test_what_the_canonical_form_changed(asked: str, changes: list[str] | None) -> None:
+    url = Canon().canonicalise(asked)
+    if changes is None:
+        url = Canon().canonicalise("http://a.test/")
+        changes = ["spelt as the URL standard has it"]
+    assert isinstance(url, Url)
+    assert respelt(asked, url) == changes
+
+
+def test_explaining_changes_nothing(kit: Kit, site: Site) -> None:
+    start(kit, site.url())
+    go(kit)
+    before = sql(kit.engine, "SELECT * FROM urls ORDER BY id"), sql(kit.engine, "SELECT * FROM hosts")
+    for path in ("/", "/a", "/private/x", "/nowhere"):
+        why(kit, site.url(path))
+    assert (sql(kit.engine, "SELECT * FROM urls ORDER BY id"), sql(kit.engine, "SELECT * FROM hosts")) == before

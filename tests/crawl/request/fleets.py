@@ -1,0 +1,25 @@
+"""Visits of hosts that share an address."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Engine
+
+from app.crawl.state.worker import Kit
+from tests.crawl.clock import step
+from tests.crawl.crowd import Shared
+from tests.store.rows import one
+
+Make = Callable[..., Kit]
+
+
+def go_on(kit: Kit, shared: Shared, *, after_s: float, most: int) -> None:
+    """Steps, each so much later, until everything was asked for, each thing once."""
+    for _ in range(most):
+        if shared.asked == shared.everything:
+            return
+        step(kit, after_s=after_s)
+    raise AssertionError(f"after {most} steps: {shared.asked}")
+
+
+def tries(engine: Engine) -> int:
+    return int(one(engine, "SELECT count(*) FROM fetches WHERE failure = 'refused'"))

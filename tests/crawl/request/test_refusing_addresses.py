@@ -1,0 +1,157 @@
+"""An address that refuses connections, or resets them, rests as a whole."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from app.crawl.state.worker import Kit
+from tests.crawl.clock import HOUR, STEP, step
+from tests.crawl.crowd import Shared, names, unhurried
+from tests.crawl.loop import start
+from tests.crawl.request.fleets import Make, go_on, tries
+from tests.crawl.web import Answer, Hit, Web, html
+from tests.store.rows import one, sql
+
+
+def first_try(kit: Kit) -> None:
+    """At once; or, where a start had passed on a busy machine before there was a connection, a gap later."""
+    for _ in range(30):
+        if tries(kit.engine):
+            return
+        step(kit, after_s=1)
+    raise AssertionError("nobody tried")
+
+
+@pytest.fixture
+def refusing(make: Make, web: Web) -> tuple[Kit, Shared]:
+    """Six hosts on an address where nobody listens."""
+    shared = Shared(web, names(6), pages=2)
+    kit = unhurried(
+        make(
+            address_gap_s=0.5,
+            backoff_base_s=10.0,
+            backoff_max_s=1_000.0,
+            new_host_failures_max=100,
+            resolve=shared.resolve,
+            **STEP,
+        )
+    )
+    start(kit, *shared.urls)
+    shared.down()
+    return kit, shared
+
+
+def test_an_address_that_refuses_connections_rests_as_a_whole(refusing: tuple[Kit, Shared]) -> None:
+    kit, _ = refusing
+    first_try(kit)
+    assert tries(kit.engine) == 1, "one host tried, five know"
+    (budget,) = sql(
+        kit.engine,
+        "SELECT failures, resting_because, extract(epoch FROM blocked_until - clock_timestamp())::float AS s "
+        "FROM budgets",
+    )
+    assert (budget["failures"], budget["resting_because"], budget["s"]) == (1, "refused", pytest.approx(10, abs=2))
+    for _ in range(4):
+        step(kit, after_s=2)
+    assert tries(kit.engine) == 1
+    because = Counter(row["resting_because"] for row in sql(kit.engine, "SELECT resting_because FROM hosts"))
+    assert because == {"robots.txt out of reach": 1, "address rests": 5}
+
+
+def test_one_host_tries_it_after_each_rest_and_each_is_longer(refusing: tuple[Kit, Shared]) -> None:
+    kit, _ = refusing
+    first_try(kit)
+    rested_s, tried_at = 0.0, []
+    for _ in range(160):
+        before = tries(kit.engine)
+        step(kit, after_s=5)
+        rested_s += 5
+        assert tries(kit.engine) <= before + 1
+        if tries(kit.engine) > before:
+            tried_at.append(rested_s)
+    spans = [after - before for before, after in itertools.pairwise([0.0, *tried_at])]
+    for span, rest_s in zip(spans, (10, 20, 40, 80, 160, 320), strict=False):
+        assert rest_s <= span <= rest_s + 20, "when it is over, or as soon as the next one comes who was told to"
+    assert len(tried_at) >= 5, tried_at
+
+
+def test_visits_at_the_same_time_do_not_all_find_out_by_themselves(make: Make, web: Web) -> None:
+    shared = Shared(web, names(8), pages=1)
+    kit = make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, dispatch_tick_s=0.25)
+    start(kit, *shared.urls)
+    shared.down()
+    for _ in range(3):
+        step(kit, threads=8)
+    assert tries(kit.engine) <= 2, "a second one may have had its start before the first was refused"
+
+
+def test_who_waited_for_an_address_goes_on_when_it_answers(refusing: tuple[Kit, Shared], web: Web) -> None:
+    kit, shared = refusing
+    first_try(kit)
+    shared.up(web)
+    go_on(kit, shared, after_s=5, most=300)
+    assert tries(kit.engine) == 1
+    (budget,) = sql(kit.engine, "SELECT failures, blocked_until, resting_because FROM budgets")
+    assert budget == {"failures": 0, "blocked_until": None, "resting_because": None}
+
+
+def test_the_probe_of_an_address_comes_when_its_rest_is_over_however_many_wait(
+    refusing: tuple[Kit, Shared], web: Web
+) -> None:
+    kit, shared = refusing
+    first_try(kit)
+    shared.up(web)
+    step(kit, after_s=11)
+    assert len(shared.site.log) >= 1
+
+
+def resetting(*hosts: str) -> Callable[[Hit], Answer]:
+    """robots.txt of these names: the connection is dropped. Of the others: allow all."""
+    return lambda hit: Answer(drop=True) if hit.headers["Host"].startswith(hosts) else Answer(status=404)
+
+
+def test_connections_of_one_name_that_are_reset_rest_that_name_alone(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    shared.site.robots = resetting("host0.")
+    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(12):
+        step(kit, after_s=2)
+    assert shared.asked == {
+        ("host0.test", "/robots.txt"): 1,
+        **{(name, path): 1 for name in ("host1.test", "host2.test") for path in ("/robots.txt", "/")},
+    }
+    assert one(kit.engine, "SELECT resting_because FROM budgets") is None
+    assert (
+        one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at > clock_timestamp() + interval '30 min'") == 1
+    )
+
+
+def test_connections_of_two_names_that_are_reset_rest_the_address(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=1)
+    shared.site.robots = resetting("host")
+    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(12):
+        step(kit, after_s=2)
+    assert len(shared.site.log) == 2, "two tried, the third knows"
+    assert one(kit.engine, "SELECT resting_because FROM budgets") == "reset"
+
+
+def test_errors_of_one_host_do_not_rest_its_neighbours(make: Make, web: Web) -> None:
+    shared = Shared(web, names(3), pages=2)
+    shared.site.pages["/"] = lambda hit: (
+        Answer(status=503, headers={"Retry-After": "600"})
+        if hit.headers["Host"].startswith("host0.")
+        else html("/1", text=hit.headers["Host"])
+    )
+    kit = unhurried(make(address_gap_s=0.5, resolve=shared.resolve, **STEP))
+    start(kit, *shared.urls)
+    for _ in range(30):
+        step(kit, after_s=1)
+    asked = shared.asked
+    assert (asked["host0.test", "/"], asked["host0.test", "/1"]) == (1, 0)
+    assert (asked["host1.test", "/1"], asked["host2.test", "/1"]) == (1, 1)
+    assert one(kit.engine, "SELECT failures FROM budgets") == 0

@@ -1,0 +1,72 @@
+"""A shelf for parked visits."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Engine
+
+from app.beat import claim
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import Report, go_on, visit
+from app.crawl.visit.work import LOOKED_AFTER_S
+from app.runtime.delay_queue import Parking
+from app.store.host_rows import Offer
+from tests.crawl.ahead import ahead
+from tests.crawl.web import Site, Web, html
+from tests.store.rows import one
+
+Make = Callable[..., Kit]
+DELAY_S = 0.15
+
+
+class Shelf(Parking[Stay]):
+    """Holds what is parked until the test goes on with it: when the turn comes is the visit's to wait for."""
+
+    def __init__(self, most: int = 10) -> None:
+        super().__init__(go_on, most=most, threads=1)
+        self.held: list[Stay] = []
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.held) < self._most
+
+    def park(self, visit: Stay, until: float) -> bool:
+        ready_at = visit.ready_at - visit.connect_s
+        assert until == ready_at or (visit.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
+        self.held.append(visit)
+        return True
+
+    def next(self) -> Report:
+        stay = self.held.pop()
+        stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
+        return go_on(stay)
+
+
+def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Kit, Shelf]:
+    """The kit's waits take no time, but for those of a budget, which Postgres counts."""
+    shelf = Shelf(most)
+    kit = replace(make(default_delay_s=DELAY_S, linger_s=0.05, **settings), parking=shelf)
+    return kit if kit.shared.any else ahead(kit), shelf
+
+
+def site_of(web: Web, pages: int) -> Site:
+    """Its first page leads to all others."""
+    site = web.site()
+    paths = [f"/{number}" for number in range(1, pages)]
+    site.pages["/"] = html(*paths, text="The first of them.")
+    for path in paths:
+        site.pages[path] = html(text=f"What is said at {path} is said nowhere else.")
+    return site
+
+
+def begin(kit: Kit) -> Report:
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    (offer,) = offers
+    return visit(kit, offer.host_id, offer.token)
+
+
+def settled(engine: Engine) -> int:
+    return int(one(engine, "SELECT count(*) FROM urls WHERE state <> 'queued'"))

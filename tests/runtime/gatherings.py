@@ -1,0 +1,117 @@
+"""Visits of several hosts, gathered for one settle."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from app.beat import claim
+from app.crawl.state.visit import Stay
+from app.crawl.state.worker import Kit
+from app.crawl.visit.visit import Report, go_on, settle_together, visit
+from app.model import VisitEnding
+from app.runtime.delay_queue import Parking
+from app.runtime.group_commit import Gatherer
+from app.store.host_rows import Offer
+from tests.crawl.ahead import ahead
+from tests.crawl.web import Site, Web, html
+from tests.store.rows import sql
+
+Make = Callable[..., Kit]
+DELAY_S = 0.15
+
+
+class Basket(Gatherer[Stay]):
+    """Holds what is to be settled together, and what was parked, until the test goes on with it."""
+
+    def __init__(self) -> None:
+        super().__init__(Parking(lambda _: None, most=0, threads=0))
+        self.gathered: list[Stay] = []
+        self.shelf = Shelf()
+
+    def add(self, visit: Stay, links: int) -> bool:
+        self.gathered.append(visit)
+        return True
+
+    def settle(self) -> dict[str, str]:
+        """All of them together. Returns, by host, what became of the visit."""
+        stays, self.gathered = self.gathered, []
+        if not stays:
+            return {}
+        return {each.host or "": each.ending for each in (act() for _, act in settle_together(stays))}
+
+
+class Shelf(Parking[Stay]):
+    def __init__(self) -> None:
+        super().__init__(lambda _: None, most=100, threads=0)
+        self.held: list[Stay] = []
+
+    def park(self, visit: Stay, until: float) -> bool:
+        self.held.append(visit)
+        return True
+
+    def go_on(self) -> list[Report]:
+        """Each makes its next request when its turn comes."""
+        stays, self.held = self.held, []
+        reports = []
+        for stay in stays:
+            stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
+            reports.append(go_on(stay))
+        return reports
+
+
+def gathering(make: Make, basket: Basket, **settings: Any) -> Kit:
+    """Each page is settled; what was fetched with robots.txt alone, all that comes after together. No wait takes
+    time."""
+    kit = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
+    return ahead(replace(kit, parking=basket.shelf, gatherer=basket))
+
+
+def site_of(web: Web, pages: int, *links: str) -> Site:
+    """Its first page leads to all others."""
+    site = web.site()
+    paths = [f"/{number}" for number in range(1, pages)]
+    site.pages["/"] = html(*paths, text=f"The first of {site.host}.")
+    for path in paths:
+        site.pages[path] = html(*links, text=f"What {site.host} says at {path} is said nowhere else.")
+    return site
+
+
+def gathered(kit: Kit, basket: Basket, n: int) -> list[Stay]:
+    """Visits to every host, each with its second page to settle."""
+    offers: list[Offer] = []
+    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    assert len(offers) == n
+    for offer in offers:
+        assert visit(kit, offer.host_id, offer.token).ending == VisitEnding.PARKED
+    for _ in range(2):
+        basket.settle()
+        basket.shelf.go_on()
+    assert len(basket.gathered) == n
+    return list(basket.gathered)
+
+
+@contextmanager
+def commits(engine: Engine) -> Iterator[list[int]]:
+    """Their number, at the end."""
+    counted: list[int] = []
+
+    def count(_: Any) -> None:
+        counted.append(1)
+
+    event.listen(engine, "commit", count)
+    try:
+        yield counted
+    finally:
+        event.remove(engine, "commit", count)
+
+
+def states(engine: Engine, site: Site) -> list[str]:
+    rows = sql(
+        engine,
+        "SELECT u.state FROM urls AS u JOIN hosts AS h ON h.id = u.host_id WHERE h.name = :name ORDER BY u.id",
+        name=site.host,
+    )
+    return [row["state"] for row in rows]
