@@ -1,6 +1,6 @@
 """The settings that an operator turns: one frozen, typed object. A test holds that docs/settings.md documents each.
 
-They are grouped by who turns them; `GROUPS` in `app.config.table` follows these headings. Numbers that nobody turns are `Constants`.
+`GROUPS` in `app.config.table` follows the headings. Numbers that nobody turns are `Constants`.
 """
 
 import ipaddress
@@ -51,7 +51,6 @@ class Settings(Constants, FromEnvironment):
         None, description="Redis, Valkey or RabbitMQ, e.g. redis://host:6379/0. Unset: embedded."
     )
     pool_size: int = Field(16, ge=1, le=1000, description="Postgres connections a process may hold.")
-
     # Who we are: for everyone who crawls public sites
     product_token: str = Field(
         "Tiptoe",
@@ -107,7 +106,6 @@ class Settings(Constants, FromEnvironment):
         ("browsers",),
         description="Ports that are never contacted: numbers, and `browsers` for the browsers' list (25, 6667 …).",
     )
-
     # Pace: for a slower crawl, or a faster one by leave of the site
     default_delay_s: float = Field(
         1.0,
@@ -160,7 +158,6 @@ class Settings(Constants, FromEnvironment):
     requests_per_s_max: float = Field(
         0.0, ge=0, description="Ceiling on the whole fleet's requests per second. 0: none."
     )
-
     # What is read and kept: for whoever decides what a crawl is for
     request_deadline_s: float = Field(
         30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included."
@@ -191,7 +188,6 @@ class Settings(Constants, FromEnvironment):
         ge=0,
         description="Days that requests, visits and refused links are kept in the logs; the audit judges by what is kept. 0: for ever.",
     )
-
     # The frontier: for crawls that find more than fits
     frontier_max_per_host: int | None = Field(
         100_000,
@@ -212,7 +208,6 @@ class Settings(Constants, FromEnvironment):
         "evict",
         description="Treatment of URLs beyond a cap: evict (they leave the frontier; a link found later may admit them again) or defer (they wait for the next cycle).",
     )
-
     # The fleet: for workers on several cores and machines
     queues: int = Field(
         32, ge=1, le=250, description="Number of host queues, host-00 and up. Changing it re-maps hosts."
@@ -245,7 +240,6 @@ class Settings(Constants, FromEnvironment):
         ge=0,
         description="A worker or beat that makes no progress for so long while work is due ends itself, so that its supervisor starts another. 0: never.",
     )
-
     # Logs: for whoever reads them
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
@@ -276,23 +270,20 @@ class Settings(Constants, FromEnvironment):
     @field_validator("lease_s")
     @classmethod
     def _lease_outlasts_request(cls, value: float, info: Any) -> float:
-        deadline = info.data.get("request_deadline_s", 30.0)
-        if value < deadline + 5:
-            raise ValueError(f"must be at least request_deadline_s + 5 = {deadline + 5:g}")
-        return value
-
-    @property
-    def caps_crawls(self) -> bool:
-        return self.frontier_max_per_crawl is not None or self.frontier_max is not None
+        return values.outlasting(value, info.data.get("request_deadline_s", 30.0))
 
     @property
     def visit_longest_s(self) -> float:
-        """From its take-up to the start of its last request, but for a wait in line."""
+        """From a take-up to the start of its last request, but for a wait in line."""
         return self.visit_max_s + self.promise_longest_s
 
     @property
     def promise_longest_s(self) -> float:
         return min(self.promise_s, self.lease_s / 3)
+
+    @property
+    def caps_crawls(self) -> bool:
+        return self.frontier_max_per_crawl is not None or self.frontier_max is not None
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -307,6 +298,4 @@ class Settings(Constants, FromEnvironment):
     @cached_property
     def fronts(self) -> tuple[tuple[Network, float], ...]:
         """front_gaps_s, parsed; the narrowest network first."""
-        pairs = [value.partition("=") for value in self.front_gaps_s]
-        parsed = [(ipaddress.ip_network(cidr, strict=False), float(seconds)) for cidr, _, seconds in pairs]
-        return tuple(sorted(parsed, key=lambda front: -front[0].prefixlen))
+        return values.parsed_fronts(self.front_gaps_s)

@@ -67,6 +67,19 @@ def fronts(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def parsed_fronts(pairs: tuple[str, ...]) -> tuple[tuple[Network, float], ...]:
+    """(network, seconds) of `CIDR=seconds`; the narrowest network first."""
+    split_up = [value.partition("=") for value in pairs]
+    parsed = [(ipaddress.ip_network(cidr, strict=False), float(seconds)) for cidr, _, seconds in split_up]
+    return tuple(sorted(parsed, key=lambda front: -front[0].prefixlen))
+
+
+def outlasting(lease_s: float, deadline_s: float) -> float:
+    if lease_s < deadline_s + 5:
+        raise ValueError(f"must be at least request_deadline_s + 5 = {deadline_s + 5:g}")
+    return lease_s
+
+
 def printable(value: str | None) -> str | None:
     """Check a header's value: RFC 9110 section 5.5 without obs-text and tabs."""
     if value is not None and not re.fullmatch(r"[!-~](?:[ -~]{0,198}[!-~])?", value):

@@ -1,9 +1,9 @@
-"""urllib3's response, with its decoders (2.8) mended where they double or lose a part of what they are asked for piece by piece.
+"""urllib3's response, with its decoders (2.8) fixed where they repeat or lose bytes of a body that is read in pieces.
 
-It decodes gzip, deflate, br and zstd, one or several over each other. How much is read is `app.net.body`'s business.
+It decodes gzip, deflate, br and zstd, one or several over each other. `app.net.body` decides how much is read.
 
-urllib3 has no public place for any of this, so its private names are used here, and nowhere else: pyproject.toml bounds its
-version by what the tests have seen.
+urllib3 has no public interface for this, so its private names are used here, and nowhere else. pyproject.toml limits its
+version to those that the tests have run with.
 """
 
 import zlib
@@ -18,10 +18,10 @@ _OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encodi
 
 
 class Response(urllib3.HTTPResponse):
-    """A response whose head is read, and no more. urllib3 gets of the header what it reads the body by.
+    """A response whose head is read, and no more. urllib3 gets only the header fields that it needs to read the body.
 
-    fields   the header as `Reply.headers` has it
-    given    urllib3's: the pool and the connection, which goes back there when the body is read
+    fields   the header in the form of `Reply.headers`
+    given    urllib3's arguments: the pool, and the connection that returns to it when the body is read
     """
 
     def __init__(self, head: Head, **given: Any) -> None:
@@ -44,19 +44,19 @@ class Response(urllib3.HTTPResponse):
 
     @property
     def is_at_its_end(self) -> bool:
-        """All of a body without a coding is read: urllib3 has given the connection back. To hear of the end by another read costs
-        as much as reading a small page."""
+        """Whether all of a body without a coding is read, and urllib3 has returned the connection. Finding the end by one more
+        read costs as much as reading a small page."""
         return self.length_remaining == 0 and self._decoder is None
 
     @property
     def is_decoded_whole(self) -> bool:
-        """Whether the compressed stream came to its end: urllib3 takes a cut gzip, deflate or br for whole."""
+        """Whether the compressed stream reached its end: urllib3 accepts a cut gzip, deflate or br as complete."""
         if self._decoder is None or self.tell() == 0:
             return True
         return all(map(_is_at_end, self._decoder.parts if isinstance(self._decoder, _Multi) else [self._decoder]))
 
     def _init_decoder(self) -> None:
-        """urllib3 calls it before it decodes for the first time; it has no other place to hand it a decoder."""
+        """Set our decoder: urllib3 calls this before it decodes for the first time, and has no other place for one."""
         if not self._decoder_initialized:
             super()._init_decoder()
             self._decoder = self._mended()
@@ -68,8 +68,8 @@ class Response(urllib3.HTTPResponse):
 
 
 class _Gzip(GzipDecoder):
-    """A member may end just where `max_length` does, as where a server packs pieces of the size that we read. Theirs
-    then feeds the rest to the decompressor that is done, and hands it out twice."""
+    """Handles a gzip member that ends exactly at `max_length`, as where a server packs pieces of the size that we read.
+    urllib3's decoder then feeds the rest to the finished decompressor, and returns it twice."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         if self._obj.eof and self._unconsumed_tail:
@@ -79,13 +79,13 @@ class _Gzip(GzipDecoder):
 
     @property
     def is_in_padding(self) -> bool:
-        """What comes after the last member is swallowed."""
+        """Whether the last member has ended: further bytes are ignored."""
         return self._state == GzipDecoderState.SWALLOW_DATA
 
 
 class _Multi(MultiDecoder):
-    """Raw deflate ends without a check sum: zlib may have taken all of it in while `max_length` kept the last of it
-    back. Theirs asks only the last decoder for what it keeps."""
+    """Flushes every decoder. Raw deflate ends without a checksum, so zlib may have consumed all input while `max_length`
+    holds the last output back. urllib3 flushes only the last decoder."""
 
     def __init__(self, modes: str) -> None:
         super().__init__(modes)
@@ -102,5 +102,5 @@ class _Multi(MultiDecoder):
 def _is_at_end(decoder: Any) -> bool:
     if isinstance(decoder, _Gzip) and decoder.is_in_padding:
         return True
-    inner = decoder._obj  # noqa: SLF001  # of zlib, brotli or zstd: urllib3's decoders have no word for their end
+    inner = decoder._obj  # noqa: SLF001  # of zlib, brotli or zstd: urllib3's decoders do not report their end
     return bool(inner.is_finished() if hasattr(inner, "is_finished") else inner.eof)

@@ -121,19 +121,7 @@ def reserve(
 
     The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
-    lot_s = max(starts - 1, 0) * max(each.gap_s for each in wanted)  # the widest gap spaces them on every budget
-    rows = db.rows_param(
-        [
-            {
-                "kind": each.kind.value,
-                "name": each.name,
-                "gap_s": each.gap_s + each.slack_s,
-                "lot_s": lot_s,
-                "promise_s": each.promise_s,
-            }
-            for each in wanted
-        ]
-    )
+    rows = _rows(wanted, starts)
     where = {
         "rows": rows,
         "host_id": host_id,
@@ -152,6 +140,26 @@ def reserve(
     if row.budgets < len(wanted):
         db.run(tx, _sql["ensure"], {"rows": rows})
         row = db.run(tx, _sql["reserve"], where).one()
+    return _answer(row)
+
+
+def _rows(wanted: Sequence[Budget], starts: int) -> str:
+    lot_s = max(starts - 1, 0) * max(each.gap_s for each in wanted)  # the widest gap spaces them on every budget
+    return db.rows_param(
+        [
+            {
+                "kind": each.kind.value,
+                "name": each.name,
+                "gap_s": each.gap_s + each.slack_s,
+                "lot_s": lot_s,
+                "promise_s": each.promise_s,
+            }
+            for each in wanted
+        ]
+    )
+
+
+def _answer(row: Any) -> Answer:
     return Answer(
         granted=row.granted,
         is_near=row.is_near,

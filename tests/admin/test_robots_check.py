@@ -98,8 +98,8 @@ def test_a_host_with_queued_urls_goes_on_after_being_asked(kit: Kit, site: Site)
         ("blocked_until = now() + interval '1 hour', resting_because = 'rate_limited'", "its rate_limited to pass"),
         ("state = 'paused', next_fetch_at = NULL", "an operator, who paused it"),
         (
-            """state = 'taken', lease_token = gen_random_uuid(), taken_at = now(),
-            lease_until = now() + interval '1 minute',
+            """state = 'taken', lease_token = gen_random_uuid(), taken_at = now(), lease_until = now() + interval
+            '1 minute',
                next_fetch_at = now() + interval '2 minutes'""",
             "its visit, running since ",
         ),
@@ -168,51 +168,54 @@ ANSWERS, SILENT = Answer(status=500), Answer(drop=True)
 
 
 # a copy is known?, robots.txt now, out of reach for → /x is allowed?, the sentence, what is in force
+PHASES = [
+    (
+        True,
+        ANSWERS,
+        HOUR,
+        False,
+        "refused: robots.txt is out of reach (500): complete disallow",
+        r"complete disallow because .* out of reach since .*; until .* \(in 11:00:00\), then the last good copy",
+    ),
+    (
+        False,
+        ANSWERS,
+        13 * HOUR,
+        False,
+        "refused: robots.txt is out of reach (500): complete disallow",
+        r"complete disallow because .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, if the "
+        r"host answers",
+    ),
+    (
+        True,
+        SILENT,
+        13 * HOUR,
+        False,
+        "refused: line 2, Disallow: /x (group *)",
+        r"last good copy of 20.* in force because .* out of reach since 20.*; until .* \(in 29 days, 11:00:00\)",
+    ),
+    (
+        True,
+        ANSWERS,
+        31 * DAY,
+        True,
+        "allowed: robots.txt is out of reach (500), but the host answers: everything is allowed",
+        r"everything is allowed because robots.txt has been out of reach since",
+    ),
+    (
+        True,
+        SILENT,
+        31 * DAY,
+        False,
+        "refused: robots.txt is out of reach (",
+        r"complete disallow because robots.txt has been out of reach since .*: the host does not answer",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("has_copy", "answer", "seconds", "allowed", "sentence", "in_force"),
-    [
-        (
-            True,
-            ANSWERS,
-            HOUR,
-            False,
-            "refused: robots.txt is out of reach (500): complete disallow",
-            r"complete disallow because .* out of reach since .*; until .* \(in 11:00:00\), then the last good copy",
-        ),
-        (
-            False,
-            ANSWERS,
-            13 * HOUR,
-            False,
-            "refused: robots.txt is out of reach (500): complete disallow",
-            r"complete disallow because .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, "
-            r"if the host answers",
-        ),
-        (
-            True,
-            SILENT,
-            13 * HOUR,
-            False,
-            "refused: line 2, Disallow: /x (group *)",
-            r"last good copy of 20.* in force because .* out of reach since 20.*; until .* \(in 29 days, 11:00:00\)",
-        ),
-        (
-            True,
-            ANSWERS,
-            31 * DAY,
-            True,
-            "allowed: robots.txt is out of reach (500), but the host answers: everything is allowed",
-            r"everything is allowed because robots.txt has been out of reach since",
-        ),
-        (
-            True,
-            SILENT,
-            31 * DAY,
-            False,
-            "refused: robots.txt is out of reach (",
-            r"complete disallow because robots.txt has been out of reach since .*: the host does not answer",
-        ),
-    ],
+    PHASES,
 )
 def test_the_phase_in_force_is_told(
     kit: Kit, site: Site, has_copy: bool, answer: Answer, seconds: float, allowed: bool, sentence: str, in_force: str

@@ -151,66 +151,69 @@ def test_json_of_every_verb(tiptoe: Tiptoe, docs: str) -> None:
 
 
 # command → what is wrong, and what would do
+BAD_EDITS = [
+    (["crawl", "edit", "docs"], "crawl docs: no change was given; see tiptoe crawl edit --help"),
+    (["crawl", "edit", "nix", "--max-pages", "1"], "crawl 'nix': there is none of this name; there are: docs"),
+    (["crawl", "edit", "docs", "--scope", "world"], "scope 'world': use one of: host, domain, prefix, any"),
+    (["crawl", "edit", "docs", "--include", "("], "include pattern '(': not a regular expression"),
+    (["crawl", "edit", "docs", "--exclude", "["], "exclude pattern '[': not a regular expression"),
+    (
+        ["crawl", "edit", "docs", "--include", "x", "--no-include"],
+        "--include and --no-include: exclude each other; choose one",
+    ),
+    (
+        ["crawl", "edit", "docs", "--exclude", "x", "--no-exclude"],
+        "--exclude and --no-exclude: exclude each other; choose one",
+    ),
+    (
+        ["crawl", "edit", "docs", "--max-pages", "many"],
+        "--max-pages 'many': is not a limit; write a number, or none for no limit",
+    ),
+    (
+        ["crawl", "edit", "docs", "--max-bytes", "1.5"],
+        "--max-bytes '1.5': is not a limit; write a number, or none for no limit",
+    ),
+    (["crawl", "edit", "docs", "--max-depth", "-1"], "max_depth -1: is below 0; use 0 for the seeds alone"),
+    (["crawl", "edit", "docs", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
+    (["crawl", "edit", "docs", "--max-seconds", "nan"], "max_seconds nan: use a number from"),
+    (["crawl", "edit", "docs", "--sitemaps", "some"], "sitemaps 'some': use one of: none, declared, all"),
+    (["crawl", "edit"], "Missing argument 'NAME'; see tiptoe crawl edit --help"),
+    (["crawl", "delete", "nix", "--yes"], "crawl 'nix': there is none of this name; there are: docs"),
+    (
+        ["crawl", "delete", "docs"],
+        "crawl docs: 0 pages of this round and all its URLs will be deleted for good; add --yes",
+    ),
+    (["crawl", "retry-failed", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
+    (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report shows how"),
+    (["crawl", "pasue"], "tiptoe crawl pasue: neither a verb nor a URL; did you mean `tiptoe crawl pause`? a seed"),
+    (
+        ["crawl", "qqq"],
+        "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, edit, finish, list, pause",
+    ),
+    (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'?; see tiptoe --help"),
+    (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: is out of range; use 0 to 86400 seconds"),
+    (["crawl", "http://127.0.0.1/", "--delay", "nan"], "--delay nan: is out of range; use 0 to 86400 seconds"),
+    (["crawl", "http://127.0.0.1/", "--delay", "soon"], "Invalid value for '--delay'"),
+    (
+        ["crawl", "http://127.0.0.1/", "--allow-network", "127/99"],
+        "--allow-network '127/99': is not a network; write CIDR",
+    ),
+    (["--home", "/proc/nowhere", "crawl", "http://127.0.0.1/"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
+    (["crawl", "http://127.0.0.1/", "--home", "/proc/nowhere"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
+    (["seed", "add", "new", "http://a.test/", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
+    (["seed", "add", "new", "http://a.test/", "--include", "("], "include pattern '(': not a regular expression"),
+    (["seed", "add", "new", "http://a.test/", "--max-depth", "x"], "Invalid value for '--max-depth'"),
+    (
+        ["seed", "import", "new", "-", "--column", "link"],
+        "--column 'link': is not in the first line; use one of: url",
+    ),
+    (["seed", "import", "new", "-", "--column", "0"], "--column '0': is not in the first line; use one of: url"),
+]
+
+
 @pytest.mark.parametrize(
     ("args", "err"),
-    [
-        (["crawl", "edit", "docs"], "crawl docs: no change was given; see tiptoe crawl edit --help"),
-        (["crawl", "edit", "nix", "--max-pages", "1"], "crawl 'nix': there is none of this name; there are: docs"),
-        (["crawl", "edit", "docs", "--scope", "world"], "scope 'world': use one of: host, domain, prefix, any"),
-        (["crawl", "edit", "docs", "--include", "("], "include pattern '(': not a regular expression"),
-        (["crawl", "edit", "docs", "--exclude", "["], "exclude pattern '[': not a regular expression"),
-        (
-            ["crawl", "edit", "docs", "--include", "x", "--no-include"],
-            "--include and --no-include: exclude each other; choose one",
-        ),
-        (
-            ["crawl", "edit", "docs", "--exclude", "x", "--no-exclude"],
-            "--exclude and --no-exclude: exclude each other; choose one",
-        ),
-        (
-            ["crawl", "edit", "docs", "--max-pages", "many"],
-            "--max-pages 'many': is not a limit; write a number, or none for no limit",
-        ),
-        (
-            ["crawl", "edit", "docs", "--max-bytes", "1.5"],
-            "--max-bytes '1.5': is not a limit; write a number, or none for no limit",
-        ),
-        (["crawl", "edit", "docs", "--max-depth", "-1"], "max_depth -1: is below 0; use 0 for the seeds alone"),
-        (["crawl", "edit", "docs", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
-        (["crawl", "edit", "docs", "--max-seconds", "nan"], "max_seconds nan: use a number from"),
-        (["crawl", "edit", "docs", "--sitemaps", "some"], "sitemaps 'some': use one of: none, declared, all"),
-        (["crawl", "edit"], "Missing argument 'NAME'; see tiptoe crawl edit --help"),
-        (["crawl", "delete", "nix", "--yes"], "crawl 'nix': there is none of this name; there are: docs"),
-        (
-            ["crawl", "delete", "docs"],
-            "crawl docs: 0 pages of this round and all its URLs will be deleted for good; add --yes",
-        ),
-        (["crawl", "retry-failed", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
-        (["crawl", "retry-failed", "docs"], "crawl docs: no URL of it was given up; tiptoe crawl report shows how"),
-        (["crawl", "pasue"], "tiptoe crawl pasue: neither a verb nor a URL; did you mean `tiptoe crawl pause`? a seed"),
-        (
-            ["crawl", "qqq"],
-            "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, edit, finish, list, pause",
-        ),
-        (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'?; see tiptoe --help"),
-        (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: is out of range; use 0 to 86400 seconds"),
-        (["crawl", "http://127.0.0.1/", "--delay", "nan"], "--delay nan: is out of range; use 0 to 86400 seconds"),
-        (["crawl", "http://127.0.0.1/", "--delay", "soon"], "Invalid value for '--delay'"),
-        (
-            ["crawl", "http://127.0.0.1/", "--allow-network", "127/99"],
-            "--allow-network '127/99': is not a network; write CIDR",
-        ),
-        (["--home", "/proc/nowhere", "crawl", "http://127.0.0.1/"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
-        (["crawl", "http://127.0.0.1/", "--home", "/proc/nowhere"], "TIPTOE_HOME='/proc/nowhere': cannot be written"),
-        (["seed", "add", "new", "http://a.test/", "--max-pages", "0"], "max_pages 0: use a number from 1 to"),
-        (["seed", "add", "new", "http://a.test/", "--include", "("], "include pattern '(': not a regular expression"),
-        (["seed", "add", "new", "http://a.test/", "--max-depth", "x"], "Invalid value for '--max-depth'"),
-        (
-            ["seed", "import", "new", "-", "--column", "link"],
-            "--column 'link': is not in the first line; use one of: url",
-        ),
-        (["seed", "import", "new", "-", "--column", "0"], "--column '0': is not in the first line; use one of: url"),
-    ],
+    BAD_EDITS,
 )
 def test_bad_input_is_refused_in_one_line_with_its_remedy(
     tiptoe: Tiptoe, docs: str, engine: Engine, args: list[str], err: str, monkeypatch: pytest.MonkeyPatch

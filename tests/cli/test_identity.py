@@ -109,46 +109,49 @@ def test_page_says_what_is_missing_on_it(here: Path, monkeypatch: pytest.MonkeyP
 
 
 # environment, arguments → what the one line says
+AMISS = [
+    ({}, ["page", "--out", "x"], "TIPTOE_CONTACT is not set: set it"),
+    ({"TIPTOE_CONTACT": "nobody"}, ["page", "--out", "x"], "contact 'nobody'"),
+    ({"TIPTOE_CONTACT": "a@b.example"}, ["page", "--out", "file"], "file/index.html: cannot be written"),
+    ({"TIPTOE_CONTACT": "a@b.example", "TIPTOE_INFO_URL": "javascript:x"}, ["page", "--out", "x"], "info_url"),
+    ({"TIPTOE_PRODUCT_TOKEN": "Mozilla"}, ["show"], "product token 'Mozilla'"),
+    ({"TIPTOE_PURPOSE": "zählen"}, ["show"], "TIPTOE_PURPOSE='zählen': write 1 to 200 printable ASCII"),
+    ({"TIPTOE_PURPOSE": "a\nb"}, ["show"], "write 1 to 200 printable ASCII"),
+    ({"TIPTOE_PURPOSE": "x" * 201}, ["show"], "write 1 to 200 printable ASCII"),
+    ({"TIPTOE_CRAWL_ADDRESSES": "192.0.2.0/33"}, ["show"], "'192.0.2.0/33' is not a network"),
+    ({"TIPTOE_CRAWL_DOMAIN": "https://a.example"}, ["show"], "write a domain name"),
+    (
+        {"TIPTOE_SIGNING_KEY": "key"},
+        ["show"],
+        "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='key' needs this setting",
+    ),
+    ({"TIPTOE_SIGNATURE_AGENT": "https://a.example"}, ["show"], "needs TIPTOE_SIGNING_KEY"),
+    (
+        {"TIPTOE_SIGNING_KEY": "nowhere", "TIPTOE_SIGNATURE_AGENT": "https://a.example"},
+        ["show"],
+        "signing key nowhere: cannot be read",
+    ),
+    *(
+        ({"TIPTOE_SIGNING_KEY": "key", "TIPTOE_SIGNATURE_AGENT": agent}, ["show"], "write https:// and a host")
+        for agent in (
+            "http://a.example",
+            "a.example",
+            "https://a.example/path",
+            "https://u@a.example",
+            'https://a"b',
+        )
+    ),
+    (
+        {"TIPTOE_SIGNATURE_AGENT_FORM": "list"},
+        ["show"],
+        "TIPTOE_SIGNATURE_AGENT_FORM='list': Input should be 'item' or 'dictionary'",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("environment", "args", "says"),
-    [
-        ({}, ["page", "--out", "x"], "TIPTOE_CONTACT is not set: set it"),
-        ({"TIPTOE_CONTACT": "nobody"}, ["page", "--out", "x"], "contact 'nobody'"),
-        ({"TIPTOE_CONTACT": "a@b.example"}, ["page", "--out", "file"], "file/index.html: cannot be written"),
-        ({"TIPTOE_CONTACT": "a@b.example", "TIPTOE_INFO_URL": "javascript:x"}, ["page", "--out", "x"], "info_url"),
-        ({"TIPTOE_PRODUCT_TOKEN": "Mozilla"}, ["show"], "product token 'Mozilla'"),
-        ({"TIPTOE_PURPOSE": "zählen"}, ["show"], "TIPTOE_PURPOSE='zählen': write 1 to 200 printable ASCII"),
-        ({"TIPTOE_PURPOSE": "a\nb"}, ["show"], "write 1 to 200 printable ASCII"),
-        ({"TIPTOE_PURPOSE": "x" * 201}, ["show"], "write 1 to 200 printable ASCII"),
-        ({"TIPTOE_CRAWL_ADDRESSES": "192.0.2.0/33"}, ["show"], "'192.0.2.0/33' is not a network"),
-        ({"TIPTOE_CRAWL_DOMAIN": "https://a.example"}, ["show"], "write a domain name"),
-        (
-            {"TIPTOE_SIGNING_KEY": "key"},
-            ["show"],
-            "TIPTOE_SIGNATURE_AGENT is not set: TIPTOE_SIGNING_KEY='key' needs this setting",
-        ),
-        ({"TIPTOE_SIGNATURE_AGENT": "https://a.example"}, ["show"], "needs TIPTOE_SIGNING_KEY"),
-        (
-            {"TIPTOE_SIGNING_KEY": "nowhere", "TIPTOE_SIGNATURE_AGENT": "https://a.example"},
-            ["show"],
-            "signing key nowhere: cannot be read",
-        ),
-        *(
-            ({"TIPTOE_SIGNING_KEY": "key", "TIPTOE_SIGNATURE_AGENT": agent}, ["show"], "write https:// and a host")
-            for agent in (
-                "http://a.example",
-                "a.example",
-                "https://a.example/path",
-                "https://u@a.example",
-                'https://a"b',
-            )
-        ),
-        (
-            {"TIPTOE_SIGNATURE_AGENT_FORM": "list"},
-            ["show"],
-            "TIPTOE_SIGNATURE_AGENT_FORM='list': Input should be 'item' or 'dictionary'",
-        ),
-    ],
+    AMISS,
 )
 def test_what_is_amiss_is_one_line(
     environment: dict[str, str], args: list[str], says: str, here: Path, monkeypatch: pytest.MonkeyPatch

@@ -154,48 +154,51 @@ def test_host_show_tells_of_its_domain(tiptoe: Tiptoe) -> None:
 
 
 # command → what is wrong, and what would do
+BAD_INPUT = [
+    (
+        ["quiet", "127.0.0.1", "8-18"],
+        "hours '8-18': are not a window; write one in UTC, such as 08:00-18:00 or 22:00-06:30",
+    ),
+    (
+        ["quiet", "127.0.0.1", "24:00-06:00"],
+        "hours '24:00-06:00': are not a window; write one in UTC, such as 08:00-18:00",
+    ),
+    (
+        ["quiet", "127.0.0.1", "never", "--domain"],
+        "hours 'never': are not a window; write one in UTC, such as 08:00-18:00",
+    ),
+    (["quiet", "nobody.test", "08:00-18:00"], "host nobody.test: no crawl has met it; `tiptoe host list` names"),
+    (["quiet", "a b", "08:00-18:00"], "host 'a b': write a hostname, such as example.org"),
+    (
+        ["quiet", "127.0.0.1", "08:00-18:00", "--domain"],
+        "host 127.0.0.1: belongs to no registrable domain; leave --domain out",
+    ),
+    (
+        ["slow", "127.0.0.1", "3", "--domain"],
+        "host 127.0.0.1: belongs to no registrable domain; leave --domain out",
+    ),
+    (
+        ["slow", "localhost", "3", "--domain"],
+        "host localhost: belongs to no registrable domain; leave --domain out",
+    ),
+    (["slow", "co.uk", "3", "--domain"], "host co.uk: belongs to no registrable domain; leave --domain out"),
+    (
+        ["slow", "shop.test", "soon", "--domain"],
+        "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
+    ),
+    (["slow", "shop.test", "86401", "--domain"], "delay of 86401 s: use 0 to 86400 seconds, or default"),
+    (["slow", "shop.test", "nan", "--domain"], "delay of nan s: use 0 to 86400 seconds, or default"),
+    (["slow", "shop.test", "inf"], "delay of inf s: use 0 to 86400 seconds, or default"),
+    (
+        ["slow", "127.0.0.1", "soon"],
+        "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("args", "err"),
-    [
-        (
-            ["quiet", "127.0.0.1", "8-18"],
-            "hours '8-18': are not a window; write one in UTC, such as 08:00-18:00 or 22:00-06:30",
-        ),
-        (
-            ["quiet", "127.0.0.1", "24:00-06:00"],
-            "hours '24:00-06:00': are not a window; write one in UTC, such as 08:00-18:00",
-        ),
-        (
-            ["quiet", "127.0.0.1", "never", "--domain"],
-            "hours 'never': are not a window; write one in UTC, such as 08:00-18:00",
-        ),
-        (["quiet", "nobody.test", "08:00-18:00"], "host nobody.test: no crawl has met it; `tiptoe host list` names"),
-        (["quiet", "a b", "08:00-18:00"], "host 'a b': write a hostname, such as example.org"),
-        (
-            ["quiet", "127.0.0.1", "08:00-18:00", "--domain"],
-            "host 127.0.0.1: belongs to no registrable domain; leave --domain out",
-        ),
-        (
-            ["slow", "127.0.0.1", "3", "--domain"],
-            "host 127.0.0.1: belongs to no registrable domain; leave --domain out",
-        ),
-        (
-            ["slow", "localhost", "3", "--domain"],
-            "host localhost: belongs to no registrable domain; leave --domain out",
-        ),
-        (["slow", "co.uk", "3", "--domain"], "host co.uk: belongs to no registrable domain; leave --domain out"),
-        (
-            ["slow", "shop.test", "soon", "--domain"],
-            "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
-        ),
-        (["slow", "shop.test", "86401", "--domain"], "delay of 86401 s: use 0 to 86400 seconds, or default"),
-        (["slow", "shop.test", "nan", "--domain"], "delay of nan s: use 0 to 86400 seconds, or default"),
-        (["slow", "shop.test", "inf"], "delay of inf s: use 0 to 86400 seconds, or default"),
-        (
-            ["slow", "127.0.0.1", "soon"],
-            "delay 'soon': is not a number of seconds; write one, such as 5 or 0.5, or default",
-        ),
-    ],
+    BAD_INPUT,
 )
 def test_bad_input_is_refused_in_one_line_with_its_remedy(
     tiptoe: Tiptoe, docs: str, engine: Engine, args: list[str], err: str

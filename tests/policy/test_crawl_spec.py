@@ -17,7 +17,7 @@ from app.policy.crawl_spec import check
         ({"scope": "web"}, "scope 'web': use one of: host, domain, prefix, any"),
         ({"include": ("(",)}, "include pattern '(': not a regular expression"),
         ({"exclude": ("x", "[a")}, "exclude pattern '[a': not a regular expression"),
-        ({"budgets": Budgets(max_depth=-1)}, "max_depth -1: use 0 for the seeds alone"),
+        ({"budgets": Budgets(max_depth=-1)}, "max_depth -1: is below 0; use 0 for the seeds alone"),
         ({"budgets": Budgets(max_pages=0)}, "max_pages 0: use a number from 1 to "),
         ({"budgets": Budgets(max_bytes=-1)}, "max_bytes -1: use"),
         ({"budgets": Budgets(max_seconds=0)}, "max_seconds 0: use a number from 0.001 to "),

@@ -18,7 +18,8 @@ import structlog
 from app.config import Settings
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request import slots
-from app.crawl.state.visit import LEASE_MARGIN_S, Stay, most_in_hand
+from app.crawl.state.batch import most_in_hand
+from app.crawl.state.visit import LEASE_MARGIN_S, Stay
 from app.crawl.state.worker import Kit
 from app.errors import LeaseLost, ServiceError
 from app.model import Cause, Header, Page, RequestKind, VisitEnding

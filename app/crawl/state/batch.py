@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.config import Settings
+
+# X from Batch
 from app.model import Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
@@ -98,3 +101,10 @@ class Sent(NamedTuple):
 
     xid: str
     leaves: bool
+
+
+def most_in_hand(settings: Settings, delay_s: float) -> int:
+    """The most URLs that a visit to a host with this delay can have fetched and not settled."""
+    if delay_s <= settings.linger_s:
+        return settings.settle_urls
+    return min(int(settings.settle_s / delay_s) + 1, settings.settle_urls)

@@ -1,8 +1,7 @@
 """A visit in progress: its lease, its host's pace, the crawls it serves, and the batch not settled yet.
 
 The one mutable record of a visit; `visit`, `robots`, `fetch`, `read` and `settle` are the steps that work on it.
-Points in time are monotonic seconds. A lease's rest counts from *sending* the query that set it, so that it is never too
-long; a wait counts from *receiving* its answer, so that it is never too short.
+Points in time are monotonic seconds. A lease counts from *sending* its query, a wait from *receiving* the answer.
 """
 
 from collections import deque
@@ -11,8 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from app.config import Settings
-from app.crawl.state.batch import Batch
+from app.crawl.state.batch import Batch, most_in_hand
 from app.crawl.state.robots_file import RobotsFile, Tdmrep
 from app.crawl.state.slot import Near, Slot
 from app.crawl.state.worker import Kit
@@ -28,13 +26,6 @@ from app.store.url_rows import Due
 
 LEASE_MARGIN_S = 5.0
 SLOW_S = 5.0
-
-
-def most_in_hand(settings: Settings, delay_s: float) -> int:
-    """The most URLs that a visit to a host with this delay can have fetched and not settled."""
-    if delay_s <= settings.linger_s:
-        return settings.settle_urls
-    return min(int(settings.settle_s / delay_s) + 1, settings.settle_urls)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -268,9 +259,8 @@ class Stay:
 
     def quiet_for_s(self, hours: str | None) -> float:
         """Seconds until these quiet hours end; 0.0 outside of them."""
-        return (
-            Hours.parse(hours).until_end_s(self.database_time(self.now())) if self.is_quiet_at(hours) and hours else 0.0
-        )
+        is_quiet = hours is not None and self.is_quiet_at(hours)
+        return Hours.parse(hours).until_end_s(self.database_time(self.now())) if is_quiet and hours else 0.0
 
     def is_slow(self) -> bool:
         """Whether the host did not serve its last visit, or takes seconds to answer."""

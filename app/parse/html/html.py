@@ -96,8 +96,12 @@ def read(
         tdm=survey.tdm,
         charset=encoding,
     )
-    if not want_text:
-        return page
+    return _with_text(page, root, survey, hidden, content_language) if want_text else page
+
+
+def _with_text(
+    page: Page, root: Element, survey: "_Survey", hidden: list[Element], content_language: str | None
+) -> Page:
     declared = root.get("lang") or root.get("xml:lang") or survey.language or content_language
     title = next(root.iter("title"), None)
     return replace(
