@@ -287,7 +287,6 @@ class Settings(Constants, FromEnvironment):
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """allow_networks, parsed."""
         return tuple(ipaddress.ip_network(value, strict=False) for value in self.allow_networks)
 
     @property
