@@ -37,10 +37,10 @@ gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, 
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_limits.py
+	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_limits.py tests/test_names.py tests/test_voice.py
 
 check: gate ## before a commit: the gate, then the tests
-	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_limits.py
+	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)

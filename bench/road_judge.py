@@ -13,8 +13,8 @@ from app.policy import pace
 from bench.road_web import Log, Request
 
 TOLERANCE_S = 0.005
-RULES = pace.Rules()
-FLOOR_ALONE = pace.Rules(level_max=0)
+RULES = pace.PaceRules()
+FLOOR_ALONE = pace.PaceRules(level_max=0)
 DELAY_MOST_S = 86_400.0  # TIPTOE_CRAWL_DELAY_MAX_S, which ends what adapts
 
 
@@ -39,7 +39,7 @@ def by_host(requests: Iterable[Request]) -> dict[str, list[Request]]:
     return found
 
 
-def delays(requests: Iterable[Request], *, delay_s: float, rules: pace.Rules = RULES) -> dict[str, list[float]]:
+def delays(requests: Iterable[Request], *, delay_s: float, rules: pace.PaceRules = RULES) -> dict[str, list[float]]:
     """By host, for each of its requests: the delay in force after it. delay_s: before anything adapts."""
     found: dict[str, list[float]] = {}
     for host, own in by_host(requests).items():

@@ -155,8 +155,8 @@ def _held(frontier: Frontier, settings: Settings, minutes: float) -> list[dict[s
     """Some 500 visits a second for so long, thrice: freely, held, and held but always looking from the beginning."""
     rows: list[dict[str, Cell]] = []
     for how, held, marks in (
-        ("no transaction open", False, claim.Marks()),
-        ("one open", True, claim.Marks()),
+        ("no transaction open", False, claim.ScanWindow()),
+        ("one open", True, claim.ScanWindow()),
         ("one open, without marks", True, None),
     ):
         with frontier.aside.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -167,7 +167,7 @@ def _held(frontier: Frontier, settings: Settings, minutes: float) -> list[dict[s
     return rows
 
 
-def _churn(frontier: Frontier, marks: claim.Marks | None, minutes: float) -> Sequence[list[tuple[float, float]]]:
+def _churn(frontier: Frontier, marks: claim.ScanWindow | None, minutes: float) -> Sequence[list[tuple[float, float]]]:
     """Claims and visits of nothing but the host's own row. Returns the times of the claims of the first and the last
     fifth."""
     frontier.times.pop("claim", None)

@@ -83,7 +83,7 @@ class Frontier:
 
     # --- a tick -----------------------------------------------------------------------------------------------
 
-    def tick(self, visits: int, marks: claim.Marks | None = None) -> None:
+    def tick(self, visits: int, marks: claim.ScanWindow | None = None) -> None:
         """A claim, some whole visits of 50 URLs, the rest given back."""
         offers: list[Offer] = []
         self.timed("claim", lambda: claim.dispatch(self.engine, self.settings, offers.extend, self.rng, marks))

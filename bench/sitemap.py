@@ -15,7 +15,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from time import process_time
 
-from app.parse.sitemap.sitemap import Reading
+from app.parse.sitemap.sitemap import SitemapReading
 
 MIB = 1024 * 1024
 SIZE = 60 * MIB
@@ -109,7 +109,7 @@ def main() -> None:
     for name, make in files().items():
         parts = make()
         stream = Parts(parts)
-        reading, began = Reading(stream), process_time()
+        reading, began = SitemapReading(stream), process_time()
         for _ in reading:
             pass
         spent = process_time() - began

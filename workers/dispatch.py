@@ -14,7 +14,7 @@ from app.store.host_rows import Offer
 from workers import process
 
 _rng = random.Random()
-_marks = claim.Marks()
+_marks = claim.ScanWindow()
 
 
 @app.task(name="tiptoe.dispatch")

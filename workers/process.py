@@ -19,11 +19,11 @@ from app.config import current
 from app.crawl.state.setup import make_engine, make_kit, make_sender
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.runtime.delay_queue import Parking
-from app.runtime.group_commit import Gatherer, Gathering
+from app.runtime.delay_queue import DelayQueue
+from app.runtime.group_commit import CommitGroup, GroupCommit
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
-Parked = Stay | Gathering[Stay]
+Parked = Stay | CommitGroup[Stay]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
 _is_told = False
@@ -49,7 +49,7 @@ def _kit() -> Kit:
     settings = current()
     sender = make_sender(settings)
     worker = f"{socket.gethostname()}:{os.getpid()}"
-    parking = Parking(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
+    parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
     return make_kit(
         settings,
         engine=engine(),
@@ -57,7 +57,7 @@ def _kit() -> Kit:
         where=sender.where,
         worker=worker,
         parking=parking,
-        gatherer=Gatherer(parking),
+        gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
     )
 

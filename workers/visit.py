@@ -12,11 +12,11 @@ from kombu.exceptions import OperationalError
 from app.celery import app
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, Report, give_back, go_on, settle_alone, settle_together
+from app.crawl.visit.visit import CutOff, VisitReport, give_back, go_on, settle_alone, settle_together
 from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
 from app.model import VisitEnding
-from app.runtime.group_commit import Gathering
+from app.runtime.group_commit import CommitGroup
 from app.store import db
 from workers import process, watchdog
 from workers.bell import ring
@@ -59,7 +59,7 @@ def settle(stays: Sequence[Stay]) -> None:
 
 def _go_on(parked: process.Parked) -> None:
     """Resume a parked visit, or settle gathered batches, when they are due. Never raises."""
-    if isinstance(parked, Gathering):
+    if isinstance(parked, CommitGroup):
         settle(parked.close())
     else:
         resume(parked)
@@ -68,7 +68,7 @@ def _go_on(parked: process.Parked) -> None:
 process.resume_with(_go_on)
 
 
-def _attend_parked(stay: Stay, act: Callable[[], Report]) -> None:
+def _attend_parked(stay: Stay, act: Callable[[], VisitReport]) -> None:
     """Attend to a parked visit. After a failure the thread serves the next one, and this one's lease expires."""
     try:
         _attend(stay.kit, stay.host_id, act)
@@ -76,7 +76,7 @@ def _attend_parked(stay: Stay, act: Callable[[], Report]) -> None:
         _log.exception("visit.abandoned", host_id=stay.host_id)
 
 
-def _attend(kit: Kit, host_id: int, act: Callable[[], Report]) -> str | None:
+def _attend(kit: Kit, host_id: int, act: Callable[[], VisitReport]) -> str | None:
     try:
         with watchdog.visiting(host_id):
             report = act()

@@ -40,14 +40,14 @@ STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
 
 @dataclass(slots=True)
-class Progress:
+class WorkerProgress:
     """Progress of this process. moved: monotonic second of its last step; visits: by thread, host and monotonic start."""
 
     moved: float = field(default_factory=time.monotonic)
     visits: dict[int, tuple[int, float]] = field(default_factory=dict)
 
 
-progress = Progress()
+progress = WorkerProgress()
 _is_ending = False
 
 
@@ -64,13 +64,13 @@ def visiting(host_id: int) -> Iterator[None]:
         progress.moved = time.monotonic()
 
 
-def hung_visit(state: Progress, settings: Settings, now: float) -> int | None:
+def hung_visit(state: WorkerProgress, settings: Settings, now: float) -> int | None:
     """The host of a visit that is older than any visit can be: work, one last request, settle, and the end of its lease."""
     longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + GRACE_S
     return next((host_id for host_id, started in list(state.visits.values()) if now - started > longest_s), None)
 
 
-def stalled_queues(engine: Engine, queues: Sequence[str], state: Progress, settings: Settings, now: float) -> int:
+def stalled_queues(engine: Engine, queues: Sequence[str], state: WorkerProgress, settings: Settings, now: float) -> int:
     """The number of hosts that wait for us while we do nothing; 0 as long as there is progress. Raises ServiceError.
 
     RabbitMQ does not report to a consumer whether it is the active one: it is left alone while another serves its queue.
@@ -85,7 +85,7 @@ def stalled_queues(engine: Engine, queues: Sequence[str], state: Progress, setti
 
 
 def why_end(
-    engine: Engine, queues: Sequence[str], state: Progress, settings: Settings, broker: Callable[[], bool]
+    engine: Engine, queues: Sequence[str], state: WorkerProgress, settings: Settings, broker: Callable[[], bool]
 ) -> str | None:
     """The reason why this worker must end, None to keep running.
 

@@ -15,7 +15,7 @@ from app.model import CrawlSpec
 from app.policy import crawl_spec
 from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
-from app.store.url_rows import Lot
+from app.store.url_rows import RoundLot
 
 _USUAL = CrawlSpec()
 
@@ -141,7 +141,7 @@ def _next_round(engine: Engine, crawl_id: int) -> None:
         crawls.next_round(tx, crawl_id)
 
 
-def _queue_lots(engine: Engine, crawl_id: int, lots: Iterable[Lot]) -> Counter[int]:
+def _queue_lots(engine: Engine, crawl_id: int, lots: Iterable[RoundLot]) -> Counter[int]:
     """Queue the lots. Returns how many URLs each host got."""
     new: Counter[int] = Counter()
     for lot in lots:
@@ -149,7 +149,7 @@ def _queue_lots(engine: Engine, crawl_id: int, lots: Iterable[Lot]) -> Counter[i
     return new
 
 
-def _queue_lot(engine: Engine, crawl_id: int, lot: Lot) -> Counter[int]:
+def _queue_lot(engine: Engine, crawl_id: int, lot: RoundLot) -> Counter[int]:
     """Queue a lot under the locks of its hosts, as a settle writes URLs, so that the two cannot deadlock."""
     with db.transaction(engine) as tx:
         hosts.lock(tx, lot.ids)

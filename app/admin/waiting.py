@@ -7,7 +7,7 @@ from typing import Any
 from app.model.reasons import words
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
-from app.store.fetches import NotSent
+from app.store.fetches import UnsentRequests
 from app.store.urls import MOST_AHEAD
 from app.words import counted
 
@@ -20,7 +20,7 @@ def when(at: datetime, now: datetime) -> str:
     return f"{at.isoformat(' ', 'seconds')} ({f'in {away}' if at > now else f'{away} ago'})"
 
 
-def unsent_lately(unsent: NotSent, now: datetime) -> str | None:
+def unsent_lately(unsent: UnsentRequests, now: datetime) -> str | None:
     """The reason why visits sent nothing since the host's last request; None: there was no such visit."""
     if not unsent.times or unsent.last_at is None:
         return None

@@ -30,7 +30,7 @@ WHOLE_MOST_S = 10.0
 
 
 @dataclass(slots=True)
-class Marks:
+class ScanWindow:
     """The moments from which a process searches for due hosts: its last claim of each queue, less SLACK.
 
     During a long transaction Postgres keeps all old row versions of due hosts, and a full search reads through all of them. A
@@ -72,7 +72,7 @@ def dispatch(
     settings: Settings,
     offer: Callable[[Sequence[Offer]], None],
     rng: random.Random,
-    marks: Marks | None = None,
+    marks: ScanWindow | None = None,
     unread: Callable[[Sequence[str], int], Mapping[str, int]] = _untold,
 ) -> int:
     """Claim, commit, then `offer` the hosts: a message for each on its queue. Returns how many. Raises ServiceError.
@@ -80,7 +80,7 @@ def dispatch(
     marks   of a process that does so again and again
     unread  messages that wait in each of the queues, the oldest of which it may drop where they are too many
     """
-    marks, looked_at = marks or Marks(), time.monotonic()
+    marks, looked_at = marks or ScanWindow(), time.monotonic()
     waiting = unread(settings.queue_names, most(settings.offers_max))
     with db.transaction(engine) as tx:
         if lineage.has_changed(tx):

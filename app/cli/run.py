@@ -27,12 +27,12 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
     """
     from app.admin.live import Live
     from app.beat import sweep
-    from app.local.progress import Progress
+    from app.local.progress import LiveView
     from app.local.stack import Stack
 
     live = Live(engine, crawl.id, settings.queue_names)
     bury_at = 0.0
-    with Progress() as progress:
+    with LiveView() as progress:
         try:
             with Stack(settings, services) as stack:
                 while True:

@@ -27,7 +27,7 @@ LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor'
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class LiveView:
     """Context manager that shows a crawl on `stream`, standard error; whether that is a terminal decides the form."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)

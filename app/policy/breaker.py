@@ -12,7 +12,7 @@ from app.policy.pace import NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class BreakerRules:
     """failures: in a row that close it.   base_s, max_s: its first and its longest rest."""
 
     failures: int = 10
@@ -30,18 +30,18 @@ def failures_in_a_row(statuses: Sequence[int]) -> int:
     return count
 
 
-def is_probing(statuses: Sequence[int], rules: Rules) -> bool:
+def is_probing(statuses: Sequence[int], rules: BreakerRules) -> bool:
     """The next request is the only one until it is answered well."""
     return failures_in_a_row(statuses) >= rules.failures
 
 
-def trips_after(trips: int, statuses: Sequence[int], rules: Rules) -> int:
+def trips_after(trips: int, statuses: Sequence[int], rules: BreakerRules) -> int:
     """Times in a row that the breaker has closed, after the newest result; 0 after an answer that is no failure."""
     if is_probing(statuses, rules):
         return trips + 1
     return 0 if statuses and failures_in_a_row(statuses) == 0 else trips
 
 
-def rest_s(trips: int, rules: Rules) -> float:
+def rest_s(trips: int, rules: BreakerRules) -> float:
     """Seconds that the host is closed for: base, 2 base, 4 base … at most max; 0 for no trip."""
     return host_rest_s(trips, base_s=rules.base_s, max_s=rules.max_s)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class QueueOffers:
     """A queue's offers.
 
     standing   offers that are not taken up and not over
@@ -42,7 +42,7 @@ class Plan:
     probes: list[int]
 
 
-_UNKNOWN = Line()
+_UNKNOWN = QueueOffers()
 
 
 def most(offers_max: int) -> int:
@@ -50,7 +50,7 @@ def most(offers_max: int) -> int:
     return max(offers_max // 4, 1)
 
 
-def is_unserved(line: Line, offer: timedelta) -> bool:
+def is_unserved(line: QueueOffers, offer: timedelta) -> bool:
     """Whether no offer of this queue was taken up since the latest missed one was made."""
     if line.missed_at is None:
         return False
@@ -58,7 +58,12 @@ def is_unserved(line: Line, offer: timedelta) -> bool:
 
 
 def plan(
-    queues: Sequence[str], lines: Mapping[str, Line], unread: Mapping[str, int], *, offers_max: int, offer: timedelta
+    queues: Sequence[str],
+    lines: Mapping[str, QueueOffers],
+    unread: Mapping[str, int],
+    *,
+    offers_max: int,
+    offer: timedelta,
 ) -> Plan:
     """Make the plan of one claim.
 

@@ -17,7 +17,7 @@ _NO_ERRORS = {404, 410}  # a missing page is not the host's trouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class PaceRules:
     """The controller's numbers; the defaults are those of `app.config.constants`.
 
     window              results that are looked back on
@@ -58,7 +58,7 @@ class History(NamedTuple):
     latency_s: float | None = None
 
 
-def after(history: History, rules: Rules, *, status: int, ms: int | None) -> History:
+def after(history: History, rules: PaceRules, *, status: int, ms: int | None) -> History:
     """The history with one more result. ms: None where no byte came."""
     known = history._replace(
         statuses=(*history.statuses, status)[-rules.window :],
@@ -75,7 +75,7 @@ def after(history: History, rules: Rules, *, status: int, ms: int | None) -> His
     return known._replace(level=min(max(history.level + steps, 0), rules.level_max))
 
 
-def soft_blocked(history: History, rules: Rules) -> History:
+def soft_blocked(history: History, rules: PaceRules) -> History:
     """The history after a soft block, which counts as a 429: the page says "you are blocked" under a 200 (promise P7)."""
     return history._replace(level=min(history.level + rules.rate_limited, rules.level_max))
 
@@ -87,7 +87,9 @@ def base_delay_s(*, operator_s: float | None, robots_s: float | None, default_s:
     return default_s if robots_s is None else min(robots_s, robots_max_s)
 
 
-def delay_in_force_s(base_s: float, history: History, rules: Rules, *, floor_s: float | None, most_s: float) -> float:
+def delay_in_force_s(
+    base_s: float, history: History, rules: PaceRules, *, floor_s: float | None, most_s: float
+) -> float:
     """Seconds from the end of a request to the start of the next, before jitter.
 
     floor_s  least delay of every host, whatever else applies
@@ -120,7 +122,7 @@ def is_error(status: int) -> bool:
     return status == NO_ANSWER or (status >= 400 and status not in _NO_ERRORS)
 
 
-def _steps(statuses: Sequence[int], rules: Rules) -> int:
+def _steps(statuses: Sequence[int], rules: PaceRules) -> int:
     status = statuses[-1]
     if status == 429:
         return rules.rate_limited
@@ -143,13 +145,13 @@ def _other_server_errors(statuses: Sequence[int]) -> int:
     return count
 
 
-def _is_slow(ms: Sequence[int | None], rules: Rules) -> bool:
+def _is_slow(ms: Sequence[int | None], rules: PaceRules) -> bool:
     """Whether the window is full of answers and their mean latency exceeds the bound."""
     known = [each for each in ms if each is not None]
     return len(known) >= rules.window and sum(known) > len(known) * rules.slow_s * 1000
 
 
-def _is_healthy(history: History, rules: Rules) -> bool:
+def _is_healthy(history: History, rules: PaceRules) -> bool:
     known = [each for each in history.ms if each is not None]
     errors = sum(map(is_error, history.statuses))
     is_quick = not known or sum(known) < len(known) * rules.slow_s * 1000

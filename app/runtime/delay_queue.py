@@ -33,7 +33,7 @@ class Clock:
         condition.wait(None if until is None else max(until - self.now(), 0.0))
 
 
-class Parking(Generic[T]):
+class DelayQueue(Generic[T]):
     """Calls `resume` with each parked visit when it is due, in at most `threads` threads.
 
     most    how many may be parked

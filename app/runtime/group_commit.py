@@ -7,7 +7,7 @@ fifty. These visits wait for their host's delay anyway: meanwhile they are parke
 import threading
 from typing import Generic, TypeVar
 
-from app.runtime.delay_queue import Parking
+from app.runtime.delay_queue import DelayQueue
 
 T = TypeVar("T")
 GATHER_S = 0.2
@@ -15,10 +15,10 @@ MOST = 50
 SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 
 
-class Gathering(Generic[T]):
+class CommitGroup(Generic[T]):
     """Visits with batches to settle together."""
 
-    def __init__(self, parking: Parking["T | Gathering[T]"], first: T, links: int) -> None:
+    def __init__(self, parking: DelayQueue["T | CommitGroup[T]"], first: T, links: int) -> None:
         self._parking = parking
         self._visits = [first]
         self._links = links
@@ -44,12 +44,12 @@ class Gathering(Generic[T]):
             return visits
 
 
-class Gatherer(Generic[T]):
+class GroupCommit(Generic[T]):
     """Puts visits together in gatherings, which the parking resumes GATHER_S after their first visit."""
 
-    def __init__(self, parking: Parking[T | Gathering[T]]) -> None:
+    def __init__(self, parking: DelayQueue[T | CommitGroup[T]]) -> None:
         self._parking = parking
-        self._last: Gathering[T] | None = None
+        self._last: CommitGroup[T] | None = None
         self._lock = threading.Lock()
 
     def add(self, visit: T, links: int) -> bool:
@@ -57,7 +57,7 @@ class Gatherer(Generic[T]):
         with self._lock:
             if self._last is not None and self._last.add(visit, links):
                 return True
-            gathering = Gathering(self._parking, visit, links)
+            gathering = CommitGroup(self._parking, visit, links)
             if not self._parking.park(gathering, self._parking.clock.now() + GATHER_S):
                 return False
             self._last = gathering

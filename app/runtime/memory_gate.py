@@ -20,7 +20,7 @@ LOOK_S = 1.0
 _trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
 
 
-class Room:
+class MemoryGate:
     """The room for documents, one per process. A parse running longer than hung_s counts as hung, and frees its room."""
 
     def __init__(self, *, most_bytes: int = 128 * MIB, trim_bytes: int = 96 * MIB, hung_s: float = 10.0) -> None:

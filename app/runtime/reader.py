@@ -1,7 +1,7 @@
 """Reads documents in a process that they may crash, hang or fill: `python -m app.runtime.reader BYTES`.
 
 It receives each on standard input: a line of JSON (`Job`), then the document's bytes. It answers on standard output with a
-line of JSON (`Answer`); an empty one at first says that it is ready. It knows no settings, no network, no database. Its bounds
+line of JSON (`ReaderAnswer`); an empty one at first says that it is ready. It knows no settings, no network, no database. Its bounds
 are the kernel's, so that they hold within C too: BYTES of address space; for each document some processor time, after which
 SIGPROF ends it, and some wall time, after which SIGALRM does, in case its parent is gone. `reader_pool` starts and judges it.
 """
@@ -25,7 +25,7 @@ from lxml import etree
 
 from app.model.page import Page
 from app.parse.html import html
-from app.parse.sitemap.sitemap import Child, Entry, Reading, SitemapKind
+from app.parse.sitemap.sitemap import Child, Entry, SitemapKind, SitemapReading
 
 SAID_BYTES = 64 * 1024  # of standard error: a file, which may not grow beyond this
 READ_ERROR_CHARS = 200
@@ -52,7 +52,7 @@ class Job(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The content of a sitemap, to be used like a finished `Reading`."""
+    """The content of a sitemap, to be used like a finished `SitemapReading`."""
 
     kind: SitemapKind
     problem: str | None
@@ -68,7 +68,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReaderAnswer:
     """A page or a listing; neither when the reader is ready. failed: what the parser did, such as "raised KeyError: …"."""
 
     page: Page | None = None
@@ -81,14 +81,14 @@ def main(memory_bytes: int) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's prints are no answer
     confine(memory_bytes)
-    _tell(answers, _encoded(Answer()))
+    _tell(answers, _encoded(ReaderAnswer()))
     while line := sys.stdin.buffer.readline():
         try:
             told = _encoded(_read(json.loads(line), sys.stdin.buffer))
         except (MemoryError, etree.XSLTApplyError):  # our stylesheet is sound: libxslt fails only for want of memory
-            told = _encoded(Answer(failed=f"needed more than {memory_bytes >> 20} MiB"))
+            told = _encoded(ReaderAnswer(failed=f"needed more than {memory_bytes >> 20} MiB"))
         except Exception as error:  # noqa: BLE001  # any exception of a parser is our answer
-            told = _encoded(Answer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
+            told = _encoded(ReaderAnswer(failed=f"raised {type(error).__name__}: {error}"[:READ_ERROR_CHARS]))
         _set_timers(0.0, 0.0)
         _tell(answers, told)
 
@@ -108,14 +108,14 @@ def confine(memory_bytes: int) -> None:
             Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _read(job: Job, stream: BinaryIO) -> Answer:
+def _read(job: Job, stream: BinaryIO) -> ReaderAnswer:
     body = stream.read(job["bytes"])
     _set_timers(job["cpu_s"], job["wall_s"])
     if job["page"] is not None:
-        return Answer(page=html.read(body, **job["page"]))
-    reading = Reading(BytesIO(body))
+        return ReaderAnswer(page=html.read(body, **job["page"]))
+    reading = SitemapReading(BytesIO(body))
     values = list(reading)
-    return Answer(
+    return ReaderAnswer(
         sitemap=Listing(
             kind=reading.kind,
             problem=reading.problem,
@@ -131,7 +131,7 @@ def _set_timers(cpu_s: float, wall_s: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, wall_s)
 
 
-def _encoded(answer: Answer) -> bytes:
+def _encoded(answer: ReaderAnswer) -> bytes:
     return json.dumps(asdict(answer), default=_plain).encode() + b"\n"
 
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal
 import structlog
 
 from app.model import Page
-from app.runtime.reader import Answer, Job, Listing, PageOptions
+from app.runtime.reader import Job, Listing, PageOptions, ReaderAnswer
 from app.runtime.reader_process import NONSENSE, Death, ReaderProcess
 
 _log = structlog.get_logger()
@@ -64,7 +64,7 @@ class Readers:
         "none"    a reader cannot be started: not the document's fault
         """
         found = self._ask(BytesIO(body), len(body), options, within_s)
-        if not isinstance(found, Answer):
+        if not isinstance(found, ReaderAnswer):
             return found
         return found.page or NONSENSE
 
@@ -73,7 +73,7 @@ class Readers:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         found = self._ask(stream, size, None, within_s)
-        if not isinstance(found, Answer):
+        if not isinstance(found, ReaderAnswer):
             return found
         return found.sitemap or NONSENSE
 
@@ -87,7 +87,7 @@ class Readers:
 
     def _ask(
         self, body: BinaryIO, size: int, options: PageOptions | None, within_s: float
-    ) -> Answer | Death | Literal["busy", "none"]:
+    ) -> ReaderAnswer | Death | Literal["busy", "none"]:
         until = time.monotonic() + within_s
         if not self._room.acquire(timeout=max(within_s / 2, 0)):
             return "busy"
@@ -102,7 +102,7 @@ class Readers:
             wall_s = min(left_s, self.patience_s)
             job = Job(bytes=size, cpu_s=min(self._deadline_s, wall_s), wall_s=wall_s, page=options)
             found = reader.read(job, body)
-            if isinstance(found, Answer) and not reader.is_worn:
+            if isinstance(found, ReaderAnswer) and not reader.is_worn:
                 self._keep(reader)
             else:
                 reader.dismiss()

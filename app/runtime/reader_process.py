@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.runtime.reader import SAID_BYTES, Answer, Job
+from app.runtime.reader import SAID_BYTES, Job, ReaderAnswer
 
 PAGES_MOST = 50
 
@@ -39,7 +39,7 @@ _KEPT_NAMES = frozenset({"PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "HOME"})
 _KEPT_PREFIXES = ("PYTHON", "LC_", "LD_", "DYLD_", "MALLOC_")
 
 
-_answer = TypeAdapter(Answer)
+_answer = TypeAdapter(ReaderAnswer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +88,9 @@ class ReaderProcess:
 
     def is_ready(self) -> bool:
         """Whether it is ready; waits for it."""
-        return self._answered(None, None, START_S) == Answer()
+        return self._answered(None, None, START_S) == ReaderAnswer()
 
-    def read(self, job: Job, body: BinaryIO) -> Answer | Death:
+    def read(self, job: Job, body: BinaryIO) -> ReaderAnswer | Death:
         self._documents += 1
         found = self._answered(job, body, job["wall_s"])
         if found is None:
@@ -126,7 +126,7 @@ class ReaderProcess:
         stdout.close()
         self._said.close()
 
-    def _answered(self, job: Job | None, body: BinaryIO | None, within_s: float) -> Answer | None:
+    def _answered(self, job: Job | None, body: BinaryIO | None, within_s: float) -> ReaderAnswer | None:
         """Its answer. None: it ended, or was killed at the deadline, which breaks a pipe that blocks at either end."""
         stdin, stdout = self._pipes()
         killer = threading.Timer(max(within_s, 0), self._kill_overdue)
@@ -145,7 +145,7 @@ class ReaderProcess:
         try:
             return _answer.validate_json(line) if line.endswith(b"\n") else None
         except ValidationError:
-            return Answer(failed="made no sense")
+            return ReaderAnswer(failed="made no sense")
 
     def _kill_overdue(self) -> None:
         self._is_overdue = True

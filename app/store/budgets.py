@@ -70,7 +70,7 @@ class Budget(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class BudgetAnswer:
     """granted: the request may start in wait_s; else come again in wait_s, `why` says which budget.
 
     is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again in wait_s
@@ -106,7 +106,7 @@ def reserve(
     near_s: float = 0.0,
     lost: int = 0,
     alone: bool = False,
-) -> Answer:
+) -> BudgetAnswer:
     """Reserve a start on all `wanted` budgets, or a promised time.
 
     wanted      at least one
@@ -159,8 +159,8 @@ def _rows(wanted: Sequence[Budget], starts: int) -> str:
     )
 
 
-def _answer(row: Any) -> Answer:
-    return Answer(
+def _answer(row: Any) -> BudgetAnswer:
+    return BudgetAnswer(
         granted=row.granted,
         is_near=row.is_near,
         wait_s=row.wait_s,

@@ -56,7 +56,7 @@ class Crawl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lot:
+class PageLot:
     """Pages granted to a process for visits to come. held_until: it may use them until then."""
 
     pages: int
@@ -195,11 +195,11 @@ def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None
     return int(db.run(tx, _sql["reserve"], where).scalar_one())
 
 
-def draw_lot(tx: Connection, *, crawl_id: int, share: int, least: int, most: int, held_s: float) -> Lot:
+def draw_lot(tx: Connection, *, crawl_id: int, share: int, least: int, most: int, held_s: float) -> PageLot:
     """Draw a share of the rest of the budget: at most `most` pages, and none where it would be fewer than `least`."""
     where = {"crawl_id": crawl_id, "share": share, "least": least, "most": most, "held_s": held_s}
     row = db.run(tx, _sql["draw_lot"], where).one_or_none()
-    return Lot(pages=row.pages, held_until=row.held_until) if row else Lot(pages=0, held_until=None)
+    return PageLot(pages=row.pages, held_until=row.held_until) if row else PageLot(pages=0, held_until=None)
 
 
 def return_lot(tx: Connection, *, crawl_id: int, n: int, held_until: datetime) -> None:

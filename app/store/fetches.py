@@ -66,7 +66,7 @@ def of_host(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["of_host"], {"host_id": host_id, "n": n}).mappings()]
 
 
-class NotSent(NamedTuple):
+class UnsentRequests(NamedTuple):
     """Requests to a host that were not sent since the last one that was."""
 
     times: int
@@ -74,9 +74,9 @@ class NotSent(NamedTuple):
     because: str | None
 
 
-def unsent(tx: Connection, *, host_id: int, n: int) -> NotSent:
+def unsent(tx: Connection, *, host_id: int, n: int) -> UnsentRequests:
     """Requests not sent since the last one that was, by the latest n rows of the host's log."""
-    return NotSent._make(tx.execute(_sql["unsent"], {"host_id": host_id, "n": n}).one())
+    return UnsentRequests._make(tx.execute(_sql["unsent"], {"host_id": host_id, "n": n}).one())
 
 
 def hosts_of_crawl(tx: Connection, crawl_id: int) -> list[int]:

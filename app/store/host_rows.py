@@ -19,7 +19,7 @@ class Offer(NamedTuple):
     due_at: datetime | None
 
 
-class Taken(NamedTuple):
+class TakenHost(NamedTuple):
     """A visit's knowledge of its host at take-up.
 
     now      database time;   wait_s: seconds until the host may be contacted

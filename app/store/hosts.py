@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.model import Rest, RestReason
 from app.store import db
-from app.store.host_rows import Contact, Loan, Locked, Offer, Taken
+from app.store.host_rows import Contact, Loan, Locked, Offer, TakenHost
 
 _sql = db.queries("hosts")
 MOST_QUEUED = 10_000
@@ -55,10 +55,10 @@ def claim_due(
     return rows.of(Offer)
 
 
-def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: float) -> Taken | None:
+def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: float) -> TakenHost | None:
     """Turn an offer into a visit. None: the host was taken up before, claimed again, or paused."""
     rows = db.run(tx, _sql["take_up"], {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s})
-    return next(iter(rows.of(Taken)), None)
+    return next(iter(rows.of(TakenHost)), None)
 
 
 def offer_now(tx: Connection, *, name: str, offer_s: float, isolate: int) -> Offer | None:

@@ -37,7 +37,7 @@ def hold(tx: Connection, *, lease_s: float, gap_s: float) -> int:
 def fate(tx: Connection, *, xid: str, since: datetime | None) -> Literal["committed", "aborted"] | None:
     """The fate of a transaction with an unanswered commit: "committed" or "aborted"; None: unknown, or not yet known.
 
-    since  as at its take-up (host_rows.Taken.lineage): in another lineage its id may be another's
+    since  as at its take-up (host_rows.TakenHost.lineage): in another lineage its id may be another's
     """
     match db.run(tx, _sql["fate"], {"xid": xid, "since": since}).scalar_one():
         case "committed":

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from app.policy.offers import Line
+from app.policy.offers import QueueOffers
 from app.store import db
 from app.store.host_rows import Offer
 
@@ -14,7 +14,7 @@ LATEST_VISITS = 1_000
 OFFERS_BACK = 3
 
 
-def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
+def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, QueueOffers]:
     """Offers by queue, for queues with recent offers or visits.
 
     Missed offers count for as long as OFFERS_BACK offers last; take-ups too, among the LATEST_VISITS. Both reads are short
@@ -23,9 +23,9 @@ def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, Line]:
     offered = db.run(tx, _sql["lines"], {"offer_s": offer_s, "ahead_s": ahead_s, "within_s": OFFERS_BACK * offer_s})
     found = {row.queue: row for row in offered}
     served_at = served(tx, offer_s=offer_s)
-    lines = {queue: Line(served_at=at) for queue, at in served_at.items()}
+    lines = {queue: QueueOffers(served_at=at) for queue, at in served_at.items()}
     for queue, row in found.items():
-        lines[queue] = Line(
+        lines[queue] = QueueOffers(
             standing=row.standing,
             missed_at=row.missed_at,
             served_at=served_at.get(queue),

@@ -48,7 +48,7 @@ class Stored:
         return Standing(self.availability, away_s, self.body is not None, self.status is not None)
 
 
-class Brief(NamedTuple):
+class RobotsSummary(NamedTuple):
     """The parts of `Stored` that a visit needs at its start, in seconds from there.
 
     fresh_s             until it is fetched again
@@ -71,7 +71,7 @@ class Brief(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """The stored robots.txt by which a link to another origin is judged; fields as in Stored and Brief."""
+    """The stored robots.txt by which a link to another origin is judged; fields as in Stored and RobotsSummary."""
 
     availability: str
     status: int | None
@@ -167,9 +167,9 @@ def of_host(tx: Connection, host_id: int) -> list[Stored]:
     ]
 
 
-def pace_of_host(tx: Connection, host_id: int, *, at: datetime) -> list[Brief]:
+def pace_of_host(tx: Connection, host_id: int, *, at: datetime) -> list[RobotsSummary]:
     """The stored robots.txt of a host's origins, briefly. at: the visit's take-up, database time."""
-    return db.run(tx, _sql["pace_of_host"], {"host_id": host_id, "at": at}).of(Brief)
+    return db.run(tx, _sql["pace_of_host"], {"host_id": host_id, "at": at}).of(RobotsSummary)
 
 
 def body(tx: Connection, *, host_id: int, scheme: str, port: int) -> bytes:

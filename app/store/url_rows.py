@@ -147,7 +147,7 @@ class Result(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lot:
+class RoundLot:
     """URLs of a crawl that one transaction queues for a new round: of these hosts, with keys from lower to below upper.
 
     floor_scores, floor_ids  by host: deferred URLs keep waiting from there on, the best first; None: none does

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from app.model import Cause
 from app.store import db
-from app.store.url_rows import Admission, Admitted, Due, Lot, Result, Wanted
+from app.store.url_rows import Admission, Admitted, Due, Result, RoundLot, Wanted
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
@@ -95,13 +95,13 @@ def promote(tx: Connection, n: int) -> set[int]:
 
 def lots_of_round(
     tx: Connection, crawl_id: int, *, per_host: int | None = None, per_crawl: int | None = None
-) -> list[Lot]:
+) -> list[RoundLot]:
     """The settled URLs of a crawl, in lots of LOT_URLS or less, by host.
 
     per_host, per_crawl: no more deferred URLs than this are admitted; None: all.
     """
     where = {"crawl_id": crawl_id, "per_host": per_host, "per_crawl": per_crawl}
-    lots: list[Lot] = []
+    lots: list[RoundLot] = []
     together: list[Any] = []
     size = 0
     for row in tx.execute(_sql["round_of_hosts"], where):
@@ -116,7 +116,7 @@ def lots_of_round(
     return [*lots, _lot(together)] if together else lots
 
 
-def go_round(tx: Connection, crawl_id: int, lot: Lot) -> Counter[int]:
+def go_round(tx: Connection, crawl_id: int, lot: RoundLot) -> Counter[int]:
     """Queue a lot of a crawl's settled URLs; its hosts are locked. Returns {host: how many were never fetched}."""
     rows = tx.execute(_sql["go_round"], {"crawl_id": crawl_id, **asdict(lot)})
     new: Counter[int] = Counter()
@@ -125,8 +125,8 @@ def go_round(tx: Connection, crawl_id: int, lot: Lot) -> Counter[int]:
     return new
 
 
-def _lot(rows: Sequence[Any], lower: bytes = b"", upper: bytes = _AFTER_ALL_KEYS) -> Lot:
-    return Lot(
+def _lot(rows: Sequence[Any], lower: bytes = b"", upper: bytes = _AFTER_ALL_KEYS) -> RoundLot:
+    return RoundLot(
         ids=[row.host_id for row in rows],
         floor_scores=[row.floor_score for row in rows],
         floor_ids=[row.floor_id for row in rows],
@@ -135,7 +135,7 @@ def _lot(rows: Sequence[Any], lower: bytes = b"", upper: bytes = _AFTER_ALL_KEYS
     )
 
 
-def _lots_of_host(row: Any) -> list[Lot]:
+def _lots_of_host(row: Any) -> list[RoundLot]:
     """Split a host's URLs into lots by key: SHA-256 spreads keys evenly over their range."""
     n = -(-row.urls // LOT_URLS)
     bounds = [b"", *((part * 2**32 // n).to_bytes(4, "big") for part in range(1, n)), _AFTER_ALL_KEYS]

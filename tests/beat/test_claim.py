@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.beat import claim
-from app.beat.claim import WHOLE_MOST_S, WHOLE_S, Marks
+from app.beat.claim import WHOLE_MOST_S, WHOLE_S, ScanWindow
 from app.config import Settings, load
 from app.store import db
 from app.store.host_rows import Offer
@@ -37,11 +37,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def marks(clock: Clock) -> Marks:
-    return Marks(clock=clock)
+def marks(clock: Clock) -> ScanWindow:
+    return ScanWindow(clock=clock)
 
 
-def dispatch(engine: Engine, marks: Marks | None, settings: Settings = SETTINGS) -> list[Offer]:
+def dispatch(engine: Engine, marks: ScanWindow | None, settings: Settings = SETTINGS) -> list[Offer]:
     offers: list[Offer] = []
     claim.dispatch(engine, settings, offers.extend, random.Random(1), marks)
     return offers
@@ -65,7 +65,7 @@ def due(engine: Engine, age_s: float, queue: str = "host-00") -> int:
     ],
 )
 def test_it_looks_from_what_it_claimed_last(
-    engine: Engine, marks: Marks, age_s: float, queue: str, found: bool
+    engine: Engine, marks: ScanWindow, age_s: float, queue: str, found: bool
 ) -> None:
     assert len([due(engine, 9.0), due(engine, 0.0)]) == len(dispatch(engine, marks))
     host_id = due(engine, age_s, queue)
@@ -73,7 +73,7 @@ def test_it_looks_from_what_it_claimed_last(
     assert [offer.host_id for offer in dispatch(engine, None)] == [host_id] * (not found)
 
 
-def test_a_look_at_the_whole_finds_who_was_missed(engine: Engine, marks: Marks, clock: Clock) -> None:
+def test_a_look_at_the_whole_finds_who_was_missed(engine: Engine, marks: ScanWindow, clock: Clock) -> None:
     due(engine, 0.0)
     dispatch(engine, marks)
     missed = due(engine, 3_600.0)
@@ -86,7 +86,7 @@ def test_a_look_at_the_whole_finds_who_was_missed(engine: Engine, marks: Marks, 
     assert len(dispatch(engine, marks)) == 1, "the mark lies as far back as what it brought"
 
 
-def test_looks_at_the_whole_take_a_twentieth_of_the_time(marks: Marks, clock: Clock) -> None:
+def test_looks_at_the_whole_take_a_twentieth_of_the_time(marks: ScanWindow, clock: Clock) -> None:
     for took_s, waits_s in ((0.3, WHOLE_S), (0.3, 6.0), (0.3, 6.0), (9.0, 6.0), (9.0, WHOLE_MOST_S)):
         began, since = marks.begin()
         assert since == {}
@@ -96,7 +96,7 @@ def test_looks_at_the_whole_take_a_twentieth_of_the_time(marks: Marks, clock: Cl
         clock.now = marks.whole_at
 
 
-def test_one_look_that_a_lock_held_up_does_not_put_off_the_next(marks: Marks, clock: Clock) -> None:
+def test_one_look_that_a_lock_held_up_does_not_put_off_the_next(marks: ScanWindow, clock: Clock) -> None:
     for took_s in (0.01, 9.0, 0.01):
         began, _ = marks.begin()
         clock.now += took_s
@@ -105,7 +105,7 @@ def test_one_look_that_a_lock_held_up_does_not_put_off_the_next(marks: Marks, cl
         clock.now = marks.whole_at
 
 
-def test_the_oldest_stay_first_while_there_are_more_than_offers(engine: Engine, marks: Marks) -> None:
+def test_the_oldest_stay_first_while_there_are_more_than_offers(engine: Engine, marks: ScanWindow) -> None:
     """A backlog: the mark does not pass over those that there was no room for."""
     hosts = [due(engine, age_s) for age_s in (500.0, 400.0, 300.0, 200.0, 100.0)]
     settings = load(_env_file=None, queues=1, offers_max=4)  # one a queue and time
@@ -132,7 +132,7 @@ def test_a_long_transaction_does_not_lengthen_the_look(make_database: Callable[[
     sql(engine, "ALTER TABLE hosts SET (autovacuum_enabled = false)")
     for _ in range(64):
         due(engine, CHURN * 60.0)
-    settings, marks = load(_env_file=None, queues=1, offers_max=256), Marks()
+    settings, marks = load(_env_file=None, queues=1, offers_max=256), ScanWindow()
     with long_transaction(engine):
         before = looked_at(engine, marks)
         for minute in range(1, CHURN + 1):
@@ -143,13 +143,13 @@ def test_a_long_transaction_does_not_lengthen_the_look(make_database: Callable[[
                 minute=minute,
                 churn=CHURN,
             )
-        with_marks, without = looked_at(engine, marks), looked_at(engine, Marks())
+        with_marks, without = looked_at(engine, marks), looked_at(engine, ScanWindow())
     assert without > 10 * before
     assert with_marks < without / 5
     engine.dispose()
 
 
-def looked_at(engine: Engine, marks: Marks) -> int:
+def looked_at(engine: Engine, marks: ScanWindow) -> int:
     """Buffers that the look for due hosts reads, rolled back."""
     values = {
         "queues": ["host-00"],

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.beat import claim
-from app.beat.claim import Marks
+from app.beat.claim import ScanWindow
 from app.config import Settings, load
 from app.errors import ServiceError
 from app.store.host_rows import Offer
@@ -44,7 +44,7 @@ PASS = [
 ]
 
 
-def dispatch(engine: Engine, marks: Marks | None = None, settings: Settings = SETTINGS) -> list[Offer]:
+def dispatch(engine: Engine, marks: ScanWindow | None = None, settings: Settings = SETTINGS) -> list[Offer]:
     offers: list[Offer] = []
     claim.dispatch(engine, settings, offers.extend, random.Random(1), marks)
     return offers
@@ -63,7 +63,7 @@ def visits_a_round(engine: Engine, dead: int) -> float:
     """The mean over ROUNDS; queues below `dead` are served by nobody."""
     sql(engine, "TRUNCATE hosts, visits CASCADE")
     sql(engine, FILL, queues=QUEUES, hosts=QUEUES * 60)
-    visited, marks = 0, Marks()
+    visited, marks = 0, ScanWindow()
     sql(engine, "ANALYZE hosts")
     for number in range(WARM_UP + ROUNDS):
         served = [offer for offer in dispatch(engine, marks) if int(offer.queue.removeprefix("host-")) >= dead]

@@ -15,7 +15,7 @@ from app.beat import claim
 from app.beat.finish import finish
 from app.beat.promote import promote
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import Report, visit
+from app.crawl.visit.visit import VisitReport, visit
 from app.store import crawls, db
 from app.store.host_rows import Offer
 from tests.crawl.loop import go
@@ -46,7 +46,7 @@ def later(engine: Engine, seconds: float) -> None:
     )
 
 
-def step(kit: Kit, *, after_s: float = 0.0, threads: int = 1) -> list[Report]:
+def step(kit: Kit, *, after_s: float = 0.0, threads: int = 1) -> list[VisitReport]:
     """So much later, one tick of beat and of promote, and the visits that it offers."""
     if after_s:
         later(kit.engine, after_s)
@@ -64,7 +64,7 @@ def steps(kits: Kit | Sequence[Kit], times: int, *, after_s: float = HOUR) -> No
 def work(kit: Kit, *, threads: int) -> None:
     """A worker with a beat of its own until every crawl has ended, in real time: who is slow holds up its own thread
     only."""
-    busy: list[Future[Report]] = []
+    busy: list[Future[VisitReport]] = []
     until = time.monotonic() + WORK_S
     with ThreadPoolExecutor(threads) as pool:
 

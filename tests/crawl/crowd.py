@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from app.crawl.state.line import Draw, Line, Lines, Lot
+from app.crawl.state.line import Draw, Line, Lines, StartLot
 from app.crawl.state.worker import Kit
 from app.store import budgets
 from tests.crawl.web import Answer, Hit, Site, Web, html
@@ -63,10 +63,10 @@ class Shared:
 
 
 class _PatientLine(Line):
-    def wait(self, draw: Draw, until: float) -> Lot | budgets.Answer | None:
-        def drawn(standing: int, left_s: float, lost: int) -> Lot | budgets.Answer:
+    def wait(self, draw: Draw, until: float) -> StartLot | budgets.BudgetAnswer | None:
+        def drawn(standing: int, left_s: float, lost: int) -> StartLot | budgets.BudgetAnswer:
             found = draw(standing, left_s, lost)
-            return replace(found, last_at=found.last_at + LATE_S) if isinstance(found, Lot) else found
+            return replace(found, last_at=found.last_at + LATE_S) if isinstance(found, StartLot) else found
 
         lot = super().wait(drawn, until)
         with self._lock:

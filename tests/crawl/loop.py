@@ -14,7 +14,7 @@ from app.beat.finish import finish
 from app.beat.promote import promote
 from app.config import Settings, load
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import Report, visit
+from app.crawl.visit.visit import VisitReport, visit
 from app.model import CrawlSpec
 from app.store import crawls, db
 from app.store.crawls import Crawl
@@ -53,7 +53,7 @@ def start(kit: Kit, *seeds: str, name: str = "c", **wishes: object) -> Crawl:
     return crawl
 
 
-def go(kit: Kit, *, threads: int = 1) -> list[Report]:
+def go(kit: Kit, *, threads: int = 1) -> list[VisitReport]:
     """One tick of beat, and the visits that it offers."""
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
@@ -63,10 +63,10 @@ def go(kit: Kit, *, threads: int = 1) -> list[Report]:
         return list(pool.map(lambda offer: visit(kit, offer.host_id, offer.token), offers))
 
 
-def run(kit: Kit, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS) -> list[Report]:
+def run(kit: Kit, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS) -> list[VisitReport]:
     """Until every crawl has ended. hurry: retries, and rests longer than we look ahead, come at once when nothing else
     does."""
-    reports: list[Report] = []
+    reports: list[VisitReport] = []
     for _ in range(rounds):
         made = go(kit, threads=threads)
         reports += made

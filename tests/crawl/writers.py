@@ -25,11 +25,11 @@ from app.beat.rotate_logs import retain
 from app.beat.trim import trim
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, Report, give_back, go_on, settle_together, visit
+from app.crawl.visit.visit import CutOff, VisitReport, give_back, go_on, settle_together, visit
 from app.errors import InputError
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
-from app.runtime.delay_queue import Parking
-from app.runtime.group_commit import Gatherer, Gathering
+from app.runtime.delay_queue import DelayQueue
+from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.store import migrate
 from app.store.host_rows import Offer
 from tests.store.rows import sql
@@ -126,8 +126,8 @@ class Fleet:
     """Beat and workers on `kit`, until `stop`. errors: of visits that failed in a way that they do not expect."""
 
     def __init__(self, kit: Kit) -> None:
-        parking: Parking[Any] = Parking(self._resume, most=HOSTS * 2, threads=THREADS)
-        self.kit = replace(kit, parking=parking, gatherer=Gatherer(parking))
+        parking: DelayQueue[Any] = DelayQueue(self._resume, most=HOSTS * 2, threads=THREADS)
+        self.kit = replace(kit, parking=parking, gatherer=GroupCommit(parking))
         self.endings: Counter[str] = Counter()
         self.errors: list[BaseException] = []
         self._pool = ThreadPoolExecutor(THREADS)
@@ -147,8 +147,8 @@ class Fleet:
             for offer in offers:
                 self._pool.submit(self._attend, partial(visit, self.kit, offer.host_id, offer.token))
 
-    def _resume(self, parked: "Stay | Gathering[Stay]") -> None:
-        if not isinstance(parked, Gathering):
+    def _resume(self, parked: "Stay | CommitGroup[Stay]") -> None:
+        if not isinstance(parked, CommitGroup):
             self._attend(lambda: go_on(parked))
             return
         try:
@@ -159,7 +159,7 @@ class Fleet:
         for _, act in then:
             self._attend(act)
 
-    def _attend(self, act: Callable[[], Report]) -> None:
+    def _attend(self, act: Callable[[], VisitReport]) -> None:
         try:
             self.endings[act().ending] += 1
         except CutOff as error:

@@ -6,7 +6,7 @@ import io
 from app.parse.sitemap.elements import FLOOR, Walk
 from app.parse.sitemap.gunzip import unpacked
 from app.parse.sitemap.markup import Feeder, plain
-from app.parse.sitemap.sitemap import Child, Entry, Limits, Reading
+from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapReading
 from app.policy.lastmod import FUTURE, plausible
 from tests.fuzz.parts import NOW, assert_storable, dice, pieces
 
@@ -38,7 +38,7 @@ def unpacking(data: bytes) -> None:
 
 
 def _read(stream: io.BytesIO, limits: Limits) -> tuple[object, ...]:
-    reading = Reading(stream, limits=limits)
+    reading = SitemapReading(stream, limits=limits)
     values = list(reading)
     assert reading.entries == len(values) <= limits.max_entries
     assert reading.problem is None or (reading.problem.isprintable() and len(reading.problem) < 300)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from app.admin.live import MOST_QUEUED, Look
 from app.local import progress
-from app.local.progress import Progress
+from app.local.progress import LiveView
 from app.store.live import CrawlRow, HostRow
 from tests.steering import steering
 
@@ -103,7 +103,7 @@ class Stream(io.StringIO):
 
 def test_plain_lines_without_a_terminal() -> None:
     stream = Stream(is_terminal=False)
-    with Progress(stream=stream) as shown:
+    with LiveView(stream=stream) as shown:
         for _ in range(5):
             shown.show(look(host(), host("b.test"), host("c.test", "being visited", None), max_seconds=100.0))
     assert stream.getvalue() == (
@@ -115,7 +115,7 @@ def test_plain_lines_without_a_terminal() -> None:
 def test_a_terminal_gets_one_screen_that_is_left_standing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Stream(is_terminal=True)
-    with Progress(stream=stream) as shown:
+    with LiveView(stream=stream) as shown:
         shown.show(look(host()))
         shown.show(look(host(), pages=1_235))
     assert stream.getvalue().count("1,234") == 1

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.breaker import Rules, failures_in_a_row, is_probing, rest_s, trips_after
+from app.policy.breaker import BreakerRules, failures_in_a_row, is_probing, rest_s, trips_after
 from app.policy.pace import NO_ANSWER
 
 HOUR = 3_600.0
-RULES = Rules()
+RULES = BreakerRules()
 WINDOW = 20  # results that are remembered
 
 
-def lived(statuses: Sequence[int], rules: Rules = RULES) -> list[int]:
+def lived(statuses: Sequence[int], rules: BreakerRules = RULES) -> list[int]:
     """Trips after each result."""
     found: list[int] = []
     seen: list[int] = []
@@ -87,7 +87,7 @@ def test_ours_the_next_request_is_a_probe(statuses: list[int], probing: bool) ->
 
 
 def test_ours_its_numbers_are_settings() -> None:
-    rules = Rules(failures=2, base_s=10.0, max_s=30.0)
+    rules = BreakerRules(failures=2, base_s=10.0, max_s=30.0)
     assert lived([500, 500, 500, 500], rules) == [0, 1, 2, 3]
     assert [rest_s(trips, rules) for trips in range(4)] == [0, 10, 20, 30]
 
@@ -95,6 +95,6 @@ def test_ours_its_numbers_are_settings() -> None:
 @given(st.lists(st.sampled_from([NO_ANSWER, 200, 404, 429, 500, 503]), max_size=80), st.integers(1, WINDOW))
 def test_ours_it_trips_with_each_failure_of_a_row_from_its_number_on(statuses: list[int], most: int) -> None:
     in_a_row = 0
-    for status, trips in zip(statuses, lived(statuses, Rules(failures=most)), strict=True):
+    for status, trips in zip(statuses, lived(statuses, BreakerRules(failures=most)), strict=True):
         in_a_row = in_a_row + 1 if status == NO_ANSWER or status >= 500 else 0
         assert trips == max(in_a_row - most + 1, 0)

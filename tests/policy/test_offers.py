@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.policy.offers import Line, is_unserved, most, plan
+from app.policy.offers import QueueOffers, is_unserved, most, plan
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 OFFER = timedelta(seconds=10)
 NAMES = [f"host-{number:02d}" for number in range(32)]
-SERVED = Line(served_at=NOW)
+SERVED = QueueOffers(served_at=NOW)
 
 
 def ago(seconds: float) -> datetime:
@@ -31,7 +31,7 @@ ROWS = [
 def test_a_queue_is_unserved_when_nothing_was_taken_up_since_its_missed_offer(
     missed_s: float | None, served_s: float | None, unserved: bool
 ) -> None:
-    line = Line(
+    line = QueueOffers(
         missed_at=None if missed_s is None else ago(missed_s), served_at=None if served_s is None else ago(served_s)
     )
     assert is_unserved(line, OFFER) is unserved
@@ -39,23 +39,23 @@ def test_a_queue_is_unserved_when_nothing_was_taken_up_since_its_missed_offer(
 
 # the line, unread messages; room, probes
 ROOMS = [
-    (Line(), 0, 4, []),  # nothing known: an even share of 128
-    (Line(standing=3), 0, 1, []),
+    (QueueOffers(), 0, 4, []),  # nothing known: an even share of 128
+    (QueueOffers(standing=3), 0, 1, []),
     (SERVED, 0, 32, []),
-    (Line(standing=30, served_at=NOW), 0, 2, []),
-    (Line(standing=32, served_at=NOW), 0, None, []),
+    (QueueOffers(standing=30, served_at=NOW), 0, 2, []),
+    (QueueOffers(standing=32, served_at=NOW), 0, None, []),
     (SERVED, 31, 1, []),  # messages that nobody read
     (SERVED, 32, None, []),
-    (Line(missed_at=ago(1)), 0, 1, []),  # the missed host is not due: another one
-    (Line(missed_at=ago(1), missed_id=7), 0, None, [7]),
-    (Line(missed_at=ago(1), missed_id=7), 31, None, [7]),
-    (Line(missed_at=ago(1), missed_id=7), 32, None, []),  # full of messages that nobody read
-    (Line(missed_at=ago(1), standing=1, missed_id=7), 0, None, []),
+    (QueueOffers(missed_at=ago(1)), 0, 1, []),  # the missed host is not due: another one
+    (QueueOffers(missed_at=ago(1), missed_id=7), 0, None, [7]),
+    (QueueOffers(missed_at=ago(1), missed_id=7), 31, None, [7]),
+    (QueueOffers(missed_at=ago(1), missed_id=7), 32, None, []),  # full of messages that nobody read
+    (QueueOffers(missed_at=ago(1), standing=1, missed_id=7), 0, None, []),
 ]
 
 
 @pytest.mark.parametrize(("line", "unread", "room", "probes"), ROOMS)
-def test_what_a_queue_is_offered(line: Line, unread: int, room: int | None, probes: list[int]) -> None:
+def test_what_a_queue_is_offered(line: QueueOffers, unread: int, room: int | None, probes: list[int]) -> None:
     found = plan(NAMES, {"host-05": line}, {"host-05": unread}, offers_max=128, offer=OFFER)
     assert (found.rooms.get("host-05"), found.probes) == (room, probes)
     assert found.rooms["host-06"] == 4
@@ -63,19 +63,19 @@ def test_what_a_queue_is_offered(line: Line, unread: int, room: int | None, prob
 
 @pytest.mark.parametrize(("standing", "n"), [(0, 128), (1, 127), (127, 1), (128, 0), (500, 0)])
 def test_offers_that_stand_count_for_all_queues(standing: int, n: int) -> None:
-    found = plan(["a", "b"], {"a": Line(standing=standing, served_at=NOW)}, {}, offers_max=128, offer=OFFER)
+    found = plan(["a", "b"], {"a": QueueOffers(standing=standing, served_at=NOW)}, {}, offers_max=128, offer=OFFER)
     assert found.n == n
     assert bool(found.rooms) is (n > 0)
 
 
 def test_offers_of_an_unserved_queue_count_for_nobody() -> None:
-    lines = {name: Line(standing=32, missed_at=ago(1)) for name in NAMES[:16]}
+    lines = {name: QueueOffers(standing=32, missed_at=ago(1)) for name in NAMES[:16]}
     found = plan(NAMES, lines, {}, offers_max=128, offer=OFFER)
     assert (found.n, set(found.rooms)) == (128, set(NAMES[16:]))
 
 
 def test_an_unserved_queue_is_probed_while_the_others_are_full() -> None:
-    lines = {"a": Line(standing=128, served_at=NOW), "b": Line(missed_at=ago(1)), "c": SERVED}
+    lines = {"a": QueueOffers(standing=128, served_at=NOW), "b": QueueOffers(missed_at=ago(1)), "c": SERVED}
     found = plan(["a", "b", "c"], lines, {}, offers_max=128, offer=OFFER)
     assert (found.rooms, found.n) == ({"b": 1}, 1)
 

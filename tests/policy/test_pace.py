@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.policy.pace import (
     NO_ANSWER,
     History,
-    Rules,
+    PaceRules,
     after,
     base_delay_s,
     delay_in_force_s,
@@ -22,12 +22,12 @@ from app.policy.pace import (
 )
 
 DAY = 86_400.0
-RULES = Rules()
+RULES = PaceRules()
 QUICK, SLOW = 50, 2_001  # ms to the first byte
 Answers = Sequence[tuple[int, int | None]]
 
 
-def lived(*results: tuple[int, int | None], start: History | None = None, rules: Rules = RULES) -> list[History]:
+def lived(*results: tuple[int, int | None], start: History | None = None, rules: PaceRules = RULES) -> list[History]:
     """The history after each result (status, ms)."""
     histories, history = [], start or History()
     for status, ms in results:
@@ -36,7 +36,7 @@ def lived(*results: tuple[int, int | None], start: History | None = None, rules:
     return histories
 
 
-def level(*statuses: int, start: int = 0, rules: Rules = RULES) -> int:
+def level(*statuses: int, start: int = 0, rules: PaceRules = RULES) -> int:
     """Of the level that a host with these answers has, all of them quick."""
     return lived(*((status, QUICK) for status in statuses), start=History(level=start), rules=rules)[-1].level
 

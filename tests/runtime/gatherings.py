@@ -10,10 +10,10 @@ from sqlalchemy import Engine, event
 from app.beat import claim
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import Report, go_on, settle_together, visit
+from app.crawl.visit.visit import VisitReport, go_on, settle_together, visit
 from app.model import VisitEnding
-from app.runtime.delay_queue import Parking
-from app.runtime.group_commit import Gatherer
+from app.runtime.delay_queue import DelayQueue
+from app.runtime.group_commit import GroupCommit
 from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.web import Site, Web, html
@@ -23,11 +23,11 @@ Make = Callable[..., Kit]
 DELAY_S = 0.15
 
 
-class Basket(Gatherer[Stay]):
+class Basket(GroupCommit[Stay]):
     """Holds what is to be settled together, and what was parked, until the test goes on with it."""
 
     def __init__(self) -> None:
-        super().__init__(Parking(lambda _: None, most=0, threads=0))
+        super().__init__(DelayQueue(lambda _: None, most=0, threads=0))
         self.gathered: list[Stay] = []
         self.shelf = Shelf()
 
@@ -43,7 +43,7 @@ class Basket(Gatherer[Stay]):
         return {each.host or "": each.ending for each in (act() for _, act in settle_together(stays))}
 
 
-class Shelf(Parking[Stay]):
+class Shelf(DelayQueue[Stay]):
     def __init__(self) -> None:
         super().__init__(lambda _: None, most=100, threads=0)
         self.held: list[Stay] = []
@@ -52,7 +52,7 @@ class Shelf(Parking[Stay]):
         self.held.append(visit)
         return True
 
-    def go_on(self) -> list[Report]:
+    def go_on(self) -> list[VisitReport]:
         """Each makes its next request when its turn comes."""
         stays, self.held = self.held, []
         reports = []

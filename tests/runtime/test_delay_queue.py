@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.runtime.delay_queue import LATE_S, Clock, Parking
+from app.runtime.delay_queue import LATE_S, Clock, DelayQueue
 from tests.crawl.set_clock import LONG_S, SetClock
 
 SOON_S = LATE_S / 100
@@ -16,12 +16,12 @@ HOUR_S = 3_600.0
 
 
 class Lot:
-    """A Parking of callables, and who ran them. Its clock stands still until a test moves it."""
+    """A DelayQueue of callables, and who ran them. Its clock stands still until a test moves it."""
 
     def __init__(self, **options: Any) -> None:
         self.ran_by: list[int] = []
         self.clock = SetClock()
-        self.parking: Parking[Callable[[], object]] = Parking(
+        self.parking: DelayQueue[Callable[[], object]] = DelayQueue(
             self._run, **{"most": 100, "threads": 8, "clock": self.clock, **options}
         )
 
@@ -79,7 +79,7 @@ def test_a_visit_goes_on_when_its_turn_comes_and_not_before(make: Make) -> None:
 
 def test_the_machines_own_clock_serves_as_well() -> None:
     went_on, at = threading.Event(), []
-    parking: Parking[None] = Parking(lambda _: (at.append(time.monotonic()), went_on.set()), most=1, threads=1)
+    parking: DelayQueue[None] = DelayQueue(lambda _: (at.append(time.monotonic()), went_on.set()), most=1, threads=1)
     until = time.monotonic() + SOON_S
     assert parking.park(None, until)
     assert done(went_on)

@@ -12,8 +12,8 @@ from app.crawl.state.visit import Stay
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import go_on, settle_together
 from app.model import Budgets, VisitEnding
-from app.runtime.delay_queue import Parking
-from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, Gatherer, Gathering
+from app.runtime.delay_queue import DelayQueue
+from app.runtime.group_commit import GATHER_S, MOST, SETTLE_LINKS, CommitGroup, GroupCommit
 from tests.crawl.clock import work
 from tests.crawl.loop import start
 from tests.crawl.set_clock import LONG_S, SetClock
@@ -39,13 +39,13 @@ def test_who_comes_soon_after_the_first_is_settled_with_it() -> None:
     given: list[tuple[float, list[str]]] = []
     settled, clock = threading.Event(), SetClock()
 
-    def settle_it(parked: str | Gathering[str]) -> None:
-        assert isinstance(parked, Gathering)
+    def settle_it(parked: str | CommitGroup[str]) -> None:
+        assert isinstance(parked, CommitGroup)
         given.append((clock.now(), parked.close()))
         settled.set()
 
-    parking: Parking[str | Gathering[str]] = Parking(settle_it, most=10, threads=1, clock=clock)
-    gatherer = Gatherer(parking)
+    parking: DelayQueue[str | CommitGroup[str]] = DelayQueue(settle_it, most=10, threads=1, clock=clock)
+    gatherer = GroupCommit(parking)
     assert gatherer.add("first", 1)
     clock.move(GATHER_S / 2)
     assert gatherer.add("second", 1)
@@ -66,12 +66,12 @@ def test_who_comes_soon_after_the_first_is_settled_with_it() -> None:
 
 @pytest.mark.parametrize(("n", "links"), [(MOST, 1), (10, SETTLE_LINKS // 10)])
 def test_a_full_gathering_is_followed_by_another(n: int, links: int) -> None:
-    parking: Parking[int | Gathering[int]] = Parking(lambda _: None, most=100, threads=1)
-    gatherer = Gatherer(parking)
-    parked: list[Gathering[int]] = []
+    parking: DelayQueue[int | CommitGroup[int]] = DelayQueue(lambda _: None, most=100, threads=1)
+    gatherer = GroupCommit(parking)
+    parked: list[CommitGroup[int]] = []
 
-    def park(gathering: int | Gathering[int], until: float) -> bool:
-        assert isinstance(gathering, Gathering)
+    def park(gathering: int | CommitGroup[int], until: float) -> bool:
+        assert isinstance(gathering, CommitGroup)
         parked.append(gathering)
         return True
 
@@ -83,13 +83,15 @@ def test_a_full_gathering_is_followed_by_another(n: int, links: int) -> None:
 def test_those_who_are_gathered_take_the_room_that_they_would_take_alone() -> None:
     went_on = threading.Event()
     clock = SetClock()
-    parking: Parking[int | Gathering[int]] = Parking(lambda _: went_on.wait(LONG_S), most=5, threads=1, clock=clock)
-    gatherer = Gatherer(parking)
+    parking: DelayQueue[int | CommitGroup[int]] = DelayQueue(
+        lambda _: went_on.wait(LONG_S), most=5, threads=1, clock=clock
+    )
+    gatherer = GroupCommit(parking)
     assert [gatherer.add(number, 1) for number in range(6)] == [True] * 5 + [False]
     assert not parking.park(7, clock.now())
     with parking._lock:
         gathering = parking._heap[0][2]
-    assert isinstance(gathering, Gathering)
+    assert isinstance(gathering, CommitGroup)
     assert gathering.close() == list(range(5))
     assert parking.park(8, clock.now())
     went_on.set()
@@ -146,9 +148,9 @@ def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: We
     for name in ("alone", "together"):
         joined = 0
 
-        def resume(parked: Stay | Gathering[Stay]) -> None:
+        def resume(parked: Stay | CommitGroup[Stay]) -> None:
             nonlocal joined
-            if not isinstance(parked, Gathering):
+            if not isinstance(parked, CommitGroup):
                 go_on(parked)
                 return
             stays = parked.close()
@@ -156,9 +158,9 @@ def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: We
             for _, act in settle_together(stays):
                 act()
 
-        parking: Parking[Stay | Gathering[Stay]] = Parking(resume, most=100, threads=1)
+        parking: DelayQueue[Stay | CommitGroup[Stay]] = DelayQueue(resume, most=100, threads=1)
         start(kit, *(site.url() for site in sites), name=name, budgets=Budgets(max_pages=200))
-        work(replace(kit, parking=parking, gatherer=Gatherer(parking) if name == "together" else None), threads=1)
+        work(replace(kit, parking=parking, gatherer=GroupCommit(parking) if name == "together" else None), threads=1)
         parking.close()
         parking.join()
         found.append(_written(kit.engine, name))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.runtime.memory_gate import BYTES_PER_BYTE, MIB, SMALL_BYTES, Room
+from app.runtime.memory_gate import BYTES_PER_BYTE, MIB, SMALL_BYTES, MemoryGate
 from tests.crawl.poisoned import ROOT
 
 AMPLE_S = 60.0
@@ -18,7 +18,7 @@ SMALL = b"<" * (SMALL_BYTES - 1)
 
 
 @contextmanager
-def inside(room: Room, body: bytes) -> Iterator[None]:
+def inside(room: MemoryGate, body: bytes) -> Iterator[None]:
     """Another thread reads it meanwhile."""
     entered, over = threading.Event(), threading.Event()
 
@@ -37,7 +37,7 @@ def inside(room: Room, body: bytes) -> Iterator[None]:
         thread.join()
 
 
-def has_room(room: Room, body: bytes) -> bool:
+def has_room(room: MemoryGate, body: bytes) -> bool:
     """Whether it need not wait: told by the room itself, as who waits goes in at last."""
     with room._changed:
         return room._has_room(BYTES_PER_BYTE * len(body))
@@ -45,32 +45,32 @@ def has_room(room: Room, body: bytes) -> bool:
 
 @pytest.mark.parametrize(("most_bytes", "has"), [(2 * WEIGHT, True), (2 * WEIGHT - 1, False)])
 def test_only_so_much_is_read_at_once(most_bytes: int, has: bool) -> None:
-    room = Room(most_bytes=most_bytes)
+    room = MemoryGate(most_bytes=most_bytes)
     with inside(room, HEAVY):
         assert has_room(room, HEAVY) is has
     assert has_room(room, HEAVY)
 
 
 def test_what_is_larger_than_the_room_is_read_alone() -> None:
-    room = Room(most_bytes=1)
+    room = MemoryGate(most_bytes=1)
     with room.reading(HEAVY, patience_s=AMPLE_S):
         assert not has_room(room, b"x")
 
 
 def test_tags_weigh_more_than_text() -> None:
-    room = Room(most_bytes=2 * WEIGHT)
+    room = MemoryGate(most_bytes=2 * WEIGHT)
     with inside(room, b"<" * MIB):
         assert not has_room(room, HEAVY)
 
 
 def test_small_documents_are_let_through() -> None:
-    room = Room(most_bytes=1)
+    room = MemoryGate(most_bytes=1)
     with inside(room, HEAVY), room.reading(SMALL, patience_s=AMPLE_S), room.reading(SMALL, patience_s=AMPLE_S):
         pass
 
 
 def test_who_waits_goes_in_when_there_is_room() -> None:
-    room, read = Room(most_bytes=1), threading.Event()
+    room, read = MemoryGate(most_bytes=1), threading.Event()
 
     def wait() -> None:
         with room.reading(HEAVY, patience_s=AMPLE_S):
@@ -85,19 +85,19 @@ def test_who_waits_goes_in_when_there_is_room() -> None:
 
 
 def test_nobody_waits_for_ever() -> None:
-    room = Room(most_bytes=1)
+    room = MemoryGate(most_bytes=1)
     with inside(room, HEAVY), room.reading(HEAVY, patience_s=0.01), room.reading(HEAVY, patience_s=-1.0):
         pass
 
 
 def test_what_hangs_takes_no_room() -> None:
-    room = Room(most_bytes=1, hung_s=0.0)
+    room = MemoryGate(most_bytes=1, hung_s=0.0)
     with inside(room, HEAVY):
         assert has_room(room, HEAVY)
 
 
 def test_an_error_leaves_the_room_empty() -> None:
-    room = Room(most_bytes=1)
+    room = MemoryGate(most_bytes=1)
     with pytest.raises(ZeroDivisionError), room.reading(HEAVY, patience_s=AMPLE_S):
         raise ZeroDivisionError
     assert has_room(room, HEAVY)
@@ -107,13 +107,13 @@ THREADS = 8
 MEASURE = """
 import sys, threading
 sys.path.insert(0, {root!r})
-from app.runtime.memory_gate import MIB, Room
+from app.runtime.memory_gate import MIB, MemoryGate
 from app.parse.html import html
 
 def mib(field):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field)) // 1024
 
-room, body, done = Room(), b"<p>x" * (MIB // 4), threading.Event()
+room, body, done = MemoryGate(), b"<p>x" * (MIB // 4), threading.Event()
 
 def work():
     with room.reading(body, patience_s=60.0):

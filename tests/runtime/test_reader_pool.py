@@ -14,7 +14,7 @@ import pytest
 
 from app.model import Page
 from app.parse.html import html
-from app.parse.sitemap.sitemap import Entry, Reading
+from app.parse.sitemap.sitemap import Entry, SitemapReading
 from app.runtime.reader import Listing, PageOptions
 from app.runtime.reader_pool import Readers
 from app.runtime.reader_process import PAGES_MOST, Death
@@ -78,7 +78,7 @@ def test_a_sitemap_is_read_as_it_is_here(readers: Readers, body: bytes) -> None:
     stream.seek(0, os.SEEK_END)
     found = readers.sitemap(stream, within_s=AMPLE_S)
     assert isinstance(found, Listing)
-    here = Reading(BytesIO(body))
+    here = SitemapReading(BytesIO(body))
     values = list(here)
     assert sorted(found, key=str) == sorted(values, key=str)
     assert (found.kind, found.problem, found.entries) == (here.kind, here.problem, here.entries)

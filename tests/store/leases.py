@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Engine
 
 from app.store import db, hosts
-from app.store.host_rows import Taken
+from app.store.host_rows import TakenHost
 from tests.store.rows import (
     claim,
     contact,
@@ -20,7 +20,7 @@ def offer(engine: Engine) -> UUID:
     return claimed.token
 
 
-def take_up(engine: Engine, host_id: int, token: UUID) -> Taken | None:
+def take_up(engine: Engine, host_id: int, token: UUID) -> TakenHost | None:
     with db.transaction(engine) as tx:
         return hosts.take_up(tx, host_id=host_id, token=token, worker="w:1", lease_s=60)
 

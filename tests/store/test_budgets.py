@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from app.model import Rest, RestReason
 from app.store import budgets, db
-from app.store.budgets import Answer, Budget, BudgetKind
+from app.store.budgets import Budget, BudgetAnswer, BudgetKind
 from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 10.0)
@@ -23,7 +23,7 @@ def ask(
     ready_in_s: float = 0.0,
     horizon_s: float = 0.5,
     ticket: bool = False,
-) -> Answer:
+) -> BudgetAnswer:
     with db.transaction(engine) as tx:
         return budgets.reserve(
             tx, wanted, host_id=host_id, ready_in_s=ready_in_s, horizon_s=horizon_s, has_ticket=ticket
@@ -182,7 +182,7 @@ def test_a_host_that_begins_to_share_keeps_clear_of_one_that_had_it_alone(engine
     assert ask(engine, ADDRESS, host_id=2, ticket=True).wait_s == pytest.approx(0, abs=0.1), "from now on as shared"
 
 
-def draw(engine: Engine, budget: Budget, *, near_s: float = 0.0, starts: int = 1, lost: int = 0) -> Answer:
+def draw(engine: Engine, budget: Budget, *, near_s: float = 0.0, starts: int = 1, lost: int = 0) -> BudgetAnswer:
     with db.transaction(engine) as tx:
         return budgets.reserve(
             tx,

@@ -42,11 +42,11 @@ def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
 def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
     gone_on: list[str] = []
 
-    def crash_or_go_on(stay: SimpleNamespace) -> visits.Report:
+    def crash_or_go_on(stay: SimpleNamespace) -> visits.VisitReport:
         gone_on.append(stay.name)
         if stay.name == "first":
             raise KeyError("a bug")
-        return visits.Report(host=None, ending=VisitEnding.CLOSED)
+        return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "go_on", crash_or_go_on)
     kit = process.kit()
@@ -67,11 +67,11 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     def fail(stays: list[SimpleNamespace]) -> None:
         raise error
 
-    def see_to(stay: SimpleNamespace) -> visits.Report:
+    def see_to(stay: SimpleNamespace) -> visits.VisitReport:
         seen_to.append(stay.name)
         if stay.name == "first":
             raise KeyError("it was this one")
-        return visits.Report(host=None, ending=VisitEnding.CLOSED)
+        return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "settle_together", fail)
     monkeypatch.setattr(visit, "settle_alone", see_to)

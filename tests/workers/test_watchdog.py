@@ -16,7 +16,7 @@ from app.store import db, hosts
 from tests.crawl.loop import make_settings
 from tests.store.rows import clean, make_due_host, sql
 from workers import watchdog
-from workers.watchdog import Progress, hung_visit, why_end
+from workers.watchdog import WorkerProgress, hung_visit, why_end
 
 QUEUES = ("host-00",)
 
@@ -43,8 +43,8 @@ def offered_in_vain(engine: Engine, times: int) -> None:
         sql(engine, "UPDATE hosts SET lease_until = lease_until - interval '1 hour', next_fetch_at = now()")
 
 
-def idle_for(seconds: float) -> Progress:
-    return Progress(moved=time.monotonic() - seconds)
+def idle_for(seconds: float) -> WorkerProgress:
+    return WorkerProgress(moved=time.monotonic() - seconds)
 
 
 # offers in vain, idle for so many seconds, queues served, broker answers → ends
@@ -120,8 +120,8 @@ def test_postgres_away_is_not_its_fault(settings: Settings) -> None:
 def test_a_visit_that_outlives_every_lease_ends_its_process(engine: Engine, settings: Settings) -> None:
     longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + watchdog.GRACE_S
     now = time.monotonic()
-    assert hung_visit(Progress(visits={1: (7, now - longest_s + 1)}), settings, now) is None
-    hung = Progress(visits={1: (6, now), 2: (7, now - longest_s - 1)})
+    assert hung_visit(WorkerProgress(visits={1: (7, now - longest_s + 1)}), settings, now) is None
+    hung = WorkerProgress(visits={1: (6, now), 2: (7, now - longest_s - 1)})
     assert hung_visit(hung, settings, now) == 7
     assert why_end(engine, QUEUES, hung, settings, lambda: True) == "the visit to host 7 has outlived its lease"
 

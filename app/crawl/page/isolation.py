@@ -24,7 +24,7 @@ from app.crawl.state.worker import Kit
 from app.errors import LeaseLost, ServiceError
 from app.model import Cause, Header, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
-from app.parse.sitemap.sitemap import Reading
+from app.parse.sitemap.sitemap import SitemapReading
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions
@@ -110,7 +110,7 @@ def page(stay: Stay, attempt: Attempt) -> Page | Unread:
         return read_html(reply.body, **options)
 
 
-def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing | Unread:
+def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> SitemapReading | Listing | Unread:
     """A sitemap that was read."""
     if attempt.isolated:
         within_s = _within_s(stay)
@@ -118,7 +118,7 @@ def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> Reading | Listing |
         if found != "none":
             return found
         body.seek(0)
-    return Reading(body)
+    return SitemapReading(body)
 
 
 def unread(stay: Stay, attempt: Attempt, why: Unread) -> VisitEnding | None:

@@ -19,7 +19,7 @@ from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.visit import Stay
 from app.errors import LeaseLost, Unwritable
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
-from app.parse.sitemap.sitemap import Child, Entry, Reading
+from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
 from app.policy import lastmod, recrawl
 from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
@@ -67,7 +67,7 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     due = attempt.due
     digest = _digest(body)
     reading = isolation.sitemap(stay, attempt, body)
-    if not isinstance(reading, Reading | Listing):
+    if not isinstance(reading, SitemapReading | Listing):
         return isolation.unread(stay, attempt, reading)
     try:
         _admit_all(stay, due, attempt.url, reading)
@@ -105,7 +105,7 @@ def score_claim(stay: Stay, due: Due, *, changed: bool) -> None:
         stay.batch.claims[due.sitemap_id] = (claims + 1, true_claims + verdict)
 
 
-def _admit_all(stay: Stay, due: Due, base: Url, reading: Reading | Listing) -> None:
+def _admit_all(stay: Stay, due: Due, base: Url, reading: SitemapReading | Listing) -> None:
     values = iter(reading)
     known = _note(stay, due, reading)
     while chunk := list(islice(values, CHUNK)):
@@ -153,7 +153,7 @@ def _write(
     stay.batch.suppressions.clear()
 
 
-def _note(stay: Stay, due: Due, reading: Reading | Listing) -> Known:
+def _note(stay: Stay, due: Due, reading: SitemapReading | Listing) -> Known:
     with db.transaction(stay.kit.engine) as tx:
         if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
             raise LeaseLost(stay.taken.name)

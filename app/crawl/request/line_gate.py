@@ -8,12 +8,12 @@ until when each may be used.
 
 from dataclasses import dataclass
 
-from app.crawl.state.line import Line, Lot
+from app.crawl.state.line import Line, StartLot
 from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Kit
 from app.model import Rest, RestReason
 from app.store import budgets, db
-from app.store.budgets import Answer, Budget
+from app.store.budgets import Budget, BudgetAnswer
 
 LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
@@ -44,8 +44,8 @@ class LineGate:
     host_id: int
     ready_at: float
     until: float
-    lot: Lot | None = None
-    answer: Answer | None = None
+    lot: StartLot | None = None
+    answer: BudgetAnswer | None = None
     opened: int = 0
     is_at_ceiling: bool = False
 
@@ -68,7 +68,7 @@ class LineGate:
         found = self.line.wait(self._draw, self.until)
         if self.kit.stopping.is_set():
             return False
-        if isinstance(found, Lot):
+        if isinstance(found, StartLot):
             self.lot, self.opened = found, self.opened + 1
             return True
         self.answer = found
@@ -95,7 +95,7 @@ class LineGate:
     def sent(self, at_s: float) -> None:
         self.line.sent(at_s)
 
-    def _draw(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
+    def _draw(self, standing: int, left_s: float, lost: int) -> StartLot | BudgetAnswer:
         kit = self.kit
         starts = starts_for(standing, self.wanted)
         sent = kit.monotonic()
@@ -116,7 +116,7 @@ class LineGate:
             return answer
         lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
         earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
-        return Lot(
+        return StartLot(
             starts_at=latest + answer.wait_s,
             last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
             is_single=answer.failures > 0,

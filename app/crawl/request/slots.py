@@ -28,7 +28,7 @@ from app.errors import LeaseLost
 from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
 from app.store import db, hosts
-from app.store.budgets import Answer, Budget
+from app.store.budgets import Budget, BudgetAnswer
 
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
@@ -73,7 +73,7 @@ def _outlast(stay: Stay, seconds: float) -> None:
         extend(stay)
 
 
-def told(stay: Stay, answer: Answer, *, early_s: float = 0.0) -> None:
+def told(stay: Stay, answer: BudgetAnswer, *, early_s: float = 0.0) -> None:
     """A shared budget told the host to come later: the visit waits for it where it may, else it leaves.
 
     early_s: it comes so much sooner, to stand in line when a lot is drawn.
@@ -172,7 +172,7 @@ def _slot(stay: Stay, url: Url, longest_s: float) -> Slot | None:
     held = stay.held
     if held is not None and held.address == found.choices[0] and stay.ready_at <= (held.held_until or 0.0):
         return held._replace(ready_at=max(stay.ready_at, held.ready_at), dns_ms=found.dns_ms)
-    last: Answer | None = None
+    last: BudgetAnswer | None = None
     for address, wanted in found.wanted(kit, stay.taken.domain):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)

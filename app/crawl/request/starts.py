@@ -11,7 +11,7 @@ from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Kit
 from app.model import Url
 from app.store import budgets
-from app.store.budgets import Answer, Budget
+from app.store.budgets import Budget, BudgetAnswer
 
 LONE_MARGIN_S = 0.1
 
@@ -51,7 +51,7 @@ class Terms(NamedTuple):
 class TimedAnswer:
     """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
 
-    answer: Answer
+    answer: BudgetAnswer
     sent: float
     received: float
     hold_s: float

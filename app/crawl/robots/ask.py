@@ -29,7 +29,7 @@ AGAIN_MAX_S = 3_600.0  # promise R3: while it is out of reach it is asked for ag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RobotsAnswer:
     """The last reply of a chain of redirects.
 
     is_busy     a further hop could not be made now;   free_s: seconds until it may be, as far as is known
@@ -48,7 +48,7 @@ def url_of(stay: Stay, origin: Origin) -> Url:
     return url
 
 
-def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer | None:
+def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
     nothing was sent.   known: the file so far, for its validators."""
     has_copy = known is not None and known.body_sha256 is not None
@@ -63,7 +63,7 @@ def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer
     first = _send(stay, slot, url, request)
     if first is None:
         return None
-    answer = Answer(reply=first)
+    answer = RobotsAnswer(reply=first)
     seen = {url.key}
     for _ in range(HOPS):
         target = _target(stay.kit.canon, url, answer.reply)
@@ -77,7 +77,7 @@ def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Answer
     return answer
 
 
-def judge(stay: Stay, answer: Answer, known: RobotsFile | None) -> Fetched:
+def judge(stay: Stay, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
     """Decide what the answer means for the origin.   known: the file before it."""
     reply, settings = answer.reply, stay.kit.settings
     failures = known.failures if known else 0
@@ -138,7 +138,7 @@ def _fetched(stay: Stay, reply: Reply) -> Fetched:
     )
 
 
-def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
+def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> RobotsAnswer:
     """Follow one redirect. Returns its reply; where it may not be requested now, the reply before it, with the reason."""
     free_s = 0.0
     if stay.is_blocked:
@@ -147,14 +147,14 @@ def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> Answer:
         slot = slots.wait(stay, url, LONGEST_HOP_WAIT_S, request.deadline_s)
         own = _send(stay, slot, url, request) if slot is not None else None
         if own is not None:
-            return Answer(reply=own)
+            return RobotsAnswer(reply=own)
         why = "its redirect cannot be followed at this host's delay"
     else:
         reply, free_s = _send_elsewhere(stay, url, request)
         if reply is not None:
-            return Answer(reply=reply)
+            return RobotsAnswer(reply=reply)
         why = f"redirected to {url.host}, which may not be contacted now"
-    return Answer(reply=before._replace(detail=why), is_busy=True, free_s=free_s)
+    return RobotsAnswer(reply=before._replace(detail=why), is_busy=True, free_s=free_s)
 
 
 def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:

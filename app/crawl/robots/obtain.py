@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from app.crawl.request import slots
 from app.crawl.robots import ask
-from app.crawl.robots.ask import Answer
+from app.crawl.robots.ask import RobotsAnswer
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Stay
@@ -107,7 +107,7 @@ def _ask(stay: Stay, origin: Origin, known: RobotsFile | None, url: Url, slot: S
     return file
 
 
-def _file(answer: Answer, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
+def _file(answer: RobotsAnswer, fetched: Fetched, known: RobotsFile | None) -> RobotsFile:
     """The file after an answer, before it is decided which rules are in force."""
     asked = answer.reply.ended_s
     file = RobotsFile(

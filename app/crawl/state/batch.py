@@ -29,7 +29,7 @@ class Tally:
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
+class ReadDocument:
     """A document of the batch, and its links to be admitted. page: None where the document is not kept."""
 
     page: PageRow | None
@@ -64,7 +64,7 @@ class Batch:
     sent: "Sent | None" = None
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[ReadDocument] = field(default_factory=list)
     links: int = 0  # of the readings
     kept_out: list[Where] = field(default_factory=list)
     revisions: list[Revision] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Batch:
         self.state = batch_after(self.state, event)
 
     def read(self, page: PageRow | None, links: list[Candidate]) -> None:
-        self.readings.append(Reading(page=page, links=links))
+        self.readings.append(ReadDocument(page=page, links=links))
         self.links += len(links)
 
     def tally(self, crawl_id: int) -> Tally:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.store.budgets import Answer
+from app.store.budgets import BudgetAnswer
 
 MOST = 32  # a line of this many is full: it is better to return later
 FEW = 8  # fewer than this never make a line full
@@ -30,7 +30,7 @@ LATE_MOST_S = 1.0  # no start is really later than this: the database's clock wa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lot:
+class StartLot:
     """A stretch of time in which this process may make starts. Points in time are monotonic seconds.
 
     starts_at   the first start, by the later bound of the database's moment
@@ -45,7 +45,7 @@ class Lot:
     granted_at: tuple[datetime, float]
 
 
-Draw = Callable[[int, float, int], Lot | Answer]
+Draw = Callable[[int, float, int], StartLot | BudgetAnswer]
 """(length of the line, seconds that its first has left, starts lost before) ▶ a lot, or an answer: return later, or, where
 the start is near, ask again."""
 
@@ -58,7 +58,7 @@ class Line:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._places: deque[threading.Condition] = deque()
-        self._lot: Lot | None = None
+        self._lot: StartLot | None = None
         self._is_unused = False  # no start of the lot has been made
         self._last_start = float("-inf")
         self._starts: deque[float] = deque(maxlen=MOST)
@@ -89,7 +89,7 @@ class Line:
             return self._gap_s
         return min(max((self._monotonic() - self._starts[0]) / starts, self._gap_s), SLOWEST * self._gap_s)
 
-    def wait(self, draw: Draw, until: float) -> Lot | Answer | None:
+    def wait(self, draw: Draw, until: float) -> StartLot | BudgetAnswer | None:
         """Stand in line until the start.
 
         Returns the start's lot: send now; an Answer: return later; None: `until` has passed.
@@ -119,7 +119,7 @@ class Line:
             if self._places:
                 self._places[0].notify()
 
-    def _start(self, place: threading.Condition, draw: Draw, until: float) -> Lot | Answer | None:
+    def _start(self, place: threading.Condition, draw: Draw, until: float) -> StartLot | BudgetAnswer | None:
         while True:
             now = self._monotonic()
             if now > until:
@@ -130,7 +130,7 @@ class Line:
             lot = self._lot
             if lot is None or max(now, self._last_start + self._gap_s) > lot.last_at:
                 answer = self._draw(draw, until - now)
-                if isinstance(answer, Answer):
+                if isinstance(answer, BudgetAnswer):
                     if not answer.is_near:
                         return answer
                     place.wait(max(answer.wait_s - AGAIN_AHEAD_S, LEAST_WAIT_S))
@@ -145,7 +145,7 @@ class Line:
                 return lot
             place.wait(wait_s)
 
-    def _draw(self, draw: Draw, left_s: float) -> Lot | Answer:
+    def _draw(self, draw: Draw, left_s: float) -> StartLot | BudgetAnswer:
         """Draw a lot with the lock released: nobody else becomes first in line meanwhile."""
         self._lot = None
         count, lost, self._is_unused = len(self._places), int(self._is_unused), False
@@ -154,7 +154,7 @@ class Line:
             answer = draw(count, left_s, lost)
         finally:
             self._lock.acquire()
-        if isinstance(answer, Lot):
+        if isinstance(answer, StartLot):
             self._lot, self._is_unused = answer, True
             if self._last_start + self._gap_s > answer.last_at + LATE_MOST_S:
                 self._last_start = float("-inf")

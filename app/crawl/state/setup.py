@@ -22,8 +22,8 @@ from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import breaker, identity, pace
-from app.runtime.delay_queue import Parking
-from app.runtime.group_commit import Gatherer
+from app.runtime.delay_queue import DelayQueue
+from app.runtime.group_commit import GroupCommit
 from app.runtime.reader_pool import Readers
 from app.store import db
 
@@ -95,8 +95,8 @@ def make_kit(
     send: Callable[[Request], Reply | Unsent],
     where: Callable[[str, str | None], Whereabouts] | None,
     worker: str,
-    parking: Parking[Any] | None = None,
-    gatherer: Gatherer[Any] | None = None,
+    parking: DelayQueue[Any] | None = None,
+    gatherer: GroupCommit[Any] | None = None,
     draws: Engine | None = None,
 ) -> Kit:
     return Kit(
@@ -114,7 +114,7 @@ def make_kit(
         readers=Readers(deadline_s=settings.parse_deadline_s, memory_bytes=settings.parse_memory_bytes),
         slow_slots=threading.Semaphore(max(settings.concurrency // 2, 1)),
         pace_rules=_pace_rules(settings),
-        breaker_rules=breaker.Rules(
+        breaker_rules=breaker.BreakerRules(
             failures=settings.breaker_failures, base_s=settings.breaker_base_s, max_s=settings.breaker_max_s
         ),
         known=KnownKeys(settings.bloom_keys),
@@ -123,8 +123,8 @@ def make_kit(
     )
 
 
-def _pace_rules(settings: Settings) -> pace.Rules:
-    return pace.Rules(
+def _pace_rules(settings: Settings) -> pace.PaceRules:
+    return pace.PaceRules(
         window=settings.adaptive_window,
         level_max=settings.adaptive_level_max,
         base_min_s=settings.adaptive_base_min_s,

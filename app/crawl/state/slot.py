@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from app.crawl.state.line import Line
-from app.store.budgets import Answer, Budget, BudgetKind
+from app.store.budgets import Budget, BudgetAnswer, BudgetKind
 
 
 class Slot(NamedTuple):
@@ -41,5 +41,5 @@ class Near(NamedTuple):
     """A start that is near on the budgets of an address. They are not asked again before `until`, a monotonic second."""
 
     address: str
-    answer: Answer
+    answer: BudgetAnswer
     until: float

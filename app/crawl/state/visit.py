@@ -21,7 +21,7 @@ from app.policy.hours import Hours
 from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
 from app.policy.scope import Scope
 from app.store import host_rows
-from app.store.budgets import Answer
+from app.store.budgets import BudgetAnswer
 from app.store.url_rows import Due
 
 LEASE_MARGIN_S = 5.0
@@ -51,7 +51,7 @@ class Stay:
     kit: Kit
     host_id: int
     token: UUID
-    taken: host_rows.Taken
+    taken: host_rows.TakenHost
     started: float
     anchor: float
     lease_ends: float
@@ -82,7 +82,7 @@ class Stay:
     promised: Rest | None = None
     near: Near | None = None
     connect_s: float = 0.0
-    denied: tuple[str, Answer] | None = None
+    denied: tuple[str, BudgetAnswer] | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)
     robots: dict[Origin, RobotsFile] = field(default_factory=dict)

@@ -27,10 +27,10 @@ from app.policy import breaker, pace
 from app.policy.scope import Scope
 from app.policy.url import Canon
 from app.runtime.clock_tie import ClockTie
-from app.runtime.delay_queue import Parking
-from app.runtime.group_commit import Gatherer
+from app.runtime.delay_queue import DelayQueue
+from app.runtime.group_commit import GroupCommit
 from app.runtime.lru import Lru
-from app.runtime.memory_gate import Room
+from app.runtime.memory_gate import MemoryGate
 from app.runtime.reader_pool import Readers
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ class Kit:
     robots: RobotsBook
     shared: SharedBudgets
     readers: Readers
-    pace_rules: pace.Rules
-    breaker_rules: breaker.Rules
+    pace_rules: pace.PaceRules
+    breaker_rules: breaker.BreakerRules
     where: Callable[[str, str | None], Whereabouts] | None = None
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
-    room: Room = field(default_factory=Room)
+    room: MemoryGate = field(default_factory=MemoryGate)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
@@ -74,8 +74,8 @@ class Kit:
     full_hosts: FullHosts = field(default_factory=FullHosts)
     owed: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
-    parking: Parking[Any] | None = None
-    gatherer: Gatherer[Any] | None = None
+    parking: DelayQueue[Any] | None = None
+    gatherer: GroupCommit[Any] | None = None
     draws: Engine | None = None
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))

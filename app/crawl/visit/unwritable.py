@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import structlog
 
-from app.crawl.state.batch import Batch, GivingUp, Reading
+from app.crawl.state.batch import Batch, GivingUp, ReadDocument
 from app.crawl.state.visit import Stay
 from app.errors import Unwritable
 from app.model import Cause, Origin
@@ -70,23 +70,23 @@ def mend(stay: Stay, refuses: Refuses) -> None:
     ]
 
 
-def _mended_reading(stay: Stay, reading: Reading, fault: Callable[..., Unwritable | None]) -> Reading:
+def _mended_reading(stay: Stay, reading: ReadDocument, fault: Callable[..., Unwritable | None]) -> ReadDocument:
     """The document, if it can be stored, and those of its links that can be admitted."""
     page = reading.page
-    error = fault(readings=[Reading(page=page, links=[])]) if page is not None else None
+    error = fault(readings=[ReadDocument(page=page, links=[])]) if page is not None else None
     if page is not None and error is not None:
         for place, result in enumerate(stay.batch.results):
             if (result["crawl_id"], result["key"]) == (page["crawl_id"], page["key"]):
                 stay.batch.results[place] = _quarantined(stay, result, error)
-        return Reading(page=None, links=[])
-    if not reading.links or fault(readings=[Reading(page=None, links=reading.links)]) is None:
+        return ReadDocument(page=None, links=[])
+    if not reading.links or fault(readings=[ReadDocument(page=None, links=reading.links)]) is None:
         return reading
     links = [
         each
         for each in reading.links
-        if not _is_left_out(stay, fault(readings=[Reading(page=None, links=[each])]), each.url.text)
+        if not _is_left_out(stay, fault(readings=[ReadDocument(page=None, links=[each])]), each.url.text)
     ]
-    return Reading(page=page, links=links)
+    return ReadDocument(page=page, links=links)
 
 
 def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:

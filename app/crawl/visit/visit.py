@@ -32,7 +32,7 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class VisitReport:
     """The ending of a visit, PARKED if it is parked. host None: it never began, and the ending is CLOSED."""
 
     host: str | None
@@ -48,24 +48,24 @@ class CutOff(ServiceError):
         self.stay = stay
 
 
-def visit(kit: Kit, host_id: int, token: UUID) -> Report:
+def visit(kit: Kit, host_id: int, token: UUID) -> VisitReport:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
     isolation.pay(kit)
     stay = take_up(kit, host_id, token)
-    return Report(host=None, ending=VisitEnding.CLOSED) if stay is None else go_on(stay)
+    return VisitReport(host=None, ending=VisitEnding.CLOSED) if stay is None else go_on(stay)
 
 
-def go_on(stay: Stay) -> Report:
+def go_on(stay: Stay) -> VisitReport:
     """Continue a visit that was just taken up, or was parked. Raises CutOff."""
     return _until_its_end(stay, lambda: work(stay))
 
 
-def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], Report]]]:
+def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], VisitReport]]]:
     """Settle gathered batches together. Returns each visit's next step, which sends no request. Raises CutOff."""
     return [(stay, partial(_settled_together, stay, ending)) for stay, ending in settle.together(stays)]
 
 
-def settle_alone(stay: Stay) -> Report:
+def settle_alone(stay: Stay) -> VisitReport:
     """Settle one batch, after settling it together with others failed. Raises CutOff."""
     if stay.batch.state is BatchState.IN_DOUBT:
         stay.move(VisitEvent.CUT_OFF)
@@ -75,7 +75,7 @@ def settle_alone(stay: Stay) -> Report:
     return _until_its_end(stay, lambda: _settled(stay, settle.go_on(stay)))
 
 
-def _settled_together(stay: Stay, ending: VisitEnding | None) -> Report:
+def _settled_together(stay: Stay, ending: VisitEnding | None) -> VisitReport:
     if stay.state is VisitState.LEFT and ending is not None:
         with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
             return _left(stay, ending)
@@ -93,19 +93,19 @@ def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
     return park(stay) if stay.due else refill(stay) or VisitEnding.DELAY
 
 
-def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> Report:
+def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> VisitReport:
     """Let the visit act until it ends or is parked. Raises CutOff."""
     with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
         stay.move(VisitEvent.SERVED)
         try:
             ending = act()
             if ending is VisitEnding.PARKED:  # it belongs to another thread now
-                return Report(host=stay.taken.name, ending=ending)
+                return VisitReport(host=stay.taken.name, ending=ending)
             if stay.state is not VisitState.LEFT:
                 _keep_promise(stay)
                 stay.leaving = ending
                 if gather(stay):
-                    return Report(host=stay.taken.name, ending=VisitEnding.PARKED)
+                    return VisitReport(host=stay.taken.name, ending=VisitEnding.PARKED)
                 settle.leave(stay, ending)
         except LeaseLost:
             ending = _fenced(stay)
@@ -122,7 +122,7 @@ def _keep_promise(stay: Stay) -> None:
         stay.rest(stay.ready_at - stay.now(), stay.promised)
 
 
-def give_back(stay: Stay) -> Report:
+def give_back(stay: Stay) -> VisitReport:
     """Settle and end a visit that was cut off, when Postgres is available again. Raises ServiceError.
 
     Nothing is lost while its lease runs.
@@ -144,7 +144,7 @@ def _fenced(stay: Stay) -> VisitEnding:
     return VisitEnding.FENCED
 
 
-def _left(stay: Stay, ending: VisitEnding) -> Report:
+def _left(stay: Stay, ending: VisitEnding) -> VisitReport:
     _log.info(
         "visit.left",
         host=stay.taken.name,
@@ -153,7 +153,7 @@ def _left(stay: Stay, ending: VisitEnding) -> Report:
         detail=stay.detail_of(ending),
         rest_s=stay.rest_s,
     )
-    return Report(host=stay.taken.name, ending=ending, requests=stay.requests)
+    return VisitReport(host=stay.taken.name, ending=ending, requests=stay.requests)
 
 
 def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:

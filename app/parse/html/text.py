@@ -117,7 +117,7 @@ def _stylesheet(left_out: str) -> etree.XSLT:
     )
 
 
-class _Own(threading.local):
+class _Stylesheets(threading.local):
     """Compiled objects, one set per thread: lxml locks them while they work, and recompiles a stylesheet of another thread."""
 
     def __init__(self) -> None:
@@ -125,4 +125,4 @@ class _Own(threading.local):
         self.with_boilerplate = _stylesheet(_UNREADABLE)
 
 
-_own = _Own()
+_own = _Stylesheets()

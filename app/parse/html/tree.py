@@ -131,11 +131,11 @@ def _parser(target: _Census | None = None) -> etree.HTMLParser:
     )
 
 
-class _Own(threading.local):
+class _ThreadParser(threading.local):
     """One parser per thread: lxml locks a parser while it works."""
 
     def __init__(self) -> None:
         self.parser = _parser()
 
 
-_own = _Own()
+_own = _ThreadParser()

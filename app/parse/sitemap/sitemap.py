@@ -21,7 +21,7 @@ from app.parse.sitemap.gunzip import take, unpacked
 from app.parse.sitemap.markup import Feeder, plain
 from app.words import counted
 
-__all__ = ["Child", "Entry", "Limits", "Reading", "SitemapKind"]
+__all__ = ["Child", "Entry", "Limits", "SitemapKind", "SitemapReading"]
 
 _BLOCK_BYTES = 64 * 1024
 _LINE_END = re.compile(r"[\r\n]+")
@@ -41,7 +41,7 @@ class Limits:
     max_loc_chars: int = 2083
 
 
-class Reading:
+class SitemapReading:
     """One pass over a file: iterate it once. The attributes describe the part read so far, and are final after the last value.
 
     No bytes make it raise; errors of `stream.read` pass through.

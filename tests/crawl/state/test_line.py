@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SLOWEST, Line, Lines, Lot
+from app.crawl.state.line import FEW, LATE_MOST_S, MOST, SLOWEST, Line, Lines, StartLot
 from app.model import Rest, RestReason
-from app.store.budgets import Answer
+from app.store.budgets import BudgetAnswer
 
 GAP_S = 0.02
 FAR_S = 60.0
 HOUR_S = 3_600.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-LATER = Answer(
+LATER = BudgetAnswer(
     granted=False,
     is_near=False,
     wait_s=5.0,
@@ -42,32 +42,32 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def lot_after(self, seconds: float) -> "Lot":
+    def lot_after(self, seconds: float) -> "StartLot":
         self.now += seconds
         return lot(self.now)
 
 
-def lot(starts_at: float, lasts_s: float = FAR_S, *, is_single: bool = False) -> Lot:
-    return Lot(starts_at=starts_at, last_at=starts_at + lasts_s, is_single=is_single, granted_at=(NOW, starts_at))
+def lot(starts_at: float, lasts_s: float = FAR_S, *, is_single: bool = False) -> StartLot:
+    return StartLot(starts_at=starts_at, last_at=starts_at + lasts_s, is_single=is_single, granted_at=(NOW, starts_at))
 
 
 class Drawing:
     """What a budget answers, in order; the last one again and again. Notes how many stood in line."""
 
-    def __init__(self, *answers: Callable[[], Lot | Answer]) -> None:
+    def __init__(self, *answers: Callable[[], StartLot | BudgetAnswer]) -> None:
         self._answers = list(answers)
         self.standing: list[int] = []
         self.left_s: list[float] = []
         self.lost: list[int] = []
 
-    def __call__(self, standing: int, left_s: float, lost: int) -> Lot | Answer:
+    def __call__(self, standing: int, left_s: float, lost: int) -> StartLot | BudgetAnswer:
         self.standing.append(standing)
         self.lost.append(lost)
         self.left_s.append(left_s)
         return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
 
 
-def go(line: Line, draw: Drawing, clock: Clock) -> Lot | Answer | None:
+def go(line: Line, draw: Drawing, clock: Clock) -> StartLot | BudgetAnswer | None:
     """Stand in line, and send at once."""
     found = line.wait(draw, clock.now + 2)
     line.sent(clock.now)
@@ -86,7 +86,7 @@ def line(clock: Clock) -> Line:
 
 def test_the_first_in_line_draws_and_starts_at_once(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now))
-    assert isinstance(go(line, draw, clock), Lot)
+    assert isinstance(go(line, draw, clock), StartLot)
     assert (draw.standing, draw.left_s, len(line)) == ([1], [2.0], 0)
 
 
@@ -103,13 +103,13 @@ def test_what_is_left_of_a_lot_that_has_passed_is_never_used(line: Line, clock: 
     go(line, draw, clock)
     clock.now += 1.1
     found = line.wait(draw, clock.now + 2)
-    assert isinstance(found, Lot)
+    assert isinstance(found, StartLot)
     assert (len(draw.standing), found.starts_at) == (2, clock.now)
 
 
 def test_a_start_that_passed_before_it_could_be_used_is_drawn_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: lot(clock.now - 2, lasts_s=1.0), lambda: lot(clock.now))
-    assert isinstance(go(line, draw, clock), Lot)
+    assert isinstance(go(line, draw, clock), StartLot)
     assert draw.lost == [0, 1], "and the budget is told of the one that was lost"
 
 
@@ -127,7 +127,7 @@ def test_a_database_whose_clock_was_set_is_believed(line: Line, clock: Clock) ->
     go(line, draw, clock)
     line.sent(clock.now + LATE_MOST_S + GAP_S)
     clock.now += 0.002
-    assert isinstance(go(line, draw, clock), Lot)
+    assert isinstance(go(line, draw, clock), StartLot)
 
 
 def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock) -> None:
@@ -141,12 +141,12 @@ def test_an_address_that_is_probed_gets_one_start_a_lot(line: Line, clock: Clock
 def test_a_budget_that_has_none_so_soon_answers_the_one_who_asked(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: LATER, lambda: lot(clock.now))
     assert line.wait(draw, clock.now + 2) is LATER
-    assert isinstance(go(line, draw, clock), Lot)
+    assert isinstance(go(line, draw, clock), StartLot)
 
 
 def test_a_start_that_is_near_is_asked_for_again(line: Line, clock: Clock) -> None:
     draw = Drawing(lambda: replace(LATER, is_near=True, wait_s=0.1), lambda: lot(clock.now))
-    assert isinstance(go(line, draw, clock), Lot)
+    assert isinstance(go(line, draw, clock), StartLot)
     assert draw.lost == [0, 0]
 
 
@@ -176,12 +176,12 @@ def test_nobody_waits_beyond_its_time(line: Line, clock: Clock) -> None:
 
 
 def test_a_draw_that_fails_fails_one_alone(line: Line, clock: Clock) -> None:
-    def fails(standing: int, left_s: float, lost: int) -> Lot:
+    def fails(standing: int, left_s: float, lost: int) -> StartLot:
         raise ConnectionError("Postgres is away")
 
     with pytest.raises(ConnectionError):
         line.wait(fails, clock.now + 2)
-    assert isinstance(line.wait(Drawing(lambda: lot(clock.now)), clock.now + 2), Lot)
+    assert isinstance(line.wait(Drawing(lambda: lot(clock.now)), clock.now + 2), StartLot)
 
 
 def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> None:
@@ -190,7 +190,7 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
     drawn: list[int] = []
     starts: list[float] = []
 
-    def draw(standing: int, left_s: float, lost: int) -> Lot:
+    def draw(standing: int, left_s: float, lost: int) -> StartLot:
         if not drawn:
             everybody.wait()  # the seven others come while the first one draws
             while len(line) < 8:
@@ -203,7 +203,7 @@ def test_all_who_stand_in_line_are_drawn_for_at_once_and_start_a_gap_apart() -> 
             while not len(line):
                 threading.Event().wait(0.001)
             everybody.wait()
-        assert isinstance(line.wait(draw, time.monotonic() + FAR_S), Lot)
+        assert isinstance(line.wait(draw, time.monotonic() + FAR_S), StartLot)
         at = time.monotonic()
         starts.append(at)
         line.sent(at)
@@ -247,7 +247,7 @@ def test_a_line_is_full_when_it_is_long_or_its_starts_are_slow(
         clock.now += every_s
     release = threading.Event()
 
-    def draw(standing: int, left_s: float, lost: int) -> Answer:
+    def draw(standing: int, left_s: float, lost: int) -> BudgetAnswer:
         release.wait()
         return LATER
 

@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import Report, go_on, visit
+from app.crawl.visit.visit import VisitReport, go_on, visit
 from app.crawl.visit.work import LOOKED_AFTER_S
-from app.runtime.delay_queue import Parking
+from app.runtime.delay_queue import DelayQueue
 from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
 from tests.crawl.web import Site, Web, html
@@ -21,7 +21,7 @@ Make = Callable[..., Kit]
 DELAY_S = 0.15
 
 
-class Shelf(Parking[Stay]):
+class Shelf(DelayQueue[Stay]):
     """Holds what is parked until the test goes on with it: when the turn comes is the visit's to wait for."""
 
     def __init__(self, most: int = 10) -> None:
@@ -38,7 +38,7 @@ class Shelf(Parking[Stay]):
         self.held.append(visit)
         return True
 
-    def next(self) -> Report:
+    def next(self) -> VisitReport:
         stay = self.held.pop()
         stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
         return go_on(stay)
@@ -61,7 +61,7 @@ def site_of(web: Web, pages: int) -> Site:
     return site
 
 
-def begin(kit: Kit) -> Report:
+def begin(kit: Kit) -> VisitReport:
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     (offer,) = offers

@@ -11,7 +11,7 @@ from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import go_on
 from app.crawl.visit.work import LOOKED_AFTER_S
 from app.model import VisitEnding
-from app.runtime.delay_queue import Parking
+from app.runtime.delay_queue import DelayQueue
 from app.store import budgets
 from tests.crawl.clock import work
 from tests.crawl.crowd import GAP_S, ROAD_S, Shared, gaps, names, unhurried
@@ -55,7 +55,7 @@ def test_who_is_alone_at_an_address_asks_for_it_once_a_visit(
 def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: Make, web: Web) -> None:
     shared = Shared(web, names(2), pages=12)
     kit = make(default_delay_s=0.06, linger_s=0.05, address_gap_s=GAP_S, visit_max_s=1.0, resolve=shared.resolve)
-    kit = replace(kit, parking=Parking(go_on, most=10, threads=4))
+    kit = replace(kit, parking=DelayQueue(go_on, most=10, threads=4))
     start(kit, shared.urls[0])
     assert begin(kit).ending == VisitEnding.PARKED
     start(kit, shared.urls[1], name="d")

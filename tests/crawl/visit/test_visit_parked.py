@@ -8,9 +8,9 @@ from app.admin.audit import audit
 from app.beat import claim
 from app.crawl.state.visit import Stay
 from app.crawl.visit import work as at_work
-from app.crawl.visit.visit import Report, go_on, take_up, visit
+from app.crawl.visit.visit import VisitReport, go_on, take_up, visit
 from app.model import Budgets, VisitEnding
-from app.runtime.delay_queue import Parking
+from app.runtime.delay_queue import DelayQueue
 from app.store import db, hosts
 from app.store.host_rows import Offer
 from tests.crawl.clock import work
@@ -24,7 +24,7 @@ from tests.store.rows import one, sql
 
 def test_a_polite_host_takes_one_visit_for_many_pages_and_keeps_its_gaps(make: Make, web: Web) -> None:
     kit = make(default_delay_s=DELAY_S, linger_s=0.05, address_gap_s=0.05)
-    parking: Parking[Stay] = Parking(go_on, most=10, threads=2)
+    parking: DelayQueue[Stay] = DelayQueue(go_on, most=10, threads=2)
     sites = [site_of(web, 6) for _ in range(3)]
     start(kit, *(site.url() for site in sites))
     work(replace(kit, parking=parking), threads=3)
@@ -43,7 +43,7 @@ def test_a_longer_visit_than_allowed_is_given_back(make: Make, web: Web) -> None
     start(kit, site_of(web, 9).url())
     assert begin(kit).ending == VisitEnding.PARKED
     assert shelf.next().ending == VisitEnding.PARKED
-    assert shelf.next() == Report(
+    assert shelf.next() == VisitReport(
         host=one(kit.engine, "SELECT name FROM hosts"), ending=VisitEnding.LONG_ENOUGH, requests=3
     )
     assert one(kit.engine, "SELECT state FROM hosts") == "idle"
@@ -166,7 +166,7 @@ def test_a_worker_that_stops_settles_what_is_parked_and_gives_its_host_back(make
     kit = make(
         default_delay_s=3_600.0, crawl_delay_max_s=7_200.0, visit_max_s=7_200.0, settle_s=7_200.0, lease_s=9_000.0
     )
-    kit = replace(kit, parking=Parking(go_on, most=10, threads=2))
+    kit = replace(kit, parking=DelayQueue(go_on, most=10, threads=2))
     site = site_of(web, 3)
     start(kit, site.url())
     assert begin(kit).ending == VisitEnding.PARKED

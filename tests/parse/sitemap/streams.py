@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from app.parse.sitemap.sitemap import Child, Entry, Limits, Reading, SitemapKind
+from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapKind, SitemapReading
 
 MIB = 1024 * 1024
 
@@ -29,8 +29,8 @@ class Parts(io.BytesIO):
         return taken
 
 
-def read(body: bytes | str, limits: Limits | None = None) -> tuple[list[Entry | Child], Reading]:
-    reading = Reading(io.BytesIO(body.encode() if isinstance(body, str) else body), limits=limits)
+def read(body: bytes | str, limits: Limits | None = None) -> tuple[list[Entry | Child], SitemapReading]:
+    reading = SitemapReading(io.BytesIO(body.encode() if isinstance(body, str) else body), limits=limits)
     return list(reading), reading
 
 

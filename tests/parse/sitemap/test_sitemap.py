@@ -7,7 +7,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from app.parse.sitemap.sitemap import Child, Entry, Limits, Reading, SitemapKind
+from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapKind, SitemapReading
 from tests.parse.sitemap.streams import (
     FORMATS,
     MIB,
@@ -39,13 +39,13 @@ def test_how_a_stream_is_cut_into_reads_changes_nothing(
     body: str, kind: SitemapKind, expected: list[Entry | Child], size: int
 ) -> None:
     for written in (body.encode(), gzip.compress(body.encode(), mtime=0)):
-        reading = Reading(Parts(written[at : at + size] for at in range(0, len(written), size)))
+        reading = SitemapReading(Parts(written[at : at + size] for at in range(0, len(written), size)))
         assert list(reading) == expected
         assert reading.kind is kind
 
 
 def test_a_reading_is_iterated_once_and_tells_what_it_has_read_so_far() -> None:
-    reading = Reading(io.BytesIO(URLSET.encode()))
+    reading = SitemapReading(io.BytesIO(URLSET.encode()))
     assert (reading.kind, reading.entries) == (SitemapKind.UNKNOWN, 0)
     next(iter(reading))
     assert (reading.kind, reading.entries) == (SitemapKind.URLSET, 1)
@@ -154,7 +154,7 @@ def test_a_long_link_of_atom_or_guid_of_rss_is_skipped_too() -> None:
 @pytest.mark.parametrize("line", ["<url/>", "nothing\n", "<url><loc/></url>"])
 def test_a_file_without_locations_is_given_up(line: str) -> None:
     stream = Parts(chain([b"" if "<" not in line else b"<urlset>"], repeat(line.encode() * 1000)))
-    reading = Reading(stream)
+    reading = SitemapReading(stream)
     assert list(reading) == []
     assert reading.problem == "over 50,000 items without a usable location"
     assert stream.taken < 2 * MIB

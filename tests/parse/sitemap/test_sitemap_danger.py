@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.parse.sitemap.sitemap import Limits, Reading
+from app.parse.sitemap.sitemap import Limits, SitemapReading
 from tests.parse.sitemap.streams import (
     EXTENSIONS,
     MIB,
@@ -81,10 +81,10 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def growth(parts: Iterable[bytes], limits: Limits | None = None) -> tuple[int, Reading]:
+def growth(parts: Iterable[bytes], limits: Limits | None = None) -> tuple[int, SitemapReading]:
     """By how many bytes the process grew while it read, and the reading."""
     seen = [resident_bytes()]
-    reading = Reading(Parts(parts, lambda: seen.append(resident_bytes())), limits=limits)
+    reading = SitemapReading(Parts(parts, lambda: seen.append(resident_bytes())), limits=limits)
     for _ in reading:
         pass
     return max(seen) - seen[0], reading
@@ -128,7 +128,7 @@ def test_python_holds_little_of_it() -> None:
     stream = Parts(chain([b"<urlset>"], repeat(unit * 700, 20)))
     tracemalloc.start()
     try:
-        entries = len([None for _ in Reading(stream)])
+        entries = len([None for _ in SitemapReading(stream)])
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -202,7 +202,7 @@ def test_a_bomb_stops_at_the_limit() -> None:
 @pytest.mark.parametrize("member", [b"", b"<"])
 def test_a_gzip_file_of_nothing_but_members_is_given_up(member: bytes) -> None:
     stream = Parts(repeat(gzip.compress(member, mtime=0) * 1000))
-    reading = Reading(stream)
+    reading = SitemapReading(stream)
     assert list(reading) == []
     assert reading.problem == "cut where gzip holds next to nothing"
     assert stream.taken < 3 * MIB

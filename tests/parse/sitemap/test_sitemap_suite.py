@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from lxml import etree
 
-from app.parse.sitemap.sitemap import Child, Entry, Reading, SitemapKind
+from app.parse.sitemap.sitemap import Child, Entry, SitemapKind, SitemapReading
 
 SUITES = Path(__file__).parents[4] / "shared" / "suites"
 
@@ -60,9 +60,9 @@ def rows(part: str) -> list[Any]:
     return [pytest.param(row, id=Path(row["file"]).name) for row in json.loads(path.read_text())[part]]
 
 
-def read(file: str) -> tuple[list[Entry | Child], Reading]:
+def read(file: str) -> tuple[list[Entry | Child], SitemapReading]:
     with (SUITES / file).open("rb") as stream:
-        reading = Reading(stream)
+        reading = SitemapReading(stream)
         return list(reading), reading
 
 

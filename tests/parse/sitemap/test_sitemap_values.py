@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.parse.sitemap.sitemap import Child, Entry, Limits, Reading
+from app.parse.sitemap.sitemap import Child, Entry, Limits, SitemapReading
 from tests.examples import examples
 from tests.parse.sitemap.streams import (
     FORMATS,
@@ -171,7 +171,7 @@ LIMITS = st.builds(
 ) | st.just(Limits())
 
 
-def held(values: list[Entry | Child], reading: Reading, limits: Limits) -> None:
+def held(values: list[Entry | Child], reading: SitemapReading, limits: Limits) -> None:
     assert reading.entries == len(values) <= limits.max_entries
     assert reading.problem is None or (reading.problem and len(reading.problem) < 300 and "\n" not in reading.problem)
     for value in values:
@@ -188,7 +188,7 @@ def held(values: list[Entry | Child], reading: Reading, limits: Limits) -> None:
 def test_nothing_is_raised_whatever_comes(body: bytes, limits: Limits, size: int) -> None:
     values, reading = read(body, limits)
     held(values, reading, limits)
-    parted = Reading(Parts(body[at : at + size] for at in range(0, len(body), size)), limits=limits)
+    parted = SitemapReading(Parts(body[at : at + size] for at in range(0, len(body), size)), limits=limits)
     found = list(parted)
     assert parted.problem == reading.problem
     assert (found, parted.kind, parted.skipped) == (values, reading.kind, reading.skipped)

@@ -1,0 +1,16 @@
+"""A class name is unique in the house: a reader who meets one knows which is meant."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_a_class_name_is_unique() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in [path for room in ("app", "workers") for path in sorted((ROOT / room).rglob("*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
