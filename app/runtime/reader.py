@@ -1,9 +1,10 @@
 """Reads documents in a process that they may crash, hang or fill: `python -m app.runtime.reader BYTES`.
 
-It receives each on standard input: a line of JSON (`Job`), then the document's bytes. It answers on standard output with a
-line of JSON (`ReaderAnswer`); an empty one at first says that it is ready. It knows no settings, no
-network, no database. Its bounds are the kernel's, so that they hold within C too: BYTES of address space; for each document some processor time, after which
-SIGPROF ends it, and some wall time, after which SIGALRM does, in case its parent is gone. `reader_pool` starts and judges it.
+It receives each on standard input: a line of JSON (`Job`), then the document's bytes. It answers on standard output
+with a line of JSON (`ReaderAnswer`); an empty one at first says that it is ready. It knows no settings, no network,
+no database. Its bounds are the kernel's, so that they hold within C too: BYTES of address space; for each document
+some processor time, after which SIGPROF ends it, and some wall time, after which SIGALRM does, in case its parent is
+gone. `reader_pool` starts and judges it.
 """
 
 import faulthandler
