@@ -23,7 +23,7 @@ crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@exampl
 
 # `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
 TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
-TESTS = $(TWO) -m 'not faults and (not acceptance or smoke)'
+TESTS = $(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
