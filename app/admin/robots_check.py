@@ -45,8 +45,8 @@ def ask(kit: Kit, text: str) -> Ruling:
         settle.log_fenced(stay)
         raise
     if stay.requests == 0:
-        because = stay.resting.words if stay.resting is not None else f"delay of {stay.delay_s:g} s"
-        raise InputError(f"host {url.host}", f"may not be contacted now; it waits for its {because} to pass")
+        waits_for = _rest_or_delay(stay.resting.words if stay.resting is not None else None, stay.delay_s)
+        raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {waits_for}")
     return check(kit.engine, kit.settings, url.text)
 
 
@@ -71,6 +71,9 @@ def _visit(kit: Kit, url: Url) -> Stay:
 def _why_not(host: Row) -> str:
     until = max(host["polite_at"], host["blocked_until"] or host["polite_at"])
     if host["state"] == "idle" and until > host["now"]:
-        because = resting_words(host) or f"delay of {host['delay_s']:g} s"
-        return f"its {because} to pass, {when(until, host['now'])}"
+        return f"{_rest_or_delay(resting_words(host), host['delay_s'])}, {when(until, host['now'])}"
     return host_waits_for(host)
+
+
+def _rest_or_delay(rest: str | None, delay_s: float) -> str:
+    return f"its rest to end ({rest})" if rest else f"its delay of {delay_s:g} s to pass"

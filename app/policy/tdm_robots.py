@@ -35,11 +35,7 @@ class RobotsSignals:
 
 
 _OURS: Final = frozenset({b"content-usage", b"content-signal"})
-
-
 _AGENT: Final = b"user-agent"
-
-
 _BORDERS: Final = frozenset({_AGENT, b"allow", b"disallow"})  # of groups
 
 

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
 
 K = TypeVar("K")
-
-
 V = TypeVar("V")
 
 

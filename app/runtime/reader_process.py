@@ -17,14 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from app.runtime.reader import SAID_BYTES, Job, ReaderAnswer
 
 PAGES_MOST = 50
-
-
 START_S = 20.0
-
-
 LEAVE_S = 1.0
-
-
 SAID_CHARS = 2_000
 
 
@@ -34,8 +28,6 @@ _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal
 
 # The variables that an interpreter needs to start. Not the rest: a worker's environment holds passwords.
 _KEPT_NAMES = frozenset({"PATH", "LANG", "TMPDIR", "VIRTUAL_ENV", "HOME"})
-
-
 _KEPT_PREFIXES = ("PYTHON", "LC_", "LD_", "DYLD_", "MALLOC_")
 
 

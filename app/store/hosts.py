@@ -15,8 +15,6 @@ from app.store.host_rows import Contact, Loan, Locked, Offer, TakenHost
 
 _sql = db.queries("hosts")
 MOST_QUEUED = 10_000
-
-
 _CONTACT = [field.name for field in fields(Contact)]
 
 

@@ -95,7 +95,10 @@ def test_a_host_with_queued_urls_goes_on_after_being_asked(kit: Kit, site: Site)
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ("blocked_until = now() + interval '1 hour', resting_because = 'rate_limited'", "its rate_limited to pass"),
+        (
+            "blocked_until = now() + interval '1 hour', resting_because = 'rate_limited'",
+            r"its rest to end \(rate_limited\), ",
+        ),
         ("state = 'paused', next_fetch_at = NULL", "an operator, who paused it"),
         (
             """state = 'taken', lease_token = gen_random_uuid(), taken_at = now(), lease_until = now() + interval

@@ -8,14 +8,8 @@ from app.policy.lifecycle_visit import BatchEvent, VisitEvent
 from app.runtime.group_commit import GATHER_S, SETTLE_LINKS
 
 BUDGET_REST_S = 1.0
-
-
 SLOW_REST_S = 2.0
-
-
 LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled this often, so that it notices a pause
-
-
 PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
 
