@@ -74,7 +74,7 @@ def test_a_constant_is_no_setting_and_tests_shorten_it_by_a_name_of_its_own(
     monkeypatch.setenv("TIPTOE_SETTLE_URLS", "9")
     monkeypatch.setenv("TIPTOE_CONSTANT_LINGER_S", "0.1")
     assert (load().settle_s, load().settle_urls, load().linger_s) == (2.0, 50, 0.1)
-    assert unknown_variables() == ["TIPTOE_SETTLE_S", "TIPTOE_SETTLE_URLS"]
+    assert unknown_variables() == ["TIPTOE_CONSTANT_SETTLE_S", "TIPTOE_SETTLE_S", "TIPTOE_SETTLE_URLS"]
 
 
 def test_there_are_at_most_fifty_settings() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.config.constants import variable
+from app.config.constants import CONSTANT_PREFIX, variable
 from app.config.settings import DOTENV, Settings
 from app.errors import InputError, SettingError
 
@@ -47,5 +47,6 @@ def unknown_variables(settings: type[Settings] = Settings) -> list[str]:
     from dotenv import dotenv_values
 
     known = {variable(name) for name in settings.model_fields}
-    given = {*os.environ, *dotenv_values(DOTENV)}
-    return sorted(name for name in given if name.startswith("TIPTOE_") and name not in known)
+    in_file = {name for name in known if not name.startswith(CONSTANT_PREFIX)}  # `.env` does not reach constants
+    unknown = (os.environ.keys() - known) | (dotenv_values(DOTENV).keys() - in_file)
+    return sorted(name for name in unknown if name.startswith("TIPTOE_"))
