@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.extract.page import CrawledPage
 
 LANES = 4
+VERSION_MOST = 2_000_000_000  # a day written as 20261123 fits
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # it names a view, too
 _F = TypeVar("_F", bound="Callable[[CrawledPage], Iterable[object] | None]")
 
@@ -118,8 +119,8 @@ def _check(declared: DeclaredHandler) -> None:
     what = f"handler {declared.name} ({declared.place})"
     if not NAME.fullmatch(declared.name):
         raise InputError(what, "a name has 1 to 40 of a-z, 0-9 and _, and begins with a letter; give it a name=…")
-    if isinstance(declared.version, bool) or not isinstance(declared.version, int) or declared.version < 1:
-        raise InputError(what, f"version {declared.version!r} is not a whole number from 1 on")
+    if type(declared.version) is not int or not 1 <= declared.version <= VERSION_MOST:
+        raise InputError(what, f"version {declared.version!r} is not a whole number from 1 to {VERSION_MOST:,}")
     for pattern in declared.match:
         _check_pattern(what, pattern)
     _check_signature(what, declared)

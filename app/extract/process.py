@@ -79,11 +79,11 @@ class HandlerProcess:
         handler: str,
         *,
         deadline_s: float,
-        before: Callable[[], PageForHandler | None],
+        before: Callable[[int], PageForHandler | None],
     ) -> Handled:
         """Run a handler on a page.
 
-        deadline_s  seconds that it may take;   before: reads the page as it was, for a handler that asks
+        deadline_s  seconds that it may take;   before: reads the page as it was before a capture, for a handler that asks
         """
         self.pages += 1
         within_s, began = deadline_s + self.margin_s, time.monotonic()
@@ -109,12 +109,12 @@ class HandlerProcess:
         if self.said is not None:
             self.said.close()
 
-    def _answer(self, before: Callable[[], PageForHandler | None], began: float, within_s: float) -> Handled:
+    def _answer(self, before: Callable[[int], PageForHandler | None], began: float, within_s: float) -> Handled:
         while True:
             answer, _ = self.wire.receive(within_s=max(began + within_s - time.monotonic(), 0.0))
             if "before" not in answer:
                 return _handled(answer, (time.monotonic() - began) * 1000)
-            earlier = before()
+            earlier = before(answer["before"])
             left_s = max(began + within_s - time.monotonic(), 0.1)
             if earlier is None:
                 self.wire.send({}, within_s=left_s)

@@ -115,7 +115,8 @@ def write(shared: Extraction, found: Sequence[Found]) -> None:
                 write(shared, [each])
             return
         refused = Handled(handler=found[0].row.handler, failed="misfit", cause=str(error))
-        db.repeat(partial(_commit, shared, [Found(row=found[0].row, version=found[0].version, handled=refused)]))
+        found = [Found(row=found[0].row, version=found[0].version, handled=refused)]
+        db.repeat(partial(_commit, shared, found))
     for each in found:
         shared.show(each.row.handler, {name for item in each.handled.items for name in item})
 
