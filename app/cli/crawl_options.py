@@ -53,6 +53,15 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+Handler = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--handler",
+        metavar="NAME",
+        help="Handler that gets its pages (may be repeated); all: every one that is loaded.",
+        show_default="all, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -99,6 +108,7 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -110,6 +120,7 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
     )
 
 
@@ -126,6 +137,7 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -137,7 +149,13 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
     )
+
+
+def _handlers(given: list[str] | None) -> tuple[str, ...] | None:
+    """The names; () for all of them, None as before."""
+    return None if not given else () if given == ["all"] else tuple(dict.fromkeys(given))
 
 
 def _patterns(what: str, given: list[str] | None, none: bool) -> tuple[str, ...] | None:

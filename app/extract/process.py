@@ -24,6 +24,7 @@ START_S = 60.0  # its modules may import a lot
 MARGIN_S = 5.0  # on a busy machine; the process ends itself at its deadline
 PAGES_MOST = 5_000  # then a fresh one: a handler may leak
 SAID_BYTES = 16_384
+STDERR = 2
 _SECRETS = frozenset({"TIPTOE_DATABASE_URL", "TIPTOE_BROKER_URL"})
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
@@ -156,8 +157,8 @@ def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> 
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
-            stdout=said or sys.stderr,
-            stderr=said or sys.stderr,
+            stdout=said or STDERR,
+            stderr=said or STDERR,
             pass_fds=[theirs.fileno()],
             env={name: value for name, value in os.environ.items() if name not in _SECRETS},
             process_group=0,

@@ -64,8 +64,8 @@ class Extraction:
 
     @property
     def lease_s(self) -> float:
-        """Seconds that rows are taken for: a handler may use its deadline, and the page before it too."""
-        return 2 * self.settings.handler_deadline_s + 30.0
+        """Seconds that rows are taken for. They are kept for longer between two pages, which takes a deadline at most."""
+        return 2 * self.settings.handler_deadline_s + 15.0
 
     def wanted(self, process: HandlerProcess) -> list[HandlerSpec]:
         """The handlers of a process whose rows are taken. What is new about them is noted first."""

@@ -43,6 +43,8 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
+    handlers: list[str]
+    archive: bool
     ended_because: str | None
     created_at: datetime
     active_since: datetime
