@@ -45,6 +45,9 @@ def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> lis
         with db.transaction(engine) as tx:
             db.run(tx, _sql["lock"])
             before = columns(tx, handler)
+            if before and list(before)[: len(FIRST)] != list(FIRST):
+                _log.warning("items.no_view", handler=handler, error=f"{name_of(handler)} is a view of your own")
+                return []
             there = {*before, *FIRST}
             new = {name: kind for name, kind in fields.items() if name not in there and _FIELD.fullmatch(name)}
             if before and not new:
