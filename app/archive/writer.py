@@ -188,15 +188,16 @@ class ArchiveWriter:
         return f"{fit}/tiptoe-{fit}-{stamp}-{self._serial:05d}-{_fit(self.worker)}"
 
     def _info(self, file: SegmentFile, crawl: str, now: datetime) -> bytes:
-        said = {"isPartOf": crawl, **self._about}
+        said = recording.notes({"isPartOf": crawl, **self._about})
         fields: Fields = [
             ("WARC-Type", "warcinfo"),
             ("WARC-Record-ID", record.new_id()),
             ("WARC-Date", record.date(now)),
             ("WARC-Filename", f"{Path(file.name).name}{WARC}"),
+            ("WARC-Block-Digest", record.labelled(record.digest(said))),
             ("Content-Type", "application/warc-fields"),
         ]
-        return record.member(fields, recording.notes(said))
+        return record.member(fields, said)
 
     def _digest(self, answer: Recording) -> bytes:
         payload = answer.payload

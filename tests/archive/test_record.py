@@ -1,15 +1,16 @@
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.archive.readers import by_warcio, is_accepted
 
 from app.archive import record, recording
 from app.archive.record import Payload
-from app.model import CaptureKind
+from app.model import CaptureKind, Reply
 from app.store.captures import Original
 from tests.archive import answers
 from tests.archive.answers import BEGUN
+from tests.archive.readers import by_warcio, is_accepted
 
 
 def write(path: Path, *members: bytes) -> Path:
@@ -73,9 +74,7 @@ def test_a_response_is_kept_as_it_came(tmp_path: Path) -> None:
 def test_the_field_of_an_undone_transfer_coding_is_renamed(tmp_path: Path) -> None:
     head = b"HTTP/1.1 200 OK\r\ntransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
     answer = answers.recording(answers.reply(b"whole", head=head), crawl_id=1)
-    path = write(
-        tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload))
-    )
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload)))
     (found,) = by_warcio(path)
     assert is_accepted(path)
     assert found.http == [("X-Archive-Orig-transfer-Encoding", "chunked"), ("Content-Type", "text/html")]
@@ -84,11 +83,9 @@ def test_the_field_of_an_undone_transfer_coding_is_renamed(tmp_path: Path) -> No
 
 # the reply → WARC-Truncated
 @pytest.mark.parametrize(("fields", "reason"), answers.TRUNCATED)
-def test_a_body_that_is_not_all_says_why(fields: dict[str, object], reason: str | None, tmp_path: Path) -> None:
+def test_a_body_that_is_not_all_says_why(fields: dict[str, Any], reason: str | None, tmp_path: Path) -> None:
     answer = answers.recording(answers.reply(**fields), crawl_id=1)
-    path = write(
-        tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload))
-    )
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload)))
     (found,) = by_warcio(path)
     assert found.fields.get("WARC-Truncated") == reason
 
@@ -117,7 +114,7 @@ ORIGINAL = Original(
     ],
 )
 def test_a_revisit_names_what_it_repeats(
-    reply: recording.Reply, same: Original | None, profile: str, refers_to: str | None, tmp_path: Path
+    reply: Reply, same: Original | None, profile: str, refers_to: str | None, tmp_path: Path
 ) -> None:
     answer = answers.recording(reply, crawl_id=1)
     path = write(tmp_path / "a.warc.gz", recording.revisit(answer, record.new_id(), same))
@@ -142,9 +139,7 @@ def test_sitemaps_are_archived_from_their_file(tmp_path: Path) -> None:
     answer = answers.recording(
         answers.reply(b"", sunk_bytes=90_000), crawl_id=1, kind=CaptureKind.SITEMAP, body=file, body_sha256=None
     )
-    path = write(
-        tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload))
-    )
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload)))
     (found,) = by_warcio(path)
     assert is_accepted(path)
     assert found.body == file.getvalue()
