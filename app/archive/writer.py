@@ -83,7 +83,9 @@ class ArchiveWriter:
         members = [first, recording.request(answer, id), recording.metadata(answer, id)]
         digest = same.payload_sha256 if same is not None else payload_sha256
         segment_id, at = self._append(
-            answer.crawl_id, members, partial(_line, answer, is_revisit=is_revisit, digest=digest, length=len(first))
+            answer.crawl_id,
+            members,
+            partial(index_line, answer, is_revisit=is_revisit, digest=digest, length=len(first)),
         )
         if answer.is_bare and same is None:
             return None
@@ -215,7 +217,7 @@ class ArchiveWriter:
         return self._payloads.get((answer.crawl_id, payload_sha256))
 
 
-def _line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
+def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
     """The index line of a response or a revisit."""
     content_type = answer.reply.header("content-type")
     return cdxj.line(
