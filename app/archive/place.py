@@ -123,7 +123,7 @@ class Remote:
 
 def _why(error: BaseException) -> str:
     """The first line of the store's answer, with what would help."""
-    text = one_line(str(error).strip())[:300]
+    text = one_line(str(error).strip()).partition("Debug source")[0].strip()[:300]
     for sign, remedy in (
         ("InvalidAccessKeyId", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("SignatureDoesNotMatch", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
