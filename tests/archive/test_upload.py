@@ -13,6 +13,7 @@ from app.archive.upload import upload_closed
 from app.archive.writer import ArchiveWriter
 from app.config import load
 from app.errors import ArchiveMissing, ArchiveStopped, ServiceError
+from app.model import Capture
 from app.store import db, segments
 from tests.archive import answers, store
 from tests.archive.conftest import MakeWriter
@@ -72,7 +73,7 @@ def test_a_store_that_is_down_costs_nothing_but_time(
 ) -> None:
     """It goes on fetching, and says what is wrong, up to its bound; then it stops, and goes on when the store does."""
     clock, writer, crawl_id = Clock(), make_writer(segment_bytes=1_024), make_crawl(engine)
-    keeper, held = make_keeper(writer, clock, spool_bytes=15_000), []
+    keeper, held = make_keeper(writer, clock, spool_bytes=15_000), list[Capture]()
     objects.stop()
     while len(held) < 20:
         clock.now += UPLOAD_AGAIN_S
