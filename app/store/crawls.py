@@ -43,6 +43,7 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
+    archive: bool
     ended_because: str | None
     created_at: datetime
     active_since: datetime
@@ -74,6 +75,7 @@ class Totals:
     round: int
     sitemaps: str
     honour_opt_outs: bool
+    archive: bool
     pages: int
     fetches: int
     failed: int
