@@ -21,8 +21,10 @@ from app.crawl.state.visit import Stay
 from app.crawl.state.worker import Kit
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
+from app.runtime.intake import Intake
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
+RUNNING_PER_THREAD = 2  # visits that may need to be parked next: in the pool's threads, and in those of the parking
 Parked = Stay | CommitGroup[Stay]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
@@ -59,6 +61,25 @@ def _kit() -> Kit:
         parking=parking,
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
+    )
+
+
+def intake() -> Intake:
+    """The intake of this process: visits begin after its `wait`."""
+    with _making:
+        return _intake()
+
+
+@lru_cache(maxsize=1)
+def _intake() -> Intake:
+    settings, made = current(), _kit()
+    assert made.parking is not None
+    return Intake(
+        made.parking,
+        most=settings.concurrency * (PARKED_PER_THREAD - RUNNING_PER_THREAD),
+        threads=settings.concurrency,
+        patience_s=settings.offer_s / 2,
+        stopping=made.stopping,
     )
 
 

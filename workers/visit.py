@@ -32,6 +32,9 @@ def visit(host_id: int, token: str) -> str | None:
 
     A service out of reach ends it: the host is returned when Postgres is back, or the lease expires."""
     kit = process.kit()
+    if not process.intake().wait():
+        _log.debug("visit.not_begun", host_id=host_id)
+        return None
     return _attend(kit, host_id, lambda: visit_host(kit, host_id, UUID(token)))
 
 

@@ -17,7 +17,7 @@ from workers import process, visit
 @pytest.fixture
 def fresh_process(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As a worker process starts: nothing made yet."""
-    made = (config.current, process._engine, process._kit)
+    made = (config.current, process._engine, process._kit, process._intake)
     monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
     for cached in made:
         cached.cache_clear()
