@@ -95,15 +95,15 @@ class Frontier:
 
     def _visit(self, offer: Offer) -> None:
         self.aside_sql("UPDATE urls SET state = 'queued', due_at = NULL WHERE host_id = :id", id=offer.host_id)
-        stays = []
-        self.timed("take-up and pick", lambda: stays.append(take_up(self.kit, offer.host_id, offer.token)))
-        stay = stays[0]
-        if stay is None or not stay.due:
+        taken = []
+        self.timed("take-up and pick", lambda: taken.append(take_up(self.kit, offer.host_id, offer.token)))
+        visit = taken[0]
+        if visit is None or not visit.picked.due:
             raise BenchError("an offer could not be taken up, or its host had no queued URL")
-        while stay.due:
-            fetch.fetch(stay, stay.due.popleft())
+        while visit.picked.due:
+            fetch.fetch(visit, visit.picked.due.popleft())
         before = self._wal_bytes()
-        self.timed(f"settle of {BATCH}", partial(settle.leave, stay, VisitEnding.STOPS))
+        self.timed(f"settle of {BATCH}", partial(settle.leave, visit, VisitEnding.STOPS))
         self.wal.append(self._wal_bytes() - before)
 
     def _wal_bytes(self) -> int:

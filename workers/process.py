@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,13 +17,13 @@ from sqlalchemy import Engine
 
 from app.config import current
 from app.crawl.state.setup import make_engine, make_kit, make_sender
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Kit
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
-Parked = Stay | CommitGroup[Stay]
+Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
 _is_told = False
@@ -50,12 +50,9 @@ def _kit() -> Kit:
     sender = make_sender(settings)
     worker = f"{socket.gethostname()}:{os.getpid()}"
     parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
-    return make_kit(
-        settings,
-        engine=engine(),
-        send=sender.send,
-        where=sender.where,
-        worker=worker,
+    made = make_kit(settings, engine=engine(), send=sender.send, where=sender.where, worker=worker)
+    return replace(
+        made,
         parking=parking,
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),

@@ -10,9 +10,9 @@ import structlog
 from kombu.exceptions import OperationalError
 
 from app.celery import app
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, VisitReport, give_back, go_on, settle_alone, settle_together
+from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_alone, settle_together
 from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
 from app.model import VisitEnding
@@ -35,26 +35,26 @@ def visit(host_id: int, token: str) -> str | None:
     return _attend(kit, host_id, lambda: visit_host(kit, host_id, UUID(token)))
 
 
-def resume(stay: Stay) -> None:
+def resume(visit: Visit) -> None:
     """Resume a parked visit. Never raises."""
-    _attend_parked(stay, lambda: go_on(stay))
+    _attend_parked(visit, lambda: go_on(visit))
 
 
-def settle(stays: Sequence[Stay]) -> None:
+def settle(visits: Sequence[Visit]) -> None:
     """Settle gathered batches, then continue each visit. Never raises: after a failure each batch is settled by itself."""
-    kit = stays[0].kit
+    kit = visits[0].kit
     try:
-        with watchdog.visiting(stays[0].host_id):
-            then = settle_together(stays)
+        with watchdog.visiting(visits[0].host_id):
+            then = settle_together(visits)
     except ServiceError as error:
-        _log.error("settle.failed", hosts=len(stays), error=str(error))
+        _log.error("settle.failed", hosts=len(visits), error=str(error))
         wait_for_postgres(kit)
-        then = [(stay, partial(settle_alone, stay)) for stay in stays]
+        then = [(visit, partial(settle_alone, visit)) for visit in visits]
     except Exception:  # noqa: BLE001  # one of them is at fault, most likely
-        _log.exception("settle.crashed", hosts=[stay.taken.name for stay in stays])
-        then = [(stay, partial(settle_alone, stay)) for stay in stays]
-    for stay, act in then:
-        _attend_parked(stay, act)
+        _log.exception("settle.crashed", hosts=[visit.lease.host for visit in visits])
+        then = [(visit, partial(settle_alone, visit)) for visit in visits]
+    for visit, act in then:
+        _attend_parked(visit, act)
 
 
 def _go_on(parked: process.Parked) -> None:
@@ -68,12 +68,12 @@ def _go_on(parked: process.Parked) -> None:
 process.resume_with(_go_on)
 
 
-def _attend_parked(stay: Stay, act: Callable[[], VisitReport]) -> None:
+def _attend_parked(visit: Visit, act: Callable[[], VisitReport]) -> None:
     """Attend to a parked visit. After a failure the thread serves the next one, and this one's lease expires."""
     try:
-        _attend(stay.kit, stay.host_id, act)
+        _attend(visit.kit, visit.host_id, act)
     except Exception:  # noqa: BLE001  # no caller could handle it
-        _log.exception("visit.abandoned", host_id=stay.host_id)
+        _log.exception("visit.abandoned", host_id=visit.host_id)
 
 
 def _attend(kit: Kit, host_id: int, act: Callable[[], VisitReport]) -> str | None:
@@ -85,19 +85,19 @@ def _attend(kit: Kit, host_id: int, act: Callable[[], VisitReport]) -> str | Non
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
         wait_for_postgres(kit)
-        return _give_back(error.stay) if isinstance(error, CutOff) else None
+        return _return_host(error.visit) if isinstance(error, CutOff) else None
     except Exception:
         _log.exception("visit.crashed", host_id=host_id)
         raise
     return report.ending.value
 
 
-def _give_back(stay: Stay) -> str | None:
+def _return_host(visit: Visit) -> str | None:
     try:
-        with watchdog.visiting(stay.host_id):
-            return give_back(stay).ending.value
+        with watchdog.visiting(visit.host_id):
+            return return_host(visit).ending.value
     except ServiceError as error:
-        _log.error("visit.lost", host_id=stay.host_id, error=str(error))
+        _log.error("visit.lost", host_id=visit.host_id, error=str(error))
         return None
 
 

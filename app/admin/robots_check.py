@@ -11,7 +11,7 @@ from app.admin.waiting import Row, host_waits_for, resting_words, when
 from app.config import Settings
 from app.crawl.frontier.enter import host_rows
 from app.crawl.robots import obtain
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
@@ -34,23 +34,23 @@ def check(engine: Engine, settings: Settings, text: str) -> Ruling:
 def ask(kit: Kit, text: str) -> Ruling:
     """Fetch robots.txt of the URL's origin once and store it. Raises InputError when the host may not be contacted now."""
     url = canonical(kit.settings, text)
-    stay = _visit(kit, url)
-    known = stay.robots.get(url.origin)
+    visit = _visit(kit, url)
+    known = visit.origins.robots.get(url.origin)
     if known is not None:
-        known.fresh_until = stay.now()
+        known.fresh_until = visit.now()
     try:
-        obtain.of(stay, url.origin)
-        settle.leave(stay, VisitEnding.ROBOTS_CHECK)
+        obtain.of(visit, url.origin)
+        settle.leave(visit, VisitEnding.ROBOTS_CHECK)
     except LeaseLost:
-        settle.log_fenced(stay)
+        settle.log_fenced(visit)
         raise
-    if stay.requests == 0:
-        waits_for = _rest_or_delay(stay.resting.words if stay.resting is not None else None, stay.delay_s)
+    if visit.turn.requests == 0:
+        waits_for = _rest_or_delay(visit.rest.why.words if visit.rest.why is not None else None, visit.pace.delay_s)
         raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {waits_for}")
     return check(kit.engine, kit.settings, url.text)
 
 
-def _visit(kit: Kit, url: Url) -> Stay:
+def _visit(kit: Kit, url: Url) -> Visit:
     """Take up a visit to the URL's host. Raises InputError with the time until which it may not be contacted."""
     settings = kit.settings
     with db.transaction(kit.engine) as tx:
@@ -61,11 +61,11 @@ def _visit(kit: Kit, url: Url) -> Stay:
         assert host is not None
         if offer is None:
             raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {_why_not(host)}")
-    stay = take_up(kit, offer.host_id, offer.token)
-    if stay is None:
+    visit = take_up(kit, offer.host_id, offer.token)
+    if visit is None:
         raise LeaseLost(f"host {url.host}: a worker took it first; try again")
-    stay.move(VisitEvent.SERVED)
-    return stay
+    visit.move(VisitEvent.SERVED)
+    return visit
 
 
 def _why_not(host: Row) -> str:

@@ -119,13 +119,13 @@ def test_a_first_budget_waits_for_the_visits_that_had_none(kit: Kit, engine: Eng
     start(kit, "http://a.test/")
     sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 minute', queue = 'host-00'")
     (offer,) = claim(engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
+    visit = take_up(kit, offer.host_id, offer.token)
+    assert visit is not None
     once_more(kit, max_pages=5)
     finish(engine)
     assert grant(kit, 1) == 0
-    stay.move(VisitEvent.SERVED)
-    settle.leave(stay, VisitEnding.NOTHING_DUE)
+    visit.move(VisitEvent.SERVED)
+    settle.leave(visit, VisitEnding.NOTHING_DUE)
     finish(engine)
     assert grant(kit, 9) == 5
 

@@ -95,7 +95,7 @@ def test_a_look(
     assert left(engine, crawl_id) == rest
     assert one(engine, "SELECT unfetched FROM hosts WHERE id = :id", id=host_id) == sum(rest.values())
     assert len(refused(engine)) == gone
-    assert set(refused(engine).values()) <= {"cap per crawl, or in all: gave way"}
+    assert set(refused(engine).values()) <= {"cap per crawl, or in all: evicted"}
     assert trim.trim(engine, settings(**{which: cap})) == 0
 
 
@@ -155,7 +155,7 @@ def test_hosts_that_are_visited_are_left_alone(
     assert floors(engine) == {crawl_id: 0.5}
 
 
-def test_put_off_instead(engine: Engine, settings: Callable[..., Settings]) -> None:
+def test_deferred_instead(engine: Engine, settings: Callable[..., Settings]) -> None:
     crawl_id = make_crawl(engine)
     stand(engine, crawl_id, {0.5: 10})
     assert trim.trim(engine, settings(frontier_max_per_crawl=4, frontier_full="defer")) == 6
@@ -238,7 +238,7 @@ def test_a_visit_refuses_what_scores_too_low_and_lets_go_of_it(make: Callable[..
         site.url("/a"): "cap per crawl, or in all: not admitted",
         "http://never-met.test/": "cap per crawl, or in all: not admitted",
     }
-    assert list(gone.values()).count("cap per crawl, or in all: gave way") == 3
+    assert list(gone.values()).count("cap per crawl, or in all: evicted") == 3
     assert state(kit.engine, site.url("/a")) is None
     assert one(kit.engine, "SELECT count(*) FROM hosts") == 1, "no host is made for what is refused"
 

@@ -28,7 +28,7 @@ def estimate(engine: Engine, site: Site) -> int:
 
 
 def refused(engine: Engine) -> dict[str, str]:
-    """{URL: detail} of what the log says had to give way."""
+    """{URL: detail} of what the log says was evicted."""
     rows = sql(engine, "SELECT url, detail FROM suppressions WHERE reason = :full", full=FULL)
     return {row["url"]: row["detail"] for row in rows}
 

@@ -23,9 +23,9 @@ from app.beat.finish import finish
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
 from app.beat.trim import trim
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, VisitReport, give_back, go_on, settle_together, visit
+from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_together, visit
 from app.errors import InputError
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import DelayQueue
@@ -147,7 +147,7 @@ class Fleet:
             for offer in offers:
                 self._pool.submit(self._attend, partial(visit, self.kit, offer.host_id, offer.token))
 
-    def _resume(self, parked: "Stay | CommitGroup[Stay]") -> None:
+    def _resume(self, parked: "Visit | CommitGroup[Visit]") -> None:
         if not isinstance(parked, CommitGroup):
             self._attend(lambda: go_on(parked))
             return
@@ -164,7 +164,7 @@ class Fleet:
             self.endings[act().ending] += 1
         except CutOff as error:
             self.errors.append(error)
-            give_back(error.stay)
+            return_host(error.visit)
         except BaseException as error:  # noqa: BLE001 (told at the end)
             self.errors.append(error)
 

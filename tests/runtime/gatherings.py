@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from app.beat import claim
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Kit
 from app.crawl.visit.visit import VisitReport, go_on, settle_together, visit
 from app.model import VisitEnding
@@ -23,42 +23,42 @@ Make = Callable[..., Kit]
 DELAY_S = 0.15
 
 
-class Basket(GroupCommit[Stay]):
+class Basket(GroupCommit[Visit]):
     """Holds what is to be settled together, and what was parked, until the test goes on with it."""
 
     def __init__(self) -> None:
         super().__init__(DelayQueue(lambda _: None, most=0, threads=0))
-        self.gathered: list[Stay] = []
+        self.gathered: list[Visit] = []
         self.shelf = Shelf()
 
-    def add(self, visit: Stay, links: int) -> bool:
+    def add(self, visit: Visit, links: int) -> bool:
         self.gathered.append(visit)
         return True
 
     def settle(self) -> dict[str, str]:
         """All of them together. Returns, by host, what became of the visit."""
-        stays, self.gathered = self.gathered, []
-        if not stays:
+        visits, self.gathered = self.gathered, []
+        if not visits:
             return {}
-        return {each.host or "": each.ending for each in (act() for _, act in settle_together(stays))}
+        return {each.host or "": each.ending for each in (act() for _, act in settle_together(visits))}
 
 
-class Shelf(DelayQueue[Stay]):
+class Shelf(DelayQueue[Visit]):
     def __init__(self) -> None:
         super().__init__(lambda _: None, most=100, threads=0)
-        self.held: list[Stay] = []
+        self.held: list[Visit] = []
 
-    def park(self, visit: Stay, until: float) -> bool:
+    def park(self, visit: Visit, until: float) -> bool:
         self.held.append(visit)
         return True
 
     def go_on(self) -> list[VisitReport]:
         """Each makes its next request when its turn comes."""
-        stays, self.held = self.held, []
+        visits, self.held = self.held, []
         reports = []
-        for stay in stays:
-            stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
-            reports.append(go_on(stay))
+        for each in visits:
+            each.kit.stopping.wait(max(each.turn.ready_at - each.now(), 0.0))
+            reports.append(go_on(each))
         return reports
 
 
@@ -79,7 +79,7 @@ def site_of(web: Web, pages: int, *links: str) -> Site:
     return site
 
 
-def gathered(kit: Kit, basket: Basket, n: int) -> list[Stay]:
+def gathered(kit: Kit, basket: Basket, n: int) -> list[Visit]:
     """Visits to every host, each with its second page to settle."""
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.audit import audit
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import go_on, settle_together
 from app.model import Budgets, VisitEnding
@@ -107,12 +107,12 @@ def test_several_hosts_are_settled_in_one_transaction(make: Make, web: Web, bask
     kit = gathering(make, basket)
     sites = [site_of(web, 4) for _ in range(3)]
     start(kit, *(site.url() for site in sites))
-    stays = gathered(kit, basket, 3)
+    visits = gathered(kit, basket, 3)
     with commits(kit.engine) as counted:
         assert basket.settle() == {site.host: VisitEnding.PARKED for site in sites}
     assert len(counted) == 1
-    assert {stay.host_id for stay in basket.shelf.held} == {stay.host_id for stay in stays}
-    assert all(stay.due and not stay.batch.results for stay in stays)
+    assert {visit.host_id for visit in basket.shelf.held} == {visit.host_id for visit in visits}
+    assert all(visit.picked.due and not visit.batch.results for visit in visits)
     assert all(states(kit.engine, site).count("queued") == 2 for site in sites)
     rows = sql(
         kit.engine,
@@ -148,17 +148,17 @@ def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: We
     for name in ("alone", "together"):
         joined = 0
 
-        def resume(parked: Stay | CommitGroup[Stay]) -> None:
+        def resume(parked: Visit | CommitGroup[Visit]) -> None:
             nonlocal joined
             if not isinstance(parked, CommitGroup):
                 go_on(parked)
                 return
-            stays = parked.close()
-            joined = max(joined, len(stays))
-            for _, act in settle_together(stays):
+            visits = parked.close()
+            joined = max(joined, len(visits))
+            for _, act in settle_together(visits):
                 act()
 
-        parking: DelayQueue[Stay | CommitGroup[Stay]] = DelayQueue(resume, most=100, threads=1)
+        parking: DelayQueue[Visit | CommitGroup[Visit]] = DelayQueue(resume, most=100, threads=1)
         start(kit, *(site.url() for site in sites), name=name, budgets=Budgets(max_pages=200))
         work(replace(kit, parking=parking, gatherer=GroupCommit(parking) if name == "together" else None), threads=1)
         parking.close()
@@ -213,5 +213,5 @@ def test_a_link_to_a_host_of_the_gathering_is_picked_at_once(make: Make, web: We
     with commits(kit.engine) as counted:
         assert basket.settle() == {here.host: "nothing due", there.host: VisitEnding.PARKED}
     assert len(counted) == 1
-    (stay,) = basket.shelf.held
-    assert [due.url for due in stay.due] == [there.url("/new")]
+    (visit,) = basket.shelf.held
+    assert [due.url for due in visit.picked.due] == [there.url("/new")]

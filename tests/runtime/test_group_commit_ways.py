@@ -62,9 +62,9 @@ def test_a_visit_that_is_late_is_left_to_another_thread(make: Make, web: Web, ba
     kit = gathering(make, basket)
     sites = [site_of(web, 4) for _ in range(2)]
     start(kit, *(site.url() for site in sites))
-    stays = gathered(kit, basket, 2)
+    visits = gathered(kit, basket, 2)
     asked = [len(site.log) for site in sites]
-    kit.stopping.wait(max(stay.ready_at - stay.now() for stay in stays) + 0.01)
+    kit.stopping.wait(max(visit.turn.ready_at - visit.now() for visit in visits) + 0.01)
     assert set(basket.settle().values()) == {VisitEnding.PARKED}
     assert [len(site.log) for site in sites] == asked
 
@@ -116,13 +116,13 @@ def test_visits_that_end_are_given_back_together_with_their_budgets(make: Make, 
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     for offer in offers:
         visit(kit, offer.host_id, offer.token)
-    while any(stay.leaving is None for stay in (*basket.shelf.held, *basket.gathered)):
+    while any(visit.leaving is None for visit in (*basket.shelf.held, *basket.gathered)):
         while basket.shelf.held:
             basket.shelf.go_on()
-        if len(basket.gathered) < 2 or any(stay.leaving is None for stay in basket.gathered):
+        if len(basket.gathered) < 2 or any(visit.leaving is None for visit in basket.gathered):
             basket.settle()
-    assert [stay.leaving for stay in basket.gathered] == ["long enough", "long enough"]
-    assert all(stay.held is not None for stay in basket.gathered)
+    assert [visit.leaving for visit in basket.gathered] == ["long enough", "long enough"]
+    assert all(visit.start.held is not None for visit in basket.gathered)
     with commits(kit.engine) as counted:
         assert basket.settle() == {site.host: "long enough" for site in sites}
     assert len(counted) == 1
@@ -156,13 +156,13 @@ def test_what_needs_a_lock_of_its_own_is_settled_alone(
 ) -> None:
     kit = gathering(make, basket)
     start(kit, site_of(web, 3).url())
-    (stay,) = gathered(kit, basket, 1)
-    assert settle.may_join(stay)
+    (visit,) = gathered(kit, basket, 1)
+    assert settle.may_join(visit)
     budget = budgets.Budget(kind=budgets.BudgetKind.ADDRESS, name="127.0.0.1", gap_s=1.0)
     for batch in (Batch(started=0.0, refused=(budget, Failure.REFUSED)), Batch(started=0.0, answered=budget)):
-        stay.batch = batch
-        assert not settle.may_join(stay)
-    stay.batch, stay.granted = Batch(started=0.0), {1: 2}
-    assert settle.may_join(stay)
-    stay.leaving = VisitEnding.LONG_ENOUGH
-    assert not settle.may_join(stay), "grants of pages lock their crawl"
+        visit.batch = batch
+        assert not settle.may_join(visit)
+    visit.batch, visit.picked.granted = Batch(started=0.0), {1: 2}
+    assert settle.may_join(visit)
+    visit.leaving = VisitEnding.LONG_ENOUGH
+    assert not settle.may_join(visit), "grants of pages lock their crawl"

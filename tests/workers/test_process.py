@@ -42,9 +42,9 @@ def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
 def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
     gone_on: list[str] = []
 
-    def crash_or_go_on(stay: SimpleNamespace) -> visits.VisitReport:
-        gone_on.append(stay.name)
-        if stay.name == "first":
+    def crash_or_go_on(visit: SimpleNamespace) -> visits.VisitReport:
+        gone_on.append(visit.name)
+        if visit.name == "first":
             raise KeyError("a bug")
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
@@ -64,12 +64,12 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
 ) -> None:
     seen_to: list[str] = []
 
-    def fail(stays: list[SimpleNamespace]) -> None:
+    def fail(visits: list[SimpleNamespace]) -> None:
         raise error
 
-    def see_to(stay: SimpleNamespace) -> visits.VisitReport:
-        seen_to.append(stay.name)
-        if stay.name == "first":
+    def see_to(visit: SimpleNamespace) -> visits.VisitReport:
+        seen_to.append(visit.name)
+        if visit.name == "first":
             raise KeyError("it was this one")
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 

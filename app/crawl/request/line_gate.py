@@ -13,7 +13,7 @@ from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Kit
 from app.model import Rest, RestReason
 from app.store import budgets, db
-from app.store.budgets import Budget, BudgetAnswer
+from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
 LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
@@ -100,17 +100,15 @@ class LineGate:
         starts = starts_for(standing, self.wanted)
         sent = kit.monotonic()
         with db.transaction(kit.draws or kit.engine, by_statement=True) as tx:
-            answer = budgets.reserve(
-                tx,
-                self.wanted,
-                host_id=self.host_id,
+            terms = StartTerms(
+                self.host_id,
                 ready_in_s=LEAD_S,
                 horizon_s=min(left_s, DRAW_AHEAD_S),
                 near_s=left_s,
-                has_ticket=False,
                 starts=starts,
                 lost=lost,
             )
+            answer = budgets.reserve(tx, self.wanted, terms)
         received = kit.monotonic()
         if not answer.granted:
             return answer

@@ -1,7 +1,6 @@
 """A start on the shared budgets of an address: where the host is, what its budgets are asked, and their answer as a slot."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -11,7 +10,7 @@ from app.crawl.state.slot import Slot
 from app.crawl.state.worker import Kit
 from app.model import Url
 from app.store import budgets
-from app.store.budgets import Budget, BudgetAnswer
+from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
 LONE_MARGIN_S = 0.1
 
@@ -36,20 +35,9 @@ def where(kit: Kit, url: Url, prefer: str | None) -> Found:
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
 
 
-class Terms(NamedTuple):
-    """The terms on which a start is asked for; the fields are those of `budgets.reserve`."""
-
-    host_id: int
-    ready_in_s: float
-    horizon_s: float
-    has_ticket: bool = False
-    hold_s: float = 0.0
-    alone: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedAnswer:
-    """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
+    """An answer, and the monotonic moments around it. hold_s: as in StartTerms."""
 
     answer: BudgetAnswer
     sent: float
@@ -57,19 +45,11 @@ class TimedAnswer:
     hold_s: float
 
 
-def ask(kit: Kit, tx: Connection, wanted: tuple[Budget, ...], terms: Terms) -> TimedAnswer:
+def ask(kit: Kit, tx: Connection, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
     """The last statement of a transaction, as `budgets.reserve`."""
+    ready_in_s, horizon_s = max(terms.ready_in_s, LEAD_S), max(terms.horizon_s, 2 * LEAD_S)
     sent = kit.monotonic()
-    answer = budgets.reserve(
-        tx,
-        wanted,
-        host_id=terms.host_id,
-        ready_in_s=max(terms.ready_in_s, LEAD_S),
-        horizon_s=max(terms.horizon_s, 2 * LEAD_S),
-        has_ticket=terms.has_ticket,
-        hold_s=terms.hold_s,
-        alone=terms.alone,
-    )
+    answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
     return TimedAnswer(answer=answer, sent=sent, received=kit.monotonic(), hold_s=terms.hold_s)
 
 

@@ -76,7 +76,6 @@ class Batch:
     doubted_robots: set[Origin] = field(default_factory=set)
     tdmrep: list[tuple[Origin, AskedTdmrep]] = field(default_factory=list)
     tallies: dict[int, Tally] = field(default_factory=dict)
-    last_end: float | None = None
     give_up: list[GivingUp] = field(default_factory=list)
     counted: Due | None = None
     refused: tuple[Budget, Failure] | None = None

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -22,8 +22,6 @@ from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import breaker, identity, pace
-from app.runtime.delay_queue import DelayQueue
-from app.runtime.group_commit import GroupCommit
 from app.runtime.reader_pool import Readers
 from app.store import db
 
@@ -95,19 +93,14 @@ def make_kit(
     send: Callable[[Request], Reply | Unsent],
     where: Callable[[str, str | None], Whereabouts] | None,
     worker: str,
-    parking: DelayQueue[Any] | None = None,
-    gatherer: GroupCommit[Any] | None = None,
-    draws: Engine | None = None,
 ) -> Kit:
+    """Make the resources, without those for parking visits: a process adds them.   send, where: the sender's"""
     return Kit(
         settings=settings,
         engine=engine,
-        draws=draws,
         send=send,
         where=where,
         worker=worker,
-        parking=parking,
-        gatherer=gatherer,
         shared=SharedBudgets(settings),
         ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
         full_hosts=FullHosts(cap=settings.frontier_max_per_host),

@@ -94,7 +94,7 @@ class Kit:
         if self.parking is not None:
             self.parking.join()
 
-    def heed(self, lineage: datetime | None) -> None:
+    def forget_if_restored(self, lineage: datetime | None) -> None:
         """Drop the caches if the database was restored or failed over: they may name rows that no longer exist.
 
         lineage: since when the rows have been in their present database (app.store.lineage)

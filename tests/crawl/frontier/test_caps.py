@@ -1,4 +1,4 @@
-"""The cap per host (promise F7): it holds, the lowest score gives way or waits, the log says so, and nothing else is
+"""The cap per host (promise F7): it holds, the lowest score is evicted or waits, the log says so, and nothing else is
 lost."""
 
 from collections.abc import Callable
@@ -97,7 +97,7 @@ def test_no_cap_is_no_cap(make: Callable[..., Kit], site: Site) -> None:
     assert len(site.pages_asked) == 301
 
 
-# --- the lowest score gives way -----------------------------------------------------------------------------------
+# --- the lowest score is evicted ---------------------------------------------------------------------------------
 
 
 def test_a_better_newcomer_takes_the_place_of_the_worst(slow: Kit, site: Site) -> None:
@@ -114,7 +114,7 @@ def test_a_better_newcomer_takes_the_place_of_the_worst(slow: Kit, site: Site) -
     assert len(gone) == 5, "6 newcomers, and the seed's own place is free"
     assert all("/low/" in url for url in gone), "the lowest score"
     assert set(gone) == {site.url(f"/low/{number}") for number in range(CAP - 10, CAP - 5)}, "of equals the youngest"
-    assert set(gone.values()) == {"cap per host: gave way"}
+    assert set(gone.values()) == {"cap per host: evicted"}
     assert {state(kit.engine, url) for url in gone} == {None}
     assert {state(kit.engine, site.url(f"/new/{number}")) for number in range(6)} == {"resting"}
 

@@ -23,7 +23,7 @@ def kit(make: Callable[..., Kit]) -> Kit:
     return make(frontier_max_per_host=CAP, settle_urls=1, frontier_full="defer")
 
 
-def test_what_is_put_off_waits_for_the_next_round_and_does_not_keep_the_crawl_open(kit: Kit, site: Site) -> None:
+def test_what_is_deferred_waits_for_the_next_round_and_does_not_keep_the_crawl_open(kit: Kit, site: Site) -> None:
     paths = flat(site, 3 * CAP)
     crawl = start(kit, site.url())
     for fetched in (CAP, 2 * CAP, 3 * CAP):
@@ -39,7 +39,7 @@ def test_what_is_put_off_waits_for_the_next_round_and_does_not_keep_the_crawl_op
     assert {path for path in site.pages_asked if path != "/"} == set(paths)
 
 
-def test_the_worst_is_put_off_for_a_better_one(kit: Kit, site: Site) -> None:
+def test_the_worst_is_deferred_for_a_better_one(kit: Kit, site: Site) -> None:
     crawl = start(kit, site.url())
     plant(kit, crawl, site, *(f"/low/{number}" for number in range(CAP - 1)))
     site.pages["/"] = html("/new/0", "/new/1", "/new/2")
@@ -54,7 +54,7 @@ def test_the_worst_is_put_off_for_a_better_one(kit: Kit, site: Site) -> None:
     assert {row["url"]: row["late"] for row in rows} == dict.fromkeys(late, True)
 
 
-def test_what_is_put_off_comes_by_itself_where_a_crawl_keeps_fresh(kit: Kit, site: Site) -> None:
+def test_what_is_deferred_comes_by_itself_where_a_crawl_keeps_fresh(kit: Kit, site: Site) -> None:
     paths = flat(site, CAP + 5)
     start(kit, site.url(), keep_fresh=True)
     for _ in range(6):

@@ -82,7 +82,7 @@ def test_a_better_link_comes_in_and_the_host_itself_sees_to_the_cap(kit: Kit, si
     for _ in range(4):
         go(kit)
     before = waiting(kit.engine, target)
-    assert before == CAP + 5, "the seed, what was planted, and the better ones: nothing gives way yet"
+    assert before == CAP + 5, "the seed, what was planted, and the better ones: nothing is evicted yet"
     sql(kit.engine, "UPDATE hosts SET state = 'idle', next_fetch_at = now() WHERE state = 'paused'")
     seen: list[int] = []
     target.pages |= {
@@ -97,7 +97,7 @@ def test_a_better_link_comes_in_and_the_host_itself_sees_to_the_cap(kit: Kit, si
 
 
 def test_of_many_better_links_at_once_a_few_come_in(kit: Kit, site: Site, target: Site) -> None:
-    """Nothing gives way to them before the host's own visit."""
+    """Nothing is evicted for them before the host's own visit."""
     crawl = start(kit, site.url(), scope="any")
     plant(kit, crawl, target, *(f"/low/{number}" for number in range(CAP)))
     site.pages["/"] = html(target.url("/a"), "/more")

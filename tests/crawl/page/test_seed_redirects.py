@@ -118,11 +118,11 @@ def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Kit], ap
     start(kit, apex.url())
     sql(kit.engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
     (offer,) = claim(kit.engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    stay.batch.taken_in.append((1, www.url()))
+    visit = take_up(kit, offer.host_id, offer.token)
+    assert visit is not None
+    visit.batch.taken_in.append((1, www.url()))
     sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
-    assert settle.together([stay]) == [(stay, VisitEnding.FENCED)]
+    assert settle.together([visit]) == [(visit, VisitEnding.FENCED)]
     assert taken_in(kit.engine) == []
 
 

@@ -228,7 +228,7 @@ def test_a_visit_that_never_came_back_costs_the_others_no_start(make: Make, web:
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     taken = [take_up(kit, offer.host_id, offer.token) for offer in offers]
-    assert [stay for stay in taken if stay is not None], "a visit that never comes back"
+    assert [visit for visit in taken if visit is not None], "a visit that never comes back"
     asked = len(shared.site.log)
     for _ in range(30):
         step(kit, after_s=10.5)

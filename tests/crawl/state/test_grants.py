@@ -220,10 +220,10 @@ def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(kit: Kit, engi
     kit.grants.top_up(engine, kit.monotonic(), kit.settings.lease_s)
     sql(engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
     (offer,) = claim(engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    assert stay.granted == {1: 1}
+    visit = take_up(kit, offer.host_id, offer.token)
+    assert visit is not None
+    assert visit.picked.granted == {1: 1}
     sql(engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
-    ((_, ending),) = settle.together([stay])
+    ((_, ending),) = settle.together([visit])
     assert ending == VisitEnding.FENCED
     assert kit.grants.take(1, 1_000, kit.monotonic()) == 199

@@ -38,8 +38,8 @@ def test_a_ticket(kit: Kit, web: Web, reason: RestReason | None, detail: str | N
         detail=detail,
     )
     (offer,) = claim(kit.engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    assert stay.has_ticket is has_ticket
-    stay.requests = 1
-    assert stay.has_ticket is False, "a ticket is for one start"
+    visit = take_up(kit, offer.host_id, offer.token)
+    assert visit is not None
+    assert visit.start.has_ticket(visit.turn.requests) is has_ticket
+    visit.turn.requests = 1
+    assert visit.start.has_ticket(visit.turn.requests) is False, "a ticket is for one start"

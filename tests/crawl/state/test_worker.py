@@ -147,11 +147,11 @@ def test_settings_reach_the_kit(make: Callable[..., Kit]) -> None:
 def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., Kit]) -> None:
     """After a failover or a restore the rows may be gone that it tells of, and their numbers be others'."""
     kit, key, one = make(), sha256(b"a URL").digest(), datetime(2026, 1, 1, tzinfo=UTC)
-    kit.heed(one)
+    kit.forget_if_restored(one)
     kit.known.add(1, key)
     kit.host_ids.put("a.test", 7)
-    kit.heed(one)
-    kit.heed(None)  # nobody has looked yet
+    kit.forget_if_restored(one)
+    kit.forget_if_restored(None)  # nobody has looked yet
     assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (True, 7)
-    kit.heed(one + timedelta(days=1))
+    kit.forget_if_restored(one + timedelta(days=1))
     assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (False, None)

@@ -11,14 +11,14 @@ from sqlalchemy import Engine
 
 from app.beat import claim
 from app.crawl.request import slots
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Kit
 from app.crawl.visit import settle, visit
 from app.store import hosts
 from app.store.host_rows import Offer
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Web
-from tests.store.rows import sql
+from tests.store.rows import one, sql
 
 Make = Callable[..., Kit]
 ANSWER_S = 7.0  # that Postgres takes to answer, by the test's clock
@@ -52,14 +52,14 @@ def postgres(monkeypatch: pytest.MonkeyPatch) -> Postgres:
     return Postgres(monkeypatch)
 
 
-def take_up(kit: Kit) -> Stay:
+def take_up(kit: Kit) -> Visit:
     """The visit of the only host that is due."""
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
     (offer,) = offers
-    stay = visit.take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    return stay
+    taken = visit.take_up(kit, offer.host_id, offer.token)
+    assert taken is not None
+    return taken
 
 
 # --- the end of the lease ---------------------------------------------------------------------------------------
@@ -70,21 +70,24 @@ def test_a_lease_counts_from_the_take_up_as_sent(make: Make, postgres: Postgres)
     start(kit, "http://h.test/")
     sent = postgres.now()
     postgres.is_slow_to("take_up")
-    assert take_up(kit).lease_ends == sent + kit.settings.lease_s
+    assert take_up(kit).lease.ends == sent + kit.settings.lease_s
 
 
-@pytest.mark.parametrize(("statement", "renew"), [("lock_all_leased", settle.go_on), ("extend", slots.extend)])
+@pytest.mark.parametrize(
+    ("statement", "renew"),
+    [("lock_all_leased", settle.go_on), ("extend", lambda visit: slots.extend(visit.kit, visit.lease))],
+)
 def test_a_lease_that_is_renewed_counts_from_the_renewal_as_sent(
-    make: Make, postgres: Postgres, statement: str, renew: Callable[[Stay], object]
+    make: Make, postgres: Postgres, statement: str, renew: Callable[[Visit], object]
 ) -> None:
     kit = replace(make(), monotonic=postgres.now)
     start(kit, "http://h.test/")
-    stay = take_up(kit)
+    visit = take_up(kit)
     sent = postgres.now()
     postgres.is_slow_to(statement)
-    assert renew(stay) is None, "the visit goes on"
+    assert renew(visit) is None, "the visit goes on"
     assert postgres.now() == sent + ANSWER_S
-    assert stay.lease_ends == sent + kit.settings.lease_s
+    assert visit.lease.ends == sent + kit.settings.lease_s
 
 
 # --- the turn ---------------------------------------------------------------------------------------------------
@@ -105,10 +108,14 @@ def test_a_delay_that_was_raised_since_the_last_visit_moves_the_next_request(
         s=before_s,
         contacted=contacted,
     )
-    stay = take_up(kit)
-    assert stay.delay_s == RAISED_S
+    visit = take_up(kit)
+    assert visit.pace.delay_s == RAISED_S
     moved_s = RAISED_S if contacted and before_s < RAISED_S else 0.0
-    assert stay.ready_at == stay.anchor + stay.taken.wait_s + moved_s
+    wait_s = one(
+        kit.engine,
+        "SELECT CAST(extract(epoch FROM greatest(polite_at, blocked_until) - taken_at) AS double precision) FROM hosts",
+    )
+    assert visit.turn.ready_at == visit.lease.anchor + wait_s + moved_s
 
 
 # --- what a fenced visit was told --------------------------------------------------------------------------------

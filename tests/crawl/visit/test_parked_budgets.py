@@ -84,8 +84,8 @@ def at_a_crowded_address(make: Make, web: Web, promised_s: float, **settings: An
     kit = unhurried(kit)
     start(kit, site_of(web, 9).url())
     begin(kit)
-    (stay,) = shelf.held
-    stay.held = None  # it had its budgets to itself until now
+    (visit,) = shelf.held
+    visit.start.held = None  # it had its budgets to itself until now
     shared_now(kit, promised_s=promised_s)
     return kit, shelf
 
@@ -110,11 +110,11 @@ def test_a_visit_that_waits_long_for_a_promised_start_hears_of_a_pause(make: Mak
     kit, shelf = at_a_crowded_address(make, web, 15.0)
     assert shelf.next().ending is VisitEnding.PARKED
     assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "what it has is settled before the wait"
-    (stay,) = shelf.held
+    (visit,) = shelf.held
     shelf.held.clear()
     sql(kit.engine, "UPDATE hosts SET pause_requested = :pause", pause=pause)
-    stay.batch.started -= LOOKED_AFTER_S
-    assert go_on(stay).ending == ("paused" if pause else VisitEnding.PARKED)
+    visit.batch.started -= LOOKED_AFTER_S
+    assert go_on(visit).ending == ("paused" if pause else VisitEnding.PARKED)
     assert one(kit.engine, "SELECT count(*) FROM visits WHERE ending IS NULL") == (not pause)
     assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "nothing is asked of the host meanwhile"
 
@@ -129,13 +129,13 @@ class _FullLines(Lines):
 
 def test_a_visit_that_finds_the_line_too_long_comes_again_and_does_not_ask_anew(make: Make, web: Web) -> None:
     kit, shelf = at_a_crowded_address(make, web, 0.0)
-    stay = shelf.held[0]
-    stay.kit = replace(stay.kit, lines=_FullLines(kit.monotonic))
+    visit = shelf.held[0]
+    visit.kit = replace(visit.kit, lines=_FullLines(kit.monotonic))
     assert shelf.next().ending is VisitEnding.PARKED
-    assert stay.near is not None
+    assert visit.start.near is not None
     sql(kit.engine, "DELETE FROM budgets")
     assert shelf.next().ending is VisitEnding.PARKED
     assert one(kit.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
-    stay.kit = replace(stay.kit, lines=kit.lines)
+    visit.kit = replace(visit.kit, lines=kit.lines)
     assert shelf.next().ending in {VisitEnding.PARKED, VisitEnding.NOTHING_DUE}
-    assert stay.requests > 1
+    assert visit.turn.requests > 1

@@ -109,7 +109,7 @@ def test_a_sitemap_at_fault_is_quarantined(kit: Kit, web: Web) -> None:
     assert "23514" in row["detail"]
 
 
-def test_a_url_that_is_put_off_for_ever_keeps_a_score_that_can_be_written(kit: Kit, web: Web) -> None:
+def test_a_url_that_is_deferred_for_ever_keeps_a_score_that_can_be_written(kit: Kit, web: Web) -> None:
     site = web.site()
     site.pages["/"] = Answer(status=429)
     crawl = start(kit, site.url(), keep_fresh=True)

@@ -46,8 +46,8 @@ def test_only_short_references_are_kept_for_the_visit(kit: Kit, web: Web) -> Non
 def joined_by(kit: Kit, site: Site) -> dict[tuple[str, str], object]:
     """What the one visit to it has kept at its end."""
     (offer,) = offers(kit)
-    stay = visit.take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    visit.go_on(stay)
+    taken = visit.take_up(kit, offer.host_id, offer.token)
+    assert taken is not None
+    visit.go_on(taken)
     assert site.pages_asked == ["/"]
-    return dict(stay.joined)
+    return dict(taken.picked.joined)

@@ -6,7 +6,7 @@ import pytest
 
 from app.admin.audit import audit
 from app.beat import claim
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import VisitReport, go_on, take_up, visit
 from app.model import Budgets, VisitEnding
@@ -24,7 +24,7 @@ from tests.store.rows import one, sql
 
 def test_a_polite_host_takes_one_visit_for_many_pages_and_keeps_its_gaps(make: Make, web: Web) -> None:
     kit = make(default_delay_s=DELAY_S, linger_s=0.05, address_gap_s=0.05)
-    parking: DelayQueue[Stay] = DelayQueue(go_on, most=10, threads=2)
+    parking: DelayQueue[Visit] = DelayQueue(go_on, most=10, threads=2)
     sites = [site_of(web, 6) for _ in range(3)]
     start(kit, *(site.url() for site in sites))
     work(replace(kit, parking=parking), threads=3)
@@ -65,7 +65,7 @@ def test_a_worker_that_stops_sends_no_more_for_what_is_parked(make: Make, web: W
         VisitEnding.PARKED,
         VisitEnding.PARKED,
     ]
-    due_in_s = max(stay.ready_at - stay.now() for stay in shelf.held)
+    due_in_s = max(visit.turn.ready_at - visit.now() for visit in shelf.held)
     kit.stopping.wait(max(due_in_s, 0.0) + 0.01)  # a visit that is not due heeds the end while it waits
     kit.stop()
     assert [shelf.next().ending for _ in offers] == ["worker stops", "worker stops"]
@@ -81,8 +81,8 @@ def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkey
     start(kit, site_of(web, 9).url())
     begin(kit)
     assert (shelf.next().ending, settled(kit.engine)) == (VisitEnding.PARKED, 1)
-    (stay,) = shelf.held
-    assert (stay.batch.readings, stay.joined) == ([], {})
+    (visit,) = shelf.held
+    assert (visit.batch.readings, visit.picked.joined) == ([], {})
 
 
 def test_an_address_that_answers_again_is_told_at_once(make: Make, web: Web) -> None:
@@ -117,9 +117,9 @@ def test_after_a_lost_visit_what_it_can_have_held_is_isolated_thrice(
     )
     offers: list[Offer] = []
     claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
-    stay = take_up(kit, offers[0].host_id, offers[0].token)
-    assert stay is not None
-    assert (one(kit.engine, "SELECT isolate FROM hosts"), stay.isolate) == (50, urls)
+    visit = take_up(kit, offers[0].host_id, offers[0].token)
+    assert visit is not None
+    assert (one(kit.engine, "SELECT isolate FROM hosts"), visit.pace.isolate) == (50, urls)
 
 
 # --- what it writes when ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from app.crawl.page import isolation
 from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, give_back, visit
+from app.crawl.visit.visit import CutOff, return_host, visit
 from app.errors import ServiceError
 from app.model import Cause
 from app.runtime.reader_pool import Readers
@@ -83,7 +83,7 @@ def test_what_a_result_gives_back_is_not_given_back_again(
         with pytest.raises(CutOff) as raised:
             visit(kit, offer.host_id, offer.token)
     assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 2, "parse_failures": 2}]
-    give_back(raised.value.stay)
+    return_host(raised.value.visit)
     isolation.pay(kit)
     assert site.pages_asked == ["/"]
     assert sql(kit.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 1, "parse_failures": 1}]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.crawl.page import isolation
-from app.crawl.visit.visit import CutOff, give_back, visit
+from app.crawl.visit.visit import CutOff, return_host, visit
 from app.errors import ServiceError
 from app.model import Budgets, Cause
 from app.runtime.reader_pool import Readers
@@ -203,7 +203,7 @@ def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
         patch.setattr(hosts, "leave", away)
         with pytest.raises(CutOff) as raised:
             visit(kit, offer.host_id, offer.token)
-    assert give_back(raised.value.stay).ending == "readers busy"
+    assert return_host(raised.value.visit).ending == "readers busy"
     isolation.pay(kit)
     assert sql(kit.engine, "SELECT state, attempts, parse_failures FROM urls") == [
         {"state": "queued", "attempts": 1, "parse_failures": 1}

@@ -178,9 +178,9 @@ def test_a_visit_does_not_outstay_the_time_of_a_copy(make: Callable[..., Kit], s
     pass_by(kit, 30 * DAY - 100)
     sql(kit.engine, "UPDATE robots SET expires_at = now() + interval '1 hour'")
     (offer,) = claim(kit.engine, dict.fromkeys(kit.settings.queue_names, 1))
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    (file,) = stay.robots.values()
+    visit = take_up(kit, offer.host_id, offer.token)
+    assert visit is not None
+    (file,) = visit.origins.robots.values()
     assert file.rules is not None
-    assert 98 < file.fresh_until - stay.now() < 100
-    assert obtain.of(stay, next(iter(stay.robots))) is file.rules
+    assert 98 < file.fresh_until - visit.now() < 100
+    assert obtain.of(visit, next(iter(visit.origins.robots))) is file.rules
