@@ -16,9 +16,9 @@ from celery.worker.control import inspect_command
 from sqlalchemy import Engine
 
 from app.config import current
-from app.crawl.state.setup import make_engine, make_kit, make_sender
+from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 
@@ -34,9 +34,9 @@ def engine() -> Engine:
         return _engine()
 
 
-def kit() -> Kit:
+def worker() -> Worker:
     with _making:
-        return _kit()
+        return _worker()
 
 
 @lru_cache(maxsize=1)
@@ -45,12 +45,12 @@ def _engine() -> Engine:
 
 
 @lru_cache(maxsize=1)
-def _kit() -> Kit:
+def _worker() -> Worker:
     settings = current()
     sender = make_sender(settings)
-    worker = f"{socket.gethostname()}:{os.getpid()}"
+    name = f"{socket.gethostname()}:{os.getpid()}"
     parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
-    made = make_kit(settings, engine=engine(), send=sender.send, where=sender.where, worker=worker)
+    made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
     return replace(
         made,
         parking=parking,
@@ -62,7 +62,7 @@ def _kit() -> Kit:
 @inspect_command()
 def known_keys(state: Any) -> dict[str, int | float]:
     """How full this process's known keys are, and how often its Bloom filter erred. state: Celery's."""
-    return asdict(kit().known.load())
+    return asdict(worker().known.load())
 
 
 def resume_with(act: Callable[[Parked], None]) -> None:
@@ -85,12 +85,12 @@ def _stop(**_: object) -> None:
     global _is_told
     if not _is_told:
         _is_told = True
-        kit().stop()
+        worker().stop()
 
 
 @signals.worker_shutdown.connect
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
     """Wait for the threads of parked visits, which are ours; Celery has waited for its own."""
-    kit().stop()
-    kit().join()
+    worker().stop()
+    worker().join()

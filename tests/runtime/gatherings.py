@@ -9,7 +9,7 @@ from sqlalchemy import Engine, event
 
 from app.beat import claim
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, go_on, settle_together, visit
 from app.model import VisitEnding
 from app.runtime.delay_queue import DelayQueue
@@ -19,7 +19,7 @@ from tests.crawl.ahead import ahead
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import sql
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 DELAY_S = 0.15
 
 
@@ -57,16 +57,16 @@ class Shelf(DelayQueue[Visit]):
         visits, self.held = self.held, []
         reports = []
         for each in visits:
-            each.kit.stopping.wait(max(each.turn.ready_at - each.now(), 0.0))
+            each.worker.stopping.wait(max(each.turn.ready_at - each.now(), 0.0))
             reports.append(go_on(each))
         return reports
 
 
-def gathering(make: Make, basket: Basket, **settings: Any) -> Kit:
+def gathering(make: Make, basket: Basket, **settings: Any) -> Worker:
     """Each page is settled; what was fetched with robots.txt alone, all that comes after together. No wait takes
     time."""
-    kit = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
-    return ahead(replace(kit, parking=basket.shelf, gatherer=basket))
+    worker = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
+    return ahead(replace(worker, parking=basket.shelf, gatherer=basket))
 
 
 def site_of(web: Web, pages: int, *links: str) -> Site:
@@ -79,13 +79,13 @@ def site_of(web: Web, pages: int, *links: str) -> Site:
     return site
 
 
-def gathered(kit: Kit, basket: Basket, n: int) -> list[Visit]:
+def gathered(worker: Worker, basket: Basket, n: int) -> list[Visit]:
     """Visits to every host, each with its second page to settle."""
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
     assert len(offers) == n
     for offer in offers:
-        assert visit(kit, offer.host_id, offer.token).ending == VisitEnding.PARKED
+        assert visit(worker, offer.host_id, offer.token).ending == VisitEnding.PARKED
     for _ in range(2):
         basket.settle()
         basket.shelf.go_on()

@@ -41,7 +41,7 @@ def links(
     A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
     """
     directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
-    canon, known, batch, joined = visit.kit.canon, visit.kit.known, visit.batch, visit.picked.joined
+    canon, known, batch, joined = visit.worker.canon, visit.worker.known, visit.batch, visit.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     for link in found:
@@ -69,7 +69,7 @@ def candidates(
     visit: Visit, due: Due, targets: Iterable[Url], *, found_on: str, depth: int, hops: int
 ) -> list[Candidate]:
     """Those targets that the crawl's scope takes in and that are not known to be in the frontier already."""
-    crawl_id, scope, known = due.crawl_id, visit.picked.scopes[due.crawl_id], visit.kit.known
+    crawl_id, scope, known = due.crawl_id, visit.picked.scopes[due.crawl_id], visit.worker.known
     origins, batch = visit.origins, visit.batch
     found: list[Candidate] = []
     for url in targets:

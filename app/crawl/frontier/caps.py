@@ -22,7 +22,7 @@ from app.crawl.state.cap_estimates import Verdict
 from app.crawl.state.lease import Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Refusal
 from app.policy import caps
 from app.policy.candidate import Candidate
@@ -41,24 +41,26 @@ OF_HOST, OF_CRAWL = "cap per host", "cap per crawl, or in all"
 Evictions = dict[Where, tuple[Weak, str]]  # and at which cap
 
 
-def take_up(kit: Kit, lease: Lease, picked: Picked, tx: Connection) -> None:
+def take_up(worker: Worker, lease: Lease, picked: Picked, tx: Connection) -> None:
     """Now and then the estimate is made exact, whatever it says."""
     if lease.visit_id % COUNTED_VISITS == 0:
-        _recount(kit, lease.host_id, picked, 0, tx)
+        _recount(worker, lease.host_id, picked, 0, tx)
 
 
-def of_crawls(kit: Kit, picked: Picked, batch: Batch, tx: Connection, candidates: list[Candidate]) -> list[Candidate]:
+def of_crawls(
+    worker: Worker, picked: Picked, batch: Batch, tx: Connection, candidates: list[Candidate]
+) -> list[Candidate]:
     """Those that come in, or are deferred, as far as their crawls are concerned: before hosts are made for them."""
     low = [each for each in _queued(candidates) if _is_low(each, picked.floors.get(each.crawl_id))]
     if not low:
         return candidates
     ids = hosts.ids(tx, sorted({each.url.host for each in low}))
-    return _without(kit, batch, candidates, _strangers(tx, low, ids), OF_CRAWL)
+    return _without(worker, batch, candidates, _strangers(tx, low, ids), OF_CRAWL)
 
 
-def is_tight(kit: Kit, picked: Picked, candidates: Sequence[Candidate]) -> bool:
+def is_tight(worker: Worker, picked: Picked, candidates: Sequence[Candidate]) -> bool:
     """Whether anything may have to be evicted at the hosts."""
-    cap, full, n = kit.settings.frontier_max_per_host, kit.full_hosts, len(candidates)
+    cap, full, n = worker.settings.frontier_max_per_host, worker.full_hosts, len(candidates)
     if cap is not None and (picked.unfetched + n > cap or n > full.quantum or not full.is_empty):
         return True
     return bool(picked.floors)
@@ -73,29 +75,29 @@ def of_hosts(
     """
     asked = _queued(candidates)
     evictions = _below_floors(visit.host_id, visit.picked, visit.batch, tx) if visit.picked.floors else {}
-    losers = _of_other_hosts(visit.kit, visit.lease, tx, asked, ids)
+    losers = _of_other_hosts(visit.worker, visit.lease, tx, asked, ids)
     losers += _of_own_host(visit, tx, [each for each in asked if each.url.host == visit.lease.host], evictions)
-    candidates = _without(visit.kit, visit.batch, candidates, losers, OF_HOST)
+    candidates = _without(visit.worker, visit.batch, candidates, losers, OF_HOST)
     if not evictions:
         return candidates, evictions
     come = [each for each in candidates if (ids[each.url.host], each.crawl_id, each.url.key) not in evictions]
     return come, evictions
 
 
-def evict(kit: Kit, picked: Picked, batch: Batch, tx: Connection, evictions: Evictions) -> None:
+def evict(worker: Worker, picked: Picked, batch: Batch, tx: Connection, evictions: Evictions) -> None:
     """Evict URLs of the visited host, after the newcomers are in: others wait for us then, and we for nobody."""
-    picked.unfetched -= len(make_room(kit.settings, tx, [weak for weak, _ in evictions.values()]))
+    picked.unfetched -= len(make_room(worker.settings, tx, [weak for weak, _ in evictions.values()]))
     for weak, cap in evictions.values():
-        _note(kit, batch, weak, cap)
-        kit.known.forget(weak.crawl_id, weak.key)
+        _note(worker, batch, weak, cap)
+        worker.known.forget(weak.crawl_id, weak.key)
 
 
-def add_queued(kit: Kit, queued: Mapping[int, int]) -> None:
+def add_queued(worker: Worker, queued: Mapping[int, int]) -> None:
     """After the commit: what hosts got that were not visited, {host: URLs}. Where that is much, their rows are updated, and
     they are checked."""
-    for host_id, n in kit.full_hosts.due(queued.items()).items():
-        with db.transaction(kit.engine) as tx:
-            kit.full_hosts.judge(host_id, _verdict(kit, tx, host_id, store.swell(tx, host_id=host_id, n=n)))
+    for host_id, n in worker.full_hosts.due(queued.items()).items():
+        with db.transaction(worker.engine) as tx:
+            worker.full_hosts.judge(host_id, _verdict(worker, tx, host_id, store.swell(tx, host_id=host_id, n=n)))
 
 
 def make_room(settings: Settings, tx: Connection, rows: Sequence[Weak]) -> set[Where]:
@@ -117,11 +119,11 @@ def refusal(settings: Settings, weak: Candidate | Weak, cap: str) -> Suppression
 
 def _of_own_host(visit: Visit, tx: Connection, asked: list[Candidate], evictions: Evictions) -> list[Candidate]:
     """Links within the visited host that do not come in. Adds those that the others replace."""
-    kit, picked, host_id = visit.kit, visit.picked, visit.host_id
-    if _room(kit, picked) + len(evictions) >= len(asked):
+    worker, picked, host_id = visit.worker, visit.picked, visit.host_id
+    if _room(worker, picked) + len(evictions) >= len(asked):
         return []
-    _recount(kit, host_id, picked, visit.batch.left, tx)
-    room = _room(kit, picked) + len(evictions)
+    _recount(worker, host_id, picked, visit.batch.left, tx)
+    room = _room(worker, picked) + len(evictions)
     newcomers = _best_first(_strangers(tx, asked, {visit.lease.host: host_id})) if room < len(asked) else []
     if room >= len(newcomers):
         return []
@@ -153,13 +155,13 @@ def _in_hand(picked: Picked, batch: Batch, evictions: Evictions) -> list[bytes]:
 
 
 def _of_other_hosts(
-    kit: Kit, lease: Lease, tx: Connection, asked: Iterable[Candidate], ids: Mapping[str, int]
+    worker: Worker, lease: Lease, tx: Connection, asked: Iterable[Candidate], ids: Mapping[str, int]
 ) -> list[Candidate]:
     """Links to other hosts that are refused: full hosts where they score too low, and more than a settle may add.
 
     Nothing is evicted for the others here: the host's own next visit sees to that.
     """
-    full, now = kit.full_hosts, lease.now()
+    full, now = worker.full_hosts, lease.now()
     by_host: dict[str, list[Candidate]] = defaultdict(list)
     for each in asked:
         if each.url.host != lease.host:
@@ -171,22 +173,22 @@ def _of_other_hosts(
             high = [each for each in links if not _is_low(each, floor)]
             late += [each for each in links if _is_low(each, floor)] + _best_first(high)[full.quantum :]
         elif len(links) > full.quantum:
-            late += _best_first(links)[_room_of(kit, tx, ids[name]) :]
+            late += _best_first(links)[_room_of(worker, tx, ids[name]) :]
     return _strangers(tx, late, ids)
 
 
-def _room_of(kit: Kit, tx: Connection, host_id: int) -> int:
+def _room_of(worker: Worker, tx: Connection, host_id: int) -> int:
     """Free places at another host."""
-    cap = kit.settings.frontier_max_per_host
+    cap = worker.settings.frontier_max_per_host
     if cap is None:
         return sys.maxsize
     found = store.recount(tx, host_id=host_id, good_s=COUNT_HOLDS_S, most=2 * cap + 1)
     return max(cap - (found[0] if found else store.estimate(tx, host_id)), 0)
 
 
-def _verdict(kit: Kit, tx: Connection, host_id: int, unfetched: int) -> Verdict | None:
+def _verdict(worker: Worker, tx: Connection, host_id: int, unfetched: int) -> Verdict | None:
     """On another host than the visited one, whose row is locked here. At twice the cap nothing more comes in."""
-    cap = kit.settings.frontier_max_per_host
+    cap = worker.settings.frontier_max_per_host
     if cap is None:
         return None
     found = store.recount(tx, host_id=host_id, good_s=COUNT_HOLDS_S, most=2 * cap + 1)
@@ -196,12 +198,12 @@ def _verdict(kit: Kit, tx: Connection, host_id: int, unfetched: int) -> Verdict 
     if unfetched < cap:
         return None
     weakest = store.weakest(tx, host_id=host_id, n=1) if unfetched < 2 * cap else []
-    return Verdict(floor=weakest[0].score if weakest else math.inf, until=kit.monotonic() + VERDICT_S)
+    return Verdict(floor=weakest[0].score if weakest else math.inf, until=worker.monotonic() + VERDICT_S)
 
 
-def _recount(kit: Kit, host_id: int, picked: Picked, left: int, tx: Connection) -> None:
+def _recount(worker: Worker, host_id: int, picked: Picked, left: int, tx: Connection) -> None:
     """Make the estimate exact, unless it was lately.   left: what the batch has fetched, and is still there"""
-    cap = kit.settings.frontier_max_per_host
+    cap = worker.settings.frontier_max_per_host
     if cap is None or picked.is_counted:
         return
     found = store.recount(tx, host_id=host_id, good_s=COUNT_HOLDS_S, most=2 * cap + 1)
@@ -211,9 +213,9 @@ def _recount(kit: Kit, host_id: int, picked: Picked, left: int, tx: Connection) 
         picked.is_counted = True
 
 
-def _room(kit: Kit, picked: Picked) -> int:
+def _room(worker: Worker, picked: Picked) -> int:
     """Free places at the visited host; below 0: so many too many."""
-    cap = kit.settings.frontier_max_per_host
+    cap = worker.settings.frontier_max_per_host
     return sys.maxsize if cap is None else cap - picked.unfetched
 
 
@@ -229,13 +231,15 @@ def _strangers(tx: Connection, candidates: list[Candidate], ids: Mapping[str, in
     return [candidates[place] for place in store.strangers(tx, keys)]
 
 
-def _without(kit: Kit, batch: Batch, candidates: list[Candidate], losers: list[Candidate], cap: str) -> list[Candidate]:
+def _without(
+    worker: Worker, batch: Batch, candidates: list[Candidate], losers: list[Candidate], cap: str
+) -> list[Candidate]:
     """Without the losers; or with them, deferred."""
     if not losers:
         return candidates
     for each in losers:
-        _note(kit, batch, each, cap)
-    settings = kit.settings
+        _note(worker, batch, each, cap)
+    settings = worker.settings
     lost = {(each.crawl_id, each.url.key) for each in losers}
     if settings.frontier_full == "defer":
         return [
@@ -247,10 +251,10 @@ def _without(kit: Kit, batch: Batch, candidates: list[Candidate], losers: list[C
     return [each for each in candidates if (each.crawl_id, each.url.key) not in lost]
 
 
-def _note(kit: Kit, batch: Batch, weak: Candidate | Weak, cap: str) -> None:
+def _note(worker: Worker, batch: Batch, weak: Candidate | Weak, cap: str) -> None:
     """In the log of refusals; once a process, as long as the key is remembered."""
-    row = refusal(kit.settings, weak, cap)
-    if not kit.known.has(row["crawl_id"], admit.refusal_key(row["key"])):
+    row = refusal(worker.settings, weak, cap)
+    if not worker.known.has(row["crawl_id"], admit.refusal_key(row["key"])):
         admit.note(batch, row)
 
 

@@ -17,7 +17,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Origin, Url
 from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
@@ -44,17 +44,17 @@ def admit(tx: Connection, found: _Found) -> Entered:
     judged = []
     found, standing = _without_standing(tx, found)
     for visit, candidates in found:
-        kit, picked = visit.kit, visit.picked
-        candidates = _first_allowed(_with_foreign_robots(kit, visit.origins, visit.now(), tx, candidates))
+        worker, picked = visit.worker, visit.picked
+        candidates = _first_allowed(_with_foreign_robots(worker, visit.origins, visit.now(), tx, candidates))
         judged.append(
-            (visit, caps.of_crawls(kit, picked, visit.batch, tx, candidates) if picked.floors else candidates)
+            (visit, caps.of_crawls(worker, picked, visit.batch, tx, candidates) if picked.floors else candidates)
         )
     names = {each.url.origin.host for _, candidates in judged for each in candidates}
     ids, made = _host_ids(tx, [visit for visit, _ in found], names)
     entering: list[Candidate] = []
     evictions = []
     for visit, candidates in judged:
-        if caps.is_tight(visit.kit, visit.picked, candidates):
+        if caps.is_tight(visit.worker, visit.picked, candidates):
             candidates, weaker = caps.of_hosts(visit, tx, candidates, ids)
             if weaker:
                 evictions.append((visit, weaker))
@@ -66,7 +66,7 @@ def admit(tx: Connection, found: _Found) -> Entered:
     for visit, _ in found:
         visit.picked.unfetched += queued[visit.host_id]
     for visit, weaker in evictions:
-        caps.evict(visit.kit, visit.picked, visit.batch, tx, weaker)
+        caps.evict(visit.worker, visit.picked, visit.batch, tx, weaker)
     return Entered(candidates=entering + standing, queued=queued, hosts=made)
 
 
@@ -76,13 +76,13 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
         id(each): (host_id, each.crawl_id, each.url.key)
         for visit, candidates in found
         for each in candidates
-        if each.seen and (host_id := _known_host(visit.kit, visit.lease, each.url)) is not None
+        if each.seen and (host_id := _known_host(visit.worker, visit.lease, each.url)) is not None
     }
     if not places:
         return found, []
     there = urls.stand(tx, sorted(set(places.values())))
     standing = [each for _, candidates in found for each in candidates if places.get(id(each)) in there]
-    evicted = found[0][0].kit.known.evicted
+    evicted = found[0][0].worker.known.evicted
     if evicted is not None:
         evicted.confirmed += len(standing)
         evicted.refuted += len(places) - len(standing)
@@ -92,27 +92,27 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
     return others, standing
 
 
-def _known_host(kit: Kit, lease: Lease, url: Url) -> int | None:
+def _known_host(worker: Worker, lease: Lease, url: Url) -> int | None:
     """The id of its host, if the process knows it."""
-    return lease.host_id if url.host == lease.host else kit.host_ids.get(url.host)
+    return lease.host_id if url.host == lease.host else worker.host_ids.get(url.host)
 
 
 def committed(visits: Sequence[Visit], entered: Entered, batches: Sequence[Batch]) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
-    kit = visits[0].kit
+    worker = visits[0].worker
     for name, host_id in entered.hosts.items():
-        kit.host_ids.put(name, host_id)
+        worker.host_ids.put(name, host_id)
     for each in entered.candidates:
         # A refused form tells nothing of the URL's others: one that is allowed would be queued.
-        kit.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
+        worker.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
     for batch in batches:
         for crawl_id, key, _ in batch.suppressions:
-            kit.known.add(crawl_id, refusal_key(key))
+            worker.known.add(crawl_id, refusal_key(key))
     visited = {visit.host_id for visit in visits}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
     if others:
-        db.repeat(partial(_wake, kit.engine, sorted(others)))
-    caps.add_queued(kit, others)
+        db.repeat(partial(_wake, worker.engine, sorted(others)))
+    caps.add_queued(worker, others)
 
 
 def _wake(engine: Engine, host_ids: list[int]) -> None:
@@ -121,7 +121,7 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
 
 
 def _with_foreign_robots(
-    kit: Kit, origins: HostOrigins, now: float, tx: Connection, candidates: list[Candidate]
+    worker: Worker, origins: HostOrigins, now: float, tx: Connection, candidates: list[Candidate]
 ) -> list[Candidate]:
     """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6).
 
@@ -130,12 +130,12 @@ def _with_foreign_robots(
     foreign = {each.url.origin for each in candidates} - origins.robots.keys()
     if not foreign:
         return candidates
-    book = kit.robots
-    _look_up(kit, now, tx, {origin for origin in foreign if book.foreign(origin, now) is None})
+    book = worker.robots
+    _look_up(worker, now, tx, {origin for origin in foreign if book.foreign(origin, now) is None})
     verdicts = [_allows(book, now, each.url) if each.url.origin in foreign else None for each in candidates]
     if False in verdicts:
         refused = {each.url.origin for each, allowed in zip(candidates, verdicts, strict=True) if allowed is False}
-        _look_up(kit, now, tx, refused)
+        _look_up(worker, now, tx, refused)
         verdicts = [
             _allows(book, now, each.url) if allowed is False else allowed
             for each, allowed in zip(candidates, verdicts, strict=True)
@@ -167,31 +167,31 @@ def _first_allowed(candidates: list[Candidate]) -> list[Candidate]:
     return list(chosen.values())
 
 
-def _look_up(kit: Kit, now: float, tx: Connection, origins: set[Origin]) -> None:
+def _look_up(worker: Worker, now: float, tx: Connection, origins: set[Origin]) -> None:
     """Remember what the database has of these origins' robots.txt."""
     stored = robots.of_origins(tx, sorted(origins)) if origins else {}
     for origin in origins:
         found = stored.get(origin)
-        kit.robots.remember(origin, ALLOW_ALL if found is None else _rules(kit, found), now)
+        worker.robots.remember(origin, ALLOW_ALL if found is None else _rules(worker, found), now)
 
 
-def _rules(kit: Kit, found: Elsewhere) -> Robots:
-    book = kit.robots
-    return in_force_rules(found.standing, kit.settings, lambda: book.parsed(found.body or b""))[1]
+def _rules(worker: Worker, found: Elsewhere) -> Robots:
+    book = worker.robots
+    return in_force_rules(found.standing, worker.settings, lambda: book.parsed(found.body or b""))[1]
 
 
 def _host_ids(tx: Connection, visits: Sequence[Visit], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:
     """{name: id}, hosts made where they are new; and those that the process did not know: no sooner than committed."""
-    kit = visits[0].kit
+    worker = visits[0].worker
     ids = {visit.lease.host: visit.host_id for visit in visits}
     for name in names - ids.keys():
-        known = kit.host_ids.get(name)
+        known = worker.host_ids.get(name)
         if known is not None:
             ids[name] = known
     made = hosts.ensure(
         tx,
-        rows=host_rows(sorted(names - ids.keys()), kit.settings.queues),
-        delay_s=kit.settings.default_delay_s,
+        rows=host_rows(sorted(names - ids.keys()), worker.settings.queues),
+        delay_s=worker.settings.default_delay_s,
     )
     return ids | made, made
 

@@ -19,7 +19,7 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import RequestKind
 from app.policy import lane, scope
 from app.store import crawls, urls
@@ -31,13 +31,13 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
     """Fill the `due` of each anew. Crawls with a budget are locked in the order of their ids."""
     if not visits:
         return
-    sizes = {visit.host_id: _batch_size(visit.kit, visit.turn) for visit in visits}
+    sizes = {visit.host_id: _batch_size(visit.worker, visit.turn) for visit in visits}
     found: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
     for due in urls.pick(
         tx, [_wanted(visit.lease, visit.turn, visit.origins, sizes[visit.host_id]) for visit in visits]
     ):
         found[due.host_id].append(due)
-    chosen = [(visit, _chosen(visit.kit.rng, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
+    chosen = [(visit, _chosen(visit.worker.rng, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
     granted: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
     asked = [
         (crawl_id, visit, of_crawls.get(crawl_id, []))
@@ -46,23 +46,23 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
     ]
     for crawl_id, each, wanted in sorted(asked, key=itemgetter(0)):
         if wanted:
-            granted[each.host_id] += _granted(each.kit, each.lease, each.picked, tx, wanted)
+            granted[each.host_id] += _granted(each.worker, each.lease, each.picked, tx, wanted)
         else:
             _reserve(
-                each.kit, each.lease, each.picked, tx, crawl_id, 0
+                each.worker, each.lease, each.picked, tx, crawl_id, 0
             )  # returned in the order of crawls: nothing of it is due here
     for visit, of_crawls in chosen:
         own = granted[visit.host_id]
         visit.picked.is_budget_spent = bool(of_crawls) and not own
-        visit.picked.due = deque(sorted(own, key=lambda due: visit.kit.rng.random()) if len(of_crawls) > 1 else own)
+        visit.picked.due = deque(sorted(own, key=lambda due: visit.worker.rng.random()) if len(of_crawls) > 1 else own)
 
 
-def _batch_size(kit: Kit, turn: Turn) -> int:
+def _batch_size(worker: Worker, turn: Turn) -> int:
     """The number of URLs to pick: as many as can be fetched until the next settle; one on a host that is probed."""
-    settings, delay_s = kit.settings, turn.pace.delay_s
-    if turn.pace.isolate > 0 or turn.is_probing(kit):
+    settings, delay_s = worker.settings, turn.pace.delay_s
+    if turn.pace.isolate > 0 or turn.is_probing(worker):
         return 1
-    if delay_s > settings.linger_s and kit.parking is None:
+    if delay_s > settings.linger_s and worker.parking is None:
         return 1
     return most_in_hand(settings, delay_s)
 
@@ -72,44 +72,44 @@ def _wanted(lease: Lease, turn: Turn, origins: HostOrigins, size: int) -> Wanted
     return {"host_id": lease.host_id, "n": size, "out_of_reach": away}
 
 
-def _granted(kit: Kit, lease: Lease, picked: Picked, tx: Connection, wanted: list[Due]) -> list[Due]:
+def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wanted: list[Due]) -> list[Due]:
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
     crawl_id = wanted[0].crawl_id
-    picked.scopes[crawl_id] = scope_of(kit, tx, crawl_id, wanted[0].revision)
-    _set_floor(kit.settings, picked, wanted[0])
+    picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
+    _set_floor(worker.settings, picked, wanted[0])
     if not wanted[0].has_page_budget:
         return wanted
     documents = [due for due in wanted if due.kind == RequestKind.PAGE]
-    most = _reserve(kit, lease, picked, tx, crawl_id, len(documents))
+    most = _reserve(worker, lease, picked, tx, crawl_id, len(documents))
     return [due for due in wanted if due.kind != RequestKind.PAGE] + documents[:most]
 
 
-def unreserve(kit: Kit, picked: Picked, now: float, tx: Connection) -> None:
+def unreserve(worker: Worker, picked: Picked, now: float, tx: Connection) -> None:
     """Return pages that the visit did not use: to the crawl, or after the commit to the process (`return_grants`)."""
     for crawl_id, left in sorted(picked.granted.items()):
-        if left and not kit.grants.is_open(crawl_id, now):
+        if left and not worker.grants.is_open(crawl_id, now):
             crawls.reserve(tx, crawl_id=crawl_id, n=-left)
             picked.granted[crawl_id] = 0
 
 
-def return_grants(kit: Kit, picked: Picked, now: float) -> None:
+def return_grants(worker: Worker, picked: Picked, now: float) -> None:
     """After the commit that returned the host: what the visit had left may be another's of this process."""
     for crawl_id, left in picked.granted.items():
         if left > 0:
-            kit.grants.put(crawl_id, left, now)
+            worker.grants.put(crawl_id, left, now)
     picked.granted.clear()
 
 
-def scope_of(kit: Kit, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
+def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
     """The crawl's scope, read again only when its revision is new: seeds can be many. In a new round any URL may be new."""
-    cached = kit.scopes.get(crawl_id)
+    cached = worker.scopes.get(crawl_id)
     if cached is not None and cached[0] == revision:
         return cached[2]
     crawl = crawls.by_id(tx, crawl_id)
     if cached is not None and cached[1] != crawl.round:
-        kit.known.forget_all()
+        worker.known.forget_all()
     found = make_scope(crawl)
-    kit.scopes.put(crawl_id, (revision, crawl.round, found))
+    worker.scopes.put(crawl_id, (revision, crawl.round, found))
     return found
 
 
@@ -160,9 +160,9 @@ def _chosen(rng: Random, found: list[Due], size: int) -> dict[int, list[Due]]:
     return chosen
 
 
-def _reserve(kit: Kit, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:
+def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:
     """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
-    held, grants, now = picked.granted.get(crawl_id, 0), kit.grants, lease.now()
+    held, grants, now = picked.granted.get(crawl_id, 0), worker.grants, lease.now()
     if wanted > held:
         held += grants.take(crawl_id, wanted - held, now)
     if wanted > held or (wanted < held and not grants.is_open(crawl_id, now)):

@@ -15,7 +15,7 @@ from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Cause, Header, Outcome, Refusal, RequestKind, Rest, RestReason, Url, VisitEnding
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
@@ -45,9 +45,9 @@ def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         case Outcome.REDIRECT:
             return _redirect(visit, attempt)
         case Outcome.NOT_FOUND | Outcome.GONE:
-            _missing(visit.kit.settings, visit.batch, visit.picked, attempt)
+            _missing(visit.worker.settings, visit.batch, visit.picked, attempt)
         case Outcome.UNWANTED | Outcome.UNAUTHORISED | Outcome.FORBIDDEN | Outcome.CLIENT_ERROR:
-            _settled(visit.kit.settings, visit.batch, visit.picked, attempt)
+            _settled(visit.worker.settings, visit.batch, visit.picked, attempt)
         case Outcome.SERVER_ERROR | Outcome.BROKEN | Outcome.SOFT_BLOCKED:
             _failed(visit, attempt)
         case Outcome.CHALLENGED:
@@ -79,7 +79,7 @@ def _note_host(visit: Visit, attempt: Attempt) -> None:
     """Doubt the robots.txt of a site that refuses; forget the host's failures in a row after any answer of its own."""
     outcome, status = attempt.outcome, attempt.reply.status
     if status in {403, 429}:
-        obtain.doubt(visit.kit, visit.origins, visit.batch, attempt.url.origin)
+        obtain.doubt(visit.worker, visit.origins, visit.batch, attempt.url.origin)
     if not is_host_trouble(outcome) and outcome not in {Outcome.BLOCKED_ADDRESS, Outcome.CHALLENGED}:
         visit.pace.serve(status)
 
@@ -94,7 +94,7 @@ def _brought(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def _unchanged(visit: Visit, attempt: Attempt) -> None:
     """304: nothing was sent and nothing is to be read; an alias stays one."""
     due = attempt.due
-    seconds = interval_s(visit.kit.settings, due, changed=False)
+    seconds = interval_s(visit.worker.settings, due, changed=False)
     sitemaps.score_claim(visit.batch, due, changed=False)
     event = UrlEvent.ALIASED if due.alias_of else UrlEvent.SETTLED
     end = Conclusion(
@@ -112,9 +112,9 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Never followed here: the target is a frontier row of its own, with its own gate and its own host's pace (P9)."""
     due, url = attempt.due, attempt.url
     location = attempt.reply.header(Header.LOCATION) or ""
-    target = visit.kit.canon.join(url.text, location)
+    target = visit.worker.canon.join(url.text, location)
     if isinstance(target, Url) and target.key == url.key and target.text != url.text:
-        _respelt(visit.kit, visit.batch, visit.picked, attempt, target)
+        _respelt(visit.worker, visit.batch, visit.picked, attempt, target)
         return None
     if isinstance(target, Refusal) or target.key == url.key:
         cause = Cause.REDIRECTS_TO_ITSELF if isinstance(target, Url) else Cause.REDIRECTS_NOWHERE
@@ -123,7 +123,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         return None
     if due.hops >= HOPS:
         admit.suppress(
-            visit.kit.known,
+            visit.worker.known,
             visit.batch,
             due.crawl_id,
             target,
@@ -134,20 +134,20 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     else:
         visit.batch.read(None, admit.redirected(visit, due, url, target))
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.ALIASED, attempt, alias_of=target.text))
-    asked_s = retry_after_s(visit.kit, visit.lease, attempt.reply)
+    asked_s = retry_after_s(visit.worker, visit.lease, attempt.reply)
     if asked_s:
         block(visit, asked_s, Rest(RestReason.RETRY_AFTER))
         return VisitEnding.RESTS
     return None
 
 
-def _respelt(kit: Kit, batch: Batch, picked: Picked, attempt: Attempt, target: Url) -> None:
+def _respelt(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, target: Url) -> None:
     """A redirect to another spelling of the same URL: that is sent from now on, after a while and a few times at most."""
-    if attempt.attempts >= kit.settings.attempts_max:
+    if attempt.attempts >= worker.settings.attempts_max:
         cause, detail = Cause.REDIRECTS_RESPELT, target.text[:200]
         conclude(batch, picked, attempt.due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=cause, detail=detail))
         return
-    rest_s = backoff.url_retry_s(attempt.attempts, kit.rng)
+    rest_s = backoff.url_retry_s(attempt.attempts, worker.rng)
     conclude(batch, picked, attempt.due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, sends=target.text))
 
 
@@ -168,5 +168,5 @@ def _settled(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
 def _failed(visit: Visit, attempt: Attempt) -> None:
     """The URL's own failure; where the content says that we are blocked, the host is asked more slowly, too."""
     if attempt.outcome is Outcome.SOFT_BLOCKED:
-        soft_blocked(visit.kit, visit.turn, visit.origins.crawl_delay_s())
-    failures.of_url(visit.kit, visit.pace, visit.batch, visit.picked, attempt)
+        soft_blocked(visit.worker, visit.turn, visit.origins.crawl_delay_s())
+    failures.of_url(visit.worker, visit.pace, visit.batch, visit.picked, attempt)

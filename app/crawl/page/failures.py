@@ -9,7 +9,7 @@ from app.crawl.request.learn import block, trouble
 from app.crawl.state.batch import Batch, GivingUp
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Cause, Outcome, Rest, RestReason, VisitEnding
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent, UrlState
@@ -18,19 +18,19 @@ from app.store.host_rows import HostPace
 
 
 def of_url(
-    kit: Kit, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt, *, most: int | None = None
+    worker: Worker, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt, *, most: int | None = None
 ) -> None:
     """The URL's own failure: tried again after a while, a few times of each class (network, server).   most: D: attempts_max."""
     due, times = attempt.due, attempt.failures_of_its_class
-    hopeless = _hopeless(kit, pace.trips, attempt)
+    hopeless = _hopeless(worker, pace.trips, attempt)
     if hopeless is not None:
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.HOST_FAILS, detail=hopeless))
         give_up(batch, Cause.HOST_FAILS, hopeless)
-    elif times >= (most or kit.settings.attempts_max):
+    elif times >= (most or worker.settings.attempts_max):
         detail = f"{attempt.outcome} ({attempt.reply.failure or attempt.reply.status}) {times} times"
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.FAILED, detail=detail))
     else:
-        rest_s = backoff.url_retry_s(attempt.attempts, kit.rng)
+        rest_s = backoff.url_retry_s(attempt.attempts, worker.rng)
         conclude(batch, picked, due, Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s))
 
 
@@ -39,11 +39,11 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
     due, reply, pace = attempt.due, attempt.reply, visit.pace
     pace.answer(reply.status)
     asked_s = trouble(visit, reply, RestReason(attempt.outcome.value))
-    if pace.failures >= most_in_a_row(visit.kit.settings, pace):
+    if pace.failures >= most_in_a_row(visit.worker.settings, pace):
         why = reply.detail or f"status {reply.status}"
         give_up(visit.batch, Cause.HOST_OUT_OF_REACH, f"{pace.failures} times in a row: {why}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
-        _unavailable(visit.kit, pace, visit.batch, visit.picked, attempt)
+        _unavailable(visit.worker, pace, visit.batch, visit.picked, attempt)
     else:
         # Still queued, but behind the others: one URL that is always refused must not hold up its host.
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
@@ -52,7 +52,7 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
 
 def challenged(visit: Visit, attempt: Attempt) -> VisitEnding:
     """A challenge or CAPTCHA is a no to machines: never solved, the host rests; it is given up as one out of reach is."""
-    due, pace, settings = attempt.due, visit.pace, visit.kit.settings
+    due, pace, settings = attempt.due, visit.pace, visit.worker.settings
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
@@ -71,19 +71,19 @@ def most_in_a_row(settings: Settings, pace: HostPace) -> int:
     return settings.host_failures_max if pace.answered else settings.new_host_failures_max
 
 
-def _unavailable(kit: Kit, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt) -> None:
+def _unavailable(worker: Worker, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt) -> None:
     """A 503 that names no time: the URL's, when the host answered well before it, and then a patient one; else the host's."""
     before = pace.history.statuses[-2:-1]
     if before and is_error(before[0]):
         conclude(batch, picked, attempt.due, Conclusion(UrlEvent.REQUEUED, attempt, score=attempt.due.score / 2))
     else:
-        of_url(kit, pace, batch, picked, attempt, most=kit.settings.host_failures_max)
+        of_url(worker, pace, batch, picked, attempt, most=worker.settings.host_failures_max)
 
 
-def _hopeless(kit: Kit, trips: int, attempt: Attempt) -> str | None:
+def _hopeless(worker: Worker, trips: int, attempt: Attempt) -> str | None:
     """Why a host that the circuit breaker closes again and again is given up at last, so that a crawl ends."""
-    times = kit.breaker_rules.failures + trips - 1
-    if not trips or times < kit.settings.host_failures_max:
+    times = worker.breaker_rules.failures + trips - 1
+    if not trips or times < worker.settings.host_failures_max:
         return None
     what = attempt.reply.failure or attempt.reply.status
     return f"{times} server errors or missing answers in a row, the last: {attempt.outcome} ({what})"

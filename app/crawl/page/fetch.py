@@ -34,7 +34,7 @@ def fetch(visit: Visit, due: Due) -> VisitEnding | None:
 
 
 def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
-    slot = slots.take(visit, url, visit.kit.settings.request_deadline_s)
+    slot = slots.take(visit, url, visit.worker.settings.request_deadline_s)
     if slot is None:
         return visit.rest.why_away
     isolated = isolation.holds(visit.pace, due)
@@ -43,14 +43,14 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         return None
     attempt = _send(visit, slot, due, url, attempts, isolated=isolated)
     if attempt is None:
-        isolation.owe(visit.kit, visit.host_id, visit.batch)
-        isolation.pay(visit.kit)
+        isolation.owe(visit.worker, visit.host_id, visit.batch)
+        isolation.pay(visit.worker)
         return visit.rest.why_away
     return act_on_outcome(visit, attempt)
 
 
 def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
-    settings, is_page = visit.kit.settings, due.kind == RequestKind.PAGE
+    settings, is_page = visit.worker.settings, due.kind == RequestKind.PAGE
     whole = preferences.is_wanted_whole(visit.origins, due, url)
     sink = None if is_page else sitemaps.sink()
     request = Request(

@@ -31,7 +31,7 @@ class Shut(Enum):
 
 def check(visit: Visit, due: Due) -> Url | Shut:
     """The URL, if it may be fetched now. Raises LeaseLost."""
-    url = visit.kit.canon.of_row(due.url, due.key, due.linked)
+    url = visit.worker.canon.of_row(due.url, due.key, due.linked)
     scope = visit.picked.scopes.get(due.crawl_id)
     if isinstance(url, Refusal) or scope is None:
         why = url if isinstance(url, Refusal) else "no scope"
@@ -56,10 +56,10 @@ def check(visit: Visit, due: Due) -> Url | Shut:
 
 def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
     """The URL, if robots.txt and what its site reserves let it be fetched now. Raises LeaseLost."""
-    sitemaps.discover(visit.kit, visit.origins, visit.picked, visit.batch, due, url.origin)
+    sitemaps.discover(visit.worker, visit.origins, visit.picked, visit.batch, due, url.origin)
     decision = rules.judge(url) if not rules.permits(url) else None
     if decision is not None:
-        visit.kit.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
+        visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
         line = f"line {decision.line}: {decision.rule}"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line))
         return Shut.DONE
@@ -75,8 +75,8 @@ def _without_robots(visit: Visit, url: Url) -> None:
     have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
     file = visit.origins.robots[url.origin]
-    most = failures.most_in_a_row(visit.kit.settings, visit.pace)
-    if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.kit, file, visit.now()):
+    most = failures.most_in_a_row(visit.worker.settings, visit.pace)
+    if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.worker, file, visit.now()):
         visit.batch.give_up.append(
             GivingUp(
                 state=UrlState.REFUSED,

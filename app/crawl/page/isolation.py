@@ -22,7 +22,7 @@ from app.crawl.state.batch import Batch, most_in_hand
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError
 from app.model import Cause, Header, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
@@ -55,12 +55,12 @@ def count(visit: Visit, due: Due) -> int | None:
 
     None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
     """
-    if due.parse_failures >= visit.kit.settings.attempts_max:
+    if due.parse_failures >= visit.worker.settings.attempts_max:
         detail = f"{counted(due.parse_failures, 'visit')} died while fetching or reading it"
         conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.POISON, detail=detail))
         return None
     visit.pace.isolated_one()
-    with db.transaction(visit.kit.engine) as tx:
+    with db.transaction(visit.worker.engine) as tx:
         if hosts.lock_leased(tx, host_id=visit.host_id, token=visit.lease.token) is None:
             raise LeaseLost(visit.lease.host)
         attempts = urls.count_attempt(tx, host_id=visit.host_id, crawl_id=due.crawl_id, key=due.key)
@@ -68,36 +68,36 @@ def count(visit: Visit, due: Due) -> int | None:
     return attempts
 
 
-def owe(kit: Kit, host_id: int, batch: Batch) -> None:
+def owe(worker: Worker, host_id: int, batch: Batch) -> None:
     """The visit ends, and no document is to blame: the request could not be sent, or Postgres is away. What was counted is to be
     given back, now or when Postgres serves again."""
     due, batch.counted = batch.counted, None
     if due is not None:
-        kit.owed.append((host_id, due.crawl_id, due.key))
+        worker.owed.append((host_id, due.crawl_id, due.key))
 
 
-def paid(kit: Kit, results: Iterable[Result]) -> None:
+def paid(worker: Worker, results: Iterable[Result]) -> None:
     """These were written after all, attempts and failures with them: nothing is owed for their URLs."""
     for result in results:
         with suppress(ValueError):
-            kit.owed.remove((result["host_id"], result["crawl_id"], result["key"]))
+            worker.owed.remove((result["host_id"], result["crawl_id"], result["key"]))
 
 
-def pay(kit: Kit) -> None:
+def pay(worker: Worker) -> None:
     """Give back what is owed. It needs no lease: one attempt less, of a URL that nobody has settled since."""
-    while kit.owed:
-        host_id, crawl_id, key = owed = kit.owed.popleft()
+    while worker.owed:
+        host_id, crawl_id, key = owed = worker.owed.popleft()
         try:
-            with db.transaction(kit.engine) as tx:
+            with db.transaction(worker.engine) as tx:
                 urls.uncount_attempt(tx, host_id=host_id, crawl_id=crawl_id, key=key)
         except ServiceError:
-            kit.owed.append(owed)
+            worker.owed.append(owed)
             return
 
 
-def page(kit: Kit, lease: Lease, attempt: Attempt) -> Page | Unread:
+def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
     """The document, read here, or in isolation by a reader. Raises LeaseLost."""
-    settings, reply = kit.settings, attempt.reply
+    settings, reply = worker.settings, attempt.reply
     options = PageOptions(
         content_type=reply.header(Header.CONTENT_TYPE),
         content_language=reply.header("content-language"),
@@ -106,28 +106,28 @@ def page(kit: Kit, lease: Lease, attempt: Attempt) -> Page | Unread:
         want_text=settings.keep_text,
     )
     if attempt.isolated:
-        within_s = _within_s(kit, lease)
-        found = "busy" if within_s is None else kit.readers.page(reply.body, options, within_s=within_s)
+        within_s = _within_s(worker, lease)
+        found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
         if found != "none":
             return found
-    with kit.room.reading(reply.body, patience_s=lease.left_s() - LEASE_MARGIN_S):
+    with worker.memory_gate.reading(reply.body, patience_s=lease.left_s() - LEASE_MARGIN_S):
         return read_html(reply.body, **options)
 
 
-def sitemap(kit: Kit, lease: Lease, attempt: Attempt, body: BinaryIO) -> SitemapReading | Listing | Unread:
+def sitemap(worker: Worker, lease: Lease, attempt: Attempt, body: BinaryIO) -> SitemapReading | Listing | Unread:
     """A sitemap that was read."""
     if attempt.isolated:
-        within_s = _within_s(kit, lease)
-        found = "busy" if within_s is None else kit.readers.sitemap(body, within_s=within_s)
+        within_s = _within_s(worker, lease)
+        found = "busy" if within_s is None else worker.readers.sitemap(body, within_s=within_s)
         if found != "none":
             return found
         body.seek(0)
     return SitemapReading(body)
 
 
-def unread(kit: Kit, batch: Batch, picked: Picked, attempt: Attempt, why: Unread) -> VisitEnding | None:
+def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: Unread) -> VisitEnding | None:
     """Deal with a document that was fetched and not read. Returns how the visit ends, None to go on."""
-    due, settings, attempt = attempt.due, kit.settings, replace(attempt, is_unread=True)
+    due, settings, attempt = attempt.due, worker.settings, replace(attempt, is_unread=True)
     tally = batch.tally(due.crawl_id)
     if due.kind == RequestKind.PAGE:  # it was counted as one
         tally.pages -= 1
@@ -144,19 +144,19 @@ def unread(kit: Kit, batch: Batch, picked: Picked, attempt: Attempt, why: Unread
         detail = f"{why.cause}, {times} times"
         conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=detail))
     else:
-        rest_s = backoff.url_retry_s(times, kit.rng)
+        rest_s = backoff.url_retry_s(times, worker.rng)
         end = Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, cause=Cause.UNREADABLE, detail=why.cause)
         conclude(batch, picked, due, end)
     return None
 
 
-def _within_s(kit: Kit, lease: Lease) -> float | None:
+def _within_s(worker: Worker, lease: Lease) -> float | None:
     """Seconds that a reader may take, so that the visit can still write what came of it. Raises LeaseLost.
 
     None: Postgres is away. The answer is counted already, and has to come to an end that takes it back: it is unread.
     """
     try:
-        slots.outlast(kit, lease, kit.readers.patience_s)
+        slots.outlast(worker, lease, worker.readers.patience_s)
     except ServiceError as error:
         _log.warning("page.unread", host=lease.host, error=str(error))
         return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from app.crawl.robots import tdmrep
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Cause, Header, Page, Reply, Url
 from app.policy import directives, tdm
 from app.policy.directives import Directives
@@ -42,10 +42,12 @@ NONE = Wishes(directives=None, opt_out=None, nofollow=False, noarchive=False, ke
 _SPEAKING = frozenset({"x-robots-tag", "content-usage", "content-signal", "tdm-reservation", "tdm-policy"})
 
 
-def of_page(kit: Kit, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply, document: Page) -> Wishes:
+def of_page(
+    worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply, document: Page
+) -> Wishes:
     if _is_silent(origins, due, url, reply, document):
         return NONE
-    said = _directives(kit, lease, reply, document.robots)
+    said = _directives(worker, lease, reply, document.robots)
     site = _of_site(origins, due, url)
     signals = [*tdm.of_reply(reply.headers), *tdm.of_meta(document.tdm), *tdm.of_directives(said.no_ai), *site]
     return _wishes(due, said, tdm.text(signals), site)
@@ -62,9 +64,9 @@ def _is_silent(origins: HostOrigins, due: Due, url: Url, reply: Reply, document:
     )
 
 
-def of_unchanged(kit: Kit, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
+def of_unchanged(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
     """After a 304."""
-    said = _directives(kit, lease, reply, (due.directives or "").split(","))
+    said = _directives(worker, lease, reply, (due.directives or "").split(","))
     site = _of_site(origins, due, url)
     signals = [*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]
     opt_out = due.opt_out if tdm.was_reserved(due.opt_out) else tdm.text(signals) or due.opt_out
@@ -94,9 +96,9 @@ def effects(*, directives: str | None, opt_out: str | None, honours: bool) -> li
     return found
 
 
-def _directives(kit: Kit, lease: Lease, reply: Reply, others: Iterable[str]) -> Directives:
+def _directives(worker: Worker, lease: Lease, reply: Reply, others: Iterable[str]) -> Directives:
     now = lease.database_time(lease.now())
-    return directives.read(reply.header(Header.X_ROBOTS_TAG), others, kit.settings.product_token, now=now)
+    return directives.read(reply.header(Header.X_ROBOTS_TAG), others, worker.settings.product_token, now=now)
 
 
 def _of_site(origins: HostOrigins, due: Due, url: Url) -> tuple[Signal, ...]:

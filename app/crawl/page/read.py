@@ -18,15 +18,15 @@ _EMPTY = sha256(b"").digest()
 
 def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Read the body of `attempt` into the batch. Returns how the visit ends, None to go on. Raises LeaseLost."""
-    settings, due, reply = visit.kit.settings, attempt.due, attempt.reply
-    document = isolation.page(visit.kit, visit.lease, attempt)
+    settings, due, reply = visit.worker.settings, attempt.due, attempt.reply
+    document = isolation.page(visit.worker, visit.lease, attempt)
     if not isinstance(document, Page):
-        return isolation.unread(visit.kit, visit.batch, visit.picked, attempt, document)
-    base = _base(visit.kit.canon, attempt.url, document)
-    wished = preferences.of_page(visit.kit, visit.lease, visit.origins, due, attempt.url, reply, document)
+        return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
+    base = _base(visit.worker.canon, attempt.url, document)
+    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, attempt.url, reply, document)
     found = admit.links(visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
     home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
-    canonical = visit.kit.canon.join(base, home_link) if home_link else None
+    canonical = visit.worker.canon.join(base, home_link) if home_link else None
     home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
         found += admit.candidates(visit, due, [home], found_on=due.url, depth=due.depth, hops=0)
@@ -57,7 +57,7 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
     """Apply the headers of a 304 to a page that we have: what is kept of it may change."""
     due = attempt.due
-    wished = preferences.of_unchanged(visit.kit, visit.lease, visit.origins, due, attempt.url, attempt.reply)
+    wished = preferences.of_unchanged(visit.worker, visit.lease, visit.origins, due, attempt.url, attempt.reply)
     if wished.kept_out is not None:
         visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
     elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):

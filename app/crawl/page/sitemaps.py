@@ -21,7 +21,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, Unwritable
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
@@ -43,7 +43,7 @@ LEVELS = 3  # of index files above a sitemap
 GUESS = "/sitemap.xml"
 
 
-def discover(kit: Kit, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
+def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
     """Once a visit and crawl: admit the sitemaps of an origin whose robots.txt is known, if the crawl is about its host."""
     if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
         return
@@ -53,12 +53,12 @@ def discover(kit: Kit, origins: HostOrigins, picked: Picked, batch: Batch, due: 
     file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
     texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
-    found = [kit.canon.join(f"{origin}/", text) for text in texts]
+    found = [worker.canon.join(f"{origin}/", text) for text in texts]
     found_on = f"{origin}/robots.txt" if declared else f"{origin}/"
     batch.admissions += [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
         for url in found
-        if not isinstance(url, Refusal) and not kit.known.has(due.crawl_id, url.key)
+        if not isinstance(url, Refusal) and not worker.known.has(due.crawl_id, url.key)
     ]
 
 
@@ -72,9 +72,9 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     LeaseLost."""
     due = attempt.due
     digest = _digest(body)
-    reading = isolation.sitemap(visit.kit, visit.lease, attempt, body)
+    reading = isolation.sitemap(visit.worker, visit.lease, attempt, body)
     if not isinstance(reading, SitemapReading | Listing):
-        return isolation.unread(visit.kit, visit.batch, visit.picked, attempt, reading)
+        return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, reading)
     try:
         _admit_all(visit, due, attempt.url, reading)
     except Unwritable as error:
@@ -86,9 +86,9 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     seconds = recrawl.next_interval_s(
         due.interval_s,
         changed=None if due.body_sha256 is None else changed,
-        base_s=visit.kit.settings.sitemap_interval_s,
-        min_s=visit.kit.settings.recrawl_min_s,
-        max_s=visit.kit.settings.recrawl_max_s,
+        base_s=visit.worker.settings.sitemap_interval_s,
+        min_s=visit.worker.settings.recrawl_min_s,
+        max_s=visit.worker.settings.recrawl_max_s,
     )
     end = Conclusion(
         UrlEvent.SETTLED,
@@ -114,19 +114,19 @@ def score_claim(batch: Batch, due: Due, *, changed: bool) -> None:
 
 def _admit_all(visit: Visit, due: Due, base: Url, reading: SitemapReading | Listing) -> None:
     values = iter(reading)
-    known = _note(visit.kit, visit.lease, due, reading)
+    known = _note(visit.worker, visit.lease, due, reading)
     while chunk := list(islice(values, CHUNK)):
         _admit(visit, due, known, base, chunk)
-    _note(visit.kit, visit.lease, due, reading)
+    _note(visit.worker, visit.lease, due, reading)
 
 
 def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
-    canon, now = visit.kit.canon, visit.lease.database_time(visit.now())
+    canon, now = visit.worker.canon, visit.lease.database_time(visit.now())
     children = [_join(canon, base, value) for value in chunk if isinstance(value, Child)]
     candidates = [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, depth=due.depth + 1, found_on=due.url)
         for url, _ in _urls(children)
-        if due.depth < LEVELS and url.host == base.host and not visit.kit.known.has(due.crawl_id, url.key)
+        if due.depth < LEVELS and url.host == base.host and not visit.worker.known.has(due.crawl_id, url.key)
     ]
     pages = list(_urls(_join(canon, base, value) for value in chunk if isinstance(value, Entry)))
     said = {url.key: lastmod.plausible(when, now) for url, when in pages}
@@ -146,8 +146,8 @@ def _write(
     visit: Visit, due: Due, known: Known, candidates: list[Candidate], claims: Sequence[Mapping[str, object]]
 ) -> None:
     sent = visit.now()
-    with db.transaction(visit.kit.engine) as tx:
-        if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.kit.settings.lease_s):
+    with db.transaction(visit.worker.engine) as tx:
+        if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.worker.settings.lease_s):
             raise LeaseLost(visit.lease.host)
         admitted = enter.admit(tx, [(visit, candidates)])
         suppressions.note(tx, list(visit.batch.suppressions.values()))
@@ -155,13 +155,13 @@ def _write(
         sitemaps.claim(
             tx, host_id=visit.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
         )
-    visit.lease.renew(sent, visit.kit.settings.lease_s)
+    visit.lease.renew(sent, visit.worker.settings.lease_s)
     enter.committed([visit], admitted, [visit.batch])
     visit.batch.suppressions.clear()
 
 
-def _note(kit: Kit, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:
-    with db.transaction(kit.engine) as tx:
+def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:
+    with db.transaction(worker.engine) as tx:
         if hosts.lock_leased(tx, host_id=lease.host_id, token=lease.token) is None:
             raise LeaseLost(lease.host)
         read = ReadSitemap(

@@ -4,7 +4,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.slot import Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Failure, Header, Outcome, Reply, Rest, RestReason
 from app.policy import backoff, breaker, pace, retry_after
 from app.policy.pace import NO_ANSWER
@@ -26,7 +26,7 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
     resets = failure is Failure.RESET and reply.status is None
     refuses = failure in {Failure.REFUSED, Failure.CONNECT_TIMEOUT}
     if resets and closes:
-        settings, times = visit.kit.settings, max(pace.silent_in_a_row(visit.pace.history), 1)
+        settings, times = visit.worker.settings, max(pace.silent_in_a_row(visit.pace.history), 1)
         rest_s = backoff.host_rest_s(times, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
         block(visit, rest_s, Rest(RestReason.RESET))
     budget = slot.address_budget
@@ -39,17 +39,17 @@ def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: b
         batch.answered = budget
 
 
-def soft_blocked(kit: Kit, turn: Turn, robots_delay_s: float | None) -> None:
+def soft_blocked(worker: Worker, turn: Turn, robots_delay_s: float | None) -> None:
     """Cut the rate after a soft block (promise P7)."""
-    turn.pace.history = pace.soft_blocked(turn.pace.history, kit.pace_rules)
-    turn.adapt(kit, robots_delay_s)
+    turn.pace.history = pace.soft_blocked(turn.pace.history, worker.pace_rules)
+    turn.adapt(worker, robots_delay_s)
 
 
 def trouble(visit: Visit, reply: Reply, reason: RestReason) -> float | None:
     """The host rests, longer with each trouble in a row, or as long as it asks for. Returns what it asks for."""
-    settings = visit.kit.settings
+    settings = visit.worker.settings
     visit.pace.fail()
-    asked_s = retry_after_s(visit.kit, visit.lease, reply)
+    asked_s = retry_after_s(visit.worker, visit.lease, reply)
     rest_s = backoff.host_rest_s(visit.pace.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
     block(visit, max(asked_s or 0.0, rest_s), Rest(reason))
     return asked_s
@@ -65,24 +65,24 @@ def block(visit: Visit, seconds: float, why: Rest) -> None:
         row["rest_s"] = max(row["rest_s"] or 0.0, seconds)
 
 
-def retry_after_s(kit: Kit, lease: Lease, reply: Reply) -> float | None:
+def retry_after_s(worker: Worker, lease: Lease, reply: Reply) -> float | None:
     """Seconds from the reply's end that its Retry-After asks for, by the database's clock, bounded; None without one."""
     value = reply.header(Header.RETRY_AFTER)
     if value is None:
         return None
-    return retry_after.parse(value, now=lease.database_time(reply.ended_s), cap_s=kit.settings.retry_after_max_s)
+    return retry_after.parse(value, now=lease.database_time(reply.ended_s), cap_s=worker.settings.retry_after_max_s)
 
 
 def _adapt(visit: Visit, status: int, ms: int | None, *, closes: bool) -> None:
     """Adapt the host's level and delay to a result; too many failures in a row close it (promises P4 and P6)."""
-    kit, host = visit.kit, visit.pace
-    host.history = pace.after(host.history, kit.pace_rules, status=status, ms=ms)
-    is_probing = visit.turn.is_probing(kit)
+    worker, host = visit.worker, visit.pace
+    host.history = pace.after(host.history, worker.pace_rules, status=status, ms=ms)
+    is_probing = visit.turn.is_probing(worker)
     if closes or not is_probing:
-        host.trips = breaker.trips_after(host.trips, host.history.statuses, kit.breaker_rules)
-    visit.turn.adapt(kit, visit.origins.crawl_delay_s())
+        host.trips = breaker.trips_after(host.trips, host.history.statuses, worker.breaker_rules)
+    visit.turn.adapt(worker, visit.origins.crawl_delay_s())
     if closes and is_probing:
-        block(visit, breaker.rest_s(host.trips, kit.breaker_rules), Rest(RestReason.BREAKER))
+        block(visit, breaker.rest_s(host.trips, worker.breaker_rules), Rest(RestReason.BREAKER))
 
 
 def _is_stale_connection(reply: Reply) -> bool:

@@ -15,7 +15,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import NotSent
 from app.model import Origin, Outcome, Reply, Request, RequestKind, Rest, RestReason, Unsent, Url
 from app.store.host_rows import Loan
@@ -39,7 +39,7 @@ def send(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Outcome, by
     visit.start.address = reply.address or visit.start.address
     if not visit.batch.fetches:
         visit.batch.started = reply.ended_s
-    visit.turn.contacted(visit.kit, reply.ended_s, slots.spaced_at(slot, reply.sent_s or reply.started_s))
+    visit.turn.contacted(visit.worker, reply.ended_s, slots.spaced_at(slot, reply.sent_s or reply.started_s))
     outcome = log(visit, slot, sending, reply, body_sha256=digest)
     # A dead port of a host that is there: no trouble of the host's, nor of its address.
     if outcome is not Outcome.UNREACHABLE or not _may_be_served_elsewhere(
@@ -56,9 +56,9 @@ def send_elsewhere(
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
     """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
     sending = Sending(request, url, "robots", loan=loan)
-    gate = line_gate.gate(visit.kit, slot, host_id=loan.host_id, ready_at=visit.now())
+    gate = line_gate.gate(visit.worker, slot, host_id=loan.host_id, ready_at=visit.now())
     try:
-        reply = _sent(visit.kit, slot, request, gate)
+        reply = _sent(visit.worker, slot, request, gate)
     except NotSent as error:
         _not_sent(visit.lease, visit.rest, error)
         return None
@@ -70,8 +70,8 @@ def send_elsewhere(
     outcome = log(visit, slot, sending, reply)
     if outcome not in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.REDIRECT}:
         return reply, None
-    asked_s = retry_after_s(visit.kit, visit.lease, reply) or (
-        0.0 if outcome is Outcome.REDIRECT else visit.kit.settings.backoff_base_s
+    asked_s = retry_after_s(visit.worker, visit.lease, reply) or (
+        0.0 if outcome is Outcome.REDIRECT else visit.worker.settings.backoff_base_s
     )
     if not asked_s:
         return reply, None
@@ -83,9 +83,9 @@ def send_elsewhere(
 def _in_turn(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Slot] | None:
     """Send it at its start or at one of the next. Returns the slot that it went out in, too; None as in `send`."""
     for _ in range(TRIES):
-        gate = line_gate.gate(visit.kit, slot, host_id=visit.host_id, ready_at=visit.turn.ready_at)
+        gate = line_gate.gate(visit.worker, slot, host_id=visit.host_id, ready_at=visit.turn.ready_at)
         try:
-            reply = _sent(visit.kit, slot, sending.request, gate)
+            reply = _sent(visit.worker, slot, sending.request, gate)
         except NotSent as error:
             _not_sent(visit.lease, visit.rest, error)
             return None
@@ -101,9 +101,9 @@ def _in_turn(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Slot] |
     return None
 
 
-def _sent(kit: Kit, slot: Slot, request: Request, gate: LineGate | None) -> Reply | Unsent:
+def _sent(worker: Worker, slot: Slot, request: Request, gate: LineGate | None) -> Reply | Unsent:
     request = request._replace(address=slot.address if slot.drawn else None, not_after=slot.not_after, gate=gate)
-    reply = kit.send(request)
+    reply = worker.send(request)
     if isinstance(reply, Unsent) or not slot.dns_ms or reply.connect_ms is None:
         return reply
     return reply._replace(dns_ms=slot.dns_ms)

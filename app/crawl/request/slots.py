@@ -28,7 +28,7 @@ from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.slot import Near, Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import LeaseLost
 from app.model import Rest, RestReason, Url
 from app.policy.host import registrable_domain
@@ -43,12 +43,12 @@ NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
 
 def take(visit: Visit, url: Url, deadline_s: float) -> Slot | None:
     """Wait for the turn if it comes soon; then the next request may start. None: leave, and come again. Raises LeaseLost."""
-    return wait(visit, url, patience_s(visit.kit.settings, visit.turn, visit.start), deadline_s)
+    return wait(visit, url, patience_s(visit.worker.settings, visit.turn, visit.start), deadline_s)
 
 
 def wait(visit: Visit, url: Url, longest_s: float, deadline_s: float) -> Slot | None:
     """Wait at most longest_s for the turn. The lease outlasts the wait and the whole request."""
-    kit, lease, turn = visit.kit, visit.lease, visit.turn
+    worker, lease, turn = visit.worker, visit.lease, visit.turn
     if _is_quiet(lease, turn, visit.rest) or turn.ready_at - lease.now() > longest_s:
         return None
     slot = _slot(visit, url, longest_s)
@@ -56,15 +56,15 @@ def wait(visit: Visit, url: Url, longest_s: float, deadline_s: float) -> Slot | 
         return None
     if slot.line is not None:
         ahead_s = turn.ready_at - lease.now() - CONNECT_AHEAD_S
-        if ahead_s > 0 and kit.stopping.wait(ahead_s):
+        if ahead_s > 0 and worker.stopping.wait(ahead_s):
             return None
-        outlast(kit, lease, AT_GATE_S + deadline_s)
+        outlast(worker, lease, AT_GATE_S + deadline_s)
         return slot._replace(not_after=lease.ends - deadline_s - AT_GATE_S)
-    if not _below_ceiling(kit, lease, turn, visit.rest, longest_s):
+    if not _below_ceiling(worker, lease, turn, visit.rest, longest_s):
         return None
     wait_s = max(turn.ready_at, slot.ready_at) - lease.now()
-    outlast(kit, lease, max(wait_s, 0) + deadline_s)
-    if wait_s > 0 and kit.stopping.wait(wait_s):
+    outlast(worker, lease, max(wait_s, 0) + deadline_s)
+    if wait_s > 0 and worker.stopping.wait(wait_s):
         return None
     # A process that was stopped meanwhile wakes when another visits the host: the sender looks at the clock once more.
     within_lease = lease.ends - deadline_s
@@ -76,10 +76,10 @@ def patience_s(settings: Settings, turn: Turn, start: SharedStart) -> float:
     return settings.linger_s + (settings.dispatch_tick_s if turn.requests == 0 else start.connect_s)
 
 
-def outlast(kit: Kit, lease: Lease, seconds: float) -> None:
+def outlast(worker: Worker, lease: Lease, seconds: float) -> None:
     """Extend the lease unless it outlasts them, with its margin. Raises LeaseLost."""
     if lease.left_s() < seconds + LEASE_MARGIN_S:
-        extend(kit, lease)
+        extend(worker, lease)
 
 
 def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) -> None:
@@ -87,45 +87,49 @@ def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) ->
 
     early_s: it returns so much sooner, to stand in line when a lot is drawn.
     """
-    if visit.kit.parking is not None and not answer.blocked and answer.wait_s <= visit.kit.settings.promise_longest_s:
+    if (
+        visit.worker.parking is not None
+        and not answer.blocked
+        and answer.wait_s <= visit.worker.settings.promise_longest_s
+    ):
         visit.turn.ready_at = max(visit.turn.ready_at, visit.now() + answer.wait_s - early_s)
         visit.start.promised = answer.why
     else:
         visit.rest.prolong(visit.now() + answer.wait_s, answer.why)
 
 
-def elsewhere(kit: Kit, url: Url, host_id: int, longest_s: float) -> Slot | None:
+def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot | None:
     """A slot for one request to another host, whose lease was borrowed; waited for if it comes within longest_s, else None."""
-    if kit.ceiling is not None:
-        start_s = kit.ceiling.take(kit.engine, horizon_s=longest_s)
-        if start_s > longest_s or kit.stopping.wait(start_s):
+    if worker.ceiling is not None:
+        start_s = worker.ceiling.take(worker.engine, horizon_s=longest_s)
+        if start_s > longest_s or worker.stopping.wait(start_s):
             return None
-    if not kit.shared.any:
+    if not worker.shared.any:
         return Slot()
-    found = starts.where(kit, url, None)
-    for address, wanted in found.wanted(kit, registrable_domain(url.host)):
+    found = starts.where(worker, url, None)
+    for address, wanted in found.wanted(worker, registrable_domain(url.host)):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
-        with db.transaction(kit.engine, by_statement=True) as tx:
-            asked = starts.ask(kit, tx, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
+        with db.transaction(worker.engine, by_statement=True) as tx:
+            asked = starts.ask(worker, tx, wanted, StartTerms(host_id, ready_in_s=0.0, horizon_s=longest_s))
         if asked.answer.is_near:
-            return Slot(address=address, drawn=wanted, line=starts.line_for(kit, wanted), dns_ms=found.dns_ms)
+            return Slot(address=address, drawn=wanted, line=starts.line_for(worker, wanted), dns_ms=found.dns_ms)
         if asked.answer.granted:
             slot = starts.granted_slot(address, wanted, asked, found.dns_ms)
-            return None if kit.stopping.wait(max(slot.ready_at - kit.monotonic(), 0.0)) else slot
+            return None if worker.stopping.wait(max(slot.ready_at - worker.monotonic(), 0.0)) else slot
     return None if found.choices else Slot()
 
 
 def reserve_ahead(visit: Visit, tx: Connection) -> None:
     """At take-up, in its transaction and as its last statement: a start on the budgets of the address that the host had."""
-    start, kit = visit.start, visit.kit
-    most_s = patience_s(kit.settings, visit.turn, start)
+    start, worker = visit.start, visit.worker
+    most_s = patience_s(worker.settings, visit.turn, start)
     if not visit.picked.due or start.address_before is None or visit.turn.ready_at - visit.now() > most_s:
         return
-    wanted = kit.shared.of(start.address_before, start.domain)
-    if not wanted or kit.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
+    wanted = worker.shared.of(start.address_before, start.domain)
+    if not wanted or worker.lines.has(wanted):  # those who share it ask without a lease's commit to wait for
         return
-    asked = starts.ask(kit, tx, wanted, _terms(kit, visit.lease, visit.turn, start, most_s))
+    asked = starts.ask(worker, tx, wanted, _terms(worker, visit.lease, visit.turn, start, most_s))
     if asked.answer.granted or asked.answer.is_near:
         start.slot = _granted(visit, start.address_before, wanted, asked, None)
     else:
@@ -150,15 +154,15 @@ def others_from(held: Slot, last_end: float) -> float:
     return last_end + max((each.gap_s + each.slack_s for each in held.drawn), default=0.0)
 
 
-def _below_ceiling(kit: Kit, lease: Lease, turn: Turn, rest: HostRest, longest_s: float) -> bool:
+def _below_ceiling(worker: Worker, lease: Lease, turn: Turn, rest: HostRest, longest_s: float) -> bool:
     """Take a start of the fleet's: the host is ready no sooner than that. False: none comes soon, the visit is to leave.
 
     Who stands in line takes it at the gate.
     """
-    ceiling = kit.ceiling
+    ceiling = worker.ceiling
     if ceiling is None:
         return True
-    start_s = ceiling.take(kit.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
+    start_s = ceiling.take(worker.engine, horizon_s=max(longest_s, CEILING_PATIENCE_S))
     if start_s > max(longest_s, CEILING_PATIENCE_S):
         rest.prolong(lease.now() + start_s, AT_CEILING)
         return False
@@ -168,11 +172,11 @@ def _below_ceiling(kit: Kit, lease: Lease, turn: Turn, rest: HostRest, longest_s
 
 def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     """A granted start for a request to `url`; None after a denial: the visit is to leave."""
-    kit, start, turn = visit.kit, visit.start, visit.turn
-    if not kit.shared.any:
+    worker, start, turn = visit.worker, visit.start, visit.turn
+    if not worker.shared.any:
         return Slot()
     reserved, start.slot = start.slot, None
-    found = starts.where(kit, url, start.address_before)
+    found = starts.where(worker, url, start.address_before)
     if not found.choices:
         return Slot(dns_ms=found.dns_ms)  # the name does not resolve, or not to one of ours: sending says so
     if reserved is not None and reserved.address == found.choices[0]:
@@ -181,7 +185,7 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     if held is not None and held.address == found.choices[0] and turn.ready_at <= (held.held_until or 0.0):
         return held._replace(ready_at=max(turn.ready_at, held.ready_at), dns_ms=found.dns_ms)
     last: BudgetAnswer | None = None
-    for address, wanted in found.wanted(kit, start.domain):
+    for address, wanted in found.wanted(worker, start.domain):
         if not wanted:
             return Slot(address=address, dns_ms=found.dns_ms)
         if start.denied is not None and start.denied[0] == address:
@@ -189,7 +193,7 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
             continue
         asked = _asked_before(start, address, visit.now())
         if asked is None:
-            asked = _ask_alone(kit, wanted, _terms(kit, visit.lease, turn, start, longest_s))
+            asked = _ask_alone(worker, wanted, _terms(worker, visit.lease, turn, start, longest_s))
         last = asked.answer
         if last.granted or last.is_near:
             return _granted(visit, address, wanted, asked, found.dns_ms)
@@ -200,7 +204,7 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
     return None
 
 
-def _terms(kit: Kit, lease: Lease, turn: Turn, start: SharedStart, horizon_s: float) -> StartTerms:
+def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon_s: float) -> StartTerms:
     """The visit's terms: a start when its host is ready, and those after it for as long as the visit may last."""
     has_ticket = start.has_ticket(turn.requests)
     return StartTerms(
@@ -208,13 +212,13 @@ def _terms(kit: Kit, lease: Lease, turn: Turn, start: SharedStart, horizon_s: fl
         ready_in_s=turn.ready_at - lease.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if has_ticket else 0.0),
         has_ticket=has_ticket,
-        hold_s=0.0 if kit.parking is None else max(lease.anchor + kit.settings.visit_max_s - lease.now(), 0.0),
+        hold_s=0.0 if worker.parking is None else max(lease.anchor + worker.settings.visit_max_s - lease.now(), 0.0),
     )
 
 
-def _ask_alone(kit: Kit, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
-    with db.transaction(kit.engine, by_statement=True) as tx:
-        return starts.ask(kit, tx, wanted, terms._replace(alone=True))
+def _ask_alone(worker: Worker, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
+    with db.transaction(worker.engine, by_statement=True) as tx:
+        return starts.ask(worker, tx, wanted, terms._replace(alone=True))
 
 
 def _asked_before(start: SharedStart, address: str, now: float) -> TimedAnswer | None:
@@ -233,7 +237,7 @@ def _granted(
     start.near = None
     start.is_crowded, start.promised = answer.shared, None
     if answer.is_near:
-        line = starts.line_for(visit.kit, wanted)
+        line = starts.line_for(visit.worker, wanted)
         if not line.is_full:
             return Slot(address=address, drawn=wanted, line=line, dns_ms=dns_ms)
         start.near = Near(address, answer, visit.now() + NEAR_S)
@@ -257,10 +261,10 @@ def _is_quiet(lease: Lease, turn: Turn, rest: HostRest) -> bool:
     return True
 
 
-def extend(kit: Kit, lease: Lease) -> None:
+def extend(worker: Worker, lease: Lease) -> None:
     """The lease begins anew. Raises LeaseLost."""
     sent = lease.now()
-    with db.transaction(kit.engine) as tx:
-        if not hosts.extend(tx, host_id=lease.host_id, token=lease.token, lease_s=kit.settings.lease_s):
+    with db.transaction(worker.engine) as tx:
+        if not hosts.extend(tx, host_id=lease.host_id, token=lease.token, lease_s=worker.settings.lease_s):
             raise LeaseLost(lease.host)
-    lease.renew(sent, kit.settings.lease_s)
+    lease.renew(sent, worker.settings.lease_s)

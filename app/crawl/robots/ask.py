@@ -15,7 +15,7 @@ from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
@@ -62,7 +62,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         etag=known.etag if known and has_copy else None,
         last_modified=known.last_modified if known and has_copy else None,
         max_body_bytes=robots.MAX_BYTES + 1,
-        deadline_s=visit.kit.settings.robots_deadline_s,
+        deadline_s=visit.worker.settings.robots_deadline_s,
     )
     first = _send(visit, slot, url, request)
     if first is None:
@@ -70,7 +70,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
     answer = RobotsAnswer(reply=first)
     seen = {url.key}
     for _ in range(HOPS):
-        target = _target(visit.kit.canon, url, answer.reply)
+        target = _target(visit.worker.canon, url, answer.reply)
         if target is None or answer.is_busy:
             break
         if target.key in seen:
@@ -81,11 +81,11 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
     return answer
 
 
-def judge(kit: Kit, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
+def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
     """Decide what the answer means for the origin.   known: the file before it."""
-    reply, settings = answer.reply, kit.settings
+    reply, settings = answer.reply, worker.settings
     failures = known.failures if known else 0
-    asked_s = retry_after_s(kit, lease, reply) or 0.0
+    asked_s = retry_after_s(worker, lease, reply) or 0.0
     fetched = _fetched(lease, reply)
     if answer.is_busy:  # out of reach for a moment, which counts as no failure
         again_s = max(_again_s(known, answer.free_s, lease.now()), asked_s)
@@ -105,7 +105,7 @@ def judge(kit: Kit, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None
         )
     if fetched.availability == Availability.UNAVAILABLE:
         return fetched
-    rules = kit.robots.parsed(reply.body)
+    rules = worker.robots.parsed(reply.body)
     return replace(
         fetched,
         body=reply.body,
@@ -167,7 +167,7 @@ def _send(visit: Visit, slot: Slot, url: Url, request: Request) -> Reply | None:
     if sent is None:
         return None
     reply, outcome, _ = sent
-    asked_s = retry_after_s(visit.kit, visit.lease, reply)
+    asked_s = retry_after_s(visit.worker, visit.lease, reply)
     if outcome in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE}:
         trouble(visit, reply, RestReason.ROBOTS_OUT_OF_REACH)
     elif outcome is Outcome.REDIRECT and asked_s:
@@ -177,21 +177,21 @@ def _send(visit: Visit, slot: Slot, url: Url, request: Request) -> Reply | None:
 
 def _send_elsewhere(visit: Visit, url: Url, request: Request) -> tuple[Reply | None, float]:
     """Send one request to another host, under a borrowed lease. None: it may not be contacted yet; the seconds say when."""
-    kit = visit.kit
+    worker = visit.worker
     row = {
         "name": url.host,
         "domain": registrable_domain(url.host),
-        "queue": queue_for(url.host, kit.settings.queues),
+        "queue": queue_for(url.host, worker.settings.queues),
     }
     lease_s = LONGEST_SLOT_WAIT_S + request.deadline_s + LEASE_MARGIN_S
-    with db.transaction(kit.engine) as tx:
-        hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
-        lent = kit.monotonic()
+    with db.transaction(worker.engine) as tx:
+        hosts.ensure(tx, rows=[row], delay_s=worker.settings.default_delay_s)
+        lent = worker.monotonic()
         loan = hosts.borrow(
             tx,
             name=url.host,
             lease_s=lease_s,
-            isolate=kit.settings.settle_urls,
+            isolate=worker.settings.settle_urls,
         )
         free_s = hosts.free_in(tx, url.host) if loan is None else 0.0
     if loan is None:
@@ -200,12 +200,12 @@ def _send_elsewhere(visit: Visit, url: Url, request: Request) -> tuple[Reply | N
     quiet_s = _quiet_for_s(visit.lease, loan.quiet_hours)
     sent = None if quiet_s else _send_in_a_slot(visit, url, request, loan, within_lease)
     rest_s, why = (sent[1] if sent else None) or (None, None)
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         hosts.return_loan(
             tx,
             host_id=loan.host_id,
             token=loan.token,
-            age_s=kit.monotonic() - sent[0].ended_s if sent else None,
+            age_s=worker.monotonic() - sent[0].ended_s if sent else None,
             rest_s=rest_s,
             why=why,
         )
@@ -226,7 +226,7 @@ def _send_in_a_slot(
     """
     until = visit.now() + LONGEST_SLOT_WAIT_S
     for _ in range(send.TRIES):
-        slot = slots.elsewhere(visit.kit, url, loan.host_id, until - visit.now())
+        slot = slots.elsewhere(visit.worker, url, loan.host_id, until - visit.now())
         if slot is not None:
             latest = within_lease - (AT_GATE_S if slot.line is not None else 0.0)
             slot = slot._replace(not_after=min(slot.not_after or latest, latest))

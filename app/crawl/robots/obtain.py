@@ -21,7 +21,7 @@ from app.crawl.state.origins import HostOrigins, shut
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Origin, Url
 from app.policy import robots
 from app.policy.robots import Availability, InForce, Robots
@@ -40,7 +40,7 @@ class NoRules(Enum):
     SHUT = "no page of the origin may be fetched for now"
 
 
-def load(kit: Kit, lease: Lease, origins: HostOrigins, tx: Connection) -> None:
+def load(worker: Worker, lease: Lease, origins: HostOrigins, tx: Connection) -> None:
     """Load into the visit what the database knows of the host's origins."""
     for row in robots_store.pace_of_host(tx, lease.host_id, at=lease.taken_at):
         origin = Origin(row.scheme, lease.host, row.port)
@@ -57,15 +57,15 @@ def load(kit: Kit, lease: Lease, origins: HostOrigins, tx: Connection) -> None:
             last_modified=row.last_modified,
             crawl_delay_s=row.crawl_delay_s,
         )
-        origins.robots[origin] = _enforce(kit, lease.now(), file, partial(_body, tx, lease.host_id, origin))
+        origins.robots[origin] = _enforce(worker, lease.now(), file, partial(_body, tx, lease.host_id, origin))
 
 
 def of(visit: Visit, origin: Origin) -> Robots | NoRules:
     """Find the rules in force, and ask for them where they are not known. Raises LeaseLost."""
     file = visit.origins.robots.get(origin)
     if file is None or file.fresh_until <= visit.now():
-        url = ask.url_of(visit.kit.canon, origin)
-        slot = slots.take(visit, url, visit.kit.settings.robots_deadline_s)
+        url = ask.url_of(visit.worker.canon, origin)
+        slot = slots.take(visit, url, visit.worker.settings.robots_deadline_s)
         if slot is None:
             return NoRules.WAIT
         file = _ask(visit, origin, file, url, slot)
@@ -76,20 +76,20 @@ def of(visit: Visit, origin: Origin) -> Robots | NoRules:
     return NoRules.WAIT if visit.rest.is_blocked else file.rules
 
 
-def doubt(kit: Kit, origins: HostOrigins, batch: Batch, origin: Origin) -> None:
+def doubt(worker: Worker, origins: HostOrigins, batch: Batch, origin: Origin) -> None:
     """Ask for robots.txt again before the next page, after a 403 or 429: the site may have changed its rules (promise R4).
     Not within an hour of the last request. A file out of reach is asked for repeatedly anyway."""
     file = origins.robots[origin]
-    again = file.asked + kit.settings.robots_recheck_s
+    again = file.asked + worker.settings.robots_recheck_s
     if file.availability is not Availability.UNREACHABLE and again < file.fresh_until:
         file.fresh_until = again
         batch.doubted_robots.add(origin)
 
 
-def awaits_copy(kit: Kit, file: RobotsFile, now: float) -> bool:
+def awaits_copy(worker: Worker, file: RobotsFile, now: float) -> bool:
     """Whether the file is out of reach, and its last good copy is in force or will be."""
     away_s = 0.0 if file.unreachable_from is None else now - file.unreachable_from
-    return file.body_sha256 is not None and away_s < kit.settings.robots_copy_s
+    return file.body_sha256 is not None and away_s < worker.settings.robots_copy_s
 
 
 def _ask(visit: Visit, origin: Origin, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsFile | None:
@@ -97,15 +97,15 @@ def _ask(visit: Visit, origin: Origin, known: RobotsFile | None, url: Url, slot:
     answer = ask.follow(visit, known, url, slot)
     if answer is None:
         return None
-    fetched = ask.judge(visit.kit, visit.lease, answer, known)
-    body = partial(_bytes, visit.kit, visit.host_id, origin, fetched)
-    file = _enforce(visit.kit, visit.now(), _file(answer, fetched, known), body)
+    fetched = ask.judge(visit.worker, visit.lease, answer, known)
+    body = partial(_bytes, visit.worker, visit.host_id, origin, fetched)
+    file = _enforce(visit.worker, visit.now(), _file(answer, fetched, known), body)
     could_be_had = file.availability is not Availability.UNREACHABLE
     # While the file is out of reach it is asked for every hour: only a new phase can allow what was refused before.
-    if known is not None and (could_be_had or _decides(visit.kit, file) != _decides(visit.kit, known)):
+    if known is not None and (could_be_had or _decides(visit.worker, file) != _decides(visit.worker, known)):
         visit.batch.renewed_robots.append(origin)
     visit.origins.robots[origin] = file
-    visit.turn.adapt(visit.kit, visit.origins.crawl_delay_s())
+    visit.turn.adapt(visit.worker, visit.origins.crawl_delay_s())
     if could_be_had:
         visit.pace.serve(file.status)
         least_s = FRESH_DELAYS * visit.pace.delay_s
@@ -145,32 +145,32 @@ def _file(answer: RobotsAnswer, fetched: Fetched, known: RobotsFile | None) -> R
     return file
 
 
-def _enforce(kit: Kit, now: float, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
+def _enforce(worker: Worker, now: float, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
     """Set the rules in force now, for the length of a visit. A copy's rules end when the copy does.
 
     body: reads the copy; called only when this process has not parsed it lately.
     """
-    book, digest = kit.robots, file.body_sha256 or b""
+    book, digest = worker.robots, file.body_sha256 or b""
     decides, rules = robots.in_force_rules(
-        file.standing(now), kit.settings, lambda: book.known(digest) or book.parsed(body())
+        file.standing(now), worker.settings, lambda: book.known(digest) or book.parsed(body())
     )
     file.rules = None if decides is InForce.DISALLOW_ALL else rules
     if decides in {InForce.RULES, InForce.COPY}:
         file.signals = book.signals(digest, body)
     if decides is InForce.COPY and file.unreachable_from is not None:
-        file.fresh_until = min(file.fresh_until, file.unreachable_from + kit.settings.robots_copy_s)
+        file.fresh_until = min(file.fresh_until, file.unreachable_from + worker.settings.robots_copy_s)
     return file
 
 
-def _decides(kit: Kit, file: RobotsFile) -> InForce:
-    return robots.in_force(file.standing(file.asked), kit.settings)
+def _decides(worker: Worker, file: RobotsFile) -> InForce:
+    return robots.in_force(file.standing(file.asked), worker.settings)
 
 
-def _bytes(kit: Kit, host_id: int, origin: Origin, fetched: Fetched) -> bytes:
+def _bytes(worker: Worker, host_id: int, origin: Origin, fetched: Fetched) -> bytes:
     """The body just fetched; else the copy that a 304 confirms or that replaces it, which may be only in the database."""
     if fetched.body is not None:
         return fetched.body
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         return _body(tx, host_id, origin)
 
 

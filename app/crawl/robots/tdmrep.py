@@ -14,7 +14,7 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.robots_file import Tdmrep
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Origin, Reply, Request, RequestKind, RestReason, Url
 from app.policy import tdm
 from app.policy.outcome import is_host_trouble
@@ -39,15 +39,15 @@ def is_settled(visit: Visit, url: Url, rules: Robots) -> bool:
     the host. Raises LeaseLost."""
     known = visit.origins.tdmrep.get(url.origin)
     if known is None:
-        known = _stored(visit.kit, visit.lease, url.origin, visit.pace.delay_s)
+        known = _stored(visit.worker, visit.lease, url.origin, visit.pace.delay_s)
         visit.origins.tdmrep[url.origin] = known
     if known.ask_at > visit.now():
         return True
-    file = visit.kit.canon.canonicalise(f"{url.origin}/.well-known/tdmrep.json")
+    file = visit.worker.canon.canonicalise(f"{url.origin}/.well-known/tdmrep.json")
     assert isinstance(file, Url), f"an origin has a tdmrep.json: {url.origin}"
     if not rules.allowed(file.target):
         return True
-    slot = slots.take(visit, file, visit.kit.settings.robots_deadline_s)
+    slot = slots.take(visit, file, visit.worker.settings.robots_deadline_s)
     return slot is not None and _ask(visit, slot, file, known) and not visit.rest.is_blocked
 
 
@@ -57,9 +57,9 @@ def signals(origins: HostOrigins, url: Url) -> tuple[Signal, ...]:
     return tdm.of_tdmrep(known.body, url.target) if known else ()
 
 
-def _stored(kit: Kit, lease: Lease, origin: Origin, delay_s: float) -> Tdmrep:
+def _stored(worker: Worker, lease: Lease, origin: Origin, delay_s: float) -> Tdmrep:
     """The file as the database knows it."""
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         body, age_s = robots_store.tdmrep(tx, host_id=lease.host_id, origin=origin)
     ask_at = lease.now() if age_s is None else lease.now() - age_s + _again_s(delay_s, body)
     return Tdmrep(body=body or b"", ask_at=ask_at)
@@ -72,7 +72,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
         kind=RequestKind.TDMREP,
         wanted_types=TYPES,
         max_body_bytes=tdm.MAX_BYTES,
-        deadline_s=visit.kit.settings.robots_deadline_s,
+        deadline_s=visit.worker.settings.robots_deadline_s,
     )
     sent = send.send(visit, slot, Sending(request, file, "recrawl" if known.body else "new"))
     if sent is None:

@@ -27,7 +27,7 @@ from app.store import db
 
 if TYPE_CHECKING:
     from app.net.signature import Signer
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 
 REFUSED_NAME_S = 30.0  # at most
 
@@ -86,21 +86,21 @@ def make_signer(settings: Settings) -> "Signer | None":
     return Signer(key, settings.signature_agent, AgentForm(settings.signature_agent_form))
 
 
-def make_kit(
+def make_worker(
     settings: Settings,
     *,
     engine: Engine,
     send: Callable[[Request], Reply | Unsent],
     where: Callable[[str, str | None], Whereabouts] | None,
-    worker: str,
-) -> Kit:
+    name: str,
+) -> Worker:
     """Make the resources, without those for parking visits: a process adds them.   send, where: the sender's"""
-    return Kit(
+    return Worker(
         settings=settings,
         engine=engine,
         send=send,
         where=where,
-        worker=worker,
+        name=name,
         shared=SharedBudgets(settings),
         ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
         full_hosts=FullHosts(cap=settings.frontier_max_per_host),

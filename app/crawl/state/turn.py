@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.policy import breaker, pace
 from app.policy.hours import Hours
 from app.store.host_rows import HostPace
@@ -31,12 +31,12 @@ class Turn:
     override_s: float | None
     quiet: Hours | None
 
-    def adapt(self, kit: Kit, robots_delay_s: float | None) -> None:
+    def adapt(self, worker: Worker, robots_delay_s: float | None) -> None:
         """Set the delay in force from what is known of the host now, and adjust the wait for the next request.
 
         robots_delay_s: the slowest Crawl-delay of its origins
         """
-        settings, host = kit.settings, self.pace
+        settings, host = worker.settings, self.pace
         host.robots_delay_s = robots_delay_s
         base_s = pace.base_delay_s(
             operator_s=self.override_s,
@@ -49,21 +49,21 @@ class Turn:
             pace.delay_in_force_s(
                 base_s,
                 host.history,
-                kit.pace_rules,
+                worker.pace_rules,
                 floor_s=settings.delay_override_s,
                 most_s=settings.crawl_delay_max_s,
             ),
         )
         if self.last_end is not None and host.delay_s != before:
-            self.ready_at = max(self.last_end + self._jittered_s(kit), self.spaced_at)
+            self.ready_at = max(self.last_end + self._jittered_s(worker), self.spaced_at)
         elif self.was_contacted:
             self.ready_at += max(host.delay_s - before, 0.0)
 
-    def contacted(self, kit: Kit, ended: float, spaced_at: float) -> None:
+    def contacted(self, worker: Worker, ended: float, spaced_at: float) -> None:
         """Record the end of a request, from which the host's delay counts.   spaced_at: the next one starts no earlier"""
         self.last_end = ended
         self.spaced_at = spaced_at
-        self.ready_at = max(ended + self._jittered_s(kit), spaced_at)
+        self.ready_at = max(ended + self._jittered_s(worker), spaced_at)
         self.requests += 1
 
     def pause_s(self) -> float:
@@ -71,9 +71,9 @@ class Turn:
         delay_s = self.pace.delay_s
         return delay_s if self.last_end is None else max(self.ready_at - self.last_end, delay_s)
 
-    def is_probing(self, kit: Kit) -> bool:
+    def is_probing(self, worker: Worker) -> bool:
         """Whether the host was closed by the breaker, and its next request tests whether it answers again."""
-        return breaker.is_probing(self.pace.history.statuses, kit.breaker_rules)
+        return breaker.is_probing(self.pace.history.statuses, worker.breaker_rules)
 
-    def _jittered_s(self, kit: Kit) -> float:
-        return pace.with_jitter_s(self.pace.delay_s, kit.settings.jitter, kit.rng)
+    def _jittered_s(self, worker: Worker) -> float:
+        return pace.with_jitter_s(self.pace.delay_s, worker.settings.jitter, worker.rng)

@@ -13,7 +13,7 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.turn import Turn
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import VisitEnding
 from app.policy.lifecycle_visit import VisitEvent, VisitState, visit_after
 from app.store.host_rows import HostPace
@@ -23,7 +23,7 @@ from app.store.host_rows import HostPace
 class Visit:
     """A visit in progress.
 
-    kit      the process's resources
+    worker      the process's resources
     lease    its right to the host: take-up and settle change it
     turn     when the next request may start, and the host's pace: request
     start    what shared budgets granted or promised: request
@@ -35,7 +35,7 @@ class Visit:
     state    changed only by the table of app.policy.lifecycle_visit
     """
 
-    kit: Kit
+    worker: Worker
     lease: Lease
     turn: Turn
     start: SharedStart

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
+class Worker:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
+    name        of the process, in logs and in `visits`: host:pid
     where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
     ceiling     of the whole fleet; None: there is none
     readers     processes that read documents that may have killed a worker
@@ -56,7 +57,7 @@ class Kit:
     settings: Settings
     engine: Engine
     send: Callable[[Request], Reply | Unsent]
-    worker: str
+    name: str
     canon: Canon
     robots: RobotsBook
     shared: SharedBudgets
@@ -66,7 +67,7 @@ class Kit:
     where: Callable[[str, str | None], Whereabouts] | None = None
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
-    room: MemoryGate = field(default_factory=MemoryGate)
+    memory_gate: MemoryGate = field(default_factory=MemoryGate)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))

@@ -14,7 +14,7 @@ from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.slot import Slot
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Failure, RestReason, VisitEnding
 from app.store import budgets, host_rows, hosts, urls
 from app.store import visits as visit_rows
@@ -77,7 +77,7 @@ def return_hosts(visits: Sequence[Visit], tx: Connection) -> None:
     ]
     visit_rows.close(tx, endings)
     for visit in visits:
-        pick.unreserve(visit.kit, visit.picked, visit.now(), tx)
+        pick.unreserve(visit.worker, visit.picked, visit.now(), tx)
         _lock_budgets(visit.start, visit.batch, tx)
     hosts.leave(tx, [contact(visit) for visit in visits])
     held = [
@@ -111,9 +111,9 @@ def ending_row(lease: Lease, rest: HostRest, requests: int, ending: VisitEnding)
     }
 
 
-def report_to_budgets(kit: Kit, host_id: int, batch: Batch, tx: Connection) -> None:
+def report_to_budgets(worker: Worker, host_id: int, batch: Batch, tx: Connection) -> None:
     """Report to the address's budget: it rests if it refused a connection or reset those of two names, until it answers."""
-    settings = kit.settings
+    settings = worker.settings
     if batch.refused is not None:
         budget, because = batch.refused
         base_s, max_s = settings.backoff_base_s, settings.backoff_max_s

@@ -18,7 +18,7 @@ from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
 from app.crawl.state.picked import PickedCounts
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
 from app.crawl.visit.write import write
@@ -66,11 +66,11 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     the batches: settle each alone then. A single batch with values that Postgres refuses twice is mended and retried. A
     deadlock is retried.
     """
-    kit = visits[0].kit
-    kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
+    worker = visits[0].worker
+    worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
         for crawl_id, folder in visit.batch.taken_in:
-            db.repeat(partial(_take_in, kit, visit.lease, crawl_id, folder))
+            db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
     act = partial(db.repeat, partial(_together, visits))
     try:
         return act()
@@ -84,10 +84,10 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
         return act()
 
 
-def _take_in(kit: Kit, lease: Lease, crawl_id: int, folder: str) -> None:
+def _take_in(worker: Worker, lease: Lease, crawl_id: int, folder: str) -> None:
     """Widen a crawl's scope by a seed's redirect, before its links are admitted. The crawl's row is locked in a transaction
     of its own, and repeating it is harmless. Does nothing if the lease is lost."""
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=lease.host_id, token=lease.token)
 
 
@@ -96,7 +96,7 @@ def _refusal(visit: Visit, part: Batch) -> Unwritable | None:
     before, batch = _Before.of(visit), visit.batch
     visit.batch = part
     try:
-        with db.transaction(visit.kit.engine) as tx:
+        with db.transaction(visit.worker.engine) as tx:
             hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token)])
             write([visit], tx)
             tx.rollback()
@@ -109,13 +109,13 @@ def _refusal(visit: Visit, part: Batch) -> Unwritable | None:
 
 
 def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
-    kit, is_alone = visits[0].kit, len(visits) == 1
-    sent = kit.monotonic()
+    worker, is_alone = visits[0].worker, len(visits) == 1
+    sent = worker.monotonic()
     before = [_Before.of(visit) for visit in visits]
     endings: dict[UUID, VisitEnding | None] = {}
     leaving: list[Visit] = []
     try:
-        with db.transaction(kit.engine) as tx:
+        with db.transaction(worker.engine) as tx:
             pauses, xid = hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token) for visit in visits])
             held = [visit for visit in visits if visit.lease.token in pauses]
             if held:
@@ -130,11 +130,11 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
                         visit.leaving = endings[visit.lease.token]
                         leaving.append(visit)
                 hosts.extend_visits(
-                    tx, [contact(visit) for visit in held if visit.leaving is None], lease_s=kit.settings.lease_s
+                    tx, [contact(visit) for visit in held if visit.leaving is None], lease_s=worker.settings.lease_s
                 )
                 return_hosts(leaving, tx)
                 if is_alone:
-                    report_to_budgets(kit, held[0].host_id, held[0].batch, tx)
+                    report_to_budgets(worker, held[0].host_id, held[0].batch, tx)
             for visit in held:
                 visit.batch.sent = Sent(xid, leaves=visit.leaving is not None)
                 visit.batch.move(BatchEvent.SENT)
@@ -177,9 +177,9 @@ def _renew(visit: Visit, sent: float) -> None:
     visit.batch = Batch(started=visit.now())
     if visit.leaving is not None:
         visit.move(VisitEvent.LEFT)
-        pick.return_grants(visit.kit, visit.picked, visit.now())
+        pick.return_grants(visit.worker, visit.picked, visit.now())
     else:
-        visit.lease.renew(sent, visit.kit.settings.lease_s)
+        visit.lease.renew(sent, visit.worker.settings.lease_s)
     _log.debug(
         "visit.settled",
         visit=visit.lease.visit_id,
@@ -206,7 +206,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
     """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped. False: Postgres no longer knows."""
     batch, sent = visit.batch, visit.batch.sent
     assert sent is not None, "what is in doubt was sent"
-    with db.transaction(visit.kit.engine) as tx:
+    with db.transaction(visit.worker.engine) as tx:
         fate = lineage.fate(tx, xid=sent.xid, since=visit.lease.lineage)
     match fate:
         case None:
@@ -229,7 +229,7 @@ def log_fenced(visit: Visit) -> None:
     """Log the requests of a visit that lost its lease: they were made, although the fence refuses their results. A rest
     that the site asked for still holds."""
     rest = visit.rest
-    with db.transaction(visit.kit.engine) as tx:
+    with db.transaction(visit.worker.engine) as tx:
         fetches.log(tx, visit.batch.fetches, fenced=True)
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
         if rest.is_blocked and rest.why is not None and rest.until is not None:

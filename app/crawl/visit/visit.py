@@ -22,7 +22,7 @@ from app.crawl.state.picked import Picked
 from app.crawl.state.shared_start import SharedStart
 from app.crawl.state.turn import Turn
 from app.crawl.state.visit import Visit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.work import gather, park, refill, work
 from app.errors import LeaseLost, ServiceError
@@ -53,10 +53,10 @@ class CutOff(ServiceError):
         self.visit = visit
 
 
-def visit(kit: Kit, host_id: int, token: UUID) -> VisitReport:
+def visit(worker: Worker, host_id: int, token: UUID) -> VisitReport:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
-    isolation.pay(kit)
-    taken = take_up(kit, host_id, token)
+    isolation.pay(worker)
+    taken = take_up(worker, host_id, token)
     return VisitReport(host=None, ending=VisitEnding.CLOSED) if taken is None else go_on(taken)
 
 
@@ -93,7 +93,7 @@ def _settled(visit: Visit, ending: VisitEnding | None) -> VisitEnding:
         raise LeaseLost(visit.lease.host)
     if ending is not None:
         return ending
-    if visit.kit.stopping.is_set():
+    if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
     return park(visit) if visit.picked.due else refill(visit) or VisitEnding.DELAY
 
@@ -115,7 +115,7 @@ def _until_its_end(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
         except LeaseLost:
             ending = _fenced(visit)
         except ServiceError as error:
-            isolation.owe(visit.kit, visit.host_id, visit.batch)
+            isolation.owe(visit.worker, visit.host_id, visit.batch)
             visit.move(VisitEvent.CUT_OFF)
             raise CutOff(visit, error) from error
         return _left(visit, ending)
@@ -138,7 +138,7 @@ def return_host(visit: Visit) -> VisitReport:
             ending = VisitEnding.IN_DOUBT
             if settle.retry_settle(visit):
                 ending = visit.leaving or VisitEnding.POSTGRES_AWAY
-                isolation.paid(visit.kit, results)
+                isolation.paid(visit.worker, results)
         except LeaseLost:
             ending = _fenced(visit)
         return _left(visit, ending)
@@ -161,30 +161,30 @@ def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
     return VisitReport(host=visit.lease.host, ending=ending, requests=visit.turn.requests)
 
 
-def take_up(kit: Kit, host_id: int, token: UUID) -> Visit | None:
+def take_up(worker: Worker, host_id: int, token: UUID) -> Visit | None:
     """Take up an offer: the visit, with its first URLs picked. None: the offer is no longer valid. Raises ServiceError."""
-    settings = kit.settings
-    sent = kit.monotonic()
-    with db.transaction(kit.engine) as tx:
-        taken = hosts.take_up(tx, host_id=host_id, token=token, worker=kit.worker, lease_s=settings.lease_s)
+    settings = worker.settings
+    sent = worker.monotonic()
+    with db.transaction(worker.engine) as tx:
+        taken = hosts.take_up(tx, host_id=host_id, token=token, worker=worker.name, lease_s=settings.lease_s)
         if taken is None:
             return None
-        visit = _taken_up(kit, host_id, token, taken, sent, kit.monotonic())
-        kit.known.renew(visit.lease.anchor)
-        kit.forget_if_restored(taken.lineage)
-        caps.take_up(kit, visit.lease, visit.picked, tx)
-        obtain.load(kit, visit.lease, visit.origins, tx)
-        visit.turn.adapt(kit, visit.origins.crawl_delay_s())
+        visit = _taken_up(worker, host_id, token, taken, sent, worker.monotonic())
+        worker.known.renew(visit.lease.anchor)
+        worker.forget_if_restored(taken.lineage)
+        caps.take_up(worker, visit.lease, visit.picked, tx)
+        obtain.load(worker, visit.lease, visit.origins, tx)
+        visit.turn.adapt(worker, visit.origins.crawl_delay_s())
         pick.pick([visit], tx)
         slots.reserve_ahead(visit, tx)
     return visit
 
 
-def _taken_up(kit: Kit, host_id: int, token: UUID, taken: TakenHost, sent: float, received: float) -> Visit:
+def _taken_up(worker: Worker, host_id: int, token: UUID, taken: TakenHost, sent: float, received: float) -> Visit:
     """A visit as it begins.   sent, received: monotonic seconds of the take-up"""
-    taken.pace.isolate = min(taken.pace.isolate, isolation.longest(kit.settings, taken.pace.delay_s))
+    taken.pace.isolate = min(taken.pace.isolate, isolation.longest(worker.settings, taken.pace.delay_s))
     return Visit(
-        kit=kit,
+        worker=worker,
         lease=Lease(
             host_id=host_id,
             host=taken.name,
@@ -193,8 +193,8 @@ def _taken_up(kit: Kit, host_id: int, token: UUID, taken: TakenHost, sent: float
             taken_at=taken.now,
             anchor=received,
             lineage=taken.lineage,
-            ends=sent + kit.settings.lease_s,
-            monotonic=kit.monotonic,
+            ends=sent + worker.settings.lease_s,
+            monotonic=worker.monotonic,
         ),
         turn=Turn(
             pace=taken.pace,

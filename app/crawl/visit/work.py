@@ -25,13 +25,13 @@ def work(visit: Visit) -> VisitEnding:
     that finds none free leaves, and the host rests a moment."""
     if not _is_slow(visit.pace):
         return _work(visit)
-    if not visit.kit.slow_slots.acquire(blocking=False):
+    if not visit.worker.slow_slots.acquire(blocking=False):
         visit.rest.prolong(visit.now() + SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
         return VisitEnding.RESTS
     try:
         return _work(visit)
     finally:
-        visit.kit.slow_slots.release()
+        visit.worker.slow_slots.release()
 
 
 def _work(visit: Visit) -> VisitEnding:
@@ -44,7 +44,7 @@ def _work(visit: Visit) -> VisitEnding:
 
 def _step(visit: Visit) -> VisitEnding | None:
     """Fetch the next URL, then leave, settle or park. None: fetch the next one."""
-    if visit.kit.stopping.is_set():
+    if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
     if not visit.picked.due and (ending := refill(visit)) is not None:
         return ending
@@ -63,9 +63,9 @@ def _step(visit: Visit) -> VisitEnding | None:
 def _why_leave(visit: Visit) -> VisitEnding | None:
     if visit.rest.is_blocked:
         return VisitEnding.ADDRESS_RESTS if visit.rest.why is None else VisitEnding.RESTS
-    if visit.kit.stopping.is_set():
+    if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
-    if max(visit.now(), visit.turn.ready_at) - visit.lease.anchor > _longest_s(visit.kit.settings, visit.start):
+    if max(visit.now(), visit.turn.ready_at) - visit.lease.anchor > _longest_s(visit.worker.settings, visit.start):
         return VisitEnding.LONG_ENOUGH
     return None
 
@@ -86,7 +86,7 @@ def _wait(visit: Visit, *, is_postponed: bool) -> VisitEnding | None:
 
 
 def park(visit: Visit) -> VisitEnding:
-    parking = visit.kit.parking
+    parking = visit.worker.parking
     if len(visit.picked.joined) > PARKED_JOINS:
         visit.picked.joined.clear()
     if parking is None:
@@ -106,7 +106,7 @@ def gather(visit: Visit) -> bool:
 
     A visit whose host is to rest is not gathered: its rest is written at once.
     """
-    gatherer, now = visit.kit.gatherer, visit.now()
+    gatherer, now = visit.worker.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
     if visit.turn.ready_at - now < 2 * GATHER_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
@@ -128,10 +128,10 @@ def _may_park(visit: Visit) -> bool:
     - Not beyond the next settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for a
       promised start, it is settled in between.
     """
-    parking = visit.kit.parking
+    parking = visit.worker.parking
     if parking is None or not parking.has_room or visit.pace.isolate > 0 or visit.rest.until is not None:
         return False
-    settings = visit.kit.settings
+    settings = visit.worker.settings
     longest_s = settings.promise_longest_s if visit.start.is_promised else settings.settle_s
     return visit.turn.ready_at - visit.now() <= longest_s
 
@@ -149,7 +149,7 @@ def _is_full(visit: Visit, *, is_early: bool) -> bool:
 
     A visit that would be parked is settled at fewer links.
     """
-    settings, batch = visit.kit.settings, visit.batch
+    settings, batch = visit.worker.settings, visit.batch
     links_most = PARKED_LINKS if is_early else SETTLE_LINKS
     if visit.start.is_promised and not batch.fetches and not batch.results:
         return visit.now() - batch.started >= LOOKED_AFTER_S
@@ -164,7 +164,7 @@ def _is_full(visit: Visit, *, is_early: bool) -> bool:
 
 def _is_early(visit: Visit) -> bool:
     """Whether the host's turn is further away than the visit waits for it in its thread."""
-    return visit.turn.ready_at - visit.now() > slots.patience_s(visit.kit.settings, visit.turn, visit.start)
+    return visit.turn.ready_at - visit.now() > slots.patience_s(visit.worker.settings, visit.turn, visit.start)
 
 
 def _longest_s(settings: Settings, start: SharedStart) -> float:

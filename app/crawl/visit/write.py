@@ -80,10 +80,10 @@ def _write_robots(visit: Visit, tx: Connection) -> None:
     robots.store(tx, host_id=visit.host_id, fetched=batch.robots)
     robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.tdmrep)
     for origin in batch.doubted_robots:
-        robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.kit.settings.robots_recheck_s)
+        robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
     for origin in batch.renewed_robots:
         picked = visit.picked
-        picked.unfetched += _reopen(visit.kit.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
+        picked.unfetched += _reopen(visit.worker.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
 
 
 def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
