@@ -43,8 +43,8 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         return None
     attempt = _send(visit, slot, due, url, attempts, isolated=isolated)
     if attempt is None:
-        isolation.owe(visit.worker, visit.host_id, visit.batch)
-        isolation.pay(visit.worker)
+        isolation.refund_later(visit.worker, visit.host_id, visit.batch)
+        isolation.refund(visit.worker)
         return visit.rest.why_away
     return act_on_outcome(visit, attempt)
 

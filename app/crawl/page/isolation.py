@@ -5,7 +5,7 @@ delay); a URL when it has ended a reader before. So a document that crashes, han
 How its reader ended is its cause. Where only the document can be to blame, it is quarantined at once. Where a busy or full
 machine may be, it is tried again in isolation: `attempts_max` times with the visit that was lost. What kills the worker all the
 same (in the sender, say, or where no process can be started) is quarantined after as many more visits. A visit that ended because
-Postgres did is no death: it gives back what it counted.
+Postgres did is no death: what it counted is refunded.
 """
 
 from collections.abc import Iterable
@@ -68,30 +68,32 @@ def count(visit: Visit, due: Due) -> int | None:
     return attempts
 
 
-def owe(worker: Worker, host_id: int, batch: Batch) -> None:
-    """The visit ends, and no document is to blame: the request could not be sent, or Postgres is away. What was counted is to be
-    given back, now or when Postgres serves again."""
+def refund_later(worker: Worker, host_id: int, batch: Batch) -> None:
+    """Note an attempt to refund, now or when Postgres serves again: the visit ends, and no document is to blame.
+
+    The request could not be sent, or Postgres is away.
+    """
     due, batch.counted = batch.counted, None
     if due is not None:
-        worker.owed.append((host_id, due.crawl_id, due.key))
+        worker.refunds.append((host_id, due.crawl_id, due.key))
 
 
-def paid(worker: Worker, results: Iterable[Result]) -> None:
-    """These were written after all, attempts and failures with them: nothing is owed for their URLs."""
+def cancel_refund(worker: Worker, results: Iterable[Result]) -> None:
+    """These were written after all, attempts and failures with them: nothing is refunded for their URLs."""
     for result in results:
         with suppress(ValueError):
-            worker.owed.remove((result["host_id"], result["crawl_id"], result["key"]))
+            worker.refunds.remove((result["host_id"], result["crawl_id"], result["key"]))
 
 
-def pay(worker: Worker) -> None:
-    """Give back what is owed. It needs no lease: one attempt less, of a URL that nobody has settled since."""
-    while worker.owed:
-        host_id, crawl_id, key = owed = worker.owed.popleft()
+def refund(worker: Worker) -> None:
+    """Refund what is due. It needs no lease: one attempt less, of a URL that nobody has settled since."""
+    while worker.refunds:
+        host_id, crawl_id, key = attempt = worker.refunds.popleft()
         try:
             with db.transaction(worker.engine) as tx:
                 urls.uncount_attempt(tx, host_id=host_id, crawl_id=crawl_id, key=key)
         except ServiceError:
-            worker.owed.append(owed)
+            worker.refunds.append(attempt)
             return
 
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.config import Settings
-
-# X from Batch
 from app.model import Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState

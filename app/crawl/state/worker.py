@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -33,9 +33,6 @@ from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
 from app.runtime.reader_pool import Readers
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
@@ -45,7 +42,7 @@ class Worker:
     where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
     ceiling     of the whole fleet; None: there is none
     readers     processes that read documents that may have killed a worker
-    owed        attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
+    refunds     attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    settles their batches together. None: each is settled alone
@@ -73,7 +70,7 @@ class Worker:
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
     full_hosts: FullHosts = field(default_factory=FullHosts)
-    owed: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
+    refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: DelayQueue[Any] | None = None
     gatherer: GroupCommit[Any] | None = None

@@ -55,7 +55,7 @@ class CutOff(ServiceError):
 
 def visit(worker: Worker, host_id: int, token: UUID) -> VisitReport:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
-    isolation.pay(worker)
+    isolation.refund(worker)
     taken = take_up(worker, host_id, token)
     return VisitReport(host=None, ending=VisitEnding.CLOSED) if taken is None else go_on(taken)
 
@@ -115,7 +115,7 @@ def _until_its_end(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
         except LeaseLost:
             ending = _fenced(visit)
         except ServiceError as error:
-            isolation.owe(visit.worker, visit.host_id, visit.batch)
+            isolation.refund_later(visit.worker, visit.host_id, visit.batch)
             visit.move(VisitEvent.CUT_OFF)
             raise CutOff(visit, error) from error
         return _left(visit, ending)
@@ -138,7 +138,7 @@ def return_host(visit: Visit) -> VisitReport:
             ending = VisitEnding.IN_DOUBT
             if settle.retry_settle(visit):
                 ending = visit.leaving or VisitEnding.POSTGRES_AWAY
-                isolation.paid(visit.worker, results)
+                isolation.cancel_refund(visit.worker, results)
         except LeaseLost:
             ending = _fenced(visit)
         return _left(visit, ending)

@@ -120,7 +120,7 @@ def test_in_isolation_a_visit_that_postgres_ended_is_no_death(worker: Worker, we
                 visit(worker, offer.host_id, offer.token)
             run_out(worker.engine)
     assert site.pages_asked == ["/a"] * (1 + TIMES)
-    assert url(worker.engine, site.url("/a"))["parse_failures"] <= 1, "the last one is still owed"
+    assert url(worker.engine, site.url("/a"))["parse_failures"] <= 1, "the last one is not refunded yet"
     run(worker)
     found = url(worker.engine, site.url("/a"))
     assert (found["state"], found["attempts"], found["parse_failures"]) == ("resting", 0, 0)

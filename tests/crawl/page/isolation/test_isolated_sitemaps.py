@@ -84,6 +84,6 @@ def test_what_a_result_gives_back_is_not_given_back_again(
             visit(worker, offer.host_id, offer.token)
     assert sql(worker.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 2, "parse_failures": 2}]
     return_host(raised.value.visit)
-    isolation.pay(worker)
+    isolation.refund(worker)
     assert site.pages_asked == ["/"]
     assert sql(worker.engine, "SELECT attempts, parse_failures FROM urls") == [{"attempts": 1, "parse_failures": 1}]

@@ -206,7 +206,7 @@ def test_an_answer_is_counted_once_though_postgres_goes_away_before_it_is_read(
         with pytest.raises(CutOff) as raised:
             visit(worker, offer.host_id, offer.token)
     assert return_host(raised.value.visit).ending == "readers busy"
-    isolation.pay(worker)
+    isolation.refund(worker)
     assert sql(worker.engine, "SELECT state, attempts, parse_failures FROM urls") == [
         {"state": "queued", "attempts": 1, "parse_failures": 1}
     ]
