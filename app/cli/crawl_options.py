@@ -62,6 +62,14 @@ Handler = Annotated[
         show_default="all, or as before",
     ),
 ]
+KeptInArchive = Annotated[
+    bool | None,
+    typer.Option(
+        "--archive/--no-archive",
+        help="Keep answers with their bodies in the archive (WARC).",
+        show_default="yes, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -109,6 +117,7 @@ def asked(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     handler: Handler = None,
+    archive: KeptInArchive = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -121,6 +130,7 @@ def asked(
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         handlers=_handlers(handler),
+        archive=archive,
     )
 
 
@@ -138,6 +148,7 @@ def edited(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     handler: Handler = None,
+    archive: KeptInArchive = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -150,6 +161,7 @@ def edited(
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         handlers=_handlers(handler),
+        archive=archive,
     )
 
 
