@@ -77,7 +77,7 @@ class HandlerStatus:
 
 
 @dataclass(slots=True)
-class Cause:
+class FailureCause:
     """Failures of one cause.   urls: some of the pages;   traceback: of the latest"""
 
     handler: str
@@ -231,14 +231,14 @@ def _pages(counts: HandlerCounts | None) -> dict[str, object]:
     return {name: getattr(counts, name) for name in names} | {"per_s": per_s, "left_s": left_s}
 
 
-def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[Cause]:
+def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[FailureCause]:
     """Why a handler failed, the most frequent cause first; of its latest failures."""
     crawl_id = crawls.find(engine, crawl_name).id if crawl_name else None
     with db.transaction(engine) as tx:
         failed: list[Failed] = extractions.failures(tx, handler=handler, crawl_id=crawl_id, n=FAILURES_MOST)
-    found: dict[str, Cause] = {}
+    found: dict[str, FailureCause] = {}
     for each in failed:
-        cause = found.setdefault(each.cause, Cause(handler, each.cause, traceback=each.traceback))
+        cause = found.setdefault(each.cause, FailureCause(handler, each.cause, traceback=each.traceback))
         cause.count += 1
         if len(cause.urls) < 3:
             cause.urls.append(each.url)

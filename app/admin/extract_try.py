@@ -26,7 +26,7 @@ from app.store import crawls as crawls_store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What a handler yielded.   failed: why it did not come to its end"""
+    """The items and links of one handler.   failed: why it did not come to its end"""
 
     handler: str
     items: Sequence[Mapping[str, Any]]

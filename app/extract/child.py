@@ -27,7 +27,7 @@ from app.extract.handlers import DeclaredHandler, Follow
 from app.extract.items import Misfit, adapter, as_json, said
 from app.extract.load import load, spec
 from app.extract.page import CrawledPage, Headers
-from app.extract.wire import Broken, Wire
+from app.extract.wire import Wire, WireBroken
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
@@ -109,7 +109,7 @@ def _collect(handler: DeclaredHandler, page: CrawledPage) -> tuple[list[dict[str
 
 
 def _yielded(found: object) -> Iterator[object]:
-    """Whatever a handler returned, as a series: a generator, a list, one item, or nothing."""
+    """The series that a handler returned: a generator, a list, one item, or nothing."""
     if found is None:
         return iter(())
     if isinstance(found, Mapping | Follow | str | bytes) or not isinstance(found, Iterable):
@@ -161,5 +161,5 @@ def _earlier(capture: int, wire: Wire) -> CrawledPage | None:
 
 
 if __name__ == "__main__":
-    with suppress(Broken, KeyboardInterrupt):  # the parent is gone
+    with suppress(WireBroken, KeyboardInterrupt):  # the parent is gone
         main(Wire(socket.socket(fileno=int(sys.argv[1]))), int(sys.argv[2]), sys.argv[3:])

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import InputError, ServiceError
-from app.extract.wire import Broken, Wire
+from app.extract.wire import Wire, WireBroken
 from app.model.handler import HandlerSpec
 
 START_S = 60.0  # its modules may import a lot
@@ -93,7 +93,7 @@ class HandlerProcess:
                 {"page": page.values, "handler": handler, "deadline_s": deadline_s}, page.body, within_s=within_s
             )
             answer = self._answer(before, began, within_s)
-        except (Broken, TimeoutError) as error:
+        except (WireBroken, TimeoutError) as error:
             self.is_broken = True
             return self._death(handler, error, deadline_s, time.monotonic() - began)
         self.is_broken = answer.failed == "memory"
@@ -184,7 +184,7 @@ def _ready(made: HandlerProcess, sources: str) -> HandlerProcess:
         raise InputError(
             sources, f"did not import within {START_S:.0f} s; do less when the module is imported"
         ) from None
-    except Broken:
+    except WireBroken:
         with suppress(subprocess.TimeoutExpired):
             made.process.wait(MARGIN_S)
         _, cause = _ended(made.process.poll() or 0, START_S)
@@ -202,7 +202,7 @@ def _handled(answer: Mapping[str, Any], ms: float) -> Handled:
     try:
         return Handled(ms=ms, **answer)
     except TypeError:
-        raise Broken from None
+        raise WireBroken from None
 
 
 def _ended(code: int, deadline_s: float) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import structlog
 from app.archive.read import Archive
 from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.extract.process import Handled, HandlerProcess, PageForHandler
-from app.extract.write import Extraction, Found, write
+from app.extract.write import Extraction, HandledRow, write
 from app.model import Archived, Capture
 from app.store import db, extractions
 from app.store.extractions import TAKES_MOST, Claimed
@@ -85,7 +85,7 @@ class _Lot:
     archive: Archive
     process: Callable[[], HandlerProcess]
     captures: Mapping[tuple[int, int], Capture]
-    found: list[Found] = field(default_factory=list)
+    found: list[HandledRow] = field(default_factory=list)
     back: list[Claimed] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
 
@@ -136,7 +136,7 @@ class _Lot:
         handled = process.handle(
             page, row.handler, deadline_s=self.shared.settings.handler_deadline_s, before=partial(self._before, row)
         )
-        self.found.append(Found(row=row, version=spec.version, handled=handled))
+        self.found.append(HandledRow(row=row, version=spec.version, handled=handled))
 
     def _before(self, row: Claimed, capture_id: int) -> PageForHandler | None:
         """The page as it was before a capture; None where the archive has nothing that can be read here."""
@@ -150,10 +150,10 @@ class _Lot:
             _log.info("extract.no_previous", url=row.url, error=str(error))
             return None
 
-    def _lost(self, row: Claimed, why: str) -> Found:
+    def _lost(self, row: Claimed, why: str) -> HandledRow:
         """A row that no attempt can help."""
         handled = Handled(handler=row.handler, failed="lost", cause=why)
-        return Found(row=row, version=row.version, handled=handled)
+        return HandledRow(row=row, version=row.version, handled=handled)
 
     def _write(self, left: Sequence[Claimed]) -> None:
         """Write what was found, and keep the rows that are left."""

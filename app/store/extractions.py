@@ -56,7 +56,7 @@ class Claimed(NamedTuple):
 Place = tuple[int, int, bytes, str]
 
 
-class Ending(TypedDict):
+class ExtractionEnding(TypedDict):
     """How a row ends: every column that `end` writes, and what `hold` compares. items, links None: as they were.
 
     state  done, failed, or due where it is tried again in due_s
@@ -202,7 +202,7 @@ def before(tx: Connection, *, crawl_id: int, id: int) -> Capture | None:
     return found[0] if found else None
 
 
-def hold(tx: Connection, endings: Sequence[Ending]) -> set[Place]:
+def hold(tx: Connection, endings: Sequence[ExtractionEnding]) -> set[Place]:
     """Lock the rows that still wait for these captures and versions. The others were handled, or changed, since."""
     wanted = [
         {name: each[name] for name in ("host_id", "crawl_id", "key", "handler", "capture_id", "version")}
@@ -212,7 +212,7 @@ def hold(tx: Connection, endings: Sequence[Ending]) -> set[Place]:
     return {(row.host_id, row.crawl_id, bytes(row.key), row.handler) for row in found}
 
 
-def end(tx: Connection, endings: Sequence[Ending]) -> None:
+def end(tx: Connection, endings: Sequence[ExtractionEnding]) -> None:
     """Write endings of rows that are held."""
     if endings:
         db.run(tx, _sql["end"], {"rows": db.rows_param(endings)})
