@@ -143,6 +143,13 @@ class HandlerProcess:
         return os.pread(self.said.fileno(), SAID_BYTES, max(size - SAID_BYTES, 0)).decode("utf-8", "replace")
 
 
+def specs_of(sources: Sequence[str], *, memory_bytes: int) -> list[HandlerSpec]:
+    """The handlers of modules and files, loaded in a process that ends again. Raises InputError, ServiceError."""
+    made = start(sources, memory_bytes=memory_bytes)
+    made.end()
+    return list(made.specs.values())
+
+
 def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> HandlerProcess:
     """Start a process and let it load its handlers.
 

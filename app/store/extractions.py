@@ -237,9 +237,10 @@ def waiting(tx: Connection, *, most: int) -> int:
     return int(db.run(tx, _sql["waiting"], {"most": most}).scalar_one())
 
 
-def left(tx: Connection, *, crawl_id: int | None = None, handler: str | None = None) -> Left:
-    """Rows of a crawl, and of a handler, that are not at their end."""
-    (found,) = db.run(tx, _sql["left"], {"crawl_id": crawl_id, "handler": handler}).of(Left)
+def left(tx: Connection, *, crawl_id: int, handlers: Sequence[str] | None = None) -> Left:
+    """Rows of a crawl, and of some handlers, that are not at their end."""
+    names = None if handlers is None else list(handlers)
+    (found,) = db.run(tx, _sql["left"], {"crawl_id": crawl_id, "handlers": names}).of(Left)
     return found
 
 
