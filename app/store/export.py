@@ -1,0 +1,64 @@
+"""Reads the rows of an export, a batch at a time, each behind the last. One query of export.sql each.
+
+Paging by key instead of one long cursor: a transaction that lasts as long as an export would keep Postgres from clearing up
+behind the frontier.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("export")
+Position = tuple[str, str]  # the key of a row as text, in the order of the export
+
+
+class ExportBatch(NamedTuple):
+    """Rows in the order of `names`; the first two columns are the key by which they are ordered."""
+
+    names: list[str]
+    rows: list[tuple[Any, ...]]
+
+    @property
+    def last(self) -> Position:
+        """The position of the last row."""
+        first, second = self.rows[-1][:2]
+        return _text(first), _text(second)
+
+
+_BATCHES = {"pages": _sql["pages"], "fetches": _sql["fetches"]}
+_FIRST: Mapping[str, Position] = {"pages": ("0", ""), "fetches": ("-infinity", "0")}
+
+
+def first(kind: str) -> Position:
+    """The position in front of all rows."""
+    return _FIRST[kind]
+
+
+def batch(tx: Connection, kind: str, *, crawl_id: int, after: Position, n: int, where: Mapping[str, Any]) -> ExportBatch:
+    """The next n rows.   where: a value for each filter of the kind's query, None: any; and for each flag of it"""
+    values = {"crawl_id": crawl_id, "after_1": after[0], "after_2": after[1], "n": n, **where}
+    return ExportBatch(*db.tuples(tx, _BATCHES[kind], values))
+
+
+def clock(tx: Connection) -> datetime:
+    now: datetime = tx.execute(_sql["clock"]).scalar_one()
+    return now
+
+
+def fits(tx: Connection, pattern: str) -> None:
+    """Try a regular expression. Raises Unwritable with Postgres' objection."""
+    tx.execute(_sql["fits"], {"pattern": pattern})
+
+
+def _text(value: object) -> str:
+    match value:
+        case bytes():
+            return value.hex()
+        case datetime():
+            return value.isoformat()
+        case _:
+            return str(value)
