@@ -5,7 +5,10 @@
     │   └── SettingError      a setting: its name, its value and the remedy
     ├── ServiceError          a service of ours cannot serve: Postgres, broker, disk (exit 1)
     │   ├── Deadlock          Postgres undid a transaction: it and another waited for each other's locks
-    │   └── NotSent           a request was not sent, for want of a socket or a name server of ours
+    │   ├── NotSent           a request was not sent, for want of a socket or a name server of ours
+    │   ├── ArchiveStopped    the archive cannot be written: full, or out of reach
+    │   └── SegmentElsewhere  a segment is on another node's disk, and may be open there
+    ├── ArchiveMissing        a capture that a row points to is not in the archive any more, or is damaged
     ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that a site's answer revealed
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
@@ -52,6 +55,32 @@ class Deadlock(ServiceError):
 
 class NotSent(ServiceError):
     """A request was not sent for a reason of ours: no host was contacted, and none is at fault."""
+
+
+class ArchiveStopped(ServiceError):
+    """The archive cannot be written: its disk is full, or it is out of reach. Nothing is settled without its stored data."""
+
+
+class SegmentElsewhere(ServiceError):
+    """A segment is not here: it is on the disk of another node, and may still be open there.
+
+    node: its name.
+    """
+
+    def __init__(self, segment: str, node: str) -> None:
+        super().__init__(f"segment {segment}", f"is on the disk of node {node}; read it there")
+        self.node = node
+
+
+class ArchiveMissing(TiptoeError):
+    """A capture cannot be read: its segment was deleted, cut or damaged.
+
+    what: the record.   why: a phrase.
+    """
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(one_line(f"{what}: {why}"))
+        self.what = what
 
 
 class Unwritable(TiptoeError):

@@ -1,5 +1,6 @@
 """Frozen values that flow between the rooms. Their methods use nothing but the value itself; no I/O."""
 
+from app.model.capture import Archived, Capture, CaptureKind, Segment, SegmentState
 from app.model.crawl import Budgets, CrawlChange, CrawlSpec
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
@@ -7,7 +8,10 @@ from app.model.reasons import Cause, Rest, RestReason, VisitEnding
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
+    "Archived",
     "Budgets",
+    "Capture",
+    "CaptureKind",
     "Cause",
     "CrawlChange",
     "CrawlSpec",
@@ -24,6 +28,8 @@ __all__ = [
     "RequestKind",
     "Rest",
     "RestReason",
+    "Segment",
+    "SegmentState",
     "Unsent",
     "Url",
     "VisitEnding",

@@ -1,0 +1,64 @@
+"""Captures: what is in the archive, and where. One query of captures.sql each, in the caller's transaction.
+
+A capture is found by its crawl and its id, or by its host, crawl and URL key. Ids are given when a settle writes: a settle
+that began earlier may commit later, so "all above the last id that I saw" can miss some while the crawl runs.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypedDict
+
+from sqlalchemy import Connection
+
+from app.model import Capture, CaptureKind
+from app.store import db
+
+_sql = db.queries("captures")
+
+
+class CaptureRow(TypedDict):
+    """A row of captures as it goes in: without its id."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    fetched_at: datetime
+    kind: str
+    status: int
+    content_type: str | None
+    charset: str | None
+    body_sha256: bytes | None
+    text_sha256: bytes | None
+    body_bytes: int
+    truncated: bool
+    segment_id: int
+    at_offset: int
+    length: int
+    refers_to: int | None
+
+
+def add(tx: Connection, rows: Sequence[CaptureRow]) -> dict[tuple[int, int], int]:
+    """Write captures. Returns their ids by (segment id, offset)."""
+    if not rows:
+        return {}
+    found = db.run(tx, _sql["add"], {"rows": db.rows_param(rows)})
+    return {(row.segment_id, row.at_offset): row.id for row in found}
+
+
+def of_url(tx: Connection, *, host_id: int, crawl_id: int, key: bytes, n: int = 100) -> list[Capture]:
+    """The captures of a URL, the latest first."""
+    return db.run(tx, _sql["of_url"], {"host_id": host_id, "crawl_id": crawl_id, "key": key, "n": n}).of(Capture)
+
+
+def by_id(tx: Connection, *, crawl_id: int, id: int) -> Capture | None:
+    found = db.run(tx, _sql["by_id"], {"crawl_id": crawl_id, "id": id}).of(Capture)
+    return found[0] if found else None
+
+
+def after(
+    tx: Connection, *, crawl_id: int, after: int = 0, n: int = 1_000, kind: CaptureKind | None = None
+) -> list[Capture]:
+    """A crawl's captures with ids above `after`, in the order of their ids; of one kind, or of all."""
+    where = {"crawl_id": crawl_id, "after": after, "n": n, "kind": kind and kind.value}
+    return db.run(tx, _sql["after"], where).of(Capture)
