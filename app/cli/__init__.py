@@ -14,7 +14,7 @@ def main() -> None:
 
 def make_app() -> typer.Typer:
     """Make the app with all commands."""
-    from app.cli import botauth, crawl_command, doctor, host, identity, robots, seed, sql, status, url
+    from app.cli import botauth, crawl_command, doctor, export, host, identity, robots, seed, sql, status, url
     from app.cli.groups import Root
 
     app = typer.Typer(
@@ -36,6 +36,7 @@ def make_app() -> typer.Typer:
     app.add_typer(botauth.app, name="botauth")
     app.command()(status.audit)
     app.command()(sql.sql)
+    app.command()(export.export)
     app.command()(doctor.doctor)
     app.add_typer(sql.db_app, name="db")
     return app

@@ -23,6 +23,7 @@ _ORDER = (
     "botauth",
     "audit",
     "sql",
+    "export",
     "doctor",
     "db",
 )

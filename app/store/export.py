@@ -4,12 +4,13 @@ Paging by key instead of one long cursor: a transaction that lasts as long as an
 behind the frontier.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from app.model import Capture
 from app.store import db
 
 _sql = db.queries("export")
@@ -38,10 +39,21 @@ def first(kind: str) -> Position:
     return _FIRST[kind]
 
 
-def batch(tx: Connection, kind: str, *, crawl_id: int, after: Position, n: int, where: Mapping[str, Any]) -> ExportBatch:
+def batch(
+    tx: Connection, kind: str, *, crawl_id: int, after: Position, n: int, where: Mapping[str, Any]
+) -> ExportBatch:
     """The next n rows.   where: a value for each filter of the kind's query, None: any; and for each flag of it"""
     values = {"crawl_id": crawl_id, "after_1": after[0], "after_2": after[1], "n": n, **where}
     return ExportBatch(*db.tuples(tx, _BATCHES[kind], values))
+
+
+def latest_captures(
+    tx: Connection, *, crawl_id: int, pages: Sequence[tuple[int, bytes]]
+) -> dict[tuple[int, bytes], Capture]:
+    """The latest capture of each page, by (host id, key). Pages that are not in the archive are missing."""
+    rows = db.rows_param([{"host_id": host_id, "key": key} for host_id, key in pages])
+    found = db.run(tx, _sql["latest_captures"], {"crawl_id": crawl_id, "rows": rows}).of(Capture)
+    return {(capture.host_id, capture.key): capture for capture in found}
 
 
 def clock(tx: Connection) -> datetime:

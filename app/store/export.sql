@@ -6,7 +6,7 @@ SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, 
        CASE WHEN :with_duplicates THEN (
            SELECT d.of_url FROM duplicates AS d
            WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key) END AS duplicate_of,
-       p.first_fetched_at, p.fetched_at, p.changed_at
+       p.first_fetched_at, p.fetched_at, p.changed_at, encode(p.key, 'hex') AS key
 FROM pages AS p
 JOIN hosts AS h ON h.id = p.host_id
 WHERE p.crawl_id = :crawl_id
@@ -44,3 +44,13 @@ SELECT clock_timestamp() AS now
 
 -- fits: whether Postgres can read a regular expression
 SELECT '' ~ CAST(:pattern AS text) AS found
+
+-- latest_captures: the latest capture of each page among these that is in the archive
+SELECT c.id, c.host_id, c.crawl_id, c.key, c.url, c.fetched_at, c.kind, c.status, c.content_type, c.charset, c.body_sha256, c.text_sha256,
+       c.body_bytes, c.truncated, c.segment_id, c.at_offset, c.length, c.refers_to
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
+CROSS JOIN LATERAL (
+    SELECT * FROM captures AS found
+    WHERE found.host_id = r.host_id AND found.crawl_id = :crawl_id AND found.key = decode(r.key, 'hex') AND found.kind = 'page'
+    ORDER BY found.id DESC LIMIT 1
+) AS c

@@ -46,7 +46,7 @@ def _columns(spec: str) -> tuple[ExportColumn, ...]:
 _PAGES: Final = _columns("""
     url host status:integer content_type charset language title description canonical_url depth:integer links:integer
     body_bytes:integer truncated:boolean directives opt_out body_sha256 text_sha256
-    first_fetched_at:time fetched_at:time changed_at:time duplicate_of+ text+ markdown+ html+
+    first_fetched_at:time fetched_at:time changed_at:time key+ duplicate_of+ text+ markdown+ html+
 """)
 _FETCHES: Final = _columns("""
     started_at:time ended_at:time host url kind reason status:integer outcome failure detail location retry_after
@@ -85,3 +85,10 @@ def choose(kind: ExportKind, names: Sequence[str] = ()) -> tuple[ExportColumn, .
         if name in wanted[:place]:
             raise InputError(f"--columns {name}", "is named twice; name each column once")
     return tuple(known[name] for name in wanted)
+
+
+def with_all(kind: ExportKind, chosen: Sequence[ExportColumn], names: Sequence[str]) -> tuple[ExportColumn, ...]:
+    """The chosen columns, and behind them those of `names` that are missing."""
+    known = {column.name: column for column in COLUMNS[kind]}
+    have = {column.name for column in chosen}
+    return (*chosen, *(known[name] for name in names if name not in have))

@@ -45,7 +45,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
                 yield RecordBatch.from_arrays([_array(column.type, each) for column, each in values], schema=schema)
                 if failed:
                     return
-        except BaseException as error:  # it passes through Rust, which would say it in other words
+        except BaseException as error:  # noqa: BLE001  # it passes through Rust, which would say it in other words
             failed.append(error)
 
     with path.open("wb") as file:

@@ -118,20 +118,28 @@ def writing(target: Target) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        raise InputError(f"--to {target.shown}", f"cannot be written ({why}); free space or name another place") from error
+        raise InputError(
+            f"--to {target.shown}", f"cannot be written ({why}); free space or name another place"
+        ) from error
 
 
 def _split(to: str, ending: str | None) -> tuple[str, str | None]:
     """(folder, file in it or None)."""
     scheme, colon, _ = to.partition("://")
     if colon and scheme != "s3":
-        raise InputError(f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/")
+        raise InputError(
+            f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/"
+        )
     last = to.rstrip("/").rpartition("/")[2]
     is_bucket = bool(colon) and to.count("/") < 3
     if to.endswith("/") or is_bucket or "." not in last.strip(".") or (not colon and Path(to).is_dir()):
         return to, None
     if ending is None or not last.endswith(f".{ending}"):
-        remedy = "this format writes a file for each page; name a folder" if ending is None else f"name a folder, or a file that ends in .{ending}"
+        remedy = (
+            "this format writes a file for each page; name a folder"
+            if ending is None
+            else f"name a folder, or a file that ends in .{ending}"
+        )
         raise InputError(f"--to {to}", remedy)
     return to[: -len(last)] or ".", last
 
@@ -166,4 +174,6 @@ def _said_of(url: str) -> Iterator[None]:
         yield
     except BaseError as error:
         words = " ".join(str(error).split())[:200]
-        raise ServiceError(f"--to {url}", f"the object store says: {words}; check the bucket and the AWS_ variables") from error
+        raise ServiceError(
+            f"--to {url}", f"the object store says: {words}; check the bucket and the AWS_ variables"
+        ) from error

@@ -1,0 +1,143 @@
+"""`tiptoe export`: pages, fetches, links and items of a crawl as files."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.out import AsJson, answer, say, show_json
+from app.words import counted
+
+if TYPE_CHECKING:
+    from app.admin.export.export import Exported
+
+TELL_EVERY_S = 5.0
+
+
+def export(
+    what: Annotated[str, typer.Argument(metavar="pages|links|fetches|items", help="What to export.")],
+    crawl: Annotated[str, typer.Option("--crawl", metavar="NAME", help="The crawl.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="PLACE",
+            help="A file, a folder for parts, or s3://bucket/prefix/. In a folder, the same command goes on after a crash.",
+        ),
+    ],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="jsonl, csv, parquet or markdown.",
+            show_default="the file's ending, or jsonl",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Columns, by commas. +NAME adds one to the usual ones, such as +text, +markdown or +html of pages.",
+            show_default="the usual ones",
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILTER",
+            help="status=200, language=en, host=…, url~REGEX … (may be repeated; several of one name: any of them).",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="What was fetched from then on, e.g. 2026-11-23 or with a time.")
+    ] = None,
+    part_rows: Annotated[
+        int | None, typer.Option(metavar="N", help="Rows of a part, in a folder.", show_default="250,000")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export a crawl: JSON lines, CSV, Parquet, or a Markdown file for each page. docs/export.md lists the columns."""
+    from app.admin.export.export import export_rows
+    from app.admin.export.plan import PART_ROWS, ExportWish
+
+    wish = ExportWish(
+        what=what,
+        crawl=crawl,
+        form=form or _form_of(to),
+        to=to,
+        columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
+        where=tuple(where or ()),
+        since=_moment(since),
+        part_rows=PART_ROWS if part_rows is None else part_rows,
+    )
+    began = time.monotonic()
+    with open_database() as (settings, engine):
+        done = export_rows(engine, settings, wish, _teller(what, began))
+    _tell(done, what, seconds=time.monotonic() - began, as_json=as_json)
+
+
+def _form_of(to: str) -> str:
+    """The format that a file's ending names; else JSON lines."""
+    from app.admin.export.formats import ExportFormat
+
+    ending = to.rpartition(".")[2]
+    return ending if ending in set(ExportFormat) else ExportFormat.JSONL
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A time that a person gives; UTC where it names no zone. Raises InputError."""
+    from app.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--since {text}", "is no time; write 2026-11-23 or 2026-11-23T15:00:00Z") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _teller(what: str, began: float) -> Callable[[int], None]:
+    """A function that says how far it is, now and then."""
+    last = began
+
+    def tell(rows: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= TELL_EVERY_S:
+            say(f"{counted(rows, _noun(what))}, {rows / (now - began):,.0f} a second")
+            last = now
+
+    return tell
+
+
+def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None:
+    if done.missing:
+        say(f"{counted(done.missing, 'page')} without a body in the archive")
+    if as_json:
+        show_json(
+            {
+                "what": what,
+                "to": done.place,
+                "rows": done.rows,
+                "parts": done.parts,
+                "missing": done.missing,
+                "resumed": done.is_resumed,
+                "next_since": done.next_since,
+                "seconds": round(seconds, 3),
+            }
+        )
+        return
+    parts = f" in {counted(len(done.parts), 'part')}" if len(done.parts) > 1 else ""
+    resumed = ", with those of the run before" if done.is_resumed else ""
+    answer(f"{counted(done.rows, _noun(what))}{parts} to {done.place}{resumed}, in {seconds:,.1f} s")
+    answer(f"next increment: --since {done.next_since.isoformat()}")
+
+
+def _noun(what: str) -> str:
+    """The singular of what is exported."""
+    return {"fetches": "fetch"}.get(what, what.removesuffix("s"))
