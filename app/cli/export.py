@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli.database import open_database
+from app.cli.gather import gather
 from app.cli.out import AsJson, answer, say, show_json
 from app.words import counted
 
@@ -17,47 +19,73 @@ if TYPE_CHECKING:
 TELL_EVERY_S = 5.0
 
 
+To = Annotated[
+    str,
+    typer.Option(
+        metavar="PLACE",
+        help="A file, a folder for parts, or s3://bucket/prefix/. In a folder, the same command resumes after a crash.",
+    ),
+]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="jsonl, csv, parquet or markdown.",
+        show_default="the file's ending, or jsonl",
+    ),
+]
+PartRows = Annotated[int | None, typer.Option(metavar="N", help="Rows of a part, in a folder.", show_default="250,000")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Columns, by commas. +NAME adds one to the usual ones: +text, +markdown, +html of pages.",
+        show_default="the usual ones",
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILTER",
+        help="status=200, language=en, host=…, url~REGEX, … (may be repeated; of one name, any has to fit).",
+    ),
+]
+Since = Annotated[
+    str | None, typer.Option(metavar="TIME", help="What was fetched from then on, e.g. 2026-11-23, or with a time.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    to: str
+    form: str | None
+    part_rows: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    columns: tuple[str, ...]
+    where: tuple[str, ...]
+    since: datetime | None
+
+
+def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Place:
+    return _Place(to=to, form=form, part_rows=part_rows)
+
+
+def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
+    names = tuple(name.strip() for name in columns.split(",")) if columns else ()
+    return _Choice(columns=names, where=tuple(where or ()), since=_moment(since))
+
+
+@gather(place=_place, choice=_choice)
 def export(
     what: Annotated[str, typer.Argument(metavar="pages|links|fetches|items", help="What to export.")],
-    crawl: Annotated[str, typer.Option("--crawl", metavar="NAME", help="The crawl.")],
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="PLACE",
-            help="A file, a folder for parts, or s3://bucket/prefix/. In a folder, the same command goes on after a crash.",
-        ),
-    ],
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="jsonl, csv, parquet or markdown.",
-            show_default="the file's ending, or jsonl",
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Columns, by commas. +NAME adds one to the usual ones, such as +text, +markdown or +html of pages.",
-            show_default="the usual ones",
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILTER",
-            help="status=200, language=en, host=…, url~REGEX … (may be repeated; several of one name: any of them).",
-        ),
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="What was fetched from then on, e.g. 2026-11-23 or with a time.")
-    ] = None,
-    part_rows: Annotated[
-        int | None, typer.Option(metavar="N", help="Rows of a part, in a folder.", show_default="250,000")
-    ] = None,
+    *,
+    crawl: Annotated[str, typer.Option(metavar="NAME", help="The crawl.")],
+    place: _Place,
+    choice: _Choice,
     as_json: AsJson = False,
 ) -> None:
     """Export a crawl: JSON lines, CSV, Parquet, or a Markdown file for each page. docs/export.md lists the columns."""
@@ -67,25 +95,17 @@ def export(
     wish = ExportWish(
         what=what,
         crawl=crawl,
-        form=form or _form_of(to),
-        to=to,
-        columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
-        where=tuple(where or ()),
-        since=_moment(since),
-        part_rows=PART_ROWS if part_rows is None else part_rows,
+        form=place.form,
+        to=place.to,
+        columns=choice.columns,
+        where=choice.where,
+        since=choice.since,
+        part_rows=PART_ROWS if place.part_rows is None else place.part_rows,
     )
     began = time.monotonic()
     with open_database() as (settings, engine):
         done = export_rows(engine, settings, wish, _teller(what, began))
     _tell(done, what, seconds=time.monotonic() - began, as_json=as_json)
-
-
-def _form_of(to: str) -> str:
-    """The format that a file's ending names; else JSON lines."""
-    from app.admin.export.formats import ExportFormat
-
-    ending = to.rpartition(".")[2]
-    return ending if ending in set(ExportFormat) else ExportFormat.JSONL
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -54,6 +54,6 @@ class Bodies:
 def _of_body(name: str, capture: Capture, answer: Archived) -> str:
     if name == HTML:
         return charset.decode(answer.body, capture.content_type)[0]
-    from app.parse.markdown import markdown
+    from app.parse import markdown
 
-    return markdown(answer.body, content_type=capture.content_type, url=capture.url)
+    return markdown.of(answer.body, capture.url, capture.content_type)

@@ -27,8 +27,11 @@ class ExportFormat(StrEnum):
     MARKDOWN = "markdown"  # a file for each page
 
 
-def format_of(word: str) -> ExportFormat:
-    """The format that a word names. Raises InputError."""
+def format_of(word: str | None, to: str) -> ExportFormat:
+    """The format that a word names; without one, as the ending of the place says, or JSON lines. Raises InputError."""
+    if word is None:
+        ending = to.rpartition(".")[2]
+        return ExportFormat(ending) if ending in set(ExportFormat) else ExportFormat.JSONL
     if word not in set(ExportFormat):
         raise InputError(f"--format {word}", f"is unknown; use one of {', '.join(ExportFormat)}")
     return ExportFormat(word)

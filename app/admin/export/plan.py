@@ -25,7 +25,7 @@ class ExportWish:
     """What a person asks to be exported, as written.
 
     what       pages or fetches;   crawl: its name
-    form       jsonl, csv, parquet or markdown
+    form       jsonl, csv, parquet or markdown; None: as the ending of `to` says, else jsonl
     to         a file, a folder, or s3://bucket/prefix/
     columns    names; one with a + is added to the usual ones; none: the usual ones
     where      filters, as `app.admin.export.filters` reads them
@@ -35,7 +35,7 @@ class ExportWish:
 
     what: str
     crawl: str
-    form: str
+    form: str | None = None
     to: str
     columns: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class ExportPlan:
 
 def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     """Check a wish. Raises InputError."""
-    kind, form = columns.kind_of(wish.what), formats.format_of(wish.form)
+    kind, form = columns.kind_of(wish.what), formats.format_of(wish.form, wish.to)
     if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
         raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
     if wish.part_rows < 1:
