@@ -39,6 +39,7 @@ class CrawlOptions(TypedDict, total=False):
     keep_fresh: bool
     sitemaps: str
     honour_opt_outs: bool
+    keep_links: bool
 
 
 _LIMITS = ("max_pages", "max_bytes", "max_depth", "max_seconds")

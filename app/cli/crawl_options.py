@@ -54,6 +54,15 @@ HonourOptOuts = Annotated[
     ),
 ]
 
+KeepLinks = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-links/--no-keep-links",
+        help="Keep the links of each page as rows: from, to, anchor text, rel.",
+        show_default="no, or as before",
+    ),
+]
+
 NewScope = Annotated[
     str | None,
     typer.Option(
@@ -99,6 +108,7 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    keep_links: KeepLinks = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -110,6 +120,7 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        keep_links=keep_links,
     )
 
 
@@ -126,6 +137,7 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    keep_links: KeepLinks = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -137,6 +149,7 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        keep_links=keep_links,
     )
 
 

@@ -43,6 +43,7 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
+    keep_links: bool
     ended_because: str | None
     created_at: datetime
     active_since: datetime

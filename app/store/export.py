@@ -29,9 +29,14 @@ class ExportBatch(NamedTuple):
         first, second = self.rows[-1][:2]
         return _text(first), _text(second)
 
+    @property
+    def positions(self) -> int:
+        """The number of positions: a page has one, however many links it has."""
+        return len({row[:2] for row in self.rows})
 
-_BATCHES = {"pages": _sql["pages"], "fetches": _sql["fetches"]}
-_FIRST: Mapping[str, Position] = {"pages": ("0", ""), "fetches": ("-infinity", "0")}
+
+_BATCHES = {"pages": _sql["pages"], "fetches": _sql["fetches"], "links": _sql["links"]}
+_FIRST: Mapping[str, Position] = {"pages": ("0", ""), "fetches": ("-infinity", "0"), "links": ("-infinity", "0")}
 
 
 def first(kind: str) -> Position:

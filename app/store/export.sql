@@ -45,6 +45,28 @@ SELECT clock_timestamp() AS now
 -- fits: whether Postgres can read a regular expression
 SELECT '' ~ CAST(:pattern AS text) AS found
 
+-- links: the links of the next pages of a crawl, in the order in which the pages were read
+-- A page none of whose links is wanted has one row without a link, so that the last position is known.
+SELECT l.found_at AS after_1, l.id AS after_2, l.url AS from_url, h.name AS from_host, link."to" AS to_url, link.anchor, link.rel, l.found_at
+FROM (
+    SELECT * FROM links AS page
+    WHERE page.crawl_id = :crawl_id
+      AND (page.found_at, page.id) > (CAST(:after_1 AS timestamptz), CAST(:after_2 AS bigint))
+      AND (CAST(:since AS timestamptz) IS NULL OR page.found_at >= CAST(:since AS timestamptz))
+      AND (CAST(:from_like AS text[]) IS NULL OR page.url ~ ANY(CAST(:from_like AS text[])))
+    ORDER BY page.found_at, page.id
+    LIMIT :n
+) AS l
+JOIN hosts AS h ON h.id = l.host_id
+LEFT JOIN LATERAL (
+    SELECT *
+    FROM ROWS FROM (json_to_recordset(l.links) AS ("to" text, anchor text, rel text)) WITH ORDINALITY AS one ("to", anchor, rel, place)
+    WHERE (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
+      AND (CAST(:rel AS text[]) IS NULL OR string_to_array(one.rel, ' ') && CAST(:rel AS text[]))
+      AND (CAST(:to_like AS text[]) IS NULL OR one."to" ~ ANY(CAST(:to_like AS text[])))
+) AS link ON true
+ORDER BY l.found_at, l.id, link.place
+
 -- latest_captures: the latest capture of each page among these that is in the archive
 SELECT c.id, c.host_id, c.crawl_id, c.key, c.url, c.fetched_at, c.kind, c.status, c.content_type, c.charset, c.body_sha256, c.text_sha256,
        c.body_bytes, c.truncated, c.segment_id, c.at_offset, c.length, c.refers_to

@@ -28,7 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INET, TIMESTAMP, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, TIMESTAMP, UUID
 
 metadata = MetaData(
     naming_convention={
@@ -143,6 +143,7 @@ crawls = Table(
         server_default=text("false"),
         comment="pages whose owner reserves text and data mining are not kept",
     ),
+    Column("keep_links", Boolean, nullable=False, server_default=text("false"), comment="links are kept, in `links`"),
     Column("ended_because", Text),
     Column("created_at", Time, nullable=False, server_default=NOW),
     Column("active_since", Time, nullable=False, server_default=NOW),
@@ -489,6 +490,22 @@ fetches = Table(
     Index("fetches_url", "host_id", text("substr(url_key, 1, 8)"), "started_at"),
     postgresql_partition_by="RANGE (started_at)",
     comment="The fetch log: every request that was settled, robots.txt included.",
+)
+
+links = Table(
+    "links",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="of the page that has them"),
+    Column("found_at", Time, nullable=False, server_default=NOW, comment="when the page was read"),
+    Column("url", Text, nullable=False, comment="of the page"),
+    Column("links", JSON, nullable=False, comment="in document order: to (as it would be sent), anchor, rel"),
+    PrimaryKeyConstraint("found_at", "id"),
+    Index("links_page", "host_id", "crawl_id", "found_at"),
+    postgresql_partition_by="RANGE (found_at)",
+    comment="Links of pages, a row for each reading of a page, of crawls that keep them. v_links has a row for each link.",
 )
 
 pages = Table(

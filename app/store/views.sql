@@ -193,6 +193,14 @@ JOIN hosts AS h ON h.id = s.host_id;
 
 COMMENT ON VIEW v_sitemaps IS 'Sitemaps that were read, what was wrong with them, and how far their lastmod is believed: claims put to the test, and true ones.';
 
+CREATE VIEW v_links AS
+SELECT l.crawl_id, c.name AS crawl, l.url AS from_url, link."to" AS to_url, link.anchor, link.rel, l.found_at
+FROM links AS l
+JOIN crawls AS c ON c.id = l.crawl_id
+CROSS JOIN LATERAL json_to_recordset(l.links) AS link ("to" text, anchor text, rel text);
+
+COMMENT ON VIEW v_links IS 'A row for each link of each reading of a page, of crawls that keep links (--keep-links). Filter by crawl_id and found_at.';
+
 CREATE VIEW v_budgets AS
 SELECT kind, name, next_at, queue_at, greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,
        failures, blocked_until, resting_because, coalesce(blocked_until > clock_timestamp(), false) AS rests

@@ -13,6 +13,7 @@ class ExportKind(StrEnum):
 
     PAGES = "pages"
     FETCHES = "fetches"
+    LINKS = "links"
 
 
 class ColumnType(StrEnum):
@@ -54,9 +55,11 @@ _FETCHES: Final = _columns("""
     first_byte_ms:real total_ms:real conditional:boolean etag last_modified body_sha256 attempt:integer
     delay_s:real address visit_id:integer
 """)
+_LINKS: Final = _columns("from_url from_host to_url anchor rel found_at:time")
 COLUMNS: Final[Mapping[ExportKind, tuple[ExportColumn, ...]]] = {
     ExportKind.PAGES: _PAGES,
     ExportKind.FETCHES: _FETCHES,
+    ExportKind.LINKS: _LINKS,
 }
 
 

@@ -62,6 +62,12 @@ FILTERS: Final[Mapping[ExportKind, tuple[ExportFilter, ...]]] = {
         ExportFilter("outcome", "=", "outcome", _one_of(Outcome)),
         _URL,
     ),
+    ExportKind.LINKS: (
+        ExportFilter("from", PATTERN, "from_like"),
+        ExportFilter("to", PATTERN, "to_like"),
+        ExportFilter("rel", "=", "rel", _lower),
+        _HOST,
+    ),
 }
 
 

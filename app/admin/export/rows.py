@@ -14,7 +14,10 @@ Row = tuple[Any, ...]
 MOST_ROWS: Final = 5_000  # of a batch
 MOST_TEXTS: Final = 500  # of a batch whose rows hold texts
 MOST_BODIES: Final = 50  # of a batch whose rows hold bodies
+MOST_PAGES: Final = 200  # of a batch of links, each with some fifty
 _HEAVY: Final = {"text": MOST_TEXTS, "item": MOST_TEXTS, "html": MOST_BODIES, "markdown": MOST_BODIES}
+
+_LINK: Final = "to_url"  # missing where no link of a page is wanted
 
 # From a batch as it was read, the values of columns that are not in the database, by column.
 Furnish = Callable[[ExportBatch], Mapping[str, Sequence[Any]]]
@@ -42,23 +45,29 @@ class ExportRows:
     is_done: bool = False
 
     def batches(self, most: int | None = None) -> Iterator[list[Row]]:
-        """Batches of rows until there is none left, or `most` rows were handed out."""
+        """Batches of rows until there is none left, or `most` rows were handed out (of links: and the rest of a batch)."""
         left = most
-        at_once = min((_HEAVY.get(column.name, MOST_ROWS) for column in self.columns), default=MOST_ROWS)
-        while not self.is_done and left != 0:
+        at_once = min(_HEAVY.get(column.name, MOST_ROWS) for column in self.columns)
+        if self.kind is ExportKind.LINKS:
+            at_once = MOST_PAGES
+        while not self.is_done and (left is None or left > 0):
             n = at_once if left is None else min(at_once, left)
             with db.transaction(self.engine) as tx:
                 found = export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=n, where=self.where)
-            self.is_done = len(found.rows) < n
+            self.is_done = found.positions < n
             if found.rows:
-                chosen = self._chosen(found)
                 self.after = found.last
+                chosen = self._chosen(found)
                 self.rows += len(chosen)
                 left = None if left is None else left - len(chosen)
-                yield chosen
+                if chosen:
+                    yield chosen
 
     def _chosen(self, found: ExportBatch) -> list[Row]:
         """The rows with the chosen columns alone, in their order."""
+        if self.kind is ExportKind.LINKS:
+            place = found.names.index(_LINK)
+            found = found._replace(rows=[row for row in found.rows if row[place] is not None])
         more = self.furnish(found) if self.furnish is not None else {}
         places = {name: place for place, name in enumerate(found.names)}
         values = [

@@ -16,18 +16,21 @@ from tests.store.rows import clean, make_crawl, make_host, sql
 HOSTS, PAGES = 3, 40  # of each host and crawl
 # Every page is fetched a minute after the one before: 0 to 39 minutes before noon, by host.
 FILL = """
-    INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, language, title, main_text, body_sha256, text_sha256,
-                       body_bytes, truncated, links, depth, first_fetched_at, fetched_at, changed_at)
-    SELECT :host, :crawl, sha256(convert_to(url, 'UTF8')), url, CASE WHEN n % 10 = 0 THEN 203 ELSE 200 END, 'text/html; charset=utf-8',
-           (ARRAY['en', 'en-gb', 'de', NULL])[1 + n % 4], 'Page ' || n, 'Text of ' || n, sha256('b'), sha256('t'), 100 + n, false, n, 1,
-           moment, moment, moment
+    INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, language, title, main_text,
+                       body_sha256, text_sha256, body_bytes, truncated, links, depth,
+                       first_fetched_at, fetched_at, changed_at)
+    SELECT :host, :crawl, sha256(convert_to(url, 'UTF8')), url, CASE WHEN n % 10 = 0 THEN 203 ELSE 200 END,
+           'text/html; charset=utf-8', (ARRAY['en', 'en-gb', 'de', NULL])[1 + n % 4], 'Page ' || n, 'Text of ' || n,
+           sha256('b'), sha256('t'), 100 + n, false, n, 1, moment, moment, moment
     FROM generate_series(0, :pages - 1) AS n,
-         LATERAL (SELECT 'http://' || :name || '/page-' || n AS url, timestamptz '2026-11-23 12:00Z' - n * interval '1 minute' AS moment) AS made
+         LATERAL (SELECT 'http://' || :name || '/page-' || n AS url,
+                         timestamptz '2026-11-23 12:00Z' - n * interval '1 minute' AS moment) AS made
 """
 LOG = """
-    INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, status, outcome,
-                         wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
-    SELECT host_id, crawl_id, 1, key, url, 'page', 'new', fetched_at - interval '1 s', fetched_at, 1, status, 'page', 10, 100, false, 5, false, 1
+    INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+                         status, outcome, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+    SELECT host_id, crawl_id, 1, key, url, 'page', 'new', fetched_at - interval '1 s', fetched_at, 1,
+           status, 'page', 10, 100, false, 5, false, 1
     FROM pages
 """
 

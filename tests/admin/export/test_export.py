@@ -157,7 +157,7 @@ def test_the_same_command_goes_on_behind_the_last_whole_part(
 def test_a_folder_of_another_export_is_left_alone(planted: Planted) -> None:
     with pytest.raises(_Killed):
         planted.export("pages", "parts", part_rows=30, tell=killed_after(31))
-    with pytest.raises(InputError, match="holds another export .*; name another folder"):
+    with pytest.raises(InputError, match=r"holds another export .*; name another folder"):
         planted.export("pages", "parts", where=("status=200",))
     planted.export("pages", "parts", part_rows=30)
     with pytest.raises(InputError, match=r"holds this export already; .* --since 20"):
