@@ -17,6 +17,7 @@ _ORDER = (
     "seed",
     "status",
     "url",
+    "extract",
     "host",
     "robots",
     "identity",

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from app.config import values
-from app.config.constants import Constants
+from app.config.archive import ArchiveSettings
+from app.config.handlers import HandlerSettings
 from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
@@ -32,10 +33,10 @@ _MAY_BE_EMPTY = (
     "frontier_max_per_crawl",
     "frontier_max",
 )
-PATHS = frozenset({"home", "signing_key", "credentials_file"})  # these may hold any octets
+PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(Constants, FromEnvironment):
+class Settings(ArchiveSettings, HandlerSettings, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(
@@ -89,7 +90,6 @@ class Settings(Constants, FromEnvironment):
         None,
         description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
     )
-
     # Whom we contact: for crawls of sites of your own
     allow_networks: Annotated[Words, AfterValidator(values.networks)] = Field(
         (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."

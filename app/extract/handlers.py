@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.extract.page import CrawledPage
 
 LANES = 4
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # it names a view, too
+NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # it names a view, too
 _F = TypeVar("_F", bound="Callable[[CrawledPage], Iterable[object] | None]")
 
 
@@ -116,7 +116,7 @@ def forget() -> None:
 
 def _check(declared: DeclaredHandler) -> None:
     what = f"handler {declared.name} ({declared.place})"
-    if not _NAME.fullmatch(declared.name):
+    if not NAME.fullmatch(declared.name):
         raise InputError(what, "a name has 1 to 40 of a-z, 0-9 and _, and begins with a letter; give it a name=…")
     if isinstance(declared.version, bool) or not isinstance(declared.version, int) or declared.version < 1:
         raise InputError(what, f"version {declared.version!r} is not a whole number from 1 on")

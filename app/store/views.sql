@@ -207,3 +207,18 @@ SELECT kind, name, next_at, queue_at, greatest(CAST(extract(epoch FROM queue_at 
 FROM budgets;
 
 COMMENT ON VIEW v_budgets IS 'What hosts share, and its pace: addresses, networks, domains, the fleet. queue_s: how far ahead its starts are promised; rests: it is left alone as a whole.';
+
+CREATE VIEW v_extractions AS
+SELECT c.name AS crawl, e.handler, e.version, e.state, e.url, e.items, e.links, e.attempts, e.cause, e.took_ms, e.ended_at,
+       e.state = 'due' AND e.taken_until > clock_timestamp() AS is_running, e.node AS waits_for_node
+FROM extractions AS e
+JOIN crawls AS c ON c.id = e.crawl_id;
+
+COMMENT ON VIEW v_extractions IS 'A row per page and handler: due, done, or failed and why. is_running: a worker has it now; waits_for_node: the machine whose disk has its body.';
+
+CREATE VIEW v_items AS
+SELECT c.name AS crawl, i.handler, i.version, i.stale, i.url, i.n, i.item, i.extracted_at
+FROM items AS i
+JOIN crawls AS c ON c.id = i.crawl_id;
+
+COMMENT ON VIEW v_items IS 'What handlers extracted: a row per item, as JSON. stale: its handler has another version since, or failed on the page''s present body. Each handler has a view of its own, items_NAME, with a column per field.';
