@@ -15,7 +15,7 @@ WHERE p.crawl_id = :crawl_id
   AND (CAST(:status AS integer[]) IS NULL OR p.status = ANY(CAST(:status AS integer[])))
   AND (CAST(:language AS text[]) IS NULL OR lower(p.language) = ANY(CAST(:language AS text[]))
        OR split_part(lower(p.language), '-', 1) = ANY(CAST(:language AS text[])))
-  AND (CAST(:type AS text[]) IS NULL OR lower(trim(split_part(p.content_type, ';', 1))) = ANY(CAST(:type AS text[])))
+  AND (CAST(:type AS text[]) IS NULL OR substring(lower(p.content_type) FROM '[a-z0-9/.+-]+') = ANY(CAST(:type AS text[])))
   AND (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
   AND (CAST(:url_like AS text[]) IS NULL OR p.url ~ ANY(CAST(:url_like AS text[])))
 ORDER BY p.host_id, p.crawl_id, p.key

@@ -79,7 +79,7 @@ def _write_one(place: Target, name: str, state: ExportState, found: ExportPlan, 
 
 def _write_parts(place: Target, state: ExportState, found: ExportPlan, rows: ExportRows, tell: Tell) -> None:
     """Write part after part; after each the state, so that the next run begins behind it."""
-    while not (rows.is_done and state.parts):
+    while not state.parts or rows.has_more():
         name, before = f"part-{len(state.parts) + 1:05}.{found.ending}", rows.rows
         _write_file(place, name, found, _told(rows, found.part_rows, state.rows - before, tell))
         state.parts.append((name, rows.rows - before))

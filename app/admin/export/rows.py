@@ -63,6 +63,14 @@ class ExportRows:
                 if chosen:
                     yield chosen
 
+    def has_more(self) -> bool:
+        """Whether a row may be left."""
+        if not self.is_done:
+            with db.transaction(self.engine) as tx:
+                found = export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=1, where=self.where)
+            self.is_done = not found.rows
+        return not self.is_done
+
     def _chosen(self, found: ExportBatch) -> list[Row]:
         """The rows with the chosen columns alone, in their order."""
         if self.kind is ExportKind.LINKS:

@@ -3,18 +3,16 @@
 A file appears under its name only when it is whole: it is written beside its place, or in a temporary folder, first.
 """
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from app.archive.place import Remote
 from app.errors import InputError, ServiceError
-
-if TYPE_CHECKING:
-    from obstore.store import ObjectStore
 
 DRAFT = ".part"
 
@@ -67,33 +65,25 @@ class FolderTarget:
 class ObjectTarget:
     """A prefix in an object store. Drafts lie in a temporary folder: a part has to fit there."""
 
-    store: "ObjectStore"
-    url: str
+    remote: Remote
     folder: Path
 
     @property
     def shown(self) -> str:
-        return self.url
+        return self.remote.url
 
     def draft(self, name: str) -> Path:
-        return self.folder / f"{os.getpid()}{DRAFT}"
+        return self.folder / name.replace("/", "-")
 
     def keep(self, name: str, draft: Path) -> None:
-        import obstore
-
-        with _said_of(self.url):
-            obstore.put(self.store, name, draft)
+        with _of_export(self.remote):
+            self.remote.put(draft, name)
         draft.unlink()
 
     def get(self, name: str) -> bytes | None:
-        import obstore
-        from obstore.exceptions import NotFoundError
-
-        with _said_of(self.url):
-            try:
-                return bytes(obstore.get(self.store, name).bytes())
-            except (NotFoundError, FileNotFoundError):
-                return None
+        with _of_export(self.remote):
+            size = self.remote.size(name)
+            return self.remote.read(name, at=0, length=size) if size else None
 
 
 @contextmanager
@@ -108,7 +98,7 @@ def opened(to: str, *, ending: str | None) -> Iterator[tuple[Target, str | None]
         yield FolderTarget(_made(Path(folder))), name
         return
     with tempfile.TemporaryDirectory(prefix="tiptoe-export-") as temporary:
-        yield ObjectTarget(_store(folder), folder, Path(temporary)), name
+        yield ObjectTarget(_remote(folder), Path(temporary)), name
 
 
 @contextmanager
@@ -154,26 +144,20 @@ def _made(folder: Path) -> Path:
         raise InputError(f"--to {folder}", f"cannot be written ({error.strerror}); name another folder") from error
 
 
-def _store(url: str) -> "ObjectStore":
-    """The object store; its credentials and endpoint are those of the usual AWS_ variables."""
-    try:
-        from obstore.store import S3Store
-    except ImportError as error:
-        raise InputError(f"--to {url}", "needs obstore; run: pip install 'tiptoe[s3]'") from error
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    with _said_of(url):
-        return S3Store.from_url(url, client_options={"allow_http": endpoint.startswith("http://")})
+def _remote(url: str) -> Remote:
+    """The object store, which answers. Raises InputError without its library, ServiceError."""
+    if find_spec("obstore") is None:
+        raise InputError(f"--to {url}", "needs obstore; run: pip install 'tiptoe[s3]'")
+    remote = Remote(url)
+    with _of_export(remote):
+        remote.check()
+    return remote
 
 
 @contextmanager
-def _said_of(url: str) -> Iterator[None]:
-    """Translate the store's errors, once. Raises ServiceError."""
-    from obstore.exceptions import BaseError
-
+def _of_export(remote: Remote) -> Iterator[None]:
+    """Say the store's errors of the export, not of the archive."""
     try:
         yield
-    except BaseError as error:
-        words = " ".join(str(error).split())[:200]
-        raise ServiceError(
-            f"--to {url}", f"the object store says: {words}; check the bucket and the AWS_ variables"
-        ) from error
+    except ServiceError as error:
+        raise ServiceError(f"--to {remote.url}", error.remedy) from error
