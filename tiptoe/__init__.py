@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from app.extract.handlers import follow, handler
     from app.extract.page import CrawledPage as Page
     from tiptoe._crawl import Crawling, crawl
-    from tiptoe._data import add_seeds, export, pages
+    from tiptoe._data import Item, add_seeds, export, items, pages
 
 __all__ = [
     "Crawling",
     "InputError",
+    "Item",
     "Page",
     "ServiceError",
     "TiptoeError",
@@ -30,6 +31,7 @@ __all__ = [
     "export",
     "follow",
     "handler",
+    "items",
     "pages",
 ]
 
@@ -37,6 +39,7 @@ __all__ = [
 _WHERE = {
     "Crawling": ("tiptoe._crawl", "Crawling"),
     "InputError": ("app.errors", "InputError"),
+    "Item": ("tiptoe._data", "Item"),
     "Page": ("app.extract.page", "CrawledPage"),
     "ServiceError": ("app.errors", "ServiceError"),
     "TiptoeError": ("app.errors", "TiptoeError"),
@@ -45,6 +48,7 @@ _WHERE = {
     "export": ("tiptoe._data", "export"),
     "follow": ("app.extract.handlers", "follow"),
     "handler": ("app.extract.handlers", "handler"),
+    "items": ("tiptoe._data", "items"),
     "pages": ("tiptoe._data", "pages"),
 }
 

@@ -1,7 +1,6 @@
 """`tiptoe.crawl`: runs a crawl on this machine, and hands out its pages as they arrive."""
 
 import atexit
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -141,7 +140,6 @@ def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[Crawle
 
     is_over = False
     while True:
-        began = time.monotonic()
         try:
             yield from feed.arrived()
         except ServiceError:
@@ -149,7 +147,7 @@ def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[Crawle
                 raise
         if is_over:
             return
-        is_over = running.wait(max(LOOK_EVERY_S, LOOK_SHARE * (time.monotonic() - began)))
+        is_over = running.wait(max(LOOK_EVERY_S, LOOK_SHARE * feed.look_s))
 
 
 def _wish(options: CrawlOptions) -> "CrawlChange":

@@ -1,9 +1,10 @@
 """`tiptoe.pages`, `items`, `add_seeds`, `export`: what crawls have, without running one."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from tiptoe import _session
 
@@ -21,6 +22,53 @@ def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None 
 
     with _session.database(home) as (settings, engine):
         yield from open_feed(engine, settings, find(engine, crawl)).stored(since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An item that a handler extracted.
+
+    item      its fields
+    url       of the page;   handler, version: by which it was made
+    is_stale  the handler has another version since, or failed on a later capture of the page
+    """
+
+    item: dict[str, Any]
+    url: str
+    handler: str
+    version: int
+    is_stale: bool
+    extracted_at: datetime
+
+
+def items(
+    crawl: str, *, handler: str | None = None, since: datetime | None = None, home: str | Path | None = None
+) -> Iterator[Item]:
+    """The items of a crawl, in constant memory.   handler: of this one alone;   since: extracted from then on
+
+    Raises InputError for a crawl that there is not.
+    """
+    from app.admin.crawls import find
+    from app.admin.export.columns import ExportKind, choose
+    from app.admin.export.filters import parse
+    from app.admin.export.rows import ExportRows
+    from app.store import export as rows
+
+    kind = ExportKind.ITEMS
+    where = {**parse(kind, [f"handler={handler}"] if handler else []), "since": since}
+    columns = choose(kind, ["item", "url", "handler", "version", "stale", "extracted_at"])
+    with _session.database(home) as (_, engine):
+        found = ExportRows(
+            engine=engine,
+            kind=kind,
+            crawl_id=find(engine, crawl).id,
+            columns=columns,
+            where=where,
+            after=rows.first(kind),
+        )
+        for batch in found.batches():
+            for item, url, by, version, stale, at in batch:
+                yield Item(item=item, url=url, handler=by, version=version, is_stale=stale, extracted_at=at)
 
 
 def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = None) -> int:

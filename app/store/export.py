@@ -14,11 +14,11 @@ from app.model import Capture
 from app.store import db
 
 _sql = db.queries("export")
-Position = tuple[str, str]  # the key of a row as text, in the order of the export
+Position = tuple[str, ...]  # the key of a row as text: the columns after_1, after_2 …, in the order of the export
 
 
 class ExportBatch(NamedTuple):
-    """Rows in the order of `names`; the first two columns are the key by which they are ordered."""
+    """Rows in the order of `names`; the first columns, after_1 and so on, are the key by which they are ordered."""
 
     names: list[str]
     rows: list[tuple[Any, ...]]
@@ -26,17 +26,25 @@ class ExportBatch(NamedTuple):
     @property
     def last(self) -> Position:
         """The position of the last row."""
-        first, second = self.rows[-1][:2]
-        return _text(first), _text(second)
+        return tuple(map(_text, self.rows[-1][: self._width]))
 
     @property
     def positions(self) -> int:
         """The number of positions: a page has one, however many links it has."""
-        return len({row[:2] for row in self.rows})
+        return len({row[: self._width] for row in self.rows})
+
+    @property
+    def _width(self) -> int:
+        return sum(name.startswith("after_") for name in self.names)
 
 
-_BATCHES = {"pages": _sql["pages"], "fetches": _sql["fetches"], "links": _sql["links"]}
-_FIRST: Mapping[str, Position] = {"pages": ("0", ""), "fetches": ("-infinity", "0"), "links": ("-infinity", "0")}
+_BATCHES = {"pages": _sql["pages"], "fetches": _sql["fetches"], "links": _sql["links"], "items": _sql["items"]}
+_FIRST: Mapping[str, Position] = {
+    "pages": ("0", ""),
+    "fetches": ("-infinity", "0"),
+    "links": ("-infinity", "0"),
+    "items": ("0", "", "", "-1"),
+}
 
 
 def first(kind: str) -> Position:
@@ -48,7 +56,8 @@ def batch(
     tx: Connection, kind: str, *, crawl_id: int, after: Position, n: int, where: Mapping[str, Any]
 ) -> ExportBatch:
     """The next n rows.   where: a value for each filter of the kind's query, None: any; and for each flag of it"""
-    values = {"crawl_id": crawl_id, "after_1": after[0], "after_2": after[1], "n": n, **where}
+    values = {"crawl_id": crawl_id, "n": n, **where}
+    values |= {f"after_{place}": value for place, value in enumerate(after, 1)}
     return ExportBatch(*db.tuples(tx, _BATCHES[kind], values))
 
 

@@ -67,6 +67,22 @@ LEFT JOIN LATERAL (
 ) AS link ON true
 ORDER BY l.found_at, l.id, link.place
 
+-- items: the next items of a crawl, in the order of their keys
+SELECT i.host_id AS after_1, i.key AS after_2, i.handler AS after_3, i.n AS after_4, i.handler, i.version, i.url, h.name AS host, i.n, i.item,
+       i.stale, i.extracted_at
+FROM items AS i
+JOIN hosts AS h ON h.id = i.host_id
+WHERE i.crawl_id = :crawl_id
+  AND (i.host_id, i.crawl_id, i.key, i.handler, i.n)
+      > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'), CAST(:after_3 AS text), CAST(:after_4 AS integer))
+  AND (CAST(:since AS timestamptz) IS NULL OR i.extracted_at >= CAST(:since AS timestamptz))
+  AND (CAST(:handler AS text[]) IS NULL OR i.handler = ANY(CAST(:handler AS text[])))
+  AND (CAST(:stale AS boolean[]) IS NULL OR i.stale = ANY(CAST(:stale AS boolean[])))
+  AND (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
+  AND (CAST(:url_like AS text[]) IS NULL OR i.url ~ ANY(CAST(:url_like AS text[])))
+ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
+LIMIT :n
+
 -- latest_captures: the latest capture of each page among these that is in the archive
 SELECT c.id, c.host_id, c.crawl_id, c.key, c.url, c.fetched_at, c.kind, c.status, c.content_type, c.charset, c.body_sha256, c.text_sha256,
        c.body_bytes, c.truncated, c.segment_id, c.at_offset, c.length, c.refers_to

@@ -46,7 +46,9 @@ def by_warcio(path: Path) -> list[Read]:
 def is_accepted(*paths: Path) -> bool:
     """Whether `warcio check` and fastwarc find every digest right, and a record in each file."""
     names = [str(path) for path in paths]
-    warcio = subprocess.run([Path(sys.executable).with_name("warcio"), "check", *names], capture_output=True, timeout=60)
+    warcio = subprocess.run(
+        [Path(sys.executable).with_name("warcio"), "check", *names], capture_output=True, timeout=60
+    )
     return warcio.returncode == 0 and all(_is_accepted_by_fastwarc(path) for path in paths)
 
 

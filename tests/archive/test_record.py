@@ -73,9 +73,7 @@ def test_a_response_is_kept_as_it_came(tmp_path: Path) -> None:
 def test_the_field_of_an_undone_transfer_coding_is_renamed(tmp_path: Path) -> None:
     head = b"HTTP/1.1 200 OK\r\ntransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
     answer = answers.recording(answers.reply(b"whole", head=head), crawl_id=1)
-    path = write(
-        tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload))
-    )
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload)))
     (found,) = by_warcio(path)
     assert is_accepted(path)
     assert found.http == [("X-Archive-Orig-transfer-Encoding", "chunked"), ("Content-Type", "text/html")]
@@ -86,9 +84,7 @@ def test_the_field_of_an_undone_transfer_coding_is_renamed(tmp_path: Path) -> No
 @pytest.mark.parametrize(("fields", "reason"), answers.TRUNCATED)
 def test_a_body_that_is_not_all_says_why(fields: dict[str, object], reason: str | None, tmp_path: Path) -> None:
     answer = answers.recording(answers.reply(**fields), crawl_id=1)
-    path = write(
-        tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload))
-    )
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload)))
     (found,) = by_warcio(path)
     assert found.fields.get("WARC-Truncated") == reason
 
@@ -142,9 +138,7 @@ def test_sitemaps_are_archived_from_their_file(tmp_path: Path) -> None:
     answer = answers.recording(
         answers.reply(b"", sunk_bytes=90_000), crawl_id=1, kind=CaptureKind.SITEMAP, body=file, body_sha256=None
     )
-    path = write(
-        tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload))
-    )
+    path = write(tmp_path / "a.warc.gz", recording.response(answer, record.new_id(), record.digest(answer.payload)))
     (found,) = by_warcio(path)
     assert is_accepted(path)
     assert found.body == file.getvalue()

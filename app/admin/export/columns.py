@@ -14,6 +14,7 @@ class ExportKind(StrEnum):
     PAGES = "pages"
     FETCHES = "fetches"
     LINKS = "links"
+    ITEMS = "items"
 
 
 class ColumnType(StrEnum):
@@ -56,10 +57,12 @@ _FETCHES: Final = _columns("""
     delay_s:real address visit_id:integer
 """)
 _LINKS: Final = _columns("from_url from_host to_url anchor rel found_at:time")
+_ITEMS: Final = _columns("handler version:integer url host n:integer item:json stale:boolean extracted_at:time")
 COLUMNS: Final[Mapping[ExportKind, tuple[ExportColumn, ...]]] = {
     ExportKind.PAGES: _PAGES,
     ExportKind.FETCHES: _FETCHES,
     ExportKind.LINKS: _LINKS,
+    ExportKind.ITEMS: _ITEMS,
 }
 
 

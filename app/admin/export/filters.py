@@ -35,6 +35,12 @@ def _lower(text: str) -> str:
     return text.lower()
 
 
+def _flag(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError("write yes or no")
+    return text == "yes"
+
+
 def _one_of(words: type[StrEnum]) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in set(words):
@@ -67,6 +73,12 @@ FILTERS: Final[Mapping[ExportKind, tuple[ExportFilter, ...]]] = {
         ExportFilter("to", PATTERN, "to_like"),
         ExportFilter("rel", "=", "rel", _lower),
         _HOST,
+    ),
+    ExportKind.ITEMS: (
+        ExportFilter("handler", "=", "handler"),
+        ExportFilter("stale", "=", "stale", _flag),
+        _HOST,
+        _URL,
     ),
 }
 

@@ -24,7 +24,7 @@ class ExportState:
 
     wish: dict[str, Any]
     next_since: str
-    after: tuple[str, str]
+    after: tuple[str, ...]
     parts: list[tuple[str, int]] = field(default_factory=list)
     rows: int = 0
     is_done: bool = False

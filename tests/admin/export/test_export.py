@@ -138,7 +138,7 @@ def killed_after(rows: int) -> Callable[[int], None]:
 def test_the_same_command_goes_on_behind_the_last_whole_part(
     planted: Planted, what: str, form: str, after: int
 ) -> None:
-    wish = {"part_rows": 30, "form": form}
+    wish: dict[str, Any] = {"part_rows": 30, "form": form}
     with pytest.raises(_Killed):
         planted.export(what, "parts", tell=killed_after(after), **wish)
     folder = planted.folder / "parts"
