@@ -26,7 +26,7 @@ _running: "WeakSet[Generator[CrawledPage]]" = WeakSet()
 
 
 class CrawlOptions(TypedDict, total=False):
-    """What is asked of a crawl, as the options of `tiptoe crawl` say it."""
+    """Options of a crawl, as `tiptoe crawl` has them."""
 
     scope: str
     include: Sequence[str]

@@ -1,4 +1,4 @@
-"""A page of a crawl as handlers get it, made of its row: the answer itself is read from the archive when it is asked for."""
+"""A stored page as handlers get it: its row, and the answer itself, read from the archive when it is asked for."""
 
 from typing import Any
 

@@ -67,7 +67,12 @@ CANNOT = {
 }
 
 # What a reader has done who comes to a page: crawled this site as `docs`, and typed these lines.
-CRAWLED = {"docs/commands.md": "example.org", "docs/export.md": "example.org", "docs/operating.md": "big.example", "docs/politeness.md": "example.org"}
+CRAWLED = {
+    "docs/commands.md": "example.org",
+    "docs/export.md": "example.org",
+    "docs/operating.md": "big.example",
+    "docs/politeness.md": "example.org",
+}
 KEPT_FRESH = ["tiptoe crawl edit docs --keep-fresh", "tiptoe crawl start docs"]
 BEFORE = {
     "README.md": ["cd tiptoe"],

@@ -9,7 +9,7 @@ from app.errors import InputError
 
 
 class ExportKind(StrEnum):
-    """What is exported: the word after `tiptoe export`."""
+    """The kinds of rows that can be exported: the word after `tiptoe export`."""
 
     PAGES = "pages"
     FETCHES = "fetches"

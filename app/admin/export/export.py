@@ -13,7 +13,7 @@ from app.admin.export.formats import ExportFormat, Write
 from app.admin.export.plan import ExportPlan, ExportWish, plan
 from app.admin.export.progress import ExportState
 from app.admin.export.rows import ExportRows, Row
-from app.admin.export.target import Target
+from app.admin.export.target import ExportPlace
 from app.config import Settings
 from app.store import export
 
@@ -71,13 +71,15 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
     )
 
 
-def _write_one(place: Target, name: str, state: ExportState, found: ExportPlan, rows: ExportRows, tell: Tell) -> None:
+def _write_one(
+    place: ExportPlace, name: str, state: ExportState, found: ExportPlan, rows: ExportRows, tell: Tell
+) -> None:
     """Write one file of all rows."""
     _write_file(place, name, found, _told(rows, None, 0, tell))
     state.parts, state.rows = [(name, rows.rows)], rows.rows
 
 
-def _write_parts(place: Target, state: ExportState, found: ExportPlan, rows: ExportRows, tell: Tell) -> None:
+def _write_parts(place: ExportPlace, state: ExportState, found: ExportPlan, rows: ExportRows, tell: Tell) -> None:
     """Write part after part; after each the state, so that the next run begins behind it."""
     while not state.parts or rows.has_more():
         name, before = f"part-{len(state.parts) + 1:05}.{found.ending}", rows.rows
@@ -90,7 +92,7 @@ def _write_parts(place: Target, state: ExportState, found: ExportPlan, rows: Exp
     progress.keep(place, state)
 
 
-def _write_pages(place: Target, state: ExportState, rows: ExportRows, tell: Tell) -> None:
+def _write_pages(place: ExportPlace, state: ExportState, rows: ExportRows, tell: Tell) -> None:
     """Write a file for each page; after each batch the state."""
     base = state.rows
     for batch in _told(rows, None, base, tell):
@@ -105,7 +107,7 @@ def _write_pages(place: Target, state: ExportState, rows: ExportRows, tell: Tell
     progress.keep(place, state)
 
 
-def _write_file(place: Target, name: str, found: ExportPlan, batches: Iterator[list[Row]]) -> None:
+def _write_file(place: ExportPlace, name: str, found: ExportPlan, batches: Iterator[list[Row]]) -> None:
     write: Write = formats.writer(found.form)
     draft: Path = place.draft(name)
     try:

@@ -22,7 +22,7 @@ OVERLAP: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportWish:
-    """What a person asks to be exported, as written.
+    """An export as a person asks for it.
 
     what       pages or fetches;   crawl: its name
     form       jsonl, csv, parquet or markdown; None: as the ending of `to` says, else jsonl

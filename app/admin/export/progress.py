@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from app.admin.export.target import Target
+from app.admin.export.target import ExportPlace
 from app.errors import InputError
 
 NAME: Final = "export.json"
@@ -30,7 +30,7 @@ class ExportState:
     is_done: bool = False
 
 
-def recall(target: Target, wish: dict[str, Any]) -> ExportState | None:
+def recall(target: ExportPlace, wish: dict[str, Any]) -> ExportState | None:
     """The state of an export that did not end; None: there is none. Raises InputError for another export's folder."""
     found = target.get(NAME)
     if found is None:
@@ -52,7 +52,7 @@ def recall(target: Target, wish: dict[str, Any]) -> ExportState | None:
     return state
 
 
-def keep(target: Target, state: ExportState) -> None:
+def keep(target: ExportPlace, state: ExportState) -> None:
     """Write the state, replacing the one before."""
     draft = target.draft(NAME)
     draft.write_text(json.dumps(asdict(state), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from app.errors import InputError, ServiceError
 DRAFT = ".part"
 
 
-class Target(Protocol):
+class ExportPlace(Protocol):
     """A place for files, each under a name that may have folders in it. shown: the place, for a person."""
 
     @property
@@ -87,7 +87,7 @@ class ObjectTarget:
 
 
 @contextmanager
-def opened(to: str, *, ending: str | None) -> Iterator[tuple[Target, str | None]]:
+def opened(to: str, *, ending: str | None) -> Iterator[tuple[ExportPlace, str | None]]:
     """The target that a person names, and the name of the file if it is a single one. Raises InputError.
 
     to: a folder, a file, or s3://bucket/prefix/; what has no ending, or a slash at its end, is a folder.
@@ -102,7 +102,7 @@ def opened(to: str, *, ending: str | None) -> Iterator[tuple[Target, str | None]
 
 
 @contextmanager
-def writing(target: Target) -> Iterator[None]:
+def writing(target: ExportPlace) -> Iterator[None]:
     """Context in which files are written. Raises InputError, in one line, where that cannot be."""
     try:
         yield
