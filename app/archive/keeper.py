@@ -30,6 +30,7 @@ _log = structlog.get_logger()
 LOOK_S = 1.0  # between two looks at the disk
 REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
+CLEAN_S = 3_600.0
 _PROBE = ".writable"
 _PROBE_BYTES = 64 * 1024
 
@@ -39,6 +40,7 @@ class ArchiveKeeper:
 
     reserve_bytes  free space of the disk below which nothing is fetched
     spool_bytes    closed segments that may wait for the object store
+    clean          deletes what is old, and what is left of what is gone; called once an hour
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class ArchiveKeeper:
         *,
         reserve_bytes: int,
         spool_bytes: int,
+        clean: Callable[[], object] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clean = clean
         self._writer, self._place = writer, place
         self._reserve_bytes, self._spool_bytes = reserve_bytes, spool_bytes
         self._monotonic = monotonic
@@ -61,13 +65,17 @@ class ArchiveKeeper:
         self._waiting = 0
         self._reported: tuple[float, str | None, str | None] | None = None
         self._upload_at = 0.0
+        self._clean_at = 0.0
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
+    def start(self) -> None:
+        """Close what dead processes left, and tend the archive from now on, in a thread. Call it once, after the fork."""
+        self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
+        self._thread.start()
+
     def check(self) -> None:
         """Raises ArchiveStopped while the archive cannot be written."""
-        if self._thread is None:
-            self._start()
         if self._monotonic() - self._looked_at >= LOOK_S and self._looking.acquire(blocking=False):
             try:
                 self._look()
@@ -108,25 +116,20 @@ class ArchiveKeeper:
             self.check()
         try:
             self._report()
-        except ServiceError as error:
-            _log.warning("archive.not_reported", error=str(error))
+            self._clean_up()
+        except (ServiceError, ArchiveMissing, OSError) as error:
+            _log.warning("archive.not_tended", error=str(error))
 
     def close(self) -> None:
         """Make the open segments final, at the end of the process, and upload them if the store serves."""
         self._ended.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None:
             self._thread.join()
         self._writer.close_all()
         self._upload_at = 0.0
         self._upload()
         with suppress(ServiceError):
             self._report()
-
-    def _start(self) -> None:
-        with self._looking:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
-                self._thread.start()
 
     def _keep(self) -> None:
         try:
@@ -207,9 +210,15 @@ class ArchiveKeeper:
         except (ServiceError, InputError, ArchiveMissing, OSError) as error:
             if self._trouble is None:
                 _log.error("archive.not_uploaded", error=str(error))
-            self._trouble = str(error)
+            self._trouble = error.remedy if isinstance(error, ServiceError | InputError) else str(error)
             self._upload_at = self._monotonic() + UPLOAD_AGAIN_S
         self._waiting = waiting_bytes(self._place.folder)
+
+    def _clean_up(self) -> None:
+        now = self._monotonic()
+        if now >= self._clean_at:
+            self._clean_at = now + CLEAN_S
+            self._clean()
 
     def _report(self) -> None:
         """Write how the archive fares, when that changed or was long ago."""

@@ -85,7 +85,8 @@ def response(recording: Recording, id: str, payload_sha256: bytes) -> bytes:
     ]
     if recording.truncated:
         fields.append(("WARC-Truncated", recording.truncated))
-    return record.member(fields, head, payload)
+    level = record.LEVEL if recording.reply.coded is None else record.PACKED_LEVEL
+    return record.member(fields, head, payload, level=level)
 
 
 def revisit(recording: Recording, id: str, same: Original | None) -> bytes:

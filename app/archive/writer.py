@@ -10,15 +10,17 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 from sqlalchemy import Engine
 
-from app.archive import cdxj, record, recording
+from app.archive import cdxj, record, recording, scan
 from app.archive.cdxj import IndexEntry
 from app.archive.record import Fields
 from app.archive.recording import Recording
@@ -83,11 +85,22 @@ class ArchiveWriter:
         members = [first, recording.request(answer, id), recording.metadata(answer, id)]
         digest = same.payload_sha256 if same is not None else payload_sha256
         segment_id, at = self._append(
-            answer.crawl_id, members, partial(_line, answer, is_revisit=is_revisit, digest=digest, length=len(first))
+            answer.crawl_id,
+            members,
+            partial(index_line, answer, is_revisit=is_revisit, digest=digest, length=len(first)),
         )
         if answer.is_bare and same is None:
             return None
         return _row(answer, same, payload_sha256, (segment_id, at, len(first)))
+
+    def copy(self, crawl_id: int, member: bytes) -> tuple[int, int]:
+        """Write a response or revisit record of another segment as it is. Returns segment id and offset."""
+        found = next(scan.records(BytesIO(member)))
+
+        def line(name: str, offset: int) -> bytes:
+            return scan.index_line(replace(found, offset=offset), name)
+
+        return self._append(crawl_id, [member], line)
 
     def sync(self, rows: Iterable[CaptureRow]) -> None:
         """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
@@ -100,6 +113,11 @@ class ArchiveWriter:
                 file.sync(end)
             elif end > self._lost.get(id, end):
                 raise ArchiveStopped(f"segment {id}", "its end was lost with the disk; what was there is fetched again")
+
+    def sync_all(self) -> None:
+        """Return when all that was written is on the disk. Raises ArchiveStopped."""
+        for file in list(self._files.values()):
+            file.sync(file.size)
 
     def committed(self, rows: Sequence[CaptureRow], ids: Mapping[tuple[int, int], int]) -> None:
         """Remember bodies whose rows are committed: the next answer with the same one becomes a revisit.
@@ -188,15 +206,16 @@ class ArchiveWriter:
         return f"{fit}/tiptoe-{fit}-{stamp}-{self._serial:05d}-{_fit(self.worker)}"
 
     def _info(self, file: SegmentFile, crawl: str, now: datetime) -> bytes:
-        said = {"isPartOf": crawl, **self._about}
+        said = recording.notes({"isPartOf": crawl, **self._about})
         fields: Fields = [
             ("WARC-Type", "warcinfo"),
             ("WARC-Record-ID", record.new_id()),
             ("WARC-Date", record.date(now)),
             ("WARC-Filename", f"{Path(file.name).name}{WARC}"),
+            ("WARC-Block-Digest", record.labelled(record.digest(said))),
             ("Content-Type", "application/warc-fields"),
         ]
-        return record.member(fields, recording.notes(said))
+        return record.member(fields, said)
 
     def _digest(self, answer: Recording) -> bytes:
         payload = answer.payload
@@ -214,7 +233,7 @@ class ArchiveWriter:
         return self._payloads.get((answer.crawl_id, payload_sha256))
 
 
-def _line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
+def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
     """The index line of a response or a revisit."""
     content_type = answer.reply.header("content-type")
     return cdxj.line(

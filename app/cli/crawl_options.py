@@ -53,6 +53,14 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+KeptInArchive = Annotated[
+    bool | None,
+    typer.Option(
+        "--archive/--no-archive",
+        help="Keep answers with their bodies in the archive (WARC).",
+        show_default="yes, or as before",
+    ),
+]
 
 KeepLinks = Annotated[
     bool | None,
@@ -108,6 +116,7 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
@@ -120,6 +129,7 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        archive=archive,
         keep_links=keep_links,
     )
 
@@ -137,6 +147,7 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
@@ -149,6 +160,7 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        archive=archive,
         keep_links=keep_links,
     )
 

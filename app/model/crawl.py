@@ -35,6 +35,7 @@ class CrawlSpec:
     keep_fresh       it does not end, and fetches pages again when they are due
     sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
+    archive          answers are kept in the archive, with their bodies
     keep_links       links are kept as rows: from, to, anchor text, rel
     """
 
@@ -45,6 +46,7 @@ class CrawlSpec:
     keep_fresh: bool = False
     sitemaps: str = "all"
     honour_opt_outs: bool = False
+    archive: bool = True
     keep_links: bool = False
 
     @classmethod
@@ -78,6 +80,7 @@ class CrawlChange:
     keep_fresh: bool | None = None
     sitemaps: str | None = None
     honour_opt_outs: bool | None = None
+    archive: bool | None = None
     keep_links: bool | None = None
 
     @property

@@ -1,0 +1,85 @@
+"""The archive as a person asks for it: what is there, whether it is sound, whether it can be written; and pruning it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from app.admin import crawls
+from app.admin.doctor import Check, Grade, broken
+from app.archive import retention, verify
+from app.archive.place import Place
+from app.archive.retention import Pruned
+from app.archive.verify import Verdict
+from app.config import Settings
+from app.errors import InputError, TiptoeError
+from app.store import db, segments
+from app.store.segments import ArchiveNode, SegmentTotals
+from app.words import sized
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveListing:
+    """What is in the archive.   place: where it is;   totals: by crawl and state;   nodes: that write to it"""
+
+    place: str
+    totals: Sequence[SegmentTotals]
+    nodes: Sequence[ArchiveNode]
+
+
+def listing(engine: Engine, settings: Settings, crawl: str | None = None) -> ArchiveListing:
+    """The segments of a crawl, or of all, counted. Raises InputError for a crawl that does not exist."""
+    crawl_id = None if crawl is None else crawls.find(engine, crawl).id
+    with db.transaction(engine) as tx:
+        return ArchiveListing(
+            place=str(Place(settings.home, settings.archive)),
+            totals=segments.summary(tx, crawl_id),
+            nodes=segments.nodes(tx),
+        )
+
+
+def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verdict:
+    """Verify every record that is here or in the object store, and pointers both ways. Raises InputError, ServiceError."""
+    return verify.verify(engine, settings, None if crawl is None else crawls.find(engine, crawl).id)
+
+
+def prune(engine: Engine, settings: Settings, *, days: int, crawl: str | None = None) -> Pruned:
+    """Delete segments that were closed more than `days` ago. Raises InputError, ServiceError, ArchiveMissing."""
+    if days < 0:
+        raise InputError(f"{days} days", "are none; write a number of days, 0 for all that is closed")
+    crawl_id = None if crawl is None else crawls.find(engine, crawl).id
+    return retention.prune(engine, settings, days=days, crawl_id=crawl_id)
+
+
+def health(engine: Engine, settings: Settings) -> list[Check]:
+    """Check the archive's place from here, and what its nodes report. The schema must be at head."""
+    if not settings.keep_text:
+        return [Check(name="archive", grade=Grade.OK, finding="none: TIPTOE_KEEP_TEXT is off")]
+    place = Place(settings.home, settings.archive)
+    found: list[Check] = []
+    if place.remote is not None:
+        try:
+            place.remote.check()
+        except TiptoeError as error:
+            found.append(broken("archive", error))
+    with db.transaction(engine) as tx:
+        nodes = segments.nodes(tx)
+    found += [_node(node) for node in nodes if node.stopped_because or node.trouble]
+    return found or [Check(name="archive", grade=Grade.OK, finding=str(place))]
+
+
+def _node(node: ArchiveNode) -> Check:
+    if node.stopped_because is not None:
+        what, _, remedy = node.stopped_because.rpartition("; ")
+        return Check(
+            name="archive",
+            grade=Grade.FAIL,
+            finding=f"nothing is fetched on {node.node}: {what}",
+            remedy=remedy,
+        )
+    return Check(
+        name="archive",
+        grade=Grade.WARN,
+        finding=f"{node.node} cannot upload: {node.trouble}",
+        remedy=f"{sized(node.waiting_bytes)} wait on its disk, and are tried again",
+    )
