@@ -38,6 +38,8 @@ class CrawlOptions(TypedDict, total=False):
     keep_fresh: bool
     sitemaps: str
     honour_opt_outs: bool
+    handlers: Sequence[str]
+    archive: bool
     keep_links: bool
 
 
@@ -155,7 +157,7 @@ def _wish(options: CrawlOptions) -> "CrawlChange":
 
     given: dict[str, Any] = dict(options)
     budgets = {limit: given.pop(limit) for limit in _LIMITS if given.get(limit) is not None}
-    for patterns in ("include", "exclude"):
+    for patterns in ("include", "exclude", "handlers"):
         if given.get(patterns) is not None:
             given[patterns] = tuple(given[patterns])
     return CrawlChange(**given, budgets=budgets)

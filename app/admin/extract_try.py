@@ -121,11 +121,11 @@ def _archived(engine: Engine, settings: Settings, url: Url, crawl_name: str | No
     return None
 
 
-def _before(engine: Engine, settings: Settings, sample: _Sample) -> PageForHandler | None:
+def _before(engine: Engine, settings: Settings, sample: _Sample, capture_id: int) -> PageForHandler | None:
     if sample.capture is None:
         return None
     with db.transaction(engine) as tx:
-        capture = extractions.before(tx, crawl_id=sample.capture.crawl_id, id=sample.capture.id)
+        capture = extractions.before(tx, crawl_id=sample.capture.crawl_id, id=capture_id)
     try:
         return capture and for_handler(sample.crawl, capture, Archive(engine, settings).read(capture))
     except (ArchiveMissing, SegmentElsewhere):

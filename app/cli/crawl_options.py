@@ -61,7 +61,15 @@ KeptInArchive = Annotated[
         show_default="yes, or as before",
     ),
 ]
-
+Handler = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--handler",
+        metavar="NAME",
+        help="Handler that gets its pages (may be repeated); all: every one that is loaded.",
+        show_default="all, or as before",
+    ),
+]
 KeepLinks = Annotated[
     bool | None,
     typer.Option(
@@ -118,6 +126,7 @@ def asked(
     honour_opt_outs: HonourOptOuts = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -129,6 +138,7 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
         archive=archive,
         keep_links=keep_links,
     )
@@ -149,6 +159,7 @@ def edited(
     honour_opt_outs: HonourOptOuts = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -160,9 +171,15 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
         archive=archive,
         keep_links=keep_links,
     )
+
+
+def _handlers(given: list[str] | None) -> tuple[str, ...] | None:
+    """The names; () for all of them, None as before."""
+    return None if not given else () if given == ["all"] else tuple(dict.fromkeys(given))
 
 
 def _patterns(what: str, given: list[str] | None, none: bool) -> tuple[str, ...] | None:

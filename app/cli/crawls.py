@@ -186,6 +186,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("keeps fresh", crawl.keep_fresh),
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
+        ("handlers", crawl.handlers or None),
         ("archives", crawl.archive),
         ("keeps links", crawl.keep_links),
         ("at its cap", _floor(crawl)),

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from app.errors import InputError
+from app.model.handler import HANDLER_NAME
 
 if TYPE_CHECKING:
     from app.extract.page import CrawledPage
 
 LANES = 4
-NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # it names a view, too
+VERSION_MOST = 2_000_000_000  # a day written as 20261123 fits
 _F = TypeVar("_F", bound="Callable[[CrawledPage], Iterable[object] | None]")
 
 
@@ -116,10 +117,10 @@ def forget() -> None:
 
 def _check(declared: DeclaredHandler) -> None:
     what = f"handler {declared.name} ({declared.place})"
-    if not NAME.fullmatch(declared.name):
+    if not HANDLER_NAME.fullmatch(declared.name):
         raise InputError(what, "a name has 1 to 40 of a-z, 0-9 and _, and begins with a letter; give it a name=…")
-    if isinstance(declared.version, bool) or not isinstance(declared.version, int) or declared.version < 1:
-        raise InputError(what, f"version {declared.version!r} is not a whole number from 1 on")
+    if type(declared.version) is not int or not 1 <= declared.version <= VERSION_MOST:
+        raise InputError(what, f"version {declared.version!r} is not a whole number from 1 to {VERSION_MOST:,}")
     for pattern in declared.match:
         _check_pattern(what, pattern)
     _check_signature(what, declared)

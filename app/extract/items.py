@@ -45,7 +45,8 @@ def _dumped(item: Any) -> Any:
 
 
 @cache
-def _adapter(model: type) -> Any:
+def adapter(model: type) -> Any:
+    """What checks values against a model: pydantic's TypeAdapter."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(model)
@@ -55,9 +56,9 @@ def _checked(values: dict[str, Any], model: type) -> Any:
     """The values as the model has them. Raises Misfit."""
     from pydantic import ValidationError
 
-    adapter = _adapter(model)
+    fits = adapter(model)
     try:
-        return adapter.dump_python(adapter.validate_python(values), mode="json")
+        return fits.dump_python(fits.validate_python(values), mode="json")
     except ValidationError as error:
         raise Misfit(said(error, model.__name__)) from None
 

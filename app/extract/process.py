@@ -24,6 +24,7 @@ START_S = 60.0  # its modules may import a lot
 MARGIN_S = 5.0  # on a busy machine; the process ends itself at its deadline
 PAGES_MOST = 5_000  # then a fresh one: a handler may leak
 SAID_BYTES = 16_384
+STDERR = 2
 _SECRETS = frozenset({"TIPTOE_DATABASE_URL", "TIPTOE_BROKER_URL"})
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
@@ -79,11 +80,11 @@ class HandlerProcess:
         handler: str,
         *,
         deadline_s: float,
-        before: Callable[[], PageForHandler | None],
+        before: Callable[[int], PageForHandler | None],
     ) -> Handled:
         """Run a handler on a page.
 
-        deadline_s  seconds that it may take;   before: reads the page as it was, for a handler that asks
+        deadline_s  seconds that it may take;   before: reads the page as it was before a capture, for a handler that asks
         """
         self.pages += 1
         within_s, began = deadline_s + self.margin_s, time.monotonic()
@@ -109,12 +110,12 @@ class HandlerProcess:
         if self.said is not None:
             self.said.close()
 
-    def _answer(self, before: Callable[[], PageForHandler | None], began: float, within_s: float) -> Handled:
+    def _answer(self, before: Callable[[int], PageForHandler | None], began: float, within_s: float) -> Handled:
         while True:
             answer, _ = self.wire.receive(within_s=max(began + within_s - time.monotonic(), 0.0))
             if "before" not in answer:
                 return _handled(answer, (time.monotonic() - began) * 1000)
-            earlier = before()
+            earlier = before(answer["before"])
             left_s = max(began + within_s - time.monotonic(), 0.1)
             if earlier is None:
                 self.wire.send({}, within_s=left_s)
@@ -156,8 +157,8 @@ def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> 
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
-            stdout=said or sys.stderr,
-            stderr=said or sys.stderr,
+            stdout=said or STDERR,
+            stderr=said or STDERR,
             pass_fds=[theirs.fileno()],
             env={name: value for name, value in os.environ.items() if name not in _SECRETS},
             process_group=0,

@@ -138,10 +138,10 @@ class _Lot:
         )
         self.found.append(Found(row=row, version=spec.version, handled=handled))
 
-    def _before(self, row: Claimed) -> PageForHandler | None:
-        """The page as it was before; None where the archive has nothing that can be read here."""
+    def _before(self, row: Claimed, capture_id: int) -> PageForHandler | None:
+        """The page as it was before a capture; None where the archive has nothing that can be read here."""
         with db.transaction(self.shared.engine) as tx:
-            capture = extractions.before(tx, crawl_id=row.crawl_id, id=row.capture_id)
+            capture = extractions.before(tx, crawl_id=row.crawl_id, id=capture_id)
         if capture is None:
             return None
         try:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from app.errors import InputError
-from app.extract.handlers import NAME
+from app.model.handler import HANDLER_NAME
 
 _TEXT = '''"""A handler for Tiptoe. Try it on one page, then run it over a crawl:
 
@@ -42,7 +42,7 @@ def {name}(page: tiptoe.Page):
 
 def write(name: str, folder: Path) -> Path:
     """Write NAME.py with a first handler. Raises InputError for a name that is none, and where the file is there already."""
-    if not NAME.fullmatch(name) or not name.isidentifier():
+    if not HANDLER_NAME.fullmatch(name) or not name.isidentifier():
         raise InputError(f"handler {name!r}", "use 1 to 40 of a-z, 0-9 and _, beginning with a letter, such as books")
     path = folder / f"{name}.py"
     model = "".join(part.capitalize() for part in name.split("_") if part) + "Item"

@@ -64,8 +64,8 @@ class Extraction:
 
     @property
     def lease_s(self) -> float:
-        """Seconds that rows are taken for: a handler may use its deadline, and the page before it too."""
-        return 2 * self.settings.handler_deadline_s + 30.0
+        """Seconds that rows are taken for. They are kept for longer between two pages, which takes a deadline at most."""
+        return 2 * self.settings.handler_deadline_s + 15.0
 
     def wanted(self, process: HandlerProcess) -> list[HandlerSpec]:
         """The handlers of a process whose rows are taken. What is new about them is noted first."""
@@ -115,7 +115,8 @@ def write(shared: Extraction, found: Sequence[Found]) -> None:
                 write(shared, [each])
             return
         refused = Handled(handler=found[0].row.handler, failed="misfit", cause=str(error))
-        db.repeat(partial(_commit, shared, [Found(row=found[0].row, version=found[0].version, handled=refused)]))
+        found = [Found(row=found[0].row, version=found[0].version, handled=refused)]
+        db.repeat(partial(_commit, shared, found))
     for each in found:
         shared.show(each.row.handler, {name for item in each.handled.items for name in item})
 

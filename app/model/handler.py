@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
+
+HANDLER_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # it names a view, too
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,8 +43,8 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
-    archive: bool
     handlers: list[str]
+    archive: bool
     keep_links: bool
     ended_because: str | None
     created_at: datetime

@@ -1,5 +1,5 @@
 -- due: pages that handlers are to handle; a page with the same body as before, for the same version, is left alone
--- named: handlers that a person asked for, whatever the crawl says; again: even where nothing has changed.
+-- Handlers that a person named get pages whatever the crawl says; asked for again, also where nothing has changed.
 INSERT INTO extractions (host_id, crawl_id, key, handler, url, capture_id, body_sha256, version, admits)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.handler, r.url, r.capture_id, decode(r.body_sha256, 'hex'), r.version, :admits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (

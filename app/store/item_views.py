@@ -10,12 +10,13 @@ from typing import cast
 import psycopg
 import structlog
 from psycopg import sql
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.errors import TiptoeError
 from app.store import db
 
+_sql = db.queries("item_views")
 _log = structlog.get_logger()
 COLUMNS_MOST = 200  # a handler that makes field names of its data has no view of them
 FIRST = ("_crawl", "_url", "_n", "_version", "_stale", "_extracted_at", "_item")  # no field of an item hides them
@@ -27,16 +28,11 @@ def name_of(handler: str) -> str:
     return f"items_{handler}"
 
 
-def columns(tx: Connection, handler: str) -> list[str]:
-    """The columns of a handler's view, in their order; none where there is no view."""
-    found = tx.execute(
-        text(
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:view) AND attnum > 0 AND NOT attisdropped "
-            "ORDER BY attnum"
-        ),
-        {"view": name_of(handler)},
-    )
-    return [str(row.attname) for row in found]
+def columns(tx: Connection, handler: str) -> dict[str, str]:
+    """The columns of a handler's view with their types, in their order; none where there is no view."""
+    names = {"timestamp with time zone": "timestamptz"}
+    found = db.run(tx, _sql["columns"], {"view": name_of(handler)})
+    return {row.name: names.get(row.kind, row.kind) for row in found}
 
 
 def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> list[str]:
@@ -47,24 +43,23 @@ def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> lis
     """
     try:
         with db.transaction(engine) as tx:
-            tx.execute(text("SELECT pg_advisory_xact_lock(hashtext('tiptoe item views'))"))
+            db.run(tx, _sql["lock"])
             before = columns(tx, handler)
             there = {*before, *FIRST}
             new = {name: kind for name, kind in fields.items() if name not in there and _FIELD.fullmatch(name)}
             if before and not new:
-                return before
-            known = [name for name in before if name not in FIRST]
+                return list(before)
+            known = {name: kind for name, kind in before.items() if name not in FIRST}
             _create(tx, handler, known, dict(list(new.items())[: max(COLUMNS_MOST - len(known), 0)]))
-            return columns(tx, handler)
+            return list(columns(tx, handler))
     except (TiptoeError, DBAPIError, psycopg.Error) as error:
         _log.warning("items.no_view", handler=handler, error=str(error))
         return []
 
 
-def _create(tx: Connection, handler: str, known: list[str], new: Mapping[str, str | None]) -> None:
+def _create(tx: Connection, handler: str, known: Mapping[str, str], new: Mapping[str, str | None]) -> None:
     """CREATE OR REPLACE, which adds columns at the end. Those it has keep their type and place."""
-    kept = _types(tx, handler)
-    typed = {name: kept[name] for name in known} | {name: kind or "text" for name, kind in new.items()}
+    typed = {**known, **{name: kind or "text" for name, kind in new.items()}}
     fields = [_column(name, kind) for name, kind in typed.items()]
     statement = sql.SQL(
         "CREATE OR REPLACE VIEW {view} AS SELECT c.name AS _crawl, i.url AS _url, i.n AS _n, i.version AS _version, "
@@ -86,16 +81,3 @@ def _column(name: str, kind: str) -> sql.Composable:
     return sql.SQL("CAST(i.item ->> {name} AS {kind}) AS {column}").format(
         name=sql.Literal(name), kind=sql.SQL(kind), column=sql.Identifier(name)
     )
-
-
-def _types(tx: Connection, handler: str) -> dict[str, str]:
-    """{column: SQL type} of a view that is there."""
-    found = tx.execute(
-        text(
-            "SELECT attname, CAST(atttypid AS regtype) AS kind FROM pg_attribute "
-            "WHERE attrelid = to_regclass(:view) AND attnum > 0 AND NOT attisdropped"
-        ),
-        {"view": name_of(handler)},
-    )
-    names = {"timestamp with time zone": "timestamptz"}
-    return {str(row.attname): names.get(row.kind, str(row.kind)) for row in found}

@@ -4,11 +4,18 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from app.extract import process
+from app.extract.pool import HandlerPool
 from app.extract.process import HandlerProcess, PageForHandler
+from app.extract.run import Runner
+from app.extract.write import Extraction
+from tests.extract.archived import Shelf
+from tests.store.rows import clean
 
 MEMORY_BYTES = 512 * 1024**2
 
@@ -51,3 +58,38 @@ def page(
         "capture": capture,
     }
     return PageForHandler(values=values, body=body)
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+@pytest.fixture
+def shelf(engine: Engine, tmp_path: Path, database_url: str) -> Shelf:
+    return Shelf(engine, tmp_path, database_url)
+
+
+@pytest.fixture
+def shared(shelf: Shelf, write: Callable[..., str]) -> Iterator[Callable[..., Extraction]]:
+    """shared(text, …): what runners share, with the handlers of this text; links are kept in `followed`."""
+    with ExitStack() as pools:
+
+        def shared(text: str, **given: Any) -> Extraction:
+            pool = HandlerPool([write(text)], memory_bytes=MEMORY_BYTES)
+            pools.callback(pool.close)
+            settings = given.pop("settings", None) or shelf.settings(handler_deadline_s=2)
+            given.setdefault("admit", lambda found: None)
+            return Extraction(engine=shelf.engine, settings=settings, pool=pool, **given)
+
+        yield shared
+
+
+def work(shared: Extraction) -> int:
+    """Let one runner handle what is due. Returns how many rows it took."""
+    runner = Runner(shared)
+    try:
+        return runner.run()
+    finally:
+        runner.close()

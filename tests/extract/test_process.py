@@ -18,7 +18,7 @@ DEADLINE_S = 5.0
 def handle(
     started: HandlerProcess, name: str = "books", *, body: bytes = b"<title>A book</title>", s: float = DEADLINE_S
 ) -> Handled:
-    return started.handle(page(body), name, deadline_s=s, before=lambda: None)
+    return started.handle(page(body), name, deadline_s=s, before=lambda _: None)
 
 
 def test_items_and_links_of_a_page(start: Start) -> None:
@@ -105,14 +105,14 @@ def test_a_body_of_fifty_mebibytes_and_its_earlier_one(start: Start) -> None:
     """)
     asked: list[int] = []
 
-    def before() -> PageForHandler:
-        asked.append(1)
+    def before(capture: int) -> PageForHandler:
+        asked.append(capture)
         return page(b"<title>Before</title>")
 
     body = b"<p>" + b"x" * (50 << 20)
     found = started.handle(page(body), "books", deadline_s=30.0, before=before)
     assert found.items == [{"bytes": len(body), "before": "Before", "twice": True}]
-    assert asked == [1]
+    assert asked == [7]
 
 
 def test_it_has_the_environment_without_our_passwords(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
