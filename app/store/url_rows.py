@@ -55,6 +55,7 @@ class Due(NamedTuple):
     sitemaps: str
     honour_opt_outs: bool
     admits_above: float | None
+    keep_links: bool = False
 
 
 class Admission(TypedDict):

@@ -52,6 +52,16 @@ def upgrade() -> None:
     )
     for column, comment in COMMENTS.items():
         op.execute(f"COMMENT ON COLUMN links.{column} IS '{comment}'")
+    op.execute(
+        """
+        DO $$
+        BEGIN
+            EXECUTE format(
+                'CREATE TABLE links_past PARTITION OF links FOR VALUES FROM (MINVALUE) TO (%L)',
+                (date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC');
+        END $$
+        """
+    )
     op.execute("CREATE TABLE links_default PARTITION OF links DEFAULT")
 
 

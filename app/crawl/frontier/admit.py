@@ -15,12 +15,13 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
-from app.model import Link, Refusal, RequestKind, Url
+from app.model import Link, Page, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.lane import lane_for, score_for
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, in_encoding, is_of_document, without_fragment
+from app.store.links import LinksRow
 from app.store.suppressions import Suppression, suppression
 from app.store.url_rows import Due
 
@@ -40,7 +41,7 @@ def links(
 
     A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
     """
-    directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
+    directory = _directory(base)
     canon, known, batch, joined = visit.worker.canon, visit.worker.known, visit.batch, visit.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
@@ -63,6 +64,22 @@ def links(
             [url for url in unseen.values() if url.key not in visible],
         )
     return candidates(visit, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
+
+
+def kept(visit: Visit, due: Due, base: str, document: Page) -> list[LinksRow]:
+    """The links of a document as a row keeps them, if it has any; those that are no URL of ours are left out.
+
+    After `links`, which joined them all: most are known by now.
+    """
+    directory = _directory(base)
+    found = []
+    for link in document.links:
+        url = _join(visit.worker.canon, visit.picked.joined, base, directory, in_encoding(link.href, document.charset))
+        if isinstance(url, Url):
+            parts = {"to": url.text, "anchor": link.text, "rel": " ".join(link.rel)}
+            found.append({name: value for name, value in parts.items() if value})
+    row: LinksRow = {"host_id": due.host_id, "crawl_id": due.crawl_id, "key": due.key, "url": due.url, "links": found}
+    return [row] if found else []
 
 
 def candidates(
@@ -125,6 +142,10 @@ def suppress(
 def note(batch: Batch, row: Suppression) -> None:
     """For the next settle; of several the first."""
     batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
+
+
+def _directory(base: str) -> str:
+    return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
 def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: Due, urls: Iterable[Url]) -> None:
