@@ -75,7 +75,7 @@ def visited(engine: Engine, taken: datetime) -> None:
 def linked(engine: Engine, found: datetime) -> None:
     sql(
         engine,
-        "INSERT INTO links (host_id, crawl_id, key, found_at, url, links) VALUES (1, 1, '', :at, 'http://h.test/', '[]')",
+        "INSERT INTO links (host_id, crawl_id, key, found_at, url, links) VALUES (1, 1, '', :at, 'u', '[]')",
         at=found,
     )
 

@@ -44,7 +44,8 @@ class Planted:
     folder: Path
 
     def export(self, what: str, to: str, *, tell: Tell = lambda rows: None, **wish: object) -> Exported:
-        given = ExportWish(what=what, crawl=str(wish.pop("crawl", "docs")), to=str(self.folder / to), **wish)  # type: ignore[arg-type]
+        place = to if "://" in to else str(self.folder / to)
+        given = ExportWish(what=what, crawl=str(wish.pop("crawl", "docs")), to=place, **wish)  # type: ignore[arg-type]
         return export_rows(self.engine, self.settings, given, tell)
 
 
