@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from app.admin.export.columns import ExportColumn
 from app.archive.read import Archive
 from app.config import Settings
-from app.errors import ArchiveMissing
+from app.errors import ArchiveMissing, InputError
 from app.model import Archived, Capture
 from app.parse import charset
 from app.store import db, export
@@ -17,6 +17,15 @@ from app.store.export import ExportBatch
 
 HTML: Final = "html"
 MARKDOWN: Final = "markdown"
+
+
+def check(columns: Sequence[ExportColumn]) -> None:
+    """Whether the wanted columns can be made here. Raises InputError without the library."""
+    if MARKDOWN in {column.name for column in columns}:
+        try:
+            import html_to_markdown  # noqa: F401
+        except ImportError:
+            raise InputError("Markdown", "needs html-to-markdown; run: pip install 'tiptoe[text]'") from None
 
 
 class Bodies:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from app.admin import crawls
-from app.admin.export import columns, filters, formats, markdown
+from app.admin.export import bodies, columns, filters, formats, markdown
 from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
@@ -74,6 +74,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         chosen = columns.with_all(kind, chosen, markdown.NEEDED)
     else:
         formats.writer(form)
+    bodies.check(chosen)
     given = filters.parse(kind, wish.where)
     names = {column.name for column in chosen}
     flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
