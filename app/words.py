@@ -1,7 +1,7 @@
 """Formats numbers and others' texts: counts that agree with their noun, rounded numbers, harmless text.
 
-Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are written by
-sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
+Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are
+written by sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
 """
 
 import re

@@ -41,7 +41,10 @@ def resume(stay: Stay) -> None:
 
 
 def settle(stays: Sequence[Stay]) -> None:
-    """Settle gathered batches, then continue each visit. Never raises: after a failure each batch is settled by itself."""
+    """Settle gathered batches, then continue each visit.
+
+    Never raises: after a failure each batch is settled by itself.
+    """
     kit = stays[0].kit
     try:
         with watchdog.visiting(stays[0].host_id):
@@ -104,8 +107,8 @@ def _give_back(stay: Stay) -> str | None:
 def wait_for_postgres(kit: Kit) -> None:
     """Hold this thread until Postgres answers, or the worker stops.
 
-    A single worker that cannot reach it would fail faster than the others work, and so take every message from them in vain. One
-    thread tries, the others wait for it."""
+    A single worker that cannot reach it would fail faster than the others work, and so take every message from them in
+    vain. One thread tries, the others wait for it."""
     with _asking:
         while not kit.stopping.is_set():
             try:

@@ -1,9 +1,9 @@
 """The politeness audit (promise P10): counts violations in the fetch log, per host and per address. There must be none.
 
-Counted per host are gaps shorter than the delay in force, requests while another ran, requests before robots.txt of their
-origin, requests that the copy in force at the time refused, requests during a rest that an earlier answer had set, and requests
-for one robots.txt more often in an hour than its back-off allows. Counted per address, or network of a shared front, are starts
-closer to one another than its budget allows.
+Counted per host are gaps shorter than the delay in force, requests while another ran, requests before robots.txt of
+their origin, requests that the copy in force at the time refused, requests during a rest that an earlier answer had
+set, and requests for one robots.txt more often in an hour than its back-off allows. Counted per address, or network of
+a shared front, are starts closer to one another than its budget allows.
 
 It also reports what the log cannot prove: visits that ended without a record, impossible lines (`disorder`: the
 proof does not hold), and requests older than the history of robots.txt (`unjudged`). All of it is read in one snapshot.
@@ -150,7 +150,8 @@ class Audit:
             )
         if unjudged := self.total("unjudged"):
             questions.append(
-                f"{counted(unjudged, 'request is', 'requests are')} older than the history of robots.txt and not judged by it"
+                f"{counted(unjudged, 'request is', 'requests are')} older than the history of robots.txt"
+                " and not judged by it"
             )
         if self.disorder:
             questions.append(f"the log is out of order at {counted(self.disorder, 'line')} and PROVES NOTHING there")
@@ -163,7 +164,10 @@ def _agreeing(count: int, words: str) -> str:
 
 
 def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:
-    """Audit the hosts of one crawl, with all requests to them and to their addresses; or all hosts. Raises InputError."""
+    """Audit the hosts of one crawl, with all requests to them and to their addresses; or all hosts.
+
+    Raises InputError.
+    """
     crawl_id = find(engine, crawl).id if crawl is not None else None
     snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with db.transaction(snapshot) as tx:

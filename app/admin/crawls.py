@@ -1,4 +1,7 @@
-"""Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name. `edit` changes a crawl's specification."""
+"""Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name.
+
+`edit` changes a crawl's specification.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -81,7 +84,10 @@ def finish(engine: Engine, name: str) -> None:
 
 
 def retry_failed(engine: Engine, name: str) -> int:
-    """Make the URLs that were given up due now; a finished crawl resumes. Returns how many. Raises InputError for none."""
+    """Make the URLs that were given up due now; a finished crawl resumes.
+
+    Returns how many. Raises InputError for none.
+    """
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         found = urls.retry_failed(tx, crawl.id)
@@ -126,7 +132,10 @@ def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int
 
 
 def _if_active(engine: Engine, name: str) -> Crawl:
-    """The crawl that was started. Raises InputError if it ended again: nothing is queued, or it is still at its budget."""
+    """The crawl that was started.
+
+    Raises InputError if it ended again: nothing is queued, or it is still at its budget.
+    """
     finish_ended(engine)
     now = find(engine, name)
     if now.state == "finished":

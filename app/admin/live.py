@@ -1,8 +1,8 @@
 """Reads the state of a running crawl for the live view, at a bounded cost for any size.
 
-Exact numbers would need to read a row per host. So each look reads the next slice of the hosts, and adds the sums that earlier
-slices had in this round or the last one. Up to SLICE hosts a look is exact; a million hosts take some minutes. The summary at
-the end of a crawl is counted in full (`app.store.crawls.totals`).
+Exact numbers would need to read a row per host. So each look reads the next slice of the hosts, and adds the sums that
+earlier slices had in this round or the last one. Up to SLICE hosts a look is exact; a million hosts take some minutes.
+The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
 """
 
 from collections import Counter

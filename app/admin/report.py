@@ -24,7 +24,8 @@ LATEST_VISITS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The state of the fleet. crawls: totals of each.   waiting: because, hosts, earliest.   offers: outstanding, by queue."""
+    """The state of the fleet. crawls: totals of each.   waiting: because, hosts, earliest.   offers: outstanding, by
+    queue."""
 
     crawls: list[Totals]
     waiting: Sequence[Row]

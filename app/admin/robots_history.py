@@ -35,7 +35,8 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
-    """Counts of requests to a host. unjudged: no copy of their time is kept.   repeated: too many for robots.txt in an hour."""
+    """Counts of requests to a host. unjudged: no copy of their time is kept.   repeated: too many for robots.txt in an
+    hour."""
 
     disallowed: int = 0
     repeated: int = 0
@@ -62,7 +63,10 @@ class _Timeline:
 
 
 def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) -> dict[int, Judged]:
-    """Judge the requests to these hosts, or to all: {host id: counts}. Reads the log host by host: memory is constant."""
+    """Judge the requests to these hosts, or to all: {host id: counts}.
+
+    Reads the log host by host: memory is constant.
+    """
     book = RobotsBook(settings.product_token)
     begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)

@@ -1,4 +1,7 @@
-"""Describes what a host and a URL wait for, from their rows. Pure: the caller reads the rows; their `now` is Postgres'."""
+"""Describes what a host and a URL wait for, from their rows.
+
+Pure: the caller reads the rows; their `now` is Postgres'.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

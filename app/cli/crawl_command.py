@@ -118,7 +118,8 @@ def _check(settings: "Settings") -> None:
 
 
 def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url]:
-    """Before anything is started: can the crawl work as it is asked for, and is there a seed that we can and may contact?
+    """Before anything is started: can the crawl work as it is asked for, and is there a seed that we can and may
+    contact?
 
     Raises InputError.
     """

@@ -44,7 +44,8 @@ _TOTALS = ("unjudged", "fenced", "disorder")
 
 
 def status(as_json: AsJson = False) -> None:
-    """Show what is happening: crawls, hosts and what they wait for, queues with offers not taken up yet, the last visits."""
+    """Show what is happening: crawls, hosts and what they wait for, queues with offers not taken up yet, the last
+    visits."""
     from app.admin import report
 
     with open_database() as (_, engine):
@@ -68,7 +69,10 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check politeness: gaps, concurrency, robots.txt and rests, per host and address, from the fetch log. Exit 1: violations."""
+    """Check politeness: gaps, concurrency, robots.txt and rests, per host and address, from the fetch log.
+
+    Exit 1: violations.
+    """
     from app.admin import audit as audits
 
     with open_database() as (settings, engine):

@@ -1,6 +1,7 @@
 """Why: how a visit ended, why a host rests, why a URL ended. Closed types, each with a `detail` for a person beside it.
 
-Code decides by the member and never reads the detail. docs/reasons.md lists the members; `words` is how a person sees both.
+Code decides by the member and never reads the detail. docs/reasons.md lists the members; `words` is how a person sees
+both.
 """
 
 from enum import StrEnum
@@ -8,7 +9,10 @@ from typing import NamedTuple
 
 
 class VisitEnding(StrEnum):
-    """`visits.ending`; `visits.detail` says more of those that name another reason. The first two are no endings of a visit."""
+    """`visits.ending`; `visits.detail` says more of those that name another reason.
+
+    The first two are no endings of a visit.
+    """
 
     CLOSED = "closed"  # it never began: the offer had been taken up, or had run out
     PARKED = "parked"  # it goes on later: it waits for its turn, or for a settle with others

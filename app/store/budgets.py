@@ -1,7 +1,10 @@
-"""Budgets that several hosts share: an address, a network, a registrable domain, everything. One query of budgets.sql each.
+"""Budgets that several hosts share: an address, a network, a registrable domain, everything.
 
-One mechanism for all: `reserve` grants the start of one request on every budget that it draws on, in one statement, or returns
-when to ask again. A host that has to ask again queues at the budget that made it wait: a crowd is spread over time.
+One query of budgets.sql each.
+
+One mechanism for all: `reserve` grants the start of one request on every budget that it draws on, in one statement, or
+returns when to ask again. A host that has to ask again queues at the budget that made it wait: a crowd is spread over
+time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +76,8 @@ class Budget(NamedTuple):
 class BudgetAnswer:
     """granted: the request may start in wait_s; else come again in wait_s, `why` says which budget.
 
-    is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again in wait_s
+    is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again
+               in wait_s
     failures   refused or reset connections in a row of the budget that rests as a whole
     blocked    one of the budgets rests
     shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
@@ -113,11 +117,13 @@ def reserve(
     ready_in_s  until the host itself is ready
     horizon_s   longest wait of a grant
     has_ticket  the host returns at its promised time
-    starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget is shared
+    starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget
+                is shared
     near_s      of a draw: ask again for a start that is no further away than this
     alone       the transaction writes nothing else
     lost        starts that this process drew lately and could not use
-    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it leaves
+    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it
+                leaves
 
     The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """

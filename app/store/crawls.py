@@ -180,8 +180,8 @@ def recount_reserved(tx: Connection, crawl_id: int) -> None:
 def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None, held: int = 0) -> int:
     """Reserve up to n pages of a crawl's budget. Returns those granted; a negative n returns pages.
 
-    host_id, held: the host, and its earlier grants that it has not fetched: a small budget is then shared with other hosts.
-    None: first come, first served.
+    host_id, held: the host, and its earlier grants that it has not fetched: a small budget is then shared with other
+    hosts. None: first come, first served.
     """
     where = {
         "crawl_id": crawl_id,

@@ -75,7 +75,8 @@ class Contact:
     """A settle's news of a host, under the lease that the token names.
 
     pause_s   the delay with its jitter: the real wait after the last request
-    age_s     seconds since the end of the last request of this batch, measured just before the query is sent; None: none
+    age_s     seconds since the end of the last request of this batch, measured just before the query is sent; None:
+              none
     rest_s    the host is left alone this long, beyond its delay, for the reason in resting_because
     wait_s    no queued URL may be fetched before; a new URL ends the wait, unlike a rest
     unfetched change of the number of URLs that wait for their first fetch; `counted`: their number, just counted

@@ -1,4 +1,7 @@
-"""Hosts: claiming, taking up, staying, leaving, waking. Each function runs one query of hosts.sql in the caller's transaction."""
+"""Hosts: claiming, taking up, staying, leaving, waking.
+
+Each function runs one query of hosts.sql in the caller's transaction.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields

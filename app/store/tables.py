@@ -3,8 +3,8 @@
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
 
-`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and drops the
-partitions; they are not declared here).
+`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and
+drops the partitions; they are not declared here).
 """
 
 from sqlalchemy import (
@@ -668,5 +668,6 @@ lineage = Table(
     Column("seen", Text, nullable=False, comment="what tiptoe_lineage() said when it was last looked at"),
     Column("since", Time, nullable=False, server_default=NOW, comment="when that was new"),
     CheckConstraint("is_only", name="one_row"),
-    comment="What the rows were last known to be in: another server, timeline or database may lack what was written last.",
+    comment="What the rows were last known to be in: another server, timeline or database "
+    "may lack what was written last.",
 )
