@@ -22,6 +22,14 @@ def rounded(value: float) -> str:
     return f"{value:.4g}" if not abs(value) >= 1000 else f"{value:.1f}".removesuffix(".0")
 
 
+def sized(n: int) -> str:
+    """A number of bytes as a person reads it: `12.3 kB`, `234.5 MB`, `1,234.5 GB`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if n >= unit:
+            return f"{n / unit:,.1f} {name}"
+    return f"{n / 1e3:,.1f} kB"
+
+
 def harmless(text: str) -> str:
     """Replace each character that could steer a terminal by U+FFFD. Tabs and line feeds stay."""
     return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -54,7 +54,8 @@ def status(as_json: AsJson = False) -> None:
         show_json(found)
         return
     show_totals(found.crawls, _CRAWL)
-    heading("hosts wait for")
+    exact = found.waiting_percent >= 100
+    heading("hosts wait for" if exact else f"hosts wait for (estimated from {found.waiting_percent:.2g} % of them)")
     rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")

@@ -1,4 +1,4 @@
-"""Budgets that several hosts share: an address, a network, a registrable domain, everything.
+"""Budgets that several hosts share: an address, a network, a registrable domain.
 
 One query of budgets.sql each.
 
@@ -28,19 +28,17 @@ LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):
-    """`budgets.kind`."""
+    """`budgets.kind` of gaps between two starts. The fleet's ceiling is a rate, in a row of its own (`app.store.ceiling`)."""
 
     ADDRESS = "address"
     NETWORK = "network"  # a shared front that an operator named by CIDR
     DOMAIN = "domain"
-    ALL = "all"  # the fleet's ceiling: a rate, where the others are gaps between two starts
 
 
 _BUDGET = {
     BudgetKind.ADDRESS: RestReason.ADDRESS_BUDGET,
     BudgetKind.NETWORK: RestReason.NETWORK_BUDGET,
     BudgetKind.DOMAIN: RestReason.DOMAIN_BUDGET,
-    BudgetKind.ALL: RestReason.ALL_BUDGET,
 }
 # Only what a connection goes to rests as a whole.
 _RESTS = {BudgetKind.ADDRESS: RestReason.ADDRESS_RESTS, BudgetKind.NETWORK: RestReason.NETWORK_RESTS}
@@ -58,7 +56,7 @@ class Budget(NamedTuple):
         """Seconds that starts are granted further apart than the budget asks.
 
         They cover a late start, and a network that delays one request more than the next."""
-        return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.02))
+        return min(0.05, max(self.gap_s / 5, 0.02))
 
     @property
     def lot_most(self) -> int:

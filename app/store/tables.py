@@ -144,6 +144,7 @@ crawls = Table(
         comment="pages whose owner reserves text and data mining are not kept",
     ),
     Column("ended_because", Text),
+    Column("ended_detail", Text, comment="more of ended_because, for a person"),
     Column("created_at", Time, nullable=False, server_default=NOW),
     Column("active_since", Time, nullable=False, server_default=NOW),
     Column("finished_at", Time),
@@ -157,6 +158,9 @@ crawls = Table(
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
     CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
     CheckConstraint("sitemaps IN ('none', 'declared', 'all')", name="sitemaps_known"),
+    CheckConstraint(
+        "ended_because IN ('done', 'max_pages', 'max_bytes', 'max_seconds', 'operator', 'other')", name="ending_known"
+    ),
     CheckConstraint("(state = 'finished') = (finished_at IS NOT NULL)", name="finished_has_time"),
     comment="A crawl: scope, budgets, state. Ends by itself when no URL of it is in an open state.",
 )
