@@ -28,7 +28,7 @@ LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):
-    """`budgets.kind` of gaps between two starts. The fleet's ceiling is a rate, in a row of its own (`app.store.ceiling`)."""
+    """`budgets.kind`, of gaps between two starts. The ceiling is a rate, in a row of its own (`app.store.ceiling`)."""
 
     ADDRESS = "address"
     NETWORK = "network"  # a shared front that an operator named by CIDR
