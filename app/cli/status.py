@@ -14,6 +14,7 @@ AUDITED = 50
 HOST_COLUMNS = {
     "host": "host",
     "fetches": "requests",
+    "of_host": "for robots",
     "smallest_gap_s": "gap s",
     "smallest_delay_s": "delay s",
     "smallest_margin_s": "margin s",
