@@ -361,11 +361,12 @@ SELECT least(100, 100.0 * :most / greatest((SELECT max(id) FROM hosts), 1)) AS p
 
 -- waits: the number of hosts by cause of waiting, in the words of v_host_status; hosts with nothing queued are left out
 -- Counted in a sample of the table's blocks. What a host waits for takes a probe for each active crawl, seconds at 200,000 hosts.
+-- An array, so that the view is asked for these hosts alone: for a subquery it is made for all of them first.
 SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because,
        CAST(round(count(*) * 100 / CAST(:percent AS numeric)) AS bigint) AS hosts, min(next_fetch_at) AS earliest
 FROM v_host_status
 WHERE (state = 'paused' OR next_fetch_at IS NOT NULL)
-  AND host IN (SELECT name FROM hosts TABLESAMPLE SYSTEM (CAST(:percent AS real)))
+  AND host = ANY(ARRAY(SELECT name FROM hosts TABLESAMPLE SYSTEM (CAST(:percent AS real))))
 GROUP BY 1
 ORDER BY 2 DESC, 1
 
