@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GOOD = dict.fromkeys(("gate", "test", "coverage", "faults-quick"), "@echo $@ $(ARGS)")
+GOOD = dict.fromkeys(("gate", "test", "faults-quick", "coverage"), "@echo $@ $(ARGS)")
 # Fails the first time only.
 ONCE = "@echo $@ $(ARGS); test -e $@.failed || { touch $@.failed; exit 1; }"
 AGAIN = "--last-failed --last-failed-no-failures=none"
@@ -39,15 +39,10 @@ def last(said: str) -> str:
 @pytest.mark.parametrize(
     ("targets", "code", "ran", "line"),
     [
-        ({}, 0, ["gate", "test", "coverage", "faults-quick"], "ci: exit 0 at faults-quick"),
-        (
-            {"test": ONCE},
-            0,
-            ["gate", "test", f"test {AGAIN}", "coverage", "faults-quick"],
-            "ci: exit 0 at faults-quick",
-        ),
-        ({"coverage": ONCE}, 0, ["gate", "test", "coverage", "coverage", "faults-quick"], "ci: exit 0 at faults-quick"),
-        ({"faults-quick": "@exit 3"}, 2, ["gate", "test", "coverage"], "ci: exit 2 at faults-quick"),
+        ({}, 0, ["gate", "test", "faults-quick", "coverage"], "ci: exit 0 at coverage"),
+        ({"test": ONCE}, 0, ["gate", "test", f"test {AGAIN}", "faults-quick", "coverage"], "ci: exit 0 at coverage"),
+        ({"coverage": "@exit 3"}, 0, ["gate", "test", "faults-quick"], "ci: exit 0 at coverage"),
+        ({"faults-quick": "@exit 3"}, 2, ["gate", "test"], "ci: exit 2 at faults-quick"),
         ({"gate": "@exit 3"}, 2, [], "ci: exit 2 at gate"),
         ({"gate": "@echo gate; sleep 1000"}, 124, ["gate"], "ci: exit 124 at gate"),
     ],
@@ -65,7 +60,7 @@ def test_what_is_left_running_is_named_and_ended_and_fails_it(tmp_path: Path) ->
     _, said = run.communicate(timeout=120)
     pid = int((tmp_path / "left").read_text())
     assert f"ci: left running: {pid} sleep 1000" in said
-    assert (run.returncode, last(said)) == (1, "ci: exit 1 at faults-quick")
+    assert (run.returncode, last(said)) == (1, "ci: exit 1 at coverage")
     assert not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes(), "it is dead"
 
 
