@@ -51,6 +51,9 @@ class Fetch(TypedDict):
     last_modified: str | None
     body_sha256: bytes | None
     attempt: int
+    segment_id: int | None
+    at_offset: int | None
+    length: int | None
 
 
 def log(tx: Connection, rows: Sequence[Fetch], *, fenced: bool = False) -> None:
@@ -116,7 +119,10 @@ class Asked(NamedTuple):
 
 
 def asked(tx: Connection, host_ids: Sequence[int] | None, *, at_once: int) -> Iterator[Asked]:
-    """All requests to these hosts, or to all: host by host, its robots.txt first. Streamed, `at_once` rows at a time."""
+    """All requests to these hosts, or to all: host by host, its robots.txt first.
+
+    Streamed, `at_once` rows at a time.
+    """
     rows = tx.execute(_sql["asked"], _hosts(host_ids), execution_options={"yield_per": at_once})
     for row in rows:
         yield Asked._make(row)
