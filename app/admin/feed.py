@@ -1,7 +1,7 @@
 """Feeds a crawl's pages to a script: first those that are stored, then those that arrive, each once.
 
-Pages arrive out of order: a settle that began earlier may commit later. So each look reads the log of requests anew, as far
-back as an unsettled request can lie, and leaves out what was handed out already.
+Pages arrive out of order: a settle that began earlier may commit later. So each look reads the log of requests anew, as
+far back as an unsettled request can lie, and leaves out what was handed out already.
 """
 
 import time

@@ -16,7 +16,7 @@ _OF_THE_ANSWER = ("headers", "body")
 
 
 class StoredPage(CrawledPage):
-    """A stored page. Title, language and text are those of the crawl; headers and body raise ArchiveMissing without archive."""
+    """A stored page. Title, language and text are the crawl's; headers and body raise ArchiveMissing without one."""
 
     _row: PageOfFeed
     _crawl_id: int

@@ -4,8 +4,8 @@
         with BackgroundCrawl(settings, services, engine, crawl) as running:
             while not running.wait(0.25): …
 
-As `tiptoe crawl`, without a terminal: no signal handler is set, and nothing is printed. Linux ends child processes with the
-thread that started them (`app.local.children`), so it is this thread that starts and stops them.
+As `tiptoe crawl`, without a terminal: no signal handler is set, and nothing is printed. Linux ends child processes with
+the thread that started them (`app.local.children`), so it is this thread that starts and stops them.
 """
 
 import threading

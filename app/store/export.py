@@ -1,7 +1,7 @@
 """Reads the rows of an export, a batch at a time, each behind the last. One query of export.sql each.
 
-Paging by key instead of one long cursor: a transaction that lasts as long as an export would keep Postgres from clearing up
-behind the frontier.
+Paging by key instead of one long cursor: a transaction that lasts as long as an export would keep Postgres from
+clearing up behind the frontier.
 """
 
 from collections.abc import Mapping, Sequence

@@ -30,7 +30,7 @@ class PageOfFeed(NamedTuple):
 def stored(
     tx: Connection, *, crawl_id: int, after: PagePlace, since: datetime | None, until: datetime, n: int
 ) -> list[PageOfFeed]:
-    """The next n pages, in the order of their keys.   since, until: when they were fetched last, `until` not included"""
+    """The next n pages, in the order of their keys.   since, until: when they were fetched last; before `until`"""
     where = {
         "crawl_id": crawl_id,
         "after_host": after[0],

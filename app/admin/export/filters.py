@@ -1,7 +1,7 @@
 """Filters of an export: `status=200`, `url~/blog/`. A closed list for each kind, turned into the values of its query.
 
-Several values of one filter: any of them fits. Several filters: all of them hold. `~` is a regular expression as Postgres
-reads it; everything else is compared whole.
+Several values of one filter: any of them fits. Several filters: all of them hold. `~` is a regular expression as
+Postgres reads it; everything else is compared whole.
 """
 
 import re

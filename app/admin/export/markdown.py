@@ -1,4 +1,4 @@
-"""Makes the Markdown file of a page: front matter (YAML), then its main content. For language models, and for reading."""
+"""Makes the Markdown file of a page: front matter (YAML), then its main content."""
 
 import json
 import re

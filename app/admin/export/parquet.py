@@ -1,4 +1,4 @@
-"""Writes rows as Parquet, typed, a row group at a time (extra `parquet`: arro3, Arrow in Rust, a fifth of pyarrow's size)."""
+"""Writes rows as Parquet, typed, a row group at a time (extra `parquet`: arro3, a fifth of pyarrow's size)."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

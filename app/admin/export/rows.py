@@ -45,7 +45,7 @@ class ExportRows:
     is_done: bool = False
 
     def batches(self, most: int | None = None) -> Iterator[list[Row]]:
-        """Batches of rows until there is none left, or `most` rows were handed out (of links: and the rest of a batch)."""
+        """Batches of rows until none is left, or `most` were handed out (of links: and the rest of a batch)."""
         left = most
         at_once = min(_HEAVY.get(column.name, MOST_ROWS) for column in self.columns)
         if self.kind is ExportKind.LINKS:

@@ -22,6 +22,7 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, in_encoding, is_of_document, without_fragment
 from app.store.links import LinksRow
+from app.store.pages import Where
 from app.store.suppressions import Suppression, suppression
 from app.store.url_rows import Due
 
@@ -30,6 +31,7 @@ _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 _PAGE = RequestKind.PAGE
+Joined = dict[tuple[str, str], Url | Refusal]  # as app.crawl.state.picked keeps them
 
 
 def links(
@@ -66,19 +68,20 @@ def links(
     return candidates(visit, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
 
 
-def kept(visit: Visit, due: Due, base: str, document: Page) -> list[LinksRow]:
+def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, document: Page) -> list[LinksRow]:
     """The links of a document as a row keeps them, if it has any; those that are no URL of ours are left out.
 
-    After `links`, which joined them all: most are known by now.
+    place, url: of the page.   After `links`, which joined them all: most are known by now.
     """
     directory = _directory(base)
     found = []
     for link in document.links:
-        url = _join(visit.worker.canon, visit.picked.joined, base, directory, in_encoding(link.href, document.charset))
-        if isinstance(url, Url):
-            parts = {"to": url.text, "anchor": link.text, "rel": " ".join(link.rel)}
+        to = _join(canon, joined, base, directory, in_encoding(link.href, document.charset))
+        if isinstance(to, Url):
+            parts = {"to": to.text, "anchor": link.text, "rel": " ".join(link.rel)}
             found.append({name: value for name, value in parts.items() if value})
-    row: LinksRow = {"host_id": due.host_id, "crawl_id": due.crawl_id, "key": due.key, "url": due.url, "links": found}
+    host_id, crawl_id, key = place
+    row: LinksRow = {"host_id": host_id, "crawl_id": crawl_id, "key": key, "url": url, "links": found}
     return [row] if found else []
 
 
