@@ -9,7 +9,8 @@
     │   ├── ArchiveStopped    the archive cannot be written: full, or out of reach
     │   └── SegmentElsewhere  a segment is on another node's disk, and may be open there
     ├── ArchiveMissing        a capture that a row points to is not in the archive any more, or is damaged
-    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that a site's answer revealed
+    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that an answer
+    │                         revealed
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
 A *site's* fault is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
@@ -58,7 +59,10 @@ class NotSent(ServiceError):
 
 
 class ArchiveStopped(ServiceError):
-    """The archive cannot be written: its disk is full, or it is out of reach. Nothing is settled without its stored data."""
+    """The archive cannot be written: its disk is full, or it is out of reach.
+
+    Nothing is settled without its stored data.
+    """
 
 
 class SegmentElsewhere(ServiceError):
@@ -86,7 +90,8 @@ class ArchiveMissing(TiptoeError):
 class Unwritable(TiptoeError):
     """Postgres refuses a transaction for the values in it, and would refuse it again. It is no outage and no full disk.
 
-    sqlstate: of class 22 or 23, None where the driver refused; https://www.postgresql.org/docs/current/errcodes-appendix.html
+    sqlstate: of class 22 or 23, None where the driver refused;
+    https://www.postgresql.org/docs/current/errcodes-appendix.html
     """
 
     def __init__(self, sqlstate: str | None, message: str) -> None:

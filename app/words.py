@@ -1,7 +1,7 @@
 """Formats numbers and others' texts: counts that agree with their noun, rounded numbers, harmless text.
 
-Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are written by
-sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
+Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are
+written by sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
 """
 
 import re
@@ -22,12 +22,12 @@ def rounded(value: float) -> str:
     return f"{value:.4g}" if not abs(value) >= 1000 else f"{value:.1f}".removesuffix(".0")
 
 
-def sized(count: int) -> str:
-    """A number of bytes in a unit that fits: `12.3 MB`, `4 GB`."""
-    value, units = float(count), ["bytes", "kB", "MB", "GB", "TB"]
-    while value >= 1000 and len(units) > 1:
-        value, units = value / 1000, units[1:]
-    return f"{value:.3g} {units[0]}"
+def sized(n: int) -> str:
+    """A number of bytes as a person reads it: `12.3 kB`, `234.5 MB`, `1,234.5 GB`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if n >= unit:
+            return f"{n / unit:,.1f} {name}"
+    return f"{n / 1e3:,.1f} kB"
 
 
 def harmless(text: str) -> str:

@@ -1,7 +1,8 @@
 """`tiptoe.extract`: hands due pages to the user's handlers. Its message is a doorbell: rows say what is to be done.
 
-A plain worker serves the queue with a quarter of its threads, so that visits are not held up; one with `-Q extract` with all of
-them; both with no more than there are processors, since handlers compute. A turn ends after some seconds and rings for the next.
+A plain worker serves the queue with a quarter of its threads, so that visits are not held up; one with `-Q extract`
+with all of them; both with no more than there are processors, since handlers compute. A turn ends after some seconds
+and rings for the next.
 """
 
 import threading
@@ -33,7 +34,7 @@ _making = threading.Lock()
 
 @app.task(name="tiptoe.extract")
 def extract() -> int:
-    """Handle what is due for some seconds. Returns how many rows were. A failure is one log line; the rows come back."""
+    """Handle what is due for some seconds. Returns how many were. A failure is one log line; the rows come back."""
     if not current().handlers:
         return 0
     with _turn() as is_ours:

@@ -128,7 +128,8 @@ def _resume(parked: Parked) -> None:
 def _stop(**_: object) -> None:
     """Make visits settle their batches and leave: a warm shutdown takes one request, not a whole visit.
 
-    A signal's handler sends it, and takes no lock: another signal may interrupt that, and would wait for the lock for ever.
+    A signal's handler sends it, and takes no lock: another signal may interrupt that, and would wait for the lock for
+    ever.
     """
     global _is_told
     if not _is_told:

@@ -44,7 +44,10 @@ def resume(visit: Visit) -> None:
 
 
 def settle(visits: Sequence[Visit]) -> None:
-    """Settle gathered batches, then continue each visit. Never raises: after a failure each batch is settled by itself."""
+    """Settle gathered batches, then continue each visit.
+
+    Never raises: after a failure each batch is settled by itself.
+    """
     worker = visits[0].worker
     try:
         with watchdog.visiting(visits[0].host_id):
@@ -107,8 +110,8 @@ def _return_host(visit: Visit) -> str | None:
 def wait_for_services(worker: Worker) -> None:
     """Hold this thread until Postgres answers and the archive can be written, or the worker stops.
 
-    A single worker that cannot reach it would fail faster than the others work, and so take every message from them in vain. One
-    thread tries, the others wait for it."""
+    A single worker that cannot reach it would fail faster than the others work, and so take every message from them in
+    vain. One thread tries, the others wait for it."""
     with _asking:
         while not worker.stopping.is_set():
             try:

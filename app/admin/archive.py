@@ -1,4 +1,4 @@
-"""The archive as a person asks for it: what is there, whether it is sound, whether it can be written; and pruning it."""
+"""The archive as a person asks for it: what is there, whether it is sound and can be written, and pruning it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,10 @@ def listing(engine: Engine, settings: Settings, crawl: str | None = None) -> Arc
 
 
 def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verdict:
-    """Verify every record that is here or in the object store, and pointers both ways. Raises InputError, ServiceError."""
+    """Verify every record that is here or in the object store, and pointers both ways.
+
+    Raises InputError, ServiceError.
+    """
     return verify.verify(engine, settings, None if crawl is None else crawls.find(engine, crawl).id)
 
 

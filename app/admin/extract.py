@@ -59,7 +59,8 @@ class HandlerStatus:
     """A handler and version: pages and items.
 
     stale    items that are out of date
-    per_s    pages a second, in the last minute;   left_s: seconds for those that wait, at that rate; None: it stands still
+    per_s    pages a second, in the last minute
+    left_s   seconds for those that wait, at that rate; None: it stands still
     """
 
     handler: str

@@ -1,7 +1,7 @@
 """Checks a URL against robots.txt by hand: by the stored copy, or by fetching the file once, politely.
 
-`ask` is a visit that fetches only robots.txt. It keeps to the pace of the host, its address and the fleet like any other
-visit, and the answer (a Crawl-delay, a Retry-After) holds from then on.
+`ask` is a visit that fetches only robots.txt. It keeps to the pace of the host, its address and the fleet like any
+other visit, and the answer (a Crawl-delay, a Retry-After) holds from then on.
 """
 
 from sqlalchemy import Engine
@@ -28,7 +28,10 @@ def check(engine: Engine, settings: Settings, text: str) -> Ruling:
 
 
 def ask(worker: Worker, text: str) -> Ruling:
-    """Fetch robots.txt of the URL's origin once and store it. Raises InputError when the host may not be contacted now."""
+    """Fetch robots.txt of the URL's origin once and store it.
+
+    Raises InputError when the host may not be contacted now.
+    """
     url = canonical(worker.settings, text)
     visit = by_hand.take_up_now(worker, url)
     known = visit.origins.robots.get(url.origin)

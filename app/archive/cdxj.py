@@ -1,7 +1,7 @@
 """CDXJ: an index line for each response and revisit record of a segment, as pywb and replayweb.page read it. Pure.
 
-A line is `KEY TIMESTAMP {json}`, and a finished index is sorted. The key is the URL in SURT form as pywb makes it, which folds
-more than ours: case, `www.`, a slash at the end. https://specs.webrecorder.net/cdxj/0.1.0/
+A line is `KEY TIMESTAMP {json}`, and a finished index is sorted. The key is the URL in SURT form as pywb makes it,
+which folds more than ours: case, `www.`, a slash at the end. https://specs.webrecorder.net/cdxj/0.1.0/
 """
 
 import re

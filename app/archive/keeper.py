@@ -1,9 +1,10 @@
 """Keeps a process's archive in order, beside the visits that write to it: in a thread of its own.
 
-It closes segments that are old enough, uploads what is closed, watches the disk, and reports to `archive_nodes`. While the
-archive is stopped (`check` raises), nothing may be fetched: what is fetched could not be kept.
+It closes segments that are old enough, uploads what is closed, watches the disk, and reports to `archive_nodes`. While
+the archive is stopped (`check` raises), nothing may be fetched: what is fetched could not be kept.
 
-    stopped   a write failed, and still does; the disk has less free than the reserve; more waits for the store than the bound
+    stopped   a write failed, and still does; the disk has less free than the reserve; more waits for the store than
+              the bound
     trouble   the object store does not serve: segments wait on the disk, within the bound
 """
 
@@ -70,7 +71,10 @@ class ArchiveKeeper:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Close what dead processes left, and tend the archive from now on, in a thread. Call it once, after the fork."""
+        """Close what dead processes left, and tend the archive from now on, in a thread.
+
+        Call it once, after the fork.
+        """
         self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
         self._thread.start()
 
@@ -186,7 +190,8 @@ class ArchiveKeeper:
             return None
         return ArchiveStopped(
             f"archive at {self._place.folder}",
-            f"its disk has {sized(free)} free of the {sized(self._reserve_bytes)} that it needs; free some, or prune it",
+            f"its disk has {sized(free)} free of the {sized(self._reserve_bytes)} that it needs; "
+            "free some, or prune it",
         )
 
     def _too_much(self) -> ArchiveStopped | None:
@@ -194,7 +199,8 @@ class ArchiveKeeper:
             return None
         return ArchiveStopped(
             f"archive at {self._place}",
-            f"{sized(self._waiting)} wait for it in {self._place.folder}, the most that may; {self._trouble or 'it is slow'}",
+            f"{sized(self._waiting)} wait for it in {self._place.folder}, the most that may; "
+            f"{self._trouble or 'it is slow'}",
         )
 
     def _upload(self) -> None:

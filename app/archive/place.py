@@ -1,6 +1,6 @@
 """Where the archive is: a folder, and an object store that closed segments go to.
 
-    s3://bucket/prefix  by obstore, the extra `s3`; it reads AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and their like by itself
+    s3://bucket/prefix  by obstore, the extra `s3`; it reads AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and their like
 
 Raises InputError for a place that cannot be, ServiceError where the store cannot serve.
 """

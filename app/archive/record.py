@@ -1,6 +1,7 @@
 """WARC 1.1 records (ISO 28500:2017) as gzip members: one record, one member, so that each is read by itself. Pure.
 
-A writer of ours: warcio takes half as long again (bench/archive.py). The tests have warcio and fastwarc read what it writes.
+A writer of ours: warcio takes half as long again (bench/archive.py). The tests have warcio and fastwarc read what it
+writes.
 """
 
 import os

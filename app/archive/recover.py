@@ -1,7 +1,7 @@
 """Closes what a dead process left open, at the next start on its node.
 
-A segment whose writer lives is locked. One that is not locked is cut after its last whole record, its index is made anew, and
-it becomes final. Rows point only to what was synced, and that is whole.
+A segment whose writer lives is locked. One that is not locked is cut after its last whole record, its index is made
+anew, and it becomes final. Rows point only to what was synced, and that is whole.
 """
 
 import fcntl
@@ -61,7 +61,10 @@ def _close_if_left(engine: Engine, folder: Path, path: Path) -> str | None:
 
 
 def _trim(file: BinaryIO, name: str) -> list[bytes]:
-    """Cut what comes after the last whole record. Returns the index lines of those before.   name: of the file, when final"""
+    """Cut what comes after the last whole record.
+
+    Returns the index lines of those before.   name: of the file, when final
+    """
     lines: list[bytes] = []
     try:
         for found in scan.records(file):

@@ -1,7 +1,8 @@
 """Deletes segments: whole ones, of one crawl each, and the pointers with them.
 
-Before segments go, what pages and revisits that stay still need is copied to a new segment: the last capture of each page, and
-the bodies that revisits refer to. Rows change in one transaction, files go after it; what a crash leaves is deleted later.
+Before segments go, what pages and revisits that stay still need is copied to a new segment: the last capture of each
+page, and the bodies that revisits refer to. Rows change in one transaction, files go after it; what a crash leaves is
+deleted later.
 """
 
 import os
@@ -35,9 +36,10 @@ class Pruned(NamedTuple):
 
 
 def prune(engine: Engine, settings: Settings, *, days: int, crawl_id: int | None = None) -> Pruned:
-    """Delete closed segments that are older than this, of a crawl or of all, as far as they are here or in the object store.
+    """Delete closed segments that are older than this and within reach: here, or in the object store.
 
-    Raises ServiceError, ArchiveMissing where a record that must be kept cannot be read: nothing of its lot is deleted then.
+    Raises ServiceError, ArchiveMissing where a record that must be kept cannot be read: nothing of its lot is deleted
+    then.
     """
     place = Place(settings.home, settings.archive)
     total = Pruned(0, 0, 0)
@@ -52,7 +54,10 @@ def prune(engine: Engine, settings: Settings, *, days: int, crawl_id: int | None
 
 
 def clean(engine: Engine, settings: Settings) -> None:
-    """Delete what is older than the settings say, and what is left of segments that are gone. Raises as `prune` does."""
+    """Delete what is older than the settings say, and what is left of segments that are gone.
+
+    Raises as `prune` does.
+    """
     if settings.archive_keep_days:
         prune(engine, settings, days=settings.archive_keep_days)
     else:
@@ -60,7 +65,10 @@ def clean(engine: Engine, settings: Settings) -> None:
 
 
 def delete_crawl(engine: Engine, settings: Settings, crawl_id: int) -> None:
-    """Delete all of a crawl's captures and segments. Segments on other nodes' disks are deleted there. Raises ServiceError."""
+    """Delete all of a crawl's captures and segments.
+
+    Segments on other nodes' disks are deleted there. Raises ServiceError.
+    """
     with db.transaction(engine) as tx:
         segments.mark_crawl_gone(tx, crawl_id)
     while True:

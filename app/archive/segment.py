@@ -1,9 +1,9 @@
 """An open segment: a WARC file that one process appends to, and its index beside it.
 
-While it is open its names end in `.open`, and the process holds a lock on the file: whoever finds such a file without a lock
-knows that its writer died (app.archive.recover). Closed, it is final: the index is sorted, both files lose the ending.
-Several threads append; records lie one after another, whole. What was not synced may be lost with the machine, so no row may
-point beyond `synced`.
+While it is open its names end in `.open`, and the process holds a lock on the file: whoever finds such a file without a
+lock knows that its writer died (app.archive.recover). Closed, it is final: the index is sorted, both files lose the
+ending. Several threads append; records lie one after another, whole. What was not synced may be lost with the machine,
+so no row may point beyond `synced`.
 """
 
 import fcntl
@@ -70,7 +70,9 @@ class SegmentFile:
         return at
 
     def sync(self, until: int) -> None:
-        """Return when the first `until` bytes are on the disk. One thread syncs for all that wait. Raises ArchiveStopped.
+        """Return when the first `until` bytes are on the disk.
+
+        One thread syncs for all that wait. Raises ArchiveStopped.
 
         After a failure the system may have dropped what was not synced: it is gone, and this raises for it each time.
         """
@@ -88,7 +90,10 @@ class SegmentFile:
             self.synced = size
 
     def close(self) -> None:
-        """Make it final. What a failed sync left in doubt is cut off. Raises ArchiveStopped: then it is to be closed again."""
+        """Make it final.
+
+        What a failed sync left in doubt is cut off. Raises ArchiveStopped: then it is to be closed again.
+        """
         with self._writing:
             self.is_retired = True
         try:

@@ -1,7 +1,7 @@
 """Moves closed segments to the object store: the index, the segment, its row, and then the files here go.
 
-Several processes of a node share the folder; each file is locked by whoever uploads it. A crash anywhere repeats the upload of
-one segment, which ends in the same object.
+Several processes of a node share the folder; each file is locked by whoever uploads it. A crash anywhere repeats the
+upload of one segment, which ends in the same object.
 """
 
 import fcntl
@@ -20,7 +20,10 @@ _log = structlog.get_logger()
 
 
 def upload_closed(engine: Engine, folder: Path, remote: Remote) -> int:
-    """Upload the closed segments of a folder. Returns how many. Raises ServiceError, OSError at the first that fails."""
+    """Upload the closed segments of a folder.
+
+    Returns how many. Raises ServiceError, OSError at the first that fails.
+    """
     return sum(_upload(engine, folder, remote, path) for path in sorted(folder.rglob(f"*{segment.WARC}")))
 
 

@@ -1,6 +1,7 @@
 """Verifies the archive: every record's digests, and pointers both ways, between the rows and the records.
 
-A record without a row is legal: its visit was fenced. A row without a record is a flaw, and so is a digest that is wrong.
+A record without a row is legal: its visit was fenced. A row without a record is a flaw, and so is a digest that is
+wrong.
 """
 
 import tempfile

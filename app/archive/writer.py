@@ -2,8 +2,9 @@
 
     append (an answer's records, one after another) ▶ sync (once a settle) ▶ the settle's rows ▶ committed
 
-A row may point only to what was synced. Records without a row are legal: their visit was fenced. Writing happens in the visit's
-own thread, so that a slow disk slows its visits down. `app.archive.keeper` closes segments and watches the disk.
+A row may point only to what was synced. Records without a row are legal: their visit was fenced. Writing happens in the
+visit's own thread, so that a slow disk slows its visits down. `app.archive.keeper` closes segments and watches the
+disk.
 """
 
 import re
@@ -70,7 +71,9 @@ class ArchiveWriter:
         self._serial = 0
 
     def append(self, answer: Recording) -> CaptureRow | None:
-        """Write an answer's records. Returns its row, to be written once it is synced; None where there is nothing to point to.
+        """Write an answer's records.
+
+        Returns its row, to be written once it is synced; None where there is nothing to point to.
 
         Raises ArchiveStopped, ServiceError: then nothing was written.
         """

@@ -1,7 +1,8 @@
 """Trim: keeps each crawl, and all of them together, at their caps (promise F7), by a sample of the frontier.
 
-It sets the score that a link must exceed to be admitted to each crawl, and evicts the worst URLs beyond the cap at hosts without
-a visit; visits do so at theirs. A settle counts nothing, so between two samples a crawl exceeds its cap by the fleet's finds.
+It sets the score that a link must exceed to be admitted to each crawl, and evicts the worst URLs beyond the cap at
+hosts without a visit; visits do so at theirs. A settle counts nothing, so between two samples a crawl exceeds its cap
+by the fleet's finds.
 """
 
 from collections import Counter

@@ -14,7 +14,7 @@ def main() -> None:
 
 def make_app() -> typer.Typer:
     """Make the app with all commands."""
-    from app.cli import botauth, crawl_command, doctor, extract, host, identity, robots, seed, sql, status, url
+    from app.cli import botauth, crawl_command, doctor, export, extract, host, identity, robots, seed, sql, status, url
     from app.cli.groups import Root
 
     app = typer.Typer(
@@ -37,6 +37,7 @@ def make_app() -> typer.Typer:
     app.add_typer(botauth.app, name="botauth")
     app.command()(status.audit)
     app.command()(sql.sql)
+    app.command()(export.export)
     app.command()(doctor.doctor)
     app.add_typer(sql.db_app, name="db")
     return app
@@ -82,6 +83,9 @@ def _root(
     ] = False,
     home: options.Home = None,
 ) -> None:
-    """Tiptoe, a polite web crawler. Start with `tiptoe crawl https://example.org/`; the other commands inspect and steer."""
+    """Tiptoe, a polite web crawler.
+
+    Start with `tiptoe crawl https://example.org/`; the other commands inspect and steer.
+    """
     if home is not None:
         options.use_home(ctx, home)

@@ -53,6 +53,14 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+KeptInArchive = Annotated[
+    bool | None,
+    typer.Option(
+        "--archive/--no-archive",
+        help="Keep answers with their bodies in the archive (WARC).",
+        show_default="yes, or as before",
+    ),
+]
 Handler = Annotated[
     list[str] | None,
     typer.Option(
@@ -62,12 +70,12 @@ Handler = Annotated[
         show_default="all, or as before",
     ),
 ]
-KeptInArchive = Annotated[
+KeepLinks = Annotated[
     bool | None,
     typer.Option(
-        "--archive/--no-archive",
-        help="Keep answers with their bodies in the archive (WARC).",
-        show_default="yes, or as before",
+        "--keep-links/--no-keep-links",
+        help="Keep the links of each page as rows: from, to, anchor text, rel.",
+        show_default="no, or as before",
     ),
 ]
 
@@ -116,8 +124,9 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
-    handler: Handler = None,
     archive: KeptInArchive = None,
+    keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -131,6 +140,7 @@ def asked(
         honour_opt_outs=honour_opt_outs,
         handlers=_handlers(handler),
         archive=archive,
+        keep_links=keep_links,
     )
 
 
@@ -147,10 +157,14 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
-    handler: Handler = None,
     archive: KeptInArchive = None,
+    keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
-    """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
+    """The change of a crawl that exists.
+
+    Raises InputError for a limit that is none, and for options that exclude each other.
+    """
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
     return CrawlChange(
         scope=scope,
@@ -162,6 +176,7 @@ def edited(
         honour_opt_outs=honour_opt_outs,
         handlers=_handlers(handler),
         archive=archive,
+        keep_links=keep_links,
     )
 
 

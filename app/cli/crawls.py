@@ -87,7 +87,10 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a crawl for good: its URLs, pages, refused links and counts. Hosts stay, and the log of requests for the audit."""
+    """Delete a crawl for good: its URLs, pages, refused links and counts.
+
+    Hosts stay, and the log of requests for the audit.
+    """
     from app.admin import deletion, report
     from app.errors import InputError
 
@@ -121,7 +124,10 @@ def list_(as_json: AsJson = False) -> None:
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
-    """Report on a crawl: URLs by state, endings of its requests, refused links, hosts. It counts exactly, which takes a while."""
+    """Report on a crawl: URLs by state, endings of its requests, refused links, hosts.
+
+    It counts exactly, which takes a while.
+    """
     from app.admin import report as reports
 
     with open_database() as (settings, engine):
@@ -188,6 +194,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("honours opt-outs", crawl.honour_opt_outs),
         ("handlers", crawl.handlers or None),
         ("archives", crawl.archive),
+        ("keeps links", crawl.keep_links),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

@@ -50,7 +50,7 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Pages that this version has handled, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a handler over a crawl's archive: no page is fetched for it. Pages that its version has handled are left out."""
+    """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
     from app.admin import crawls, extract
 
     with open_database() as (settings, engine):

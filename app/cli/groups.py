@@ -24,6 +24,7 @@ _ORDER = (
     "botauth",
     "audit",
     "sql",
+    "export",
     "doctor",
     "db",
 )

@@ -32,7 +32,10 @@ def check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """May we fetch this URL, by the stored robots.txt? Names group and line. Exit 0: allowed, 1: refused, 3: not known."""
+    """May we fetch this URL, by the stored robots.txt? Names group and line.
+
+    Exit 0: allowed, 1: refused, 3: not known.
+    """
     from app.admin import robots_check
 
     with open_database() as (settings, engine):

@@ -1,9 +1,9 @@
-"""Runs handlers in a process that they may crash, hang or fill: `python -m app.extract.child SOCKET MEMORY_BYTES SOURCE…`.
+"""Runs handlers in a process that they may crash, hang or fill: `python -m app.extract.child SOCKET BYTES SOURCE…`.
 
-It loads the handlers and tells which there are, or the line why not. Then it receives page after page, calls the handler that is
-asked for, and answers with its items and links, or how it failed. It knows no settings and no database; an earlier body
-of a page it asks from its parent. Its bounds are the kernel's: an address space, and SIGALRM, which prints where the handler
-hangs before it ends the process. `app.extract.process` starts and judges it.
+It loads the handlers and tells which there are, or the line why not. Then it receives page after page, calls the
+handler that is asked for, and answers with its items and links, or how it failed. It knows no settings and no
+database; an earlier body of a page it asks from its parent. Its bounds are the kernel's: an address space, and
+SIGALRM, which prints where the handler hangs before it ends the process. `app.extract.process` starts and judges it.
 """
 
 import faulthandler

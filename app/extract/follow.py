@@ -1,7 +1,7 @@
 """Admits links that handlers yield, by the same rules as the links of a page: scope, nofollow, robots.txt, caps.
 
-A refused one is noted with the reason. It happens outside of visits: a full host takes no more here, and evicts nothing.
-Admitting a link again changes nothing, so that this may come before the endings are written.
+A refused one is noted with the reason. It happens outside of visits: a full host takes no more here, and evicts
+nothing. Admitting a link again changes nothing, so that this may come before the endings are written.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """One process that runs handlers: it is started, gets pages, and is judged when it ends over one.
 
-A thread that hangs cannot be killed, nor one that takes all memory; a process can. It is a fresh interpreter, and never has the
-passwords of our services. `app.extract.child` is its other end.
+A thread that hangs cannot be killed, nor one that takes all memory; a process can. It is a fresh interpreter, and
+never has the passwords of our services. `app.extract.child` is its other end.
 """
 
 import os
@@ -84,7 +84,8 @@ class HandlerProcess:
     ) -> Handled:
         """Run a handler on a page.
 
-        deadline_s  seconds that it may take;   before: reads the page as it was before a capture, for a handler that asks
+        deadline_s  seconds that it may take
+        before      reads the page as it was before a capture, for a handler that asks
         """
         self.pages += 1
         within_s, began = deadline_s + self.margin_s, time.monotonic()

@@ -1,7 +1,8 @@
 """Runs handlers over rows that are due: take some ▶ read their captures ▶ call the handler ▶ write what came of it.
 
-Rows are taken for a while, and come back by themselves when their worker is lost. A handler that fails costs its page an attempt;
-other pages go on. `app.extract.write` sees to it that each page's items are there once, however often it was handled.
+Rows are taken for a while, and come back by themselves when their worker is lost. A handler that fails costs its page
+an attempt; other pages go on. `app.extract.write` sees to it that each page's items are there once, however often it
+was handled.
 """
 
 import time
@@ -36,7 +37,7 @@ class Runner:
         self._process: HandlerProcess | None = None
 
     def run(self, *, for_s: float = float("inf")) -> int:
-        """Handle what is due until nothing is, or for so long. Returns how many rows were. Raises InputError, ServiceError."""
+        """Handle what is due until nothing is, or for so long. Returns how many were. Raises InputError, ServiceError."""
         until, total = time.monotonic() + for_s, 0
         while not self._shared.stopping.is_set() and time.monotonic() < until:
             n = self._lot(until)
@@ -90,7 +91,7 @@ class _Lot:
     written_at: float = field(default_factory=time.monotonic)
 
     def handle(self, rows: Sequence[Claimed], until: float) -> None:
-        """Handle the rows, and write as they come. What cannot be begun any more is given back, even when a service fails."""
+        """Handle the rows, and write as they come. Those that are not begun are returned, even when a service fails."""
         left = list(rows)
         try:
             for (crawl_id, capture_id), group in groupby(rows, key=lambda row: (row.crawl_id, row.capture_id)):

@@ -1,7 +1,8 @@
 """Writes what came of rows that were handled: links, items and endings. And the state that runners share.
 
-What is written counts only where the row still waits for the same capture and version. Items of a page and handler are replaced
-in one transaction. Links are admitted before it: a crash between the two admits them again, which changes nothing.
+What is written counts only where the row still waits for the same capture and version. Items of a page and handler are
+replaced in one transaction. Links are admitted before it: a crash between the two admits them again, which changes
+nothing.
 """
 
 import socket
@@ -64,7 +65,7 @@ class Extraction:
 
     @property
     def lease_s(self) -> float:
-        """Seconds that rows are taken for. They are kept for longer between two pages, which takes a deadline at most."""
+        """Seconds that rows are taken for. Between two pages, which are a deadline apart at most, they are extended."""
         return 2 * self.settings.handler_deadline_s + 15.0
 
     def wanted(self, process: HandlerProcess) -> list[HandlerSpec]:

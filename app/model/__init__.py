@@ -4,7 +4,7 @@ from app.model.capture import Archived, Capture, CaptureKind, Segment, SegmentSt
 from app.model.crawl import Budgets, CrawlChange, CrawlSpec
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
-from app.model.reasons import Cause, Rest, RestReason, VisitEnding
+from app.model.reasons import Cause, CrawlEnding, Rest, RestReason, VisitEnding
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "CaptureKind",
     "Cause",
     "CrawlChange",
+    "CrawlEnding",
     "CrawlSpec",
     "Failure",
     "Gate",

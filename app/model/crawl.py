@@ -1,6 +1,7 @@
 """The wishes of a person for a crawl, as one value from the command line to its row and back; and a change of it.
 
-A new wish is a field of both classes, a column of `crawls` with the same name, and an option in `app.cli.crawl_options`.
+A new wish is a field of both classes, a column of `crawls` with the same name, and an option in
+`app.cli.crawl_options`.
 """
 
 from collections.abc import Mapping
@@ -33,10 +34,12 @@ class CrawlSpec:
     exclude          regular expressions; a link must match none of them
     budgets          where it ends
     keep_fresh       it does not end, and fetches pages again when they are due
-    sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
+    sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names
+                     none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
     handlers         names of the handlers that get its pages; none: every handler that is loaded
     archive          answers are kept in the archive, with their bodies
+    keep_links       links are kept as rows: from, to, anchor text, rel
     """
 
     scope: str = "host"
@@ -48,6 +51,7 @@ class CrawlSpec:
     honour_opt_outs: bool = False
     handlers: tuple[str, ...] = ()
     archive: bool = True
+    keep_links: bool = False
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
@@ -82,6 +86,7 @@ class CrawlChange:
     honour_opt_outs: bool | None = None
     handlers: tuple[str, ...] | None = None
     archive: bool | None = None
+    keep_links: bool | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -144,8 +144,8 @@ class Reply(NamedTuple):
     truncated    the body went over max_body_bytes and was cut there
     sunk_bytes   decoded body bytes that went to Request.sink
     head         status line and header fields as received, up to the empty line; b"" without a status
-    coded        the body as received, its content-coding kept, where Request.keeps_coded and there was one; a file where
-                 the decoded body went to Request.sink. None: as `body`
+    coded        the body as received, its content-coding kept, where Request.keeps_coded and there was one; a file
+                 where the decoded body went to Request.sink. None: as `body`
     asked        the fields that were sent, in that order, without the operator's credentials
     wire_bytes   body bytes received before decoding
     address      IP address that was connected to, None when there was no connection

@@ -11,7 +11,8 @@ class Link(NamedTuple):
     href    as written, white space stripped (not joined, not canonical)
     text    anchor text, white space folded, at most 200 characters
     rel     lower-case rel tokens
-    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text, in a template …)
+    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text, in a
+            template …)
     kind    "a", "area", "frame", "iframe", "link" or "refresh"
     """
 
@@ -31,7 +32,8 @@ class Page:
     canonical    href of <link rel=canonical>, as written, or None
     title, description   white space folded, None when absent; at most 1,000 characters
     language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
-    main_text    readable text of the page with boilerplate (nav, header, footer, script …) left out; "" when not asked for
+    main_text    readable text of the page with boilerplate (nav, header, footer, script …) left out; "" when not asked
+                 for
     robots       lower-case tokens of <meta name=robots> (and of our product token)
     tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
     charset      the encoding that was used, canonical name

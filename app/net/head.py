@@ -69,8 +69,10 @@ class MessageHead(Head):
 
 
 def _read_status(stream: Any) -> tuple[bytes, tuple[str, int, str]]:
-    """Read the status line; version, status and reason (RFC 9112 4), as leniently as http.client: no reason and any white
-    space will do."""
+    """Read the status line; version, status and reason (RFC 9112 4), as leniently as http.client.
+
+    No reason and any white space will do.
+    """
     line = stream.readline(STATUS_BYTES_MAX + 1)
     if len(line) > STATUS_BYTES_MAX:
         raise http.client.LineTooLong("status line")
@@ -96,9 +98,9 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
 
 
 def _read_fields(stream: Any, read: list[bytes]) -> list[tuple[str, str]]:
-    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are skipped.
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5).
 
-    read: every line is added to it as it arrived.
+    Other lines are skipped.   read: every line is added to it as it arrived
     """
     fields: list[tuple[str, str]] = []
     bytes_left = HEADER_BYTES_MAX

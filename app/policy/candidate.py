@@ -1,4 +1,6 @@
-"""A URL that a page, a sitemap, a redirect or a person names, on its way into the frontier. It is parsed already, and stays so.
+"""A URL that a page, a sitemap, a redirect or a person names, on its way into the frontier.
+
+It is parsed already, and stays so.
 
 It does not know the id of its host: `app.store.url_rows.admission` makes its row, once the host has one.
 """
@@ -15,7 +17,9 @@ _CAUSES = {UrlEvent.DISALLOWED: Cause.ROBOTS}
 
 
 class Candidate(NamedTuple):
-    """A URL that may enter the frontier. A page has dozens: those of its links are made by place, which takes half as long.
+    """A URL that may enter the frontier.
+
+    A page has dozens: those of its links are made by place, which takes half as long.
 
     score       the order within its lane, the highest first
     depth       links between it and a seed

@@ -98,7 +98,10 @@ HOST_TRANSITIONS: dict[tuple[HostState, HostEvent], HostState] = {
 
 
 def url_after(state: UrlState | None, event: UrlEvent) -> UrlState:
-    """The state that an event leads to. Raises KeyError for a pair that cannot happen or leads out of the frontier: a bug."""
+    """The state that an event leads to.
+
+    Raises KeyError for a pair that cannot happen or leads out of the frontier: a bug.
+    """
     after = URL_TRANSITIONS[state, event]
     if after is None:
         raise KeyError(state, event)

@@ -1,9 +1,9 @@
 """Holds new visits back until their process keeps up with those that it has.
 
-A process that takes up more hosts than it can serve serves none of them well: parked visits are resumed late, grow old after one
-page, and leave. Each page then costs a take-up, a settle and a connection of its own, and these costs are what the process is
-short of. So an offer waits while visits are resumed late or the parking is nearly full. An offer that waits too long is not
-taken up: its host is offered again.
+A process that takes up more hosts than it can serve serves none of them well: parked visits are resumed late, grow old
+after one page, and leave. Each page then costs a take-up, a settle and a connection of its own, and these costs are
+what the process is short of. So an offer waits while visits are resumed late or the parking is nearly full. An offer
+that waits too long is not taken up: its host is offered again.
 """
 
 import threading

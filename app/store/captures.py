@@ -1,7 +1,7 @@
 """Captures: what is in the archive, and where. One query of captures.sql each, in the caller's transaction.
 
-A capture is found by its crawl and its id, or by its host, crawl and URL key. Ids are given when a settle writes: a settle
-that began earlier may commit later, so "all above the last id that I saw" can miss some while the crawl runs.
+A capture is found by its crawl and its id, or by its host, crawl and URL key. Ids are given when a settle writes: a
+settle that began earlier may commit later, so "all above the last id that I saw" can miss some while the crawl runs.
 """
 
 from collections.abc import Collection, Sequence

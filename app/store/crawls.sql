@@ -1,8 +1,8 @@
 -- create: a new crawl; nothing where the name is taken
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs, archive, handlers)
+                    sitemaps, honour_opt_outs, handlers, archive, keep_links)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, :archive, CAST(:handlers AS text[]))
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :archive, :keep_links)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -35,8 +35,7 @@ WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
 UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
-    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, archive = :archive,
-    handlers = CAST(:handlers AS text[]), revision = revision + 1,
+    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, handlers = CAST(:handlers AS text[]), archive = :archive, keep_links = :keep_links, revision = revision + 1,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
     pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
@@ -44,7 +43,7 @@ WHERE id = :crawl_id
 
 -- start: from any state to active
 UPDATE crawls
-SET state = 'active', finished_at = NULL, ended_because = NULL,
+SET state = 'active', finished_at = NULL, ended_because = NULL, ended_detail = NULL,
     state_since = CASE WHEN state = 'active' THEN state_since ELSE clock_timestamp() END,
     active_since = CASE WHEN state = 'active' AND NOT :restart_clock THEN active_since ELSE clock_timestamp() END
 WHERE id = :crawl_id
@@ -109,7 +108,7 @@ WITH spent AS MATERIALIZED (
            CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
                 WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
                 WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)) THEN 'max_seconds'
-           END AS because
+           END AS because, c.max_pages, c.max_bytes, c.max_seconds
     FROM crawls AS c
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes
@@ -118,7 +117,10 @@ WITH spent AS MATERIALIZED (
     WHERE c.id = :crawl_id
 )
 UPDATE crawls AS c
-SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = spent.because
+SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = spent.because,
+    ended_detail = CASE spent.because WHEN 'max_pages' THEN CAST(spent.max_pages AS text)
+                                      WHEN 'max_bytes' THEN CAST(spent.max_bytes AS text)
+                                      ELSE CAST(spent.max_seconds AS text) END
 FROM spent
 WHERE spent.id = c.id AND spent.because IS NOT NULL AND c.state = 'active'
 RETURNING c.name
@@ -221,7 +223,7 @@ SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + 
     last_fetch_at = excluded.last_fetch_at
 
 -- totals: a crawl's counts of this round
-SELECT c.id, c.name, c.state, c.ended_because, c.round, c.sitemaps, c.honour_opt_outs, c.archive,
+SELECT c.id, c.name, c.state, c.ended_because, c.ended_detail, c.round, c.sitemaps, c.honour_opt_outs, c.archive,
        CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(ch.fetches), 0) AS bigint) AS fetches,
        CAST(coalesce(sum(ch.failed), 0) AS bigint) AS failed,

@@ -1,7 +1,8 @@
 """Extractions: the pages that handlers are to handle. One query of extractions.sql each, in the caller's transaction.
 
-A row is written with the settle that wrote its capture, so that nothing has to be looked for by ids, which commit out of order.
-A worker takes rows for a while; what it writes counts only where the row still waits for the same capture and version.
+A row is written with the settle that wrote its capture, so that nothing has to be looked for by ids, which commit out
+of order. A worker takes rows for a while; what it writes counts only where the row still waits for the same capture
+and version.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -132,7 +133,7 @@ def due(
 ) -> int:
     """Make pages due for the handlers that they fit. Returns how many rows were written.
 
-    A page whose body a handler's version has handled already is left alone, and so is a page of a crawl that names others.
+    A page whose body this version of a handler has handled is left alone, and so is a page of a crawl that names others.
     named: the handlers get pages of any crawl;   again: of any body;   admits: the links they yield are admitted
     """
     rows = {
@@ -173,8 +174,9 @@ def claim(
     node: str | None = None,
     crawl_id: int | None = None,
 ) -> list[Claimed]:
-    """Take up to n rows of each handler that are due: those that only this machine can read first. Rows of one capture are
-    neighbours. A row that its workers lost again and again comes alone."""
+    """Take up to n rows of each handler that are due: those that only this machine can read first.
+
+    Rows of one capture are neighbours. A row that its workers lost again and again comes alone."""
     where = {
         "handlers": db.rows_param([{"name": each.name, "version": each.version} for each in handlers]),
         "crawl_id": crawl_id,
@@ -219,7 +221,10 @@ def end(tx: Connection, endings: Sequence[ExtractionEnding]) -> None:
 
 
 def give_back(tx: Connection, rows: Iterable[Claimed], *, node: str | None = None, due_s: float = 0.0) -> None:
-    """Return rows that were not handled.   node: the machine that has their captures;   due_s: when others may try again"""
+    """Return rows that were not handled.
+
+    node: the machine that has their captures;   due_s: when others may try again
+    """
     returned = [_place(row) | {"capture_id": row.capture_id, "node": node, "due_s": due_s} for row in rows]
     if returned:
         db.run(tx, _sql["give_back"], {"rows": db.rows_param(returned)})

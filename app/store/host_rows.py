@@ -21,7 +21,7 @@ class Offer(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class HostPace:
-    """A host's pace, one value from row to row: a take-up reads it, the visit's requests change it, each settle writes it.
+    """A host's pace, one value from row to row: read by a take-up, changed by requests, written by each settle.
 
     delay_s         seconds from the end of a request to the start of the next, before jitter
     robots_delay_s  the slowest Crawl-delay of its origins, in seconds; None: none asks
@@ -120,7 +120,8 @@ class Contact:
     """A settle's news of a host, under the lease that the token names.
 
     pause_s   the delay with its jitter: the real wait after the last request
-    age_s     seconds since the end of the visit's last request, measured just before the query is sent; None: it sent none
+    age_s     seconds since the end of the visit's last request, measured just before the query is sent; None: it sent
+              none
     address   the one that the last request went to; None: as before
     rest_s    the host is left alone this long, beyond its delay, for the reason in `resting`
     unfetched change of the number of URLs that wait for their first fetch; `counted`: their number, just counted

@@ -1,4 +1,7 @@
-"""Hosts: claiming, taking up, staying, leaving, waking. Each function runs one query of hosts.sql in the caller's transaction."""
+"""Hosts: claiming, taking up, staying, leaving, waking.
+
+Each function runs one query of hosts.sql in the caller's transaction.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -271,9 +274,13 @@ def queues(tx: Connection) -> list[Mapping[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]
 
 
-def waits(tx: Connection) -> list[Mapping[str, Any]]:
-    """Rows of because, hosts, earliest: the number of hosts per cause of waiting, in v_host_status's words."""
-    return [dict(row) for row in tx.execute(_sql["waits"]).mappings()]
+def waits(tx: Connection, *, most: int) -> tuple[list[Mapping[str, Any]], float]:
+    """Rows of because, hosts, earliest: the number of hosts per cause of waiting, in v_host_status's words.
+
+    Beyond `most` hosts they are estimated from a sample of so many. Also returns its share in percent; 100: exact.
+    """
+    percent = tx.execute(_sql["waits_percent"], {"most": most}).scalar_one()
+    return [dict(row) for row in tx.execute(_sql["waits"], {"percent": percent}).mappings()], float(percent)
 
 
 def _contacts(contacts: Sequence[Contact]) -> str:

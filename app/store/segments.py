@@ -1,4 +1,7 @@
-"""Segments: the files of the archive, and where each is. One query of segments.sql each, in the caller's transaction."""
+"""Segments: the files of the archive, and where each is.
+
+One query of segments.sql each, in the caller's transaction.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -46,7 +49,10 @@ def open_ones(tx: Connection) -> list[Segment]:
 
 
 def of_crawl(tx: Connection, crawl_id: int | None, *, after: int = 0, n: int = 1_000) -> list[Segment]:
-    """The segments of a crawl with ids above `after`, those that are gone too, the oldest first.   None: of all crawls"""
+    """The segments of a crawl with ids above `after`, those that are gone too, the oldest first.
+
+    None: of all crawls
+    """
     return db.run(tx, _sql["of_crawl"], {"crawl_id": crawl_id, "after": after, "n": n}).of(Segment)
 
 

@@ -1,4 +1,7 @@
-"""Sitemaps that were read, and their claims about pages. One query of sitemaps.sql each, in the caller's transaction."""
+"""Sitemaps that were read, and their claims about pages.
+
+One query of sitemaps.sql each, in the caller's transaction.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

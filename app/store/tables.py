@@ -3,8 +3,8 @@
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
 
-`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and drops the
-partitions; they are not declared here).
+`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and
+drops the partitions; they are not declared here).
 """
 
 from sqlalchemy import (
@@ -28,7 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INET, JSONB, TIMESTAMP, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, TIMESTAMP, UUID
 
 metadata = MetaData(
     naming_convention={
@@ -143,6 +143,7 @@ crawls = Table(
         server_default=text("false"),
         comment="pages whose owner reserves text and data mining are not kept",
     ),
+    Column("keep_links", Boolean, nullable=False, server_default=text("false"), comment="links are kept, in `links`"),
     Column(
         "handlers",
         ARRAY(Text),
@@ -151,6 +152,7 @@ crawls = Table(
         comment="names of the handlers that get its pages; none: every handler that is loaded and fits",
     ),
     Column("ended_because", Text),
+    Column("ended_detail", Text, comment="more of ended_because, for a person"),
     Column("created_at", Time, nullable=False, server_default=NOW),
     Column("active_since", Time, nullable=False, server_default=NOW),
     Column("finished_at", Time),
@@ -171,6 +173,9 @@ crawls = Table(
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
     CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
     CheckConstraint("sitemaps IN ('none', 'declared', 'all')", name="sitemaps_known"),
+    CheckConstraint(
+        "ended_because IN ('done', 'max_pages', 'max_bytes', 'max_seconds', 'operator', 'other')", name="ending_known"
+    ),
     CheckConstraint("(state = 'finished') = (finished_at IS NOT NULL)", name="finished_has_time"),
     comment="A crawl: scope, budgets, state. Ends by itself when no URL of it is in an open state.",
 )
@@ -498,6 +503,22 @@ fetches = Table(
     comment="The fetch log: every request that was settled, robots.txt included.",
 )
 
+links = Table(
+    "links",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="of the page that has them"),
+    Column("found_at", Time, nullable=False, server_default=NOW, comment="when the page was read"),
+    Column("url", Text, nullable=False, comment="of the page"),
+    Column("links", JSON, nullable=False, comment="in document order: to (as it would be sent), anchor, rel"),
+    PrimaryKeyConstraint("found_at", "id"),
+    Index("links_page", "host_id", "crawl_id", "found_at"),
+    postgresql_partition_by="RANGE (found_at)",
+    comment="Links of pages, a row for each reading of a page, of crawls that keep them. v_links has a row for each link.",
+)
+
 pages = Table(
     "pages",
     metadata,
@@ -764,7 +785,8 @@ lineage = Table(
     Column("seen", Text, nullable=False, comment="what tiptoe_lineage() said when it was last looked at"),
     Column("since", Time, nullable=False, server_default=NOW, comment="when that was new"),
     CheckConstraint("is_only", name="one_row"),
-    comment="What the rows were last known to be in: another server, timeline or database may lack what was written last.",
+    comment="What the rows were last known to be in: another server, timeline or database "
+    "may lack what was written last.",
 )
 
 extractions = Table(

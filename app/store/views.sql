@@ -1,5 +1,5 @@
 CREATE VIEW v_crawl_progress AS
-SELECT c.id AS crawl_id, c.name AS crawl, c.state, c.ended_because, c.round,
+SELECT c.id AS crawl_id, c.name AS crawl, c.state, c.ended_because, c.ended_detail, c.round,
        coalesce(got.pages, 0) AS pages, coalesce(got.fetches, 0) AS fetches, coalesce(got.failed, 0) AS failed,
        coalesce(got.bytes, 0) AS bytes, coalesce(got.hosts, 0) AS hosts,
        coalesce(u.queued, 0) AS queued, coalesce(u.retrying, 0) AS retrying, coalesce(u.resting, 0) AS resting,
@@ -192,6 +192,14 @@ JOIN crawls AS c ON c.id = s.crawl_id
 JOIN hosts AS h ON h.id = s.host_id;
 
 COMMENT ON VIEW v_sitemaps IS 'Sitemaps that were read, what was wrong with them, and how far their lastmod is believed: claims put to the test, and true ones.';
+
+CREATE VIEW v_links AS
+SELECT l.crawl_id, c.name AS crawl, l.url AS from_url, link."to" AS to_url, link.anchor, link.rel, l.found_at
+FROM links AS l
+JOIN crawls AS c ON c.id = l.crawl_id
+CROSS JOIN LATERAL json_to_recordset(l.links) AS link ("to" text, anchor text, rel text);
+
+COMMENT ON VIEW v_links IS 'A row for each link of each reading of a page, of crawls that keep links (--keep-links). Filter by crawl_id and found_at.';
 
 CREATE VIEW v_budgets AS
 SELECT kind, name, next_at, queue_at, greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,

@@ -46,7 +46,7 @@ def test_after_a_budget_has_ended_a_crawl_its_hosts_wait_for_nothing(worker: Wor
     found = explain.why(worker.engine, worker.settings, queued)
     assert found.host_waits_for == waits
     assert [here.waits_for for here in found.crawls] == [
-        ["its crawl, which is finished (max_pages): tiptoe crawl edit c --max-pages N, then tiptoe crawl start c"]
+        ["its crawl, which is finished (max_pages: 2): tiptoe crawl edit c --max-pages N, then tiptoe crawl start c"]
     ]
 
 

@@ -36,7 +36,7 @@ def test_a_polite_crawl_has_no_violation(make: Callable[..., Worker], site: Site
     run(worker, hurry=False)
     found = audit.audit(worker.engine, worker.settings, "c")
     assert (found.fetches, found.violations, found.disorder, found.unaccounted) == (3, 0, 0, [])
-    assert found.verdict == "3 requests, 1 host: no violation"
+    assert found.verdict == "2 requests for URLs, 1 for robots.txt or tdmrep.json, 1 host: no violation"
     (host,) = found.hosts
     assert (host.host, host.unjudged, host.largest_concurrency) == (site.host, 0, 1)
     assert host.smallest_gap_s is not None
@@ -91,7 +91,10 @@ def log(engine: Engine) -> Log:
 
 def test_an_empty_log_has_no_violation(engine: Engine) -> None:
     found = audited(engine)
-    assert (found.verdict, found.holds) == ("0 requests, 0 hosts: no violation", True)
+    assert (found.verdict, found.holds) == (
+        "0 requests for URLs, 0 for robots.txt or tdmrep.json, 0 hosts: no violation",
+        True,
+    )
 
 
 def crawled_by(log: Log, name: str, crawl: str, *starts: float) -> int:

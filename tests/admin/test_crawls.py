@@ -146,5 +146,5 @@ def test_a_crawl_at_its_budget_does_not_start(worker: Worker, web: Web) -> None:
     site.pages |= {"/": html("/a", "/b"), "/a": html(), "/b": html()}
     start(worker, site.url(), budgets=Budgets(max_pages=1))
     run(worker)
-    with pytest.raises(InputError, match=r"is finished \(max_pages\); tiptoe crawl edit c --max-pages N, then"):
+    with pytest.raises(InputError, match=r"is finished \(max_pages: 1\); tiptoe crawl edit c --max-pages N, then"):
         crawls.start(worker.engine, "c")

@@ -7,6 +7,7 @@ from app.crawl.state.worker import Worker
 from app.errors import InputError
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
+from tests.store.rows import sql
 
 
 @pytest.fixture
@@ -52,6 +53,30 @@ def test_status_says_what_goes_on(crawled: Worker) -> None:
     assert found.offers == {}
     assert len(found.visits) == min(report.LATEST_VISITS, len(found.visits))
     assert report.totals(crawled.engine) == found.crawls
+
+
+def test_status_estimates_what_many_hosts_wait_for(worker: Worker) -> None:
+    """From half of the table's 100 blocks or so: an estimate seven standard deviations off would fail."""
+    crawl = start(worker, "http://waiting.test/", "http://other.test/")
+    sql(
+        worker.engine,
+        """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
+           SELECT n || repeat('x', 200) || '.test', 'host-00', 1, now() - interval '1 hour'
+           FROM generate_series(1, 2998) AS n""",
+    )
+    sql(
+        worker.engine,
+        """INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops)
+           SELECT id, :crawl, 'page', decode(lpad(to_hex(id), 8, '0'), 'hex'), 'u', 'queued', 1, 1, 0, 0
+           FROM hosts WHERE name LIKE '%x.test'""",
+        crawl=crawl.id,
+    )
+    exact = report.status(worker.engine, most=3_000)
+    assert (exact.waiting_percent, [(row["because"], row["hosts"]) for row in exact.waiting]) == (100, [("due", 3_000)])
+    sampled = report.status(worker.engine, most=1_500)
+    assert sampled.waiting_percent == pytest.approx(50)
+    assert [row["because"] for row in sampled.waiting] == ["due"]
+    assert sampled.waiting[0]["hosts"] == pytest.approx(3_000, rel=0.7)
 
 
 def test_status_counts_offers(worker: Worker) -> None:

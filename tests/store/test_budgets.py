@@ -13,7 +13,6 @@ from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 10.0)
 DOMAIN = Budget(BudgetKind.DOMAIN, "example.org", 100.0)
-EVERYTHING = Budget(BudgetKind.ALL, "all", 1.0)
 
 
 def ask(
@@ -90,13 +89,6 @@ def test_all_budgets_or_none(engine: Engine) -> None:
     assert ask(engine, ADDRESS).granted, "what another budget held up has drawn nothing from this one"
 
 
-def test_a_wait_for_a_narrow_budget_costs_the_ceiling_of_the_fleet_no_more_than_one_start(engine: Engine) -> None:
-    ask(engine, ADDRESS)
-    pass_by(engine, 9.6)
-    assert ask(engine, ADDRESS, EVERYTHING, ticket=True, horizon_s=1.0).wait_s == pytest.approx(0.4, abs=0.2)
-    assert ask(engine, EVERYTHING, horizon_s=1.2).wait_s == pytest.approx(1.0, abs=0.2)
-
-
 def test_a_refused_connection_rests_the_address_longer_each_time(engine: Engine) -> None:
     ask(engine, ADDRESS)
     rests = []
@@ -128,9 +120,7 @@ def test_after_the_rest_one_host_probes_and_the_others_wait_for_it(engine: Engin
 def test_many_askers_at_once_get_starts_a_gap_apart(engine: Engine) -> None:
     short = ADDRESS._replace(gap_s=0.05)
     with ThreadPoolExecutor(16) as pool:
-        answers = list(
-            pool.map(lambda _: ask(engine, short, EVERYTHING._replace(gap_s=0.001), horizon_s=60), range(100))
-        )
+        answers = list(pool.map(lambda _: ask(engine, short, DOMAIN._replace(gap_s=0.001), horizon_s=60), range(100)))
     assert all(answer.granted for answer in answers)
     (row,) = sql(
         engine,
@@ -141,13 +131,13 @@ def test_many_askers_at_once_get_starts_a_gap_apart(engine: Engine) -> None:
 
 
 def test_a_new_budget_is_made_before_the_others_are_locked(engine: Engine) -> None:
-    """Two visits that want the ceiling and a new address: one has made the address, and asks for the ceiling next."""
-    ask(engine, EVERYTHING)
+    """Two visits that want a domain and a new address: one has made the address, and asks for the domain next."""
+    ask(engine, DOMAIN)
     with db.transaction(engine) as tx:
         budgets.reserve(tx, [ADDRESS], StartTerms(1, ready_in_s=0, horizon_s=1))
-        aside = Aside(lambda: ask(engine, ADDRESS, EVERYTHING, host_id=2))
+        aside = Aside(lambda: ask(engine, ADDRESS, DOMAIN, host_id=2))
         assert await_blocked(engine, backend(tx), aside)
-        budgets.lock(tx, [ADDRESS, EVERYTHING])
+        budgets.lock(tx, [ADDRESS, DOMAIN])
     assert aside.outcome().shared
 
 

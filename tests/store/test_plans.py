@@ -75,6 +75,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),
+    ("hosts", "waits", {"percent": 5}, "urls", 1_000),  # one of each host in a random sample, of 2,000
     ("live", "hosts", LIVE, "hosts", 16),  # three by the queue, and their rows
     ("live", "hosts", LIVE, "urls", 8),
     ("live", "hosts", LIVE, "visits", 0),

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from app.admin import crawls, explain
+from app.admin import explain
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.store import crawls as crawl_rows
 from app.store import db
 from app.store import hosts as rows
 from tests.admin.explain.explained import alone, why
@@ -19,7 +20,8 @@ from tests.store.rows import Aside, await_blocked, backend, one
 def test_retry_queues_and_wakes(worker: Worker, site: Site) -> None:
     crawl = start(worker, site.url())
     run(worker)
-    crawls.activate(worker.engine, crawl.name)
+    with db.transaction(worker.engine) as tx:
+        crawl_rows.start(tx, crawl.id)
     asked = len(site.log)
     assert explain.retry(worker.engine, worker.settings, site.url("/broken") + "#x", None) == ["c"]
     assert alone(worker, site.url("/broken")).url["state"] == "queued"
