@@ -37,7 +37,7 @@ class Runner:
         self._process: HandlerProcess | None = None
 
     def run(self, *, for_s: float = float("inf")) -> int:
-        """Handle what is due until nothing is, or for so long. Returns how many were. Raises InputError, ServiceError."""
+        """Handle what is due until nothing is, or for so long. Returns how many. Raises InputError, ServiceError."""
         until, total = time.monotonic() + for_s, 0
         while not self._shared.stopping.is_set() and time.monotonic() < until:
             n = self._lot(until)

@@ -133,7 +133,7 @@ def due(
 ) -> int:
     """Make pages due for the handlers that they fit. Returns how many rows were written.
 
-    A page whose body this version of a handler has handled is left alone, and so is a page of a crawl that names others.
+    A page whose body this version has handled is left alone, and so is a page of a crawl that names other handlers.
     named: the handlers get pages of any crawl;   again: of any body;   admits: the links they yield are admitted
     """
     rows = {

@@ -38,8 +38,8 @@ def columns(tx: Connection, handler: str) -> dict[str, str]:
 def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> list[str]:
     """Make the handler's view, or add columns for further fields. Returns its columns.
 
-    fields: {field: SQL type}, None: text. Two processes wait for each other. Where Postgres refuses (a view of a person's
-    own hangs on it, the role may not), the view stays as it is, and the log says so.
+    fields: {field: SQL type}, None: text. Two processes wait for each other. Where Postgres refuses (a view of a
+    person's own hangs on it, the role may not), the view stays as it is, and the log says so.
     """
     try:
         with db.transaction(engine) as tx:

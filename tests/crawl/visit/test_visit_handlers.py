@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.admin import crawls
+from app.admin import crawls, extract
 from app.archive.setup import make_keeper
 from app.crawl.state.worker import Worker
 from app.extract.follow import Follower
@@ -112,6 +112,22 @@ def books(page):
     assert titles == ["Hidden", "One", "Two"]
     assert "/private/books" not in site.paths
     assert site.paths.count("/books/hidden") == 1
+
+
+def test_a_changed_handler_runs_over_the_archive_without_a_request(worker: Worker, site: Site, tmp_path: Path) -> None:
+    start(worker, site.url())
+    run(worker)
+    requests = len(site.paths)
+    text = '@handler(match="/books", version={n})\ndef books(page):\n    yield {{"title": page.title, "n": {n}}}\n'
+    handle(worker, tmp_path / "books.py", text.format(n=1))
+    path = tmp_path / "books.py"
+    path.write_text("from app.extract.handlers import handler\n" + text.format(n=2))
+    wanted = extract.named(worker.settings, str(path))
+    (ended,) = extract.run(worker.engine, worker.settings, wanted, crawls.find(worker.engine, "c"))
+    assert (ended.done, ended.failed, ended.left) == (2, 0, 0)
+    rows = sql(worker.engine, "SELECT title, n, _version, _stale FROM items_books ORDER BY title")
+    assert [tuple(row.values()) for row in rows] == [("One", "2", 2, False), ("Two", "2", 2, False)]
+    assert len(site.paths) == requests
 
 
 # the URL's host is at its cap; the crawl admits better links only; the page says nofollow
