@@ -6,7 +6,7 @@ and rings for the next.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -88,11 +88,15 @@ def _turn() -> Iterator[bool]:
             _threads().release()
 
 
+def share(queues: Collection[str], concurrency: int, processors: int) -> int:
+    """The number of threads for handlers, in a worker that serves these queues."""
+    most = concurrency if set(queues) == {EXTRACT} else max(concurrency // 4, 1)
+    return min(most, processors)
+
+
 @lru_cache(maxsize=1)
 def _threads() -> threading.BoundedSemaphore:
-    serves_nothing_else = set(app.amqp.queues.consume_from) == {EXTRACT}
-    most = current().concurrency if serves_nothing_else else max(current().concurrency // 4, 1)
-    return threading.BoundedSemaphore(min(most, processors()))
+    return threading.BoundedSemaphore(share(app.amqp.queues.consume_from, current().concurrency, processors()))
 
 
 def extraction() -> Extraction:
