@@ -9,7 +9,7 @@ yield. Link density: Kohlschütter et al., Boilerplate Detection using Shallow T
 import re
 from functools import lru_cache
 
-from app.parse.html.blocks import HEADINGS, Blocks
+from app.parse.html.blocks import Blocks
 
 _NAME_LOOK_CHARS = 300
 # Words that names begin with or consist of. Boundaries are anything but letters: "related-posts", "post_related", "js-share".
@@ -22,10 +22,10 @@ _AROUND = re.compile(
     |shar(?:e|es|ing|ebar|ethis|edaddy)|social|socials|addthis|addtoany|follow
     |related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending|popular|most(?=[-_]?(?:read|viewed|popular))
     |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))|(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up|latest
-    |teasers?|promos?|promotion|newsletter|subscribe|subscription|signup|sign[-_]up|paywall|outbrain|taboola
+    |teasers?|promos?|promotion|newsletter|subscribe|subscription|signup|sign[-_]up|outbrain|taboola
     |ads?|advert|advertisement|advertising|adslot|adsense|sponsor|sponsored|sponsors|donate
-    |widgets?|tags?|taglist|tagcloud|catlinks|byline|author|authors|bio|dateline|timestamp|posted|published|meta|postmeta|entry[-_]meta
-    |toc|print|printfooter|noprint|login|signin|register|editsection|hatnote|credits?|copyright|legal|disclaimer|rating|ratings|vote|votes
+    |(?<!elementor-)widgets?|tags?|taglist|tagcloud|catlinks|byline|author|authors|bio|dateline|timestamp|meta|postmeta|entry[-_]meta
+    |toc|printfooter|noprint|login|signin|register|editsection|hatnote|credits?|copyright|legal|disclaimer|rating|ratings|vote|votes
     |comments?|commentlist|disqus|respond|replies|reactions?
     )(?![a-z]))""",
     re.VERBOSE,
@@ -129,7 +129,7 @@ def _is_around(blocks: Blocks, n: int, tag: str, total: int, rules: int) -> bool
             and blocks.cards[n]
             and prose * 2 <= total
             and prose < 400 * blocks.cards[n]
-            and tag not in HEADINGS
+           
         ):
             return True
     return False

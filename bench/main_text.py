@@ -1,0 +1,100 @@
+"""How well and how fast main text is read: `python -m bench.main_text [--kinds] [--seed N]`.
+
+Reads 43 labelled pages (`bench/main_text_pages.py`) by Tiptoe, and by trafilatura, resiliparse and readability-lxml where they
+are installed. Prints for each precision, recall and F1 of runs of four words, the mean of all pages, and pages a second of
+CPU time, parsing included; with --kinds the F1 of every page.
+"""
+
+import argparse
+import importlib.util
+import time
+from collections.abc import Callable, Sequence
+
+from app.parse.html import html
+from bench.main_text_pages import Labelled, pages, shingles
+
+Reader = Callable[[bytes], str]
+_ROUNDS = 3
+
+
+def main(arguments: argparse.Namespace) -> None:
+    labelled = pages(arguments.seed)
+    readers = installed()
+    print(f"{len(labelled)} pages, {sum(len(p.html) for p in labelled) / len(labelled) / 1000:.1f} kB on average")
+    print(f"{'':14}{'precision':>10}{'recall':>8}{'F1':>8}{'pages/s':>9}")
+    by_kind: dict[str, list[float]] = {page.kind: [] for page in labelled}
+    for name, reader in readers.items():
+        scores = [score(reader(page.html), page.main_text) for page in labelled]
+        for page, (precision, recall) in zip(labelled, scores, strict=True):
+            by_kind[page.kind].append(f1(precision, recall))
+        precision, recall = (sum(each) / len(scores) for each in zip(*scores, strict=True))
+        row = f"{name:14}{precision:10.3f}{recall:8.3f}{f1(precision, recall):8.3f}"
+        print(f"{row}{len(labelled) / seconds(reader, labelled):9.0f}", flush=True)
+    if arguments.kinds:
+        print(f"\n{'F1':22}{'  '.join(f'{name[:11]:>11}' for name in readers)}")
+        for kind, values in by_kind.items():
+            print(f"{kind:22}{'  '.join(f'{value:11.3f}' for value in values)}")
+
+
+def installed() -> dict[str, Reader]:
+    found = {"tiptoe": tiptoe}
+    for name, module, reader in (
+        ("trafilatura", "trafilatura", trafilatura),
+        ("resiliparse", "resiliparse", resiliparse),
+        ("readability", "readability", readability),
+    ):
+        if importlib.util.find_spec(module):
+            found[name] = reader
+    return found
+
+
+def score(found: str, wanted: str) -> tuple[float, float]:
+    """Precision and recall of `found`."""
+    ours, theirs = shingles(found), shingles(wanted)
+    common = sum(min(count, theirs.get(run, 0)) for run, count in ours.items())
+    return common / max(1, sum(ours.values())), common / max(1, sum(theirs.values()))
+
+
+def f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def seconds(reader: Reader, labelled: Sequence[Labelled]) -> float:
+    """CPU time for all pages, the best of a few rounds."""
+    spent = []
+    for _ in range(_ROUNDS):
+        start = time.process_time()
+        for page in labelled:
+            reader(page.html)
+        spent.append(time.process_time() - start)
+    return min(spent)
+
+
+def tiptoe(body: bytes) -> str:
+    return html.read(body, content_type="text/html; charset=utf-8").main_text
+
+
+def trafilatura(body: bytes) -> str:
+    from trafilatura import extract
+
+    return extract(body, include_comments=False, fast=True) or ""
+
+
+def resiliparse(body: bytes) -> str:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return extract_plain_text(body.decode(), main_content=True, alt_texts=False)
+
+
+def readability(body: bytes) -> str:
+    from lxml.html import document_fromstring
+    from readability import Document
+
+    return " ".join(document_fromstring(Document(body.decode()).summary()).itertext())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.main_text", description=__doc__)
+    parser.add_argument("--kinds", action="store_true", help="the F1 of every page too")
+    parser.add_argument("--seed", type=int, default=0, help="other words in the same pages; D: 0")
+    main(parser.parse_args())
