@@ -1,8 +1,8 @@
 """How well and how fast main text is read: `python -m bench.main_text [--kinds] [--seed N]`.
 
-Reads 43 labelled pages (`bench/main_text_pages.py`) by Tiptoe, and by trafilatura, resiliparse and readability-lxml where they
-are installed. Prints for each precision, recall and F1 of runs of four words, the mean of all pages, and pages a second of
-CPU time, parsing included; with --kinds the F1 of every page.
+Reads 43 labelled pages (`bench/main_text_pages.py`) by Tiptoe, and by trafilatura, resiliparse and readability-lxml
+where they are installed. Prints for each precision, recall and F1 of runs of four words, the mean of all pages, and
+pages a second of CPU time, parsing included; with --kinds the F1 of every page.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def installed() -> dict[str, Reader]:
-    found = {"tiptoe": tiptoe}
+    found: dict[str, Reader] = {"tiptoe": tiptoe}
     for name, module, reader in (
         ("trafilatura", "trafilatura", trafilatura),
         ("resiliparse", "resiliparse", resiliparse),
@@ -83,7 +83,7 @@ def trafilatura(body: bytes) -> str:
 def resiliparse(body: bytes) -> str:
     from resiliparse.extract.html2text import extract_plain_text
 
-    return extract_plain_text(body.decode(), main_content=True, alt_texts=False)
+    return str(extract_plain_text(body.decode(), main_content=True, alt_texts=False))
 
 
 def readability(body: bytes) -> str:

@@ -1,8 +1,9 @@
 """Labelled pages for `bench.main_text`: skeletons of many kinds of sites, filled with sentences that are made up.
 
-A file of `main_text_pages/` is the markup of one page as such a site writes it, with marks in double brackets where words go
-(`[[S3]]` three sentences, `[[T6]]` a title of six words, `[[CARDS5]]` five links of a list …). `data-main` labels an element
-whose text is the page's main text, `data-out` what of it is not; both are removed before anything reads the page.
+A file of `main_text_pages/` is the markup of one page as such a site writes it, with marks in double brackets where
+words go (`[[S3]]` three sentences, `[[T6]]` a title of six words, `[[CARDS5]]` five links of a list …). `data-main`
+labels an element whose text is the page's main text, `data-out` what of it is not; both are removed before anything
+reads the page.
 """
 
 import random
@@ -17,22 +18,15 @@ from lxml import etree
 _FOLDER = Path(__file__).with_suffix("")
 _MARK = re.compile(r"\[\[([A-Z]+)(\d*)\]\]")
 _POSTS = re.compile(r"\[\[POSTS(\d+):(.*?>)\]\]", re.DOTALL)  # the same markup several times, with other words
-_ENGLISH = """time year people way day man thing woman life child world school state family student group country problem hand
-part place case week company system program question work government number night point home water room mother area money story
-fact month lot right study book eye job word business issue side kind head house service friend father power hour game line end
-member law car city community name president team minute idea body information back parent face others level office door health
-person art war history party result change morning reason research girl guy moment air teacher force education the the the of of to
-to and and in in a a that that is was for on with as by at from his her their it he she they had were been not but have new old small
-large early late could would after before under over between through against without during about into only also even still often
-never almost slowly quietly nearly said found made took gave came went built wrote kept left began turned brought seemed""".split()
-_GERMAN = """Zeit Jahr Mensch Weg Tag Stadt Land Frage Arbeit Regierung Haus Straße Wasser Geschichte Woche Gruppe Schule Familie
-der die das und und in zu den mit von für auf ist im nicht ein eine als auch es an werden aus er hat dass sie nach wird bei noch wie
-einem über so zum war haben nur oder aber vor zur bis mehr durch man sein wurde sei schon immer wieder unter gegen vielen""".split()
-_RUSSIAN = """время год человек дело жизнь день рука раз работа слово место вопрос лицо друг дом город страна мир случай сила конец
-вид система часть дорога книга и в не на я что он с как это по но из у за от так же для вот была только ещё было бы когда уже до если
-или ни быть был его даже во под где есть надо сейчас очень через тогда потом ничего хорошо сначала""".split()
-_JAPANESE = "人時年日本大学生会社国東京水金火木山川田中上下左右前後新古高安長短行来見聞書読話食飲買売作使思知のにはをがでとしたてるいう"
-_NAMES = "Ada Ben Carla Dario Elif Farid Greta Hugo Ines Jonas Keiko Liam Maren Nils Olga Pavel Rosa Sami Tove Uwe".split()
+_NAMES = ("Ada", "Ben", "Carla", "Dario", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Keiko", "Maren", "Tove")
+
+
+def _word_list(language: str) -> list[str]:
+    return (_FOLDER / "words" / f"{language}.txt").read_text().split()
+
+
+_ENGLISH, _GERMAN, _RUSSIAN = map(_word_list, ("english", "german", "russian"))
+(_JAPANESE,) = _word_list("japanese")
 
 
 class Labelled(NamedTuple):
@@ -85,7 +79,9 @@ class _Writer:
                 f'<div role="row" class="Box-row"><div role="rowheader"><a href="/{self._number()}">{self._title(1)}.py'
                 f'</a></div><div><a href="/c">{self._title(5)}</a></div><div><time>2 days ago</time></div></div>'
             ),
-            "ROWS": lambda: f'<tr><td><a href="/{self._number()}">{self._title(7)}</a></td><td>{self._number()}</td></tr>',
+            "ROWS": lambda: (
+                f'<tr><td><a href="/{self._number()}">{self._title(7)}</a></td><td>{self._number()}</td></tr>'
+            ),
             "TOC": lambda: f'<dt><span class="sect1"><a href="/{self._number()}">{self._title(4)}</a></span></dt>',
         }
 
@@ -114,8 +110,9 @@ class _Writer:
         summary = self._sentence(words)
         title = self._sentence(words)[:55].rsplit(" ", 1)[0]
         return (
-            f'<div class="item"><a href="/{self._number()}"><img src="t.jpg" alt=""></a><h3><a href="/{self._number()}">{title}'
-            f'</a></h3><p>{summary}</p><a class="more" href="/{self._number()}">More</a></div>'
+            f'<div class="item"><a href="/{self._number()}"><img src="t.jpg" alt=""></a>'
+            f'<h3><a href="/{self._number()}">{title}</a></h3><p>{summary}</p>'
+            f'<a class="more" href="/{self._number()}">More</a></div>'
         )
 
     def _title(self, words: int) -> str:

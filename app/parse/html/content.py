@@ -35,11 +35,13 @@ _BODY = re.compile(
     |e-content|markdown-body|rich-?text)(?![a-z-])""",
     re.VERBOSE,
 )
-_LISTS = frozenset(
+_BOXES = frozenset(
     {"ul", "ol", "dl", "div", "section", "table", "tbody", "tr", "td", "p", "li", "form", "article", "figure"}
 )
 _ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
 _LEAST_SHARE = 8  # of the sentences, one part in so many must stay; of the text of a page without, twice that
+_FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of the page's text
+_CARD_PROSE = 400  # characters that follow the title of a teaser, at most
 _NAMES, _DENSE, _CARDS = 1, 2, 4
 
 
@@ -63,47 +65,30 @@ def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
 
 
 def _scope(blocks: Blocks) -> int:
-    """The block that holds the content: main, then the article in it, then what is named the body of one."""
-    at = 0
+    """The block that holds the content: main, then the article in it, then what is named an article's body."""
     tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
-    mains = [
-        n
-        for n, tag in enumerate(tags)
-        if tag == "main" or (tag in ("div", "section", "article") and "main" in names[n] and _is_main(names[n]))
-    ]
-    if len(mains) == 1 and sizes[mains[0]] * 4 >= sizes[0]:
-        at = mains[0]
-    articles = [n for n, tag in enumerate(tags) if tag == "article" and _is_below(blocks, n, at)]
-    if articles:
-        best = max(articles, key=lambda n: (prose[n], sizes[n]))
-        if (len(articles) == 1 and sizes[best] * 4 >= sizes[at] and not at) or (
-            prose[best] * 10 >= prose[at] * 6 and prose[best]
-        ):
-            at = best
-    bodies = [n for n, named in enumerate(names) if named and _is_body(named) and _is_below(blocks, n, at)]
-    if bodies:
-        best = max(bodies, key=lambda n: (prose[n], -n))
-        if prose[best] * 10 >= prose[at] * 6 and prose[best]:
-            at = best
-    return at
+    top, end = 0, len(tags)
+    mains = [n for n, tag in enumerate(tags) if tag == "main" or ("main" in names[n] and _is_main(tag, names[n]))]
+    if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
+        top, end = mains[0], _end(blocks, mains[0])
+    articles = [n for n in range(top, end) if tags[n] == "article"]
+    if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
+        top, end = articles[0], _end(blocks, articles[0])
+    for candidates in (articles, [n for n in range(top, end) if names[n] and _is_body(names[n])]):
+        best = max(candidates, key=lambda n: prose[n], default=top)
+        if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
+            top, end = best, _end(blocks, best)
+    return top
 
 
-def _is_below(blocks: Blocks, at: int, top: int) -> bool:
-    if not top:
-        return True
-    while at > top:
-        at = blocks.parents[at]
-    return at == top
+def _end(blocks: Blocks, top: int) -> int:
+    """The index after the last block within `top`: in document order they follow it."""
+    return next((n for n in range(top + 1, len(blocks.tags)) if blocks.parents[n] < top), len(blocks.tags))
 
 
 def _inside(blocks: Blocks, top: int) -> list[bool]:
-    if not top:
-        return [True] * len(blocks.tags)
-    inside = [False] * len(blocks.tags)
-    inside[top] = True
-    for n in range(top + 1, len(inside)):
-        inside[n] = inside[blocks.parents[n]]
-    return inside
+    end = _end(blocks, top)
+    return [False] * top + [True] * (end - top) + [False] * (len(blocks.tags) - end)
 
 
 def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[bool]:
@@ -116,23 +101,17 @@ def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[b
 
 
 def _is_around(blocks: Blocks, n: int, tag: str, total: int, rules: int) -> bool:
-    prose, size, links = blocks.prose[n], blocks.sizes[n], blocks.links[n]
+    prose, size = blocks.prose[n], blocks.sizes[n]
     if not size:
         return False
-    if rules & _NAMES and blocks.names[n] and prose * 2 <= total and _is_named_around(blocks.names[n]):
+    if rules & _NAMES and prose * 2 <= total and blocks.names[n] and _is_named_around(blocks.names[n]):
         return True
-    if tag in _LISTS:
-        if rules & _DENSE and links * 2 > size and prose * 3 < size:
-            return True
-        if (
-            rules & _CARDS
-            and blocks.cards[n]
-            and prose * 2 <= total
-            and prose < 400 * blocks.cards[n]
-           
-        ):
-            return True
-    return False
+    if tag not in _BOXES:
+        return False
+    if rules & _DENSE and blocks.links[n] * 2 > size and prose * 3 < size:
+        return True
+    cards = blocks.cards[n]
+    return bool(rules & _CARDS and cards and prose * 2 <= total and prose < _CARD_PROSE * cards)
 
 
 @lru_cache(maxsize=4096)
@@ -146,12 +125,12 @@ def _is_named_around(names: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _named_body(names: str) -> bool:
-    return _BODY.search(names.lower()) is not None
+    return _BODY.search(names) is not None
 
 
 def _is_body(names: str) -> bool:
-    return _named_body(names[:_NAME_LOOK_CHARS])
+    return _named_body(names[:_NAME_LOOK_CHARS].lower())
 
 
-def _is_main(names: str) -> bool:
-    return "main" in names.split()
+def _is_main(tag: str, names: str) -> bool:
+    return tag in ("div", "section", "article") and "main" in names[:_NAME_LOOK_CHARS].split()
