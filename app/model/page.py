@@ -39,7 +39,7 @@ class Page:
     canonical    href of <link rel=canonical>, as written, or None
     title, description   white space folded, None when absent; at most 1,000 characters
     language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
-    language_detected    ISO 639 code of the language that the main text is in, None where that is not clear
+    language_detected    ISO 639 code of the main text's language where none is declared, None where that is not clear
     published, modified  as the page says, None where it does not
     main_text    readable text of the page with boilerplate (navigation, teasers, comments, scripts …) left out; "" when not asked for
     robots       lower-case tokens of <meta name=robots> (and of our product token)

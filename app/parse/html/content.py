@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from app.parse.html.blocks import Blocks
 
-_NAME_LOOK_CHARS = 300
 # Words that names begin with or consist of. Boundaries are anything but letters: "related-posts", "post_related", "js-share".
 _AROUND = re.compile(
     r"""(?<![a-z])(?:
@@ -58,9 +57,9 @@ def kept(blocks: Blocks) -> list[bool]:
 
 def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
     if blocks.prose[top] >= _ENOUGH_CHARS:
-        left = sum(line.prose for line in blocks.lines if keep[line.block])
+        left = sum(prose for at, _, _, prose, _ in blocks.lines if keep[at])
         return left >= max(_ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
-    left = sum(len(line.text) for line in blocks.lines if keep[line.block])
+    left = sum(len(text) for at, text, _, _, _ in blocks.lines if keep[at])
     return left > 0 and left * _LEAST_SHARE >= blocks.sizes[top] * 2
 
 
@@ -68,7 +67,8 @@ def _scope(blocks: Blocks) -> int:
     """The block that holds the content: main, then the article in it, then what is named an article's body."""
     tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
     top, end = 0, len(tags)
-    mains = [n for n, tag in enumerate(tags) if tag == "main" or ("main" in names[n] and _is_main(tag, names[n]))]
+    mains = [n for n, tag in enumerate(tags) if tag == "main"]
+    mains = mains or [n for n, tag in enumerate(tags) if "main" in names[n] and _is_main(tag, names[n])]
     if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
         top, end = mains[0], _end(blocks, mains[0])
     articles = [n for n in range(top, end) if tags[n] == "article"]
@@ -115,22 +115,14 @@ def _is_around(blocks: Blocks, n: int, tag: str, total: int, rules: int) -> bool
 
 
 @lru_cache(maxsize=4096)
-def _named_around(names: str) -> bool:
-    return _AROUND.search(names) is not None
-
-
 def _is_named_around(names: str) -> bool:
-    return _named_around(names[:_NAME_LOOK_CHARS].lower())
+    return _AROUND.search(names.lower()) is not None
 
 
 @lru_cache(maxsize=4096)
-def _named_body(names: str) -> bool:
-    return _BODY.search(names) is not None
-
-
 def _is_body(names: str) -> bool:
-    return _named_body(names[:_NAME_LOOK_CHARS].lower())
+    return _BODY.search(names.lower()) is not None
 
 
 def _is_main(tag: str, names: str) -> bool:
-    return tag in ("div", "section", "article") and "main" in names[:_NAME_LOOK_CHARS].split()
+    return tag in ("div", "section", "article") and "main" in names.split()

@@ -48,8 +48,9 @@ def read(
         if not want_text:
             return Page(charset=encoding)
         plain = decoded[: text.MAX_TEXT_CHARS]
-        spoken = language.detect(plain)
-        return Page(language=_language(content_language), language_detected=spoken, main_text=plain, charset=encoding)
+        declared = _language(content_language)
+        detected = None if declared else language.detect(plain)
+        return Page(language=declared, language_detected=detected, main_text=plain, charset=encoding)
     markup, encoding = charset.to_utf8(body, content_type)
     if _is_xhtml(content_type):
         markup = _without_prefixes(markup)
@@ -75,7 +76,7 @@ def read(
 
 
 def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> Page:
-    declared = root.get("lang") or root.get("xml:lang") or survey.language or content_language
+    declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
     title = next(root.iter("title"), None)
     published, modified = dates.of(root)
     main_text = text.main_text(root, hidden)
@@ -83,8 +84,8 @@ def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element],
         page,
         title=None if title is None else _field("".join(title.itertext())),
         description=_field(survey.description),
-        language=_language(declared),
-        language_detected=language.detect(main_text),
+        language=declared,
+        language_detected=None if declared else language.detect(main_text),
         published=published,
         modified=modified,
         main_text=main_text,
