@@ -41,7 +41,7 @@ class Page:
     language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
     language_detected    ISO 639 code of the main text's language where none is declared, None where that is not clear
     published, modified  as the page says, None where it does not
-    main_text    readable text of the page with boilerplate (navigation, teasers, comments, scripts …) left out; "" when not asked for
+    main_text    readable text of the page, without navigation, teasers, comments, scripts …; "" when not asked for
     robots       lower-case tokens of <meta name=robots> (and of our product token)
     tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
     charset      the encoding that was used, canonical name

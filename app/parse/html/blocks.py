@@ -167,7 +167,9 @@ def _stylesheet(left_out: str, walked: str = "") -> etree.XSLT:
             <xsl:output method="text"/>{templates}
             <xsl:template match="@*"/>
             <xsl:template match="{_NAMES}"><xsl:text> </xsl:text><xsl:value-of select="."/></xsl:template>
-            <xsl:template match="a"><xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text></xsl:template>
+            <xsl:template match="a">
+                <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
+            </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_MARK}{_BREAK}</xsl:text></xsl:template>
             <xsl:template match="{left_out}" priority="1"/>
             </xsl:stylesheet>"""

@@ -11,26 +11,26 @@ from functools import lru_cache
 
 from app.parse.html.blocks import Blocks
 
-# Words that names begin with or consist of. Boundaries are anything but letters: "related-posts", "post_related", "js-share".
+# Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
 _AROUND = re.compile(
     r"""(?<![a-z])(?:
-    (?:nav|navbar|navbox|navigation|menu|submenu|mainmenu|breadcrumbs?|crumbs?|pagination|pager|paging|skip|masthead|topbar
-    |navheader|navfooter|header|footer|sidebar|sphinxsidebar|hd|ft|rail|banner|contentinfo|search|menubar|dialog|alertdialog
-    |complementary|toolbar|toolbox
-    |cookies?|consent|gdpr|modal|popup|overlay|tooltip|toast
-    |shar(?:e|es|ing|ebar|ethis|edaddy)|social|socials|addthis|addtoany|follow
-    |related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending|popular|most(?=[-_]?(?:read|viewed|popular))
-    |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))|(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up|latest
-    |teasers?|promos?|promotion|newsletter|subscribe|subscription|signup|sign[-_]up|outbrain|taboola
-    |ads?|advert|advertisement|advertising|adslot|adsense|sponsor|sponsored|sponsors|donate
-    |(?<!elementor-)widgets?|tags?|taglist|tagcloud|catlinks|byline|author|authors|bio|dateline|timestamp|meta|postmeta|entry[-_]meta
-    |toc|printfooter|noprint|login|signin|register|editsection|hatnote|credits?|copyright|legal|disclaimer|rating|ratings|vote|votes
-    |comments?|commentlist|disqus|respond|replies|reactions?
-    )(?![a-z]))""",
+    nav|navbar|navbox|navigation|navheader|navfooter|menu|menubar|submenu|mainmenu|breadcrumbs?|crumbs?|pagination|pager
+    |paging|skip|masthead|topbar|header|footer|hd|ft|sidebar|sphinxsidebar|rail|banner|contentinfo|complementary|search
+    |toolbar|toolbox|toc|dialog|alertdialog|modal|popup|overlay|tooltip|toast|cookies?|consent|gdpr
+    |shar(?:e|es|ing|ebar|ethis|edaddy)|socials?|addthis|addtoany|follow|print(?:footer|only)|noprint
+    |related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending|popular|latest|teasers?|promos?|promotion
+    |most(?=[-_]?(?:read|viewed|popular))|more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
+    |(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up
+    |newsletter|subscribe|subscription|sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate
+    |ads?|advert|advertisement|advertising|adslot|adsense|outbrain|taboola|sponsor|sponsored|sponsors|(?<!elementor-)widgets?
+    |tags?|taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
+    |credits?|copyright|legal|disclaimer|ratings?|votes?|comments?|commentlist|disqus|respond|replies|reactions?
+    )(?![a-z])""",
     re.VERBOSE,
 )
 _BODY = re.compile(
-    r"""(?<![a-z])(?:articlebody|(?:article|entry|post|story|content|body|news|blog|page)(?:__|[-_])?(?:body|content|text|copy)
+    r"""(?<![a-z])(?:
+    (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
     |e-content|markdown-body|rich-?text)(?![a-z-])""",
     re.VERBOSE,
 )

@@ -55,7 +55,7 @@ def of(root: Element) -> tuple[Dated | None, Dated | None]:
 
 
 def _of_json(scripts: list[str]) -> tuple[Dated | None, Dated | None]:
-    """Of the first thing that is an article or the like, else of the first with a date."""
+    """The dates of the first thing that is an article or the like, else of the first that has any."""
     dated = [node for node in _nodes(scripts) if "datePublished" in node or "dateModified" in node]
     dated.sort(key=lambda node: _ARTICLE.search(str(node.get("@type"))) is None)
     for node in dated:
