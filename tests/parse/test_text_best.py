@@ -3,7 +3,7 @@
 import pytest
 
 from app.parse import text_best
-from app.parse.html import text
+from app.parse.html import text, tree
 
 PROSE = "This sentence is long enough to be read as one by whoever counts the letters in it, and no other. "
 ARTICLE = f"""<html><body><nav><a href=/>Home</a></nav><article><h1>Title</h1><p>{PROSE}</p><p>{PROSE * 3}</p></article>
@@ -16,15 +16,16 @@ def test_an_article_is_read() -> None:
     assert "Related" not in found
 
 
-def test_where_it_finds_nothing_the_text_is_ours() -> None:
-    assert text_best.best("<p>short</p><nav>n</nav>", None) == "short"
+def test_a_page_without_an_article_has_its_text() -> None:
+    assert "short" in text_best.best("<p>short</p><select><option>x</select>", None)
     assert text_best.best("", None) == ""
+    assert text_best.best("<script>x</script>", None) == ""
 
 
 def test_a_huge_page_is_read_by_ours() -> None:
-    links = "<li><a href=/x>a link</a>" * 10_000
-    assert text_best.best(f"{ARTICLE}<nav>{links}</nav>", None).startswith(PROSE.strip())
-    assert "a link" in text_best.best(f"<p>{PROSE}</p><ul>{links}</ul>", None)
+    huge = ARTICLE + "<p><a href=/x>a link</a> and some words" * 6_000
+    root = tree.grow(huge.encode())
+    assert text_best.best(huge, None) == text.main_text(root)
 
 
 def test_bytes_are_read_in_their_encoding() -> None:
