@@ -12,7 +12,9 @@ branch_labels = None
 depends_on = None
 
 COLUMNS = (
-    sa.Column("language_detected", sa.Text(), nullable=True, comment="ISO 639, of the main text, where none is declared"),
+    sa.Column(
+        "language_detected", sa.Text(), nullable=True, comment="ISO 639, of the main text, where none is declared"
+    ),
     sa.Column("published_at", sa.TIMESTAMP(timezone=True), nullable=True, comment="as the page says"),
     sa.Column("published_from", sa.Text(), nullable=True, comment="where it says so: json-ld, meta, time"),
     sa.Column("modified_at", sa.TIMESTAMP(timezone=True), nullable=True, comment="as the page says"),

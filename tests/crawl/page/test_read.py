@@ -21,7 +21,9 @@ def again(kit: Kit) -> None:
 
 def test_dates_and_the_language_are_kept_with_where_they_come_from(kit: Kit, web: Web) -> None:
     site = web.site()
-    head = "<meta property=article:published_time content=2026-03-04T10:00:00+02:00><time class=updated datetime=2026-03-05>"
+    head = (
+        "<meta property=article:published_time content=2026-03-04T10:00+02:00><time class=updated datetime=2026-03-05>"
+    )
     page = html("/plain", text=GERMAN, head=head)
     undeclared = replace(page, body=page.body.replace(b"<html lang=en>", b"<html>"))
     site.pages |= {"/": undeclared, "/plain": html(text=PROSE)}
