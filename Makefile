@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test gate check faults-quick faults bench soak fuzz mutants screens venv clean
+.PHONY: help crawl test gate check coverage faults-quick faults bench soak fuzz mutants screens venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -27,7 +27,7 @@ TESTS = $(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not faults and (not
 WHOLE = 'faults or (acceptance and not smoke)'
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
-test check faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
+test check coverage faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/dev.stamp ## run the tests, all but the faults and the whole days: ARGS="tests/policy -k robots"
 	@exec $(TESTS) $(ARGS)
@@ -41,6 +41,10 @@ gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, 
 
 check: gate ## before a commit: the gate, then the tests
 	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
+
+coverage: $(VENV)/dev.stamp ## how much of policy, parse and crawl their tests run, lines and branches: at least 95 % each
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --cov --cov-report= tests/policy tests/parse tests/crawl $(ARGS)
+	@exec $(BIN)/python -m tests.covered
 
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
@@ -66,7 +70,7 @@ screens: $(VENV)/dev.stamp ## take the pictures of the docs anew, from a crawl o
 venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 
 clean: ## remove .venv and caches (not .tiptoe, where the crawls are)
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info build dist
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* *.egg-info build dist
 
 $(VENV)/local.stamp: EXTRAS := local
 $(VENV)/dev.stamp: EXTRAS := local,dev

@@ -1,8 +1,9 @@
-"""`celery -A app` where a package `app` or `workers` of the user's own lies in the working folder: one line that says so.
+"""`celery -A app` where a package `app` or `workers` of the user's own lies in the working folder: one line that says
+so.
 
-Celery puts the working folder in front of the import path, so Tiptoe's code is never reached there. This module is: Celery
-loads it as a plugin of its command line (entry point `celery.commands`). It imports nothing of Tiptoe's: that would decide whose
-`app` is found.
+Celery puts the working folder in front of the import path, so Tiptoe's code is never reached there. This module is:
+Celery loads it as a plugin of its command line (entry point `celery.commands`). It imports nothing of Tiptoe's: that
+would decide whose `app` is found.
 A package `app` that holds a Celery app of its own is meant, and left alone.
 """
 

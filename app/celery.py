@@ -1,11 +1,14 @@
-"""The Celery app: broker, queues, routes, beat, pool. `celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
+"""The Celery app: broker, queues, routes, beat, pool.
 
-Messages are doorbells, without content of their own: acknowledged early (on Redis not at all: `app.celery_redis`), never
-redelivered, no result, JSON only. Task events are sent only while Flower listens. No ETA, no countdown, no `expires`: points in
-time are Postgres'. Every message may be lost, doubled or late. Unread ones do not pile up: `app.celery_redis`.
+`celery -A app worker`, `celery -A app beat`, `celery -A app flower`.
 
-Beat claims due hosts itself (`InPlace`): a claim must not wait in a queue behind visits. Its other entries are messages on the
-queue `maintenance`, which a plain worker serves too.
+Messages are doorbells, without content of their own: acknowledged early (on Redis not at all: `app.celery_redis`),
+never redelivered, no result, JSON only. Task events are sent only while Flower listens. No ETA, no countdown, no
+`expires`: points in time are Postgres'. Every message may be lost, doubled or late. Unread ones do not pile up:
+`app.celery_redis`.
+
+Beat claims due hosts itself (`InPlace`): a claim must not wait in a queue behind visits. Its other entries are messages
+on the queue `maintenance`, which a plain worker serves too.
 """
 
 import socket
@@ -48,8 +51,9 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
     def close(self) -> None:
         """Do nothing but remember that beat ends: there is no file to write, and the connection ends with the process.
 
-        Beat's signal handler calls this, then raises SystemExit. If that interrupts a send that waits for the broker's answer,
-        Celery (5.7) closes the connection under it; the resulting error replaces SystemExit, is logged, and beat runs for ever.
+        Beat's signal handler calls this, then raises SystemExit. If that interrupts a send that waits for the broker's
+        answer, Celery (5.7) closes the connection under it; the resulting error replaces SystemExit, is logged, and
+        beat runs for ever.
         """
         self._is_closed = True
 
@@ -80,7 +84,8 @@ class InPlace(Scheduler):  # type: ignore[misc]  # celery is untyped
         return result
 
     def _beat(self) -> None:
-        """Touch the file in TIPTOE_HOME that shows a recent dispatch: docker-compose.yml's health check reads its age."""
+        """Touch the file in TIPTOE_HOME that shows a recent dispatch: docker-compose.yml's health check reads its
+        age."""
         now = time.monotonic()
         if now < self._next_beat:
             return
@@ -190,7 +195,10 @@ app = make_app(current())
 
 
 def queues_served(broker_url: str, timeout_s: float) -> dict[str, list[str]]:
-    """{worker: queues} of the workers that answer in time. Raises kombu's OperationalError when the broker is out of reach."""
+    """{worker: queues} of the workers that answer in time.
+
+    Raises kombu's OperationalError when the broker is out of reach.
+    """
     probe = make_app(current().model_copy(update={"broker_url": broker_url}))
     found = probe.control.inspect(timeout=timeout_s).active_queues() or {}
     return {worker: [queue["name"] for queue in queues] for worker, queues in found.items()}
@@ -207,7 +215,10 @@ def known_keys(broker_url: str, timeout_s: float, workers: int) -> dict[str, dic
 
 
 def queues_otherwise(broker_url: str) -> list[str]:
-    """Our queues that exist on the broker with other arguments. Raises kombu's OperationalError when it is out of reach."""
+    """Our queues that exist on the broker with other arguments.
+
+    Raises kombu's OperationalError when it is out of reach.
+    """
     probe = make_app(current().model_copy(update={"broker_url": broker_url}))
     with probe.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=5)

@@ -1,23 +1,25 @@
 """Fits Celery to our messages: no acknowledgement, notice of a free thread, quick reconnects, no stale messages.
 
 **No acknowledgement.** A queue declared `no_ack` is not tracked by kombu when a message is delivered, but Celery
-acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round trip a
-message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench polite`).
+acknowledges it all the same, and kombu then asks Redis to remove what is not there: a new client object and a round
+trip a message, a quarter of the time of a worker that visits slow hosts (kombu 5.7, celery 5.7; `python -m bench
+polite`).
 
 **A free thread.** With `worker_disable_prefetch` a worker stops consuming while all its threads are busy, and nothing
-notifies its event loop that one is free again: it checks at its next timer, up to a second later. `TaskPool` notices, and
-`LookAgain` wakes the loop.
+notifies its event loop that one is free again: it checks at its next timer, up to a second later. `TaskPool` notices,
+and `LookAgain` wakes the loop.
 
-**Reconnecting.** Celery retries a broker that is away after 2, 4, 6 … 30 s: after some minutes' absence it is found up to
-half a minute late, and the crawl stands still for so long. Here the longest wait is 5 s.
+**Reconnecting.** Celery retries a broker that is away after 2, 4, 6 … 30 s: after some minutes' absence it is found up
+to half a minute late, and the crawl stands still for so long. Here the longest wait is 5 s.
 
-**Stale messages.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for each.
-Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No clock is
-needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale. `unread` counts
-the messages before each claim, a full queue gets none, and Redis itself drops those beyond twice the bound. Before a worker
-reads its first one (`workers.stale`) all but the newest are dropped; as many stay as offers stand in Postgres. A broker
-that speaks AMQP expires messages by its own clock alone, when their offer is over. So a queue holds no more messages
-than standing offers, and counting them, 1.3 ms a queue on RabbitMQ 3.10, would find nothing to drop.
+**Stale messages.** Without workers each offer leaves a message that outlives it, and a worker needs a millisecond for
+each. Celery's `expires` is no remedy: it is a moment by the sender's clock, which a receiver compares with its own. No
+clock is needed: a queue has a bounded number of offers standing, so of more messages than that the oldest are stale.
+`unread` counts the messages before each claim, a full queue gets none, and Redis itself drops those beyond twice the
+bound. Before a worker reads its first one (`workers.stale`) all but the newest are dropped; as many stay as offers
+stand in Postgres. A broker that speaks AMQP expires messages by its own clock alone, when their offer is over. So a
+queue holds no more messages than standing offers, and counting them, 1.3 ms a queue on RabbitMQ 3.10, would find
+nothing to drop.
 """
 
 import threading
@@ -129,8 +131,8 @@ def _each(client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
 def declared_otherwise(connection: Any, queues: Sequence[Queue]) -> list[str]:
     """Queues that RabbitMQ has with other arguments: workers cannot read them, nor dispatch send to them.
 
-    It makes no queue. Empty where the broker does not speak AMQP: queues have no arguments there. Raises ServiceError for any
-    other refusal.
+    It makes no queue. Empty where the broker does not speak AMQP: queues have no arguments there. Raises ServiceError
+    for any other refusal.
     """
     return [queue.name for queue in queues if _is_otherwise(connection, queue)]
 

@@ -6,7 +6,8 @@
     ├── ServiceError          a service of ours cannot serve: Postgres, broker, disk (exit 1)
     │   ├── Deadlock          Postgres undid a transaction: it and another waited for each other's locks
     │   └── NotSent           a request was not sent, for want of a socket or a name server of ours
-    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that a site's answer revealed
+    ├── Unwritable            Postgres takes no such value (SQLSTATE 22, 23): a bug of ours that an answer
+    │                         revealed
     └── LeaseLost             not an error of anyone: the fence refused a write of a visit that lost its lease
 
 A *site's* fault is never an exception here: it is a value (`app.model.Reply`, `app.model.Outcome`).
@@ -57,7 +58,8 @@ class NotSent(ServiceError):
 class Unwritable(TiptoeError):
     """Postgres refuses a transaction for the values in it, and would refuse it again. It is no outage and no full disk.
 
-    sqlstate: of class 22 or 23, None where the driver refused; https://www.postgresql.org/docs/current/errcodes-appendix.html
+    sqlstate: of class 22 or 23, None where the driver refused;
+    https://www.postgresql.org/docs/current/errcodes-appendix.html
     """
 
     def __init__(self, sqlstate: str | None, message: str) -> None:

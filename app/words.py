@@ -1,7 +1,7 @@
 """Formats numbers and others' texts: counts that agree with their noun, rounded numbers, harmless text.
 
-Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are written by
-sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
+Nothing here prints. `harmless` is the border for every text that reaches a terminal: titles, URLs and headers are
+written by sites, and may hold escape sequences (ECMA-48) or characters that reorder a line (UAX #9).
 """
 
 import re
@@ -20,6 +20,14 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 def rounded(value: float) -> str:
     """A number with four significant digits, and never fewer than its whole part has."""
     return f"{value:.4g}" if not abs(value) >= 1000 else f"{value:.1f}".removesuffix(".0")
+
+
+def sized(n: int) -> str:
+    """A number of bytes as a person reads it: `12.3 kB`, `234.5 MB`, `1,234.5 GB`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if n >= unit:
+            return f"{n / unit:,.1f} {name}"
+    return f"{n / 1e3:,.1f} kB"
 
 
 def harmless(text: str) -> str:

@@ -26,8 +26,7 @@ from app.crawl.state.ceiling import Ceiling
 from app.crawl.state.grants import Grants
 from app.crawl.state.seen import KnownKeys
 from app.local.services import start_postgres
-from app.store import budgets, crawls, db, suppressions
-from app.store.budgets import Budget, BudgetKind
+from app.store import ceiling, crawls, db, suppressions
 from bench import tiptoe
 from bench.claim import empty_database
 from bench.report import Cell, save, table
@@ -152,11 +151,9 @@ def _pages_by_lots() -> Act:
 
 
 def _start_by_row() -> Act:
-    wanted = [Budget(BudgetKind.ALL, "all", 1 / PER_S)]
-
     def start(engine: Engine, host_id: int) -> None:
         with db.transaction(engine) as tx:
-            budgets.reserve(tx, wanted, host_id=host_id, ready_in_s=0.01, horizon_s=1.0, has_ticket=False)
+            ceiling.draw(tx, n=1, gap_s=1 / PER_S, horizon_s=1.0, returned=0)
 
     return start
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from app.config import table
-from app.model import Cause, Outcome, Refusal, RestReason, VisitEnding
+from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle, lifecycle_visit
 from app.store import db, views
 from tests.acceptance.pages import PAGES, blocks
@@ -47,7 +47,12 @@ def test_every_outcome_and_refusal_is_explained(word: str) -> None:
 
 
 # the heading of a table in docs/reasons.md, what it lists
-REASONS = [("Why a host rests", RestReason), ("Why a URL ended", Cause), ("How a visit ended", VisitEnding)]
+REASONS = [
+    ("Why a crawl ended", CrawlEnding),
+    ("Why a host rests", RestReason),
+    ("Why a URL ended", Cause),
+    ("How a visit ended", VisitEnding),
+]
 
 
 @pytest.mark.parametrize(("heading", "members"), REASONS, ids=[heading for heading, _ in REASONS])

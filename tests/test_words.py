@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.words import counted, escaped, harmless, rounded, without_password
+from app.words import counted, escaped, harmless, rounded, sized, without_password
 from tests.steering import steering
 
 
@@ -29,6 +29,21 @@ from tests.steering import steering
 )
 def test_counts_agree_with_their_noun(n: int, noun: str, plural: str | None, words: str) -> None:
     assert counted(n, noun, plural) == words
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (0, "0.0 kB"),
+        (999, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (10**6, "1.0 MB"),
+        (10**9, "1.0 GB"),
+        (10**13, "10,000.0 GB"),
+    ],
+)
+def test_bytes_have_a_unit(n: int, words: str) -> None:
+    assert sized(n) == words
 
 
 @pytest.mark.parametrize(

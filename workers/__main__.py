@@ -1,7 +1,7 @@
 """`python -P -m workers celery -A app worker …` runs Celery safely in any working folder.
 
-Celery puts the working folder in front of the import path before it imports `app`. A package `app` or `workers` of the user's
-own would be found there. So we import ours first, and put the folder at the path's end.
+Celery puts the working folder in front of the import path before it imports `app`. A package `app` or `workers` of the
+user's own would be found there. So we import ours first, and put the folder at the path's end.
 """
 
 import os

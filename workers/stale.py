@@ -1,8 +1,8 @@
 """Drops messages that no worker read in time, before a new worker reads its first one.
 
-A queue has as many live messages as standing offers, and they are the newest. So one statement returns how many to keep, and
-no message has to be read. Where another worker reads at the same time, a live one may be dropped too: its host is offered
-again.
+A queue has as many live messages as standing offers, and they are the newest. So one statement returns how many to
+keep, and no message has to be read. Where another worker reads at the same time, a live one may be dropped too: its
+host is offered again.
 """
 
 from collections.abc import Sequence

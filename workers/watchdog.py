@@ -1,14 +1,15 @@
 """Ends a worker or beat that lives but makes no progress while work is due; its supervisor starts another (promise E5).
 
-Celery's consumer may stop consuming after its broker came back (celery#8030, #10205, up to 5.6.3), beat's loop may hang, and
-a thread that hangs in a parser cannot be killed. All of them still answer, and do nothing. So liveness is progress, read from
-Postgres: a stalled worker's queues have offers that are repeated and never taken up, or it has visits that outlive every lease
-they can have. A process that is idle, or without Postgres or broker, is left alone: another one would fare no better.
+Celery's consumer may stop consuming after its broker came back (celery#8030, #10205, up to 5.6.3), beat's loop may
+hang, and a thread that hangs in a parser cannot be killed. All of them still answer, and do nothing. So liveness is
+progress, read from Postgres: a stalled worker's queues have offers that are repeated and never taken up, or it has
+visits that outlive every lease they can have. A process that is idle, or without Postgres or broker, is left alone:
+another one would fare no better.
 
 It also ends a process that was asked to end but is held up by its broker.
 
-A thread that never releases the interpreter's lock (a regular expression that backtracks for ever) would stop the watchdog too.
-So C code that needs no lock ends a process in which no Python thread ran for as long as a stall may take.
+A thread that never releases the interpreter's lock (a regular expression that backtracks for ever) would stop the
+watchdog too. So C code that needs no lock ends a process in which no Python thread ran for as long as a stall may take.
 """
 
 import faulthandler
@@ -41,7 +42,8 @@ STDERR = 2  # Celery puts an object without a descriptor in place of sys.stderr
 
 @dataclass(slots=True)
 class WorkerProgress:
-    """Progress of this process. moved: monotonic second of its last step; visits: by thread, host and monotonic start."""
+    """Progress of this process. moved: monotonic second of its last step; visits: by thread, host and monotonic
+    start."""
 
     moved: float = field(default_factory=time.monotonic)
     visits: dict[int, tuple[int, float]] = field(default_factory=dict)
@@ -65,7 +67,8 @@ def visiting(host_id: int) -> Iterator[None]:
 
 
 def hung_visit(state: WorkerProgress, settings: Settings, now: float) -> int | None:
-    """The host of a visit that is older than any visit can be: work, one last request, settle, and the end of its lease."""
+    """The host of a visit that is older than any visit can be: work, one last request, settle, and the end of its
+    lease."""
     longest_s = settings.visit_max_s + settings.request_deadline_s + settings.lease_s + GRACE_S
     return next((host_id for host_id, started in list(state.visits.values()) if now - started > longest_s), None)
 
@@ -73,7 +76,8 @@ def hung_visit(state: WorkerProgress, settings: Settings, now: float) -> int | N
 def stalled_queues(engine: Engine, queues: Sequence[str], state: WorkerProgress, settings: Settings, now: float) -> int:
     """The number of hosts that wait for us while we do nothing; 0 as long as there is progress. Raises ServiceError.
 
-    RabbitMQ does not report to a consumer whether it is the active one: it is left alone while another serves its queue.
+    RabbitMQ does not report to a consumer whether it is the active one: it is left alone while another serves its
+    queue.
     """
     if now - state.moved < settings.stall_s:
         return 0
@@ -122,7 +126,10 @@ def broker_answers() -> bool:
 
 
 def _watch(why: Callable[[], str | None], every_s: float) -> None:
-    """Check again and again, and end the process when there is a reason. `os._exit`: a hung thread blocks any other way."""
+    """Check again and again, and end the process when there is a reason.
+
+    `os._exit`: a hung thread blocks any other way.
+    """
     while True:
         time.sleep(every_s)
         reason = why()
@@ -170,9 +177,9 @@ def _end_in_time(**_: object) -> None:
 def _end_when_left() -> None:
     """End a stopping worker once its visits have left.
 
-    While its broker is silent, Celery would wait for one answer after the other. `workers.process` received the signal first, and
-    has made the visits leave."""
-    process.kit().join()
+    While its broker is silent, Celery would wait for one answer after the other. `workers.process` received the signal
+    first, and has made the visits leave."""
+    process.worker().join()
     while progress.visits:
         time.sleep(LOOK_S)
     time.sleep(GRACE_S)

@@ -1,9 +1,9 @@
 """The politeness audit (promise P10): counts violations in the fetch log, per host and per address. There must be none.
 
-Counted per host are gaps shorter than the delay in force, requests while another ran, requests before robots.txt of their
-origin, requests that the copy in force at the time refused, requests during a rest that an earlier answer had set, and requests
-for one robots.txt more often in an hour than its back-off allows. Counted per address, or network of a shared front, are starts
-closer to one another than its budget allows.
+Counted per host are gaps shorter than the delay in force, requests while another ran, requests before robots.txt of
+their origin, requests that the copy in force at the time refused, requests during a rest that an earlier answer had
+set, and requests for one robots.txt more often in an hour than its back-off allows. Counted per address, or network of
+a shared front, are starts closer to one another than its budget allows.
 
 It also reports what the log cannot prove: visits that ended without a record, impossible lines (`disorder`: the
 proof does not hold), and requests older than the history of robots.txt (`unjudged`). All of it is read in one snapshot.
@@ -37,6 +37,7 @@ _PLURAL = re.compile(r"\b(gap|request|contact|start)s\b")
 class HostAudit:
     """A host in the log.
 
+    fetches              requests to it, of every kind;   of_host: of these, for robots.txt and tdmrep.json
     smallest_gap_s       from the end of a request to the start of the next; below 0: they overlapped; None: only one
     smallest_margin_s    the smallest gap less the delay in force then: how close it was to a violation
     gap_violations       requests too soon after the one before, which had ended
@@ -52,6 +53,7 @@ class HostAudit:
 
     host: str
     fetches: int
+    of_host: int
     smallest_gap_s: float | None
     smallest_delay_s: float
     smallest_margin_s: float | None
@@ -123,7 +125,11 @@ class Audit:
     @property
     def verdict(self) -> str:
         """One sentence: what was found, what the log does not show, and where it is out of order."""
-        what = f"{counted(self.fetches, 'request')}, {counted(len(self.hosts), 'host')}: "
+        of_host = self.total("of_host")
+        what = (
+            f"{counted(self.fetches - of_host, 'request')} for URLs, {of_host:,} for robots.txt or tdmrep.json, "
+            f"{counted(len(self.hosts), 'host')}: "
+        )
         counts = ", ".join(_agreeing(count, words) for words, count in self.found().items() if count)
         found = what + (
             f"{counted(self.violations, 'VIOLATION', 'VIOLATIONS')} ({counts})" if self.violations else "no violation"
@@ -150,7 +156,8 @@ class Audit:
             )
         if unjudged := self.total("unjudged"):
             questions.append(
-                f"{counted(unjudged, 'request is', 'requests are')} older than the history of robots.txt and not judged by it"
+                f"{counted(unjudged, 'request is', 'requests are')} older than the history of robots.txt"
+                " and not judged by it"
             )
         if self.disorder:
             questions.append(f"the log is out of order at {counted(self.disorder, 'line')} and PROVES NOTHING there")
@@ -163,7 +170,10 @@ def _agreeing(count: int, words: str) -> str:
 
 
 def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:
-    """Audit the hosts of one crawl, with all requests to them and to their addresses; or all hosts. Raises InputError."""
+    """Audit the hosts of one crawl, with all requests to them and to their addresses; or all hosts.
+
+    Raises InputError.
+    """
     crawl_id = find(engine, crawl).id if crawl is not None else None
     snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with db.transaction(snapshot) as tx:
@@ -199,7 +209,13 @@ def _hosts(
 def _host(row: Mapping[str, Any], judged: robots_history.Judged, overlapping: int) -> HostAudit:
     columns = {name: value for name, value in row.items() if name != "host_id"}
     columns["disorder"] += overlapping
-    return HostAudit(**columns, disallowed=judged.disallowed, robots_repeated=judged.repeated, unjudged=judged.unjudged)
+    return HostAudit(
+        **columns,
+        of_host=judged.of_host,
+        disallowed=judged.disallowed,
+        robots_repeated=judged.repeated,
+        unjudged=judged.unjudged,
+    )
 
 
 def _or_last(margin_s: float | None) -> float:

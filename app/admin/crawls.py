@@ -1,4 +1,7 @@
-"""Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name. `edit` changes a crawl's specification."""
+"""Creates, finds, starts, pauses, resumes, finishes and repeats crawls, by name.
+
+`edit` changes a crawl's specification.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +14,7 @@ from app.admin.waiting import how_to_start
 from app.beat.finish import finish as finish_ended
 from app.config import Settings
 from app.errors import InputError
-from app.model import CrawlSpec
+from app.model import CrawlEnding, CrawlSpec
 from app.policy import crawl_spec
 from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
@@ -42,16 +45,27 @@ def find(engine: Engine, name: str) -> Crawl:
     return crawl
 
 
-def start(engine: Engine, name: str) -> Crawl:
-    """Make a crawl active, from any state, and restart its clock. Raises InputError: it has nothing to do."""
-    activate(engine, name)
-    return _if_active(engine, name)
+def start(engine: Engine, name: str, *, may_end: bool = False) -> Crawl:
+    """Make a crawl active, from any state, wake its hosts, and restart its clock.
+
+    It ends again where it has nothing to do: nothing is queued, or it is still at its budget. Raises InputError then.
+    may_end: returns it as it is then, finished.
+    """
+    crawl = find(engine, name)
+    with db.transaction(engine) as tx:
+        crawls.start(tx, crawl.id, restart_clock=True)
+        queued = urls.hosts_queued(tx, crawl.id)
+    wake(engine, queued)
+    finish_ended(engine)
+    now = find(engine, name)
+    return now if may_end else _active(now)
 
 
 def start_round(engine: Engine, name: str, settings: Settings | None = None) -> Crawl:
     """Make a crawl active, in a new round. settings: as in `go_round`. Raises InputError: it has nothing to do."""
     go_round(engine, name, settings)
-    return _if_active(engine, name)
+    finish_ended(engine)
+    return _active(find(engine, name))
 
 
 def resume(engine: Engine, name: str) -> Crawl:
@@ -81,7 +95,10 @@ def finish(engine: Engine, name: str) -> None:
 
 
 def retry_failed(engine: Engine, name: str) -> int:
-    """Make the URLs that were given up due now; a finished crawl resumes. Returns how many. Raises InputError for none."""
+    """Make the URLs that were given up due now; a finished crawl resumes.
+
+    Returns how many. Raises InputError for none.
+    """
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         found = urls.retry_failed(tx, crawl.id)
@@ -91,18 +108,6 @@ def retry_failed(engine: Engine, name: str) -> int:
         start(engine, name)
     wake(engine, found)
     return len(found)
-
-
-def activate(engine: Engine, name: str) -> int:
-    """Make a crawl active, from any state, and restart its clock. Returns how many hosts were woken.
-
-    Beat ends it again where there is nothing to do: `start` raises an error for that at once.
-    """
-    crawl = find(engine, name)
-    with db.transaction(engine) as tx:
-        crawls.start(tx, crawl.id, restart_clock=True)
-        queued = urls.hosts_queued(tx, crawl.id)
-    return wake(engine, queued)
 
 
 def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int:
@@ -125,15 +130,14 @@ def go_round(engine: Engine, name: str, settings: Settings | None = None) -> int
     return woken
 
 
-def _if_active(engine: Engine, name: str) -> Crawl:
-    """The crawl that was started. Raises InputError if it ended again: nothing is queued, or it is still at its budget."""
-    finish_ended(engine)
-    now = find(engine, name)
-    if now.state == "finished":
-        done = now.ended_because == "done"
-        how = f"nothing is queued; add seeds, or: tiptoe crawl start {name} --again" if done else how_to_start(now)
-        raise InputError(f"crawl {name}", f"is finished ({now.ended_because}); {how}")
-    return now
+def _active(crawl: Crawl) -> Crawl:
+    """The crawl. Raises InputError with the remedy if it is finished."""
+    if crawl.state == "finished":
+        how = how_to_start(crawl)
+        if crawl.ended_because is CrawlEnding.DONE:
+            how = f"nothing is queued; add seeds, or: {how} --again"
+        raise InputError(f"crawl {crawl.name}", f"is finished ({crawl.ending}); {how}")
+    return crawl
 
 
 def _next_round(engine: Engine, crawl_id: int) -> None:

@@ -16,11 +16,13 @@ HOSTS_AT_ONCE = 1_000
 
 
 def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float | None = None) -> None:
-    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links and counts. The log of requests stays.
+    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links and counts.
 
-    An interrupted deletion leaves it finished; the next one resumes where it stopped. Raises InputError, and ServiceError
-    if a visit that may hold its URLs does not end within patience_s.   patience_s: None: the length of a lease and a visit,
-    after which no visit can write.
+    The log of requests stays.
+
+    An interrupted deletion leaves it finished; the next one resumes where it stopped. Raises InputError, and
+    ServiceError if a visit that may hold its URLs does not end within patience_s.   patience_s: None: the length of a
+    lease and a visit, after which no visit can write.
     """
     crawl = crawls.find(engine, name)
     if crawl.state != "finished":

@@ -243,7 +243,8 @@ def _dispatch(queues: Sequence[Mapping[str, Any]], latest: Sequence[Mapping[str,
         name="beat",
         grade=Grade.WARN,
         finding=f"{counted(late, 'host is', 'hosts are')} overdue, the first since {since}; {last}",
-        remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, see its log and the queues above",
+        remedy="tiptoe up, or celery -A app beat (one for the fleet); with one running, "
+        "see its log and the queues above",
     )
 
 
@@ -253,7 +254,8 @@ def _full_hosts(tx: Connection, settings: Settings) -> list[str]:
 
 
 def _frontier(settings: Settings, full: Sequence[str], crawls_full: Sequence[str]) -> Check:
-    """Check for hosts and crawls at their caps, where links are refused or deferred: intended, or the cap is too low."""
+    """Check for hosts and crawls at their caps, where links are refused or deferred: intended, or the cap is too
+    low."""
     found, remedies = [], []
     if full:
         found.append(f"hosts at their cap of {counted(settings.frontier_max_per_host or 0, 'URL')}: {', '.join(full)}")

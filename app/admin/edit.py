@@ -21,7 +21,8 @@ from app.store.crawls import Crawl
 def edit(engine: Engine, settings: Settings, name: str, change: CrawlChange) -> Crawl:
     """Change a crawl. Returns it as it is afterwards. Raises InputError, and changes nothing then.
 
-    Queued URLs are judged again before they are fetched. Links that a narrower scope refused are admitted when found again.
+    Queued URLs are judged again before they are fetched. Links that a narrower scope refused are admitted when found
+    again.
     """
     crawl_id = find(engine, name).id
     if change.is_empty:

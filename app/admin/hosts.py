@@ -1,7 +1,8 @@
-"""Shows a host, and changes it for an operator: pause, resume, slow down, pin, release from a rest, forget its robots.txt.
+"""Shows a host, and changes it for an operator: pause, resume, slow down, pin, release from a rest, forget its
+robots.txt.
 
-No function here contacts a host or lets one be contacted early: each changes when the next visit may start, never the pace.
-Each change leaves a row in `host_events`, in the same transaction: the audit asks who ended a rest.
+No function here contacts a host or lets one be contacted early: each changes when the next visit may start, never the
+pace. Each change leaves a row in `host_events`, in the same transaction: the audit asks who ended a rest.
 """
 
 from collections.abc import Mapping
@@ -31,8 +32,8 @@ Row = Mapping[str, Any]
 class HostPage:
     """Everything about one host. host: its row.   robots: by origin, the file as text.
 
-    domain: an operator's settings for its registrable domain.   address_budget: the budget that it shares at its address.
-    visits, fetches, events: the latest. Events are operators' actions: at, event, detail.
+    domain: an operator's settings for its registrable domain.   address_budget: the budget that it shares at its
+    address. visits, fetches, events: the latest. Events are operators' actions: at, event, detail.
     """
 
     host: Row
@@ -141,7 +142,10 @@ def quiet(engine: Engine, name: str, hours: str | None) -> str | None:
 
 
 def quiet_domain(engine: Engine, name: str, hours: str | None) -> tuple[str, int]:
-    """Set the quiet hours of every host in the registrable domain, including hosts met later. Returns as slow_domain does."""
+    """Set the quiet hours of every host in the registrable domain, including hosts met later.
+
+    Returns as slow_domain does.
+    """
     kept = None if hours is None else str(Hours.parse(hours))
     domain = _domain(name)
     with db.transaction(engine) as tx:

@@ -1,8 +1,8 @@
 """Reads the state of a running crawl for the live view, at a bounded cost for any size.
 
-Exact numbers would need to read a row per host. So each look reads the next slice of the hosts, and adds the sums that earlier
-slices had in this round or the last one. Up to SLICE hosts a look is exact; a million hosts take some minutes. The summary at
-the end of a crawl is counted in full (`app.store.crawls.totals`).
+Exact numbers would need to read a row per host. So each look reads the next slice of the hosts, and adds the sums that
+earlier slices had in this round or the last one. Up to SLICE hosts a look is exact; a million hosts take some minutes.
+The summary at the end of a crawl is counted in full (`app.store.crawls.totals`).
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ class Look:
 
     queued    URLs queued; MOST_QUEUED stands for that or more
     failures  (class, requests) of the last minute, the most frequent first
-    hosts     some hosts that are being visited, and those that are next
+    hosts     some hosts that are being visited, and those that are next; none where the crawl is not active
     is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
     """
 
@@ -83,7 +83,8 @@ class Live:
             )
             queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
             failures = live.failures(tx, self.crawl_id)
-            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
+            is_active = crawl.state == "active"  # else nothing comes, whatever the hosts' rows say
+            hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues) if is_active else []
         return Look(
             crawl=crawl,
             pages=got["pages"],

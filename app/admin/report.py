@@ -20,14 +20,22 @@ MOST_CAUSES = 10
 MOST_SITEMAPS = 20
 MOST_SEEDS = 1
 LATEST_VISITS = 5
+MOST_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The state of the fleet. crawls: totals of each.   waiting: because, hosts, earliest.   offers: outstanding, by queue."""
+    """The state of the fleet.
+
+    crawls           totals of each
+    waiting          because, hosts, earliest
+    waiting_percent  the share of the hosts that were counted for it; below 100 it is an estimate
+    offers           outstanding, by queue
+    """
 
     crawls: list[Totals]
     waiting: Sequence[Row]
+    waiting_percent: float
     offers: dict[str, int]
     visits: Sequence[Row]
 
@@ -54,12 +62,14 @@ class Report:
     why_nothing: str | None
 
 
-def status(engine: Engine) -> Status:
-    """The state of the fleet, at once: it does not count every URL."""
+def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
+    """The state of the fleet, at once: it counts neither every URL nor, beyond `most`, every host that waits."""
     with db.transaction(engine) as tx:
+        waiting, percent = hosts.waits(tx, most=most)
         return Status(
             crawls=[crawls.totals(tx, crawl.id) for crawl in crawls.every(tx)],
-            waiting=hosts.waits(tx),
+            waiting=waiting,
+            waiting_percent=percent,
             offers=hosts.offers_outstanding(tx),
             visits=visits.latest(tx, LATEST_VISITS),
         )

@@ -31,12 +31,19 @@ _LONGEST = timedelta(minutes=10)  # that a request can last
 _HOUR_S = 3_600.0
 _LEAST_STEP_S = 0.01
 _PORTS = {"http": 80, "https": 443}
+_OF_HOST = frozenset({RequestKind.ROBOTS, RequestKind.TDMREP})
 
 
 @dataclass(slots=True, kw_only=True)
 class Judged:
-    """Counts of requests to a host. unjudged: no copy of their time is kept.   repeated: too many for robots.txt in an hour."""
+    """Counts of requests to a host.
 
+    of_host   those for robots.txt and tdmrep.json, which serve every crawl and count as no crawl's
+    repeated  too many for robots.txt in an hour
+    unjudged  no copy of their time is kept
+    """
+
+    of_host: int = 0
     disallowed: int = 0
     repeated: int = 0
     unjudged: int = 0
@@ -62,7 +69,10 @@ class _Timeline:
 
 
 def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) -> dict[int, Judged]:
-    """Judge the requests to these hosts, or to all: {host id: counts}. Reads the log host by host: memory is constant."""
+    """Judge the requests to these hosts, or to all: {host id: counts}.
+
+    Reads the log host by host: memory is constant.
+    """
     book = RobotsBook(settings.product_token)
     begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
@@ -97,6 +107,7 @@ def _judge(
             asked_first[place] = timeline.since[0]
     for row in asked:
         place, target = _split(row.url)
+        found.of_host += row.kind in _OF_HOST
         if row.kind == RequestKind.ROBOTS:
             if target == "/robots.txt":
                 asked_first[place] = min(row.ended_at, asked_first.get(place, row.ended_at))

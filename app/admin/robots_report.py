@@ -23,12 +23,14 @@ class Ruling:
 
     allowed       None: the origin's file was never fetched
     availability  available; unavailable: there is none, all is allowed; unreachable: `phase` holds
-    phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file is fetched before
+    phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file is fetched
+                  before
     rule, line    the line that decided; None when none did
     has_copy      the file was fetched once;   copied_at: when its content was
     visit_time    hours (UTC) in which the site wants visits;   opens_at: when they begin, None within them
     host          the main mirror that the file names (`Host:`), which decides nothing
-    opt_out       text and data mining: the signals about the URL in the file, and in the origin's tdmrep.json if fetched
+    opt_out       text and data mining: the signals about the URL in the file, and in the origin's tdmrep.json if
+                  fetched
     expires_at    when the file is asked for again
     """
 

@@ -6,12 +6,11 @@ from enum import StrEnum
 
 from sqlalchemy import Engine
 
-from app.admin.crawls import activate, find, go_round
+from app.admin.crawls import find, go_round, start
 from app.admin.edit import open_crawl
 from app.admin.seeds import add_urls
-from app.beat.finish import finish as finish_ended
 from app.config import Settings
-from app.model import Budgets, CrawlChange, Url
+from app.model import Budgets, CrawlChange, CrawlEnding, Url
 from app.store import crawls, db
 from app.store.crawls import Crawl
 
@@ -59,8 +58,8 @@ def prepare(
 
 def _go_on(engine: Engine, before: Crawl) -> Beginning:
     """Resume a crawl. One that had fetched everything resumes only if new seeds made it active.   before: as it was"""
-    if before.ended_because != "done":
-        activate(engine, before.name)
-        if before.state != "active":
-            finish_ended(engine)  # it may still be at its budget
-    return Beginning.ENDED if find(engine, before.name).state == "finished" else Beginning.GOING_ON
+    if before.ended_because is CrawlEnding.DONE:
+        now = find(engine, before.name)
+    else:
+        now = start(engine, before.name, may_end=True)
+    return Beginning.ENDED if now.state == "finished" else Beginning.GOING_ON

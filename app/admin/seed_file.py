@@ -20,10 +20,12 @@ _NAME = re.compile(r"[^\W\d][\w -]{0,60}")
 
 
 def seeds(lines: Iterable[str], *, suffix: str = "", column: str | None = None) -> Iterator[tuple[int, str]]:
-    """Read (line number, text of a seed), without empty lines and comments. Lines count from 1; a record has its first line's.
+    """Read (line number, text of a seed), without empty lines and comments.
 
-    suffix: of the file's name, such as .csv.   column: a header's name, or a number from 1; None: a column with a usual name,
-    else the first. Raises InputError for a column that does not exist.
+    Lines count from 1; a record has its first line's.
+
+    suffix: of the file's name, such as .csv.   column: a header's name, or a number from 1; None: a column with a usual
+    name, else the first. Raises InputError for a column that does not exist.
     """
     numbered = ((number, line.lstrip("\ufeff") if number == 1 else line) for number, line in enumerate(lines, 1))
     first = next(((number, line) for number, line in numbered if not _is_skipped(line)), None)
@@ -58,7 +60,10 @@ def _delimiter(line: str, suffix: str, column: str | None) -> str | None:
 
 
 def _cells(numbered: Iterator[tuple[int, str]], delimiter: str, column: str | None) -> Iterator[tuple[int, str]]:
-    """Read one cell of each record. A record without it, or that cannot be read, is returned whole, as an invalid seed."""
+    """Read one cell of each record.
+
+    A record without it, or that cannot be read, is returned whole, as an invalid seed.
+    """
     records = _records(numbered, delimiter)
     first = next(records)
     index, is_header = _place(first[1], column)

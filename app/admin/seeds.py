@@ -95,8 +95,8 @@ def add(
     """Add seeds to a crawl. Good lines are added whatever the bad ones are; empty lines and # comments are skipped.
 
     The crawl's scope is widened to hold them; a finished crawl becomes active.
-    lines: a URL each, or (line number, URL) as `seed_file.seeds` reads them.   crawl: or a function that opens it, called
-    at the first good line.   kind: SITEMAP for URLs of sitemaps, whose pages are the seeds
+    lines: a URL each, or (line number, URL) as `seed_file.seeds` reads them.   crawl: or a function that opens it,
+    called at the first good line.   kind: SITEMAP for URLs of sitemaps, whose pages are the seeds
     """
     bad = BadSeeds()
     added = add_urls(engine, settings, crawl, urls_in(make_canon(settings), lines, bad), kind=kind)
@@ -163,7 +163,8 @@ def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard)
         if why is not None:
             return InputError(
                 f"host {url.host}",
-                f"its address {address} is not public ({why}); to crawl it, set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
+                f"its address {address} is not public ({why}); "
+                f"to crawl it, set TIPTOE_ALLOW_NETWORKS={address}/{_bits(address)}",
             )
         if settings.contact is None and is_public(address):
             return InputError(

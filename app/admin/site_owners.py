@@ -17,7 +17,8 @@ def files(settings: Settings, now: datetime) -> dict[str, str]:
     if settings.contact is None:
         raise SettingError(
             "TIPTOE_CONTACT is not set",
-            "set it to a mail address or URL: the page must name a contact, and no public host is contacted without one",
+            "set it to a mail address or URL: the page must name a contact, "
+            "and no public host is contacted without one",
         )
     networks = [ipaddress.ip_network(value, strict=False) for value in settings.crawl_addresses]
     crawler = Crawler(

@@ -1,10 +1,13 @@
-"""Describes what a host and a URL wait for, from their rows. Pure: the caller reads the rows; their `now` is Postgres'."""
+"""Describes what a host and a URL wait for, from their rows.
+
+Pure: the caller reads the rows; their `now` is Postgres'.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from app.model.reasons import words
+from app.model.reasons import STANDING_BUDGETS, words
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
 from app.store.fetches import UnsentRequests
@@ -72,7 +75,7 @@ def _crawl(crawl: Crawl) -> list[str]:
     if crawl.state == "paused":
         return [f"its crawl, which is paused: tiptoe crawl resume {crawl.name}"]
     if crawl.state == "finished":
-        return [f"its crawl, which is finished ({crawl.ended_because}): {how_to_start(crawl)}"]
+        return [f"its crawl, which is finished ({crawl.ending}): {how_to_start(crawl)}"]
     if crawl.max_pages is not None and crawl.pages_reserved >= crawl.max_pages:
         granted = counted(crawl.max_pages, "page is", "pages are")
         return [f"its crawl's budget: {granted} fetched or granted to running visits"]
@@ -81,10 +84,15 @@ def _crawl(crawl: Crawl) -> list[str]:
 
 def how_to_start(crawl: Crawl) -> str:
     """The commands that resume a finished crawl. One at its budget needs a larger budget first."""
-    budget = crawl.ended_because or ""
-    if budget not in {"max_pages", "max_bytes"}:
-        return f"tiptoe crawl start {crawl.name}"
-    return f"tiptoe crawl edit {crawl.name} --{budget.replace('_', '-')} N, then tiptoe crawl start {crawl.name}"
+    option = budget_option(crawl)
+    start = f"tiptoe crawl start {crawl.name}"
+    return f"tiptoe crawl edit {crawl.name} {option} N, then {start}" if option else start
+
+
+def budget_option(crawl: Crawl) -> str | None:
+    """The option that raises the budget at which a finished crawl stays; None: it can start as it is."""
+    ending = crawl.ended_because
+    return f"--{ending.replace('_', '-')}" if ending in STANDING_BUDGETS else None
 
 
 def _place(url: Row) -> list[str]:

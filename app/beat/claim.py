@@ -1,11 +1,11 @@
 """Dispatch: claim the hosts that are due or will be within the next tick, and offer each to its queue.
 
 Idempotent: a second run, or a hundred of them, costs a few index probes. The claim commits before a message is sent; a
-lost message costs the length of an offer. Back-pressure is per queue: offers not taken up (`app.policy.offers`), and unread
-messages, where the broker reports them. A broker that is away makes it fail before the claim.
+lost message costs the length of an offer. Back-pressure is per queue: offers not taken up (`app.policy.offers`), and
+unread messages, where the broker reports them. A broker that is away makes it fail before the claim.
 
-After a failover or a restore the rows may be older than the last write (`app.store.lineage`). The first dispatch after it
-fences all visits, and makes every host wait until all earlier leases are over, plus its delay.
+After a failover or a restore the rows may be older than the last write (`app.store.lineage`). The first dispatch after
+it fences all visits, and makes every host wait until all earlier leases are over, plus its delay.
 """
 
 import math
@@ -33,10 +33,10 @@ WHOLE_MOST_S = 10.0
 class ScanWindow:
     """The moments from which a process searches for due hosts: its last claim of each queue, less SLACK.
 
-    During a long transaction Postgres keeps all old row versions of due hosts, and a full search reads through all of them. A
-    host that got an earlier moment by a transaction that took longer than SLACK to commit is found by the next full search:
-    every 2 s, or less often, to keep full searches to a twentieth of the time, but at least every 10 s. A single slow one may
-    be due to a lock or a stopped Postgres: only two in a row count.
+    During a long transaction Postgres keeps all old row versions of due hosts, and a full search reads through all of
+    them. A host that got an earlier moment by a transaction that took longer than SLACK to commit is found by the next
+    full search: every 2 s, or less often, to keep full searches to a twentieth of the time, but at least every 10 s. A
+    single slow one may be due to a lock or a stopped Postgres: only two in a row count.
     """
 
     since: dict[str, datetime] = field(default_factory=dict)

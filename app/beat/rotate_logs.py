@@ -1,7 +1,7 @@
 """Rotate logs: makes partitions of the logs ahead, drops old ones, and deletes refusals beyond a crawl's limit.
 
-Nothing waits for it: a statement that would have to wait for a lock gives up, and the next run tries again. Rows that found
-no partition of their time lie in the default one and become a partition of their own.
+Nothing waits for it: a statement that would have to wait for a lock gives up, and the next run tries again. Rows that
+found no partition of their time lie in the default one and become a partition of their own.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,10 @@ PRUNE_BATCHES = 40
 
 
 def retain(engine: Engine, settings: Settings) -> dict[str, int]:
-    """Rotate all logs. Counts partitions made and dropped and refusals deleted; waiting: steps that others' locks prevented."""
+    """Rotate all logs.
+
+    Counts partitions made and dropped and refusals deleted; waiting: steps that others' locks prevented.
+    """
     found = {"made": 0, "dropped": 0, "forgotten": 0, "waiting": 0}
     for log in partitions.LOGS:
         found["made"] += _repeat(engine, partial(_make, log=log, keep_days=settings.log_keep_days), found)

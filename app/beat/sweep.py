@@ -1,7 +1,7 @@
 """Sweep: repairs the traces of a crash between two commits.
 
-No lease is rescued here: a crashed lease is due again by itself. It finds hosts with queued URLs that were never woken, hosts
-with a pause requested under a visit that vanished, and visits that vanished.
+No lease is rescued here: a crashed lease is due again by itself. It finds hosts with queued URLs that were never woken,
+hosts with a pause requested under a visit that vanished, and visits that vanished.
 """
 
 import os
@@ -36,8 +36,8 @@ def sweep(engine: Engine) -> dict[str, int]:
 def end_leases_of_the_dead(engine: Engine) -> int:
     """End the leases of dead workers on this machine at once, rather than when they expire. Returns how many.
 
-    It only saves time, and only where death is certain: a process id of this machine that no process has. Their requests
-    ended before now, so the host's delay counts from now.
+    It only saves time, and only where death is certain: a process id of this machine that no process has. Their
+    requests ended before now, so the host's delay counts from now.
     """
     machine = socket.gethostname()
     ended = 0

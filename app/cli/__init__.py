@@ -81,6 +81,9 @@ def _root(
     ] = False,
     home: options.Home = None,
 ) -> None:
-    """Tiptoe, a polite web crawler. Start with `tiptoe crawl https://example.org/`; the other commands inspect and steer."""
+    """Tiptoe, a polite web crawler.
+
+    Start with `tiptoe crawl https://example.org/`; the other commands inspect and steer.
+    """
     if home is not None:
         options.use_home(ctx, home)

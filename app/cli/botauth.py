@@ -54,7 +54,10 @@ def directory(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve at; 0: any free one.")] = 8080,
     as_json: AsJson = False,
 ) -> None:
-    """Show the key directory: the public keys, as sites look them up. Prints it, unless an option writes or serves it."""
+    """Show the key directory: the public keys, as sites look them up.
+
+    Prints it, unless an option writes or serves it.
+    """
     from app.config import load
     from app.errors import InputError
     from app.net.signature import DIRECTORY_PATH, DIRECTORY_TYPE, directory_body

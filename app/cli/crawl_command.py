@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli import closing
 from app.cli.crawl_options import asked
 from app.cli.database import bring_to_head
 from app.cli.gather import gather
@@ -16,7 +17,6 @@ from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
 from app.cli.run import patiently, run
 from app.model import CrawlChange, CrawlSpec, Url
-from app.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from app.config import Settings
     from app.local.services import Services
     from app.store.crawls import Crawl, Totals
-
-MOST_TOLD = 5
 
 
 Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
@@ -118,7 +116,8 @@ def _check(settings: "Settings") -> None:
 
 
 def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url]:
-    """Before anything is started: can the crawl work as it is asked for, and is there a seed that we can and may contact?
+    """Before anything is started: can the crawl work as it is asked for, and is there a seed that we can and may
+    contact?
 
     Raises InputError.
     """
@@ -137,6 +136,7 @@ def _prepare(
 ) -> "tuple[Crawl, bool]":
     """The crawl of this name, made or gone on with; and whether there is anything to run for."""
     from app.admin.run import Beginning, prepare
+    from app.admin.waiting import budget_option
     from app.beat import sweep
 
     sweep.end_leases_of_the_dead(engine)
@@ -146,9 +146,9 @@ def _prepare(
     if prepared.beginning is Beginning.GOING_ON:
         say(f"{name}: going on")
     elif prepared.beginning is Beginning.ENDED:
-        how = {"max_pages": "raise --max-pages, or ", "max_bytes": "raise --max-bytes, or "}
-        raised = how.get(crawl.ended_because or "", "")
-        say(f"{name}: is finished ({crawl.ended_because}); {raised}go round again with --again")
+        option = budget_option(crawl)
+        raised = f"raise {option}, or " if option else ""
+        say(f"{name}: is finished ({crawl.ending}); {raised}go round again with --again")
     return crawl, prepared.beginning is not Beginning.ENDED
 
 
@@ -157,20 +157,10 @@ def _tell(
 ) -> None:
     """Report the result, where it is, and how to resume."""
     totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
-    ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
-    say(
-        f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {counted(totals.fetches, 'request')}, "
-        f"{totals.failed:,} failed, {counted(totals.suppressed, 'link')} refused, "
-        f"{counted(totals.bytes, 'byte')} in {seconds:,.1f} s"
-    )
-    if redirects:
-        more = f" and {counted(len(redirects) - MOST_TOLD, 'other')}" if len(redirects) > MOST_TOLD else ""
-        say(f"added to the scope, because seeds redirect there: {', '.join(redirects[:MOST_TOLD])}{more}")
-    say(f'data: {services.data_dir}   query: tiptoe sql "TABLE v_crawl_progress"')
-    if interrupted:
-        say(how_to_go_on(services, totals.name, totals.state))
-    if why is not None:
-        say(f"no page: {why}")
+    resume = how_to_go_on(services, totals.name, totals.state) if interrupted else []
+    where = services.data_dir
+    for line in closing.lines(totals, seconds=seconds, redirects=redirects, data_dir=where, resume=resume, why=why):
+        say(line)
     if as_json:
         keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
         brought = {key: getattr(totals, key) for key in keys}

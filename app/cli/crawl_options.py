@@ -127,7 +127,10 @@ def edited(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
 ) -> CrawlChange:
-    """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
+    """The change of a crawl that exists.
+
+    Raises InputError for a limit that is none, and for options that exclude each other.
+    """
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
     return CrawlChange(
         scope=scope,

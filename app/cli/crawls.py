@@ -87,7 +87,10 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a crawl for good: its URLs, pages, refused links and counts. Hosts stay, and the log of requests for the audit."""
+    """Delete a crawl for good: its URLs, pages, refused links and counts.
+
+    Hosts stay, and the log of requests for the audit.
+    """
     from app.admin import deletion, report
     from app.errors import InputError
 
@@ -121,7 +124,10 @@ def list_(as_json: AsJson = False) -> None:
 
 
 def report(name: Name, as_json: AsJson = False) -> None:
-    """Report on a crawl: URLs by state, endings of its requests, refused links, hosts. It counts exactly, which takes a while."""
+    """Report on a crawl: URLs by state, endings of its requests, refused links, hosts.
+
+    It counts exactly, which takes a while.
+    """
     from app.admin import report as reports
 
     with open_database() as (settings, engine):

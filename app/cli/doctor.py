@@ -16,7 +16,10 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, with a remedy each. Exit 1: one fails."""
+    """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, with a remedy each.
+
+    Exit 1: one fails.
+    """
     from app.admin.doctor import Grade
 
     checks = _examine()

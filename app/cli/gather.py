@@ -1,7 +1,7 @@
 """Options that belong together reach a command as one value: `@gather(wish=asked)` fills its parameter `wish`.
 
-`asked` is a function whose parameters are the options. Typer reads them in place of `wish`, in the same place of the help, so
-that commands which share options declare them nowhere twice. (As FastAPI's `Depends`.)
+`asked` is a function whose parameters are the options. Typer reads them in place of `wish`, in the same place of the
+help, so that commands which share options declare them nowhere twice. (As FastAPI's `Depends`.)
 """
 
 from collections.abc import Callable

@@ -31,7 +31,8 @@ def page(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for index.html and addresses.json.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write the page for site owners: who we are, how to slow or stop us, how to verify us; and our addresses as JSON."""
+    """Write the page for site owners: who we are, how to slow or stop us, how to verify us; and our addresses as
+    JSON."""
     from datetime import UTC, datetime
 
     from app.admin import site_owners

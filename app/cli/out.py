@@ -1,7 +1,8 @@
 """Prints what commands answer: tables (rich on a terminal, aligned text elsewhere), facts, and one JSON document.
 
 The border to the terminal: commands print only through this module (a test holds that), and every text passes
-`app.words.harmless` or `escaped`. Sites write titles, URLs and headers: none of their control characters reaches a terminal.
+`app.words.harmless` or `escaped`. Sites write titles, URLs and headers: none of their control characters reaches a
+terminal.
 """
 
 import json

@@ -77,7 +77,10 @@ def import_(
     sitemap: AsSitemaps = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add seeds from a file of any size. Bad lines are reported by number, good ones kept; empty lines and # are skipped."""
+    """Add seeds from a file of any size.
+
+    Bad lines are reported by number, good ones kept; empty lines and # are skipped.
+    """
     from app.admin import seed_file, seeds
     from app.admin.edit import open_crawl
 
@@ -131,7 +134,10 @@ def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
 
 @contextmanager
 def _lines(file: str) -> Iterator[Iterable[str]]:
-    """Lines of a file. Bytes that are no UTF-8 spoil their line, not the file. Raises InputError if it cannot be read."""
+    """Lines of a file.
+
+    Bytes that are no UTF-8 spoil their line, not the file. Raises InputError if it cannot be read.
+    """
     from app.errors import InputError
 
     if file == "-":

@@ -14,6 +14,7 @@ AUDITED = 50
 HOST_COLUMNS = {
     "host": "host",
     "fetches": "requests",
+    "of_host": "for robots",
     "smallest_gap_s": "gap s",
     "smallest_delay_s": "delay s",
     "smallest_margin_s": "margin s",
@@ -44,7 +45,8 @@ _TOTALS = ("unjudged", "fenced", "disorder")
 
 
 def status(as_json: AsJson = False) -> None:
-    """Show what is happening: crawls, hosts and what they wait for, queues with offers not taken up yet, the last visits."""
+    """Show what is happening: crawls, hosts and what they wait for, queues with offers not taken up yet, the last
+    visits."""
     from app.admin import report
 
     with open_database() as (_, engine):
@@ -53,7 +55,8 @@ def status(as_json: AsJson = False) -> None:
         show_json(found)
         return
     show_totals(found.crawls, _CRAWL)
-    heading("hosts wait for")
+    exact = found.waiting_percent >= 100
+    heading("hosts wait for" if exact else f"hosts wait for (estimated from {found.waiting_percent:.2g} % of them)")
     rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
@@ -68,7 +71,10 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check politeness: gaps, concurrency, robots.txt and rests, per host and address, from the fetch log. Exit 1: violations."""
+    """Check politeness: gaps, concurrency, robots.txt and rests, per host and address, from the fetch log.
+
+    Exit 1: violations.
+    """
     from app.admin import audit as audits
 
     with open_database() as (settings, engine):

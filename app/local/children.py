@@ -62,8 +62,9 @@ def stop(process: subprocess.Popen[bytes], *, signal: int, timeout_s: float) -> 
 
 
 def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
-    """Wait for a child that was signalled already, and kill its group if it does not end. It sends no second signal, which
-    could interrupt the handler of the first."""
+    """Wait for a child that was signalled already, and kill its group if it does not end.
+
+    It sends no second signal, which could interrupt the handler of the first."""
     try:
         process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -75,7 +76,8 @@ def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
 def _interrupts_deferred() -> Iterator[None]:
     """Run the handlers of SIGINT and SIGTERM after the fork.
 
-    In a hook of the fork (`os.register_at_fork`) Python would drop the KeyboardInterrupt that they raise, and so a Ctrl-C."""
+    In a hook of the fork (`os.register_at_fork`) Python would drop the KeyboardInterrupt that they raise, and so a
+    Ctrl-C."""
     arrived: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():

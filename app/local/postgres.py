@@ -200,7 +200,10 @@ def _locales(major: int) -> list[list[str]]:
 
 
 def _configure(data: Path, port: int) -> None:
-    """Write the configuration. As root we write into nobody's folder, so an existing file there is never written through."""
+    """Write the configuration.
+
+    As root we write into nobody's folder, so an existing file there is never written through.
+    """
     draft = data / "tiptoe.conf.new"
     draft.unlink(missing_ok=True)
     _write_new(draft, _conf(port, _memory_mb()), 0o644)

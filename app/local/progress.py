@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from app.admin.live import MOST_QUEUED, Look
 from app.store.live import HostRow
-from app.words import counted, harmless, rounded
+from app.words import counted, harmless, rounded, sized
 
 if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
@@ -75,7 +75,7 @@ def line(look: Look, rate: float) -> str:
     over = "" if look.is_whole else "over "
     parts = [
         f"{look.crawl.name}: {over}{counted(look.pages, 'page')} ({rate:.1f}/s), {_queued(look)} queued, "
-        f"{look.failed:,} failed, {_size(look.bytes)}"
+        f"{look.failed:,} failed, {sized(look.bytes)}"
     ]
     if end := until_budget(look, rate):
         parts.append(end)
@@ -114,7 +114,7 @@ def screen(look: Look, rate: float, console: "Console") -> "Group":
     of = f" of {crawl.max_pages:,}" if crawl.max_pages is not None else ""
     end = until_budget(look, rate)
     facts.add_row("pages", ", ".join([f"{over}{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
-    facts.add_row("so far", f"{_size(look.bytes)}, {_queued(look)} queued")
+    facts.add_row("so far", f"{sized(look.bytes)}, {_queued(look)} queued")
     facts.add_row("failed", _failures(look))
     title = Text(harmless(f"{crawl.name}  {crawl.state}  {_duration(crawl.active_s)}"), style="bold", no_wrap=True)
     parts: list[RenderableType] = [title, facts]
@@ -167,7 +167,3 @@ def _queued(look: Look) -> str:
 
 def _duration(seconds: float) -> str:
     return str(timedelta(seconds=max(round(seconds), 0)))
-
-
-def _size(n: int) -> str:
-    return f"{n / 1e6:,.1f} MB" if n >= 1e6 else f"{n / 1e3:,.1f} kB"

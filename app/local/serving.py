@@ -1,8 +1,9 @@
 """Tracks which crawls of a home a living `tiptoe crawl` serves, and which ones a killed command left behind.
 
-Such a command holds a shared lock on run/serves-<hash>, with the crawl's name inside, for as long as it lives; the kernel
-releases it when the command dies. At a clean end it removes the file. So an unlocked file is a killed command's. `tiptoe up`
-holds run/up: it serves every active crawl. All of this happens under the home's lock, which orders starts and ends.
+Such a command holds a shared lock on run/serves-<hash>, with the crawl's name inside, for as long as it lives; the
+kernel releases it when the command dies. At a clean end it removes the file. So an unlocked file is a killed command's.
+`tiptoe up` holds run/up: it serves every active crawl. All of this happens under the home's lock, which orders starts
+and ends.
 """
 
 import fcntl
@@ -19,7 +20,8 @@ _PATIENCE = "another command that comes or goes"
 
 @contextmanager
 def serving(home: Home, crawl: str, log: Log, *, at_end: Callable[[], None]) -> Iterator[None]:
-    """Lock the crawl's file. at_end: called at a clean end if no other command serves the crawl; if it fails, the file stays."""
+    """Lock the crawl's file. at_end: called at a clean end if no other command serves the crawl; if it fails, the file
+    stays."""
     path = _path(home, crawl)
     with home.starting(log):
         lock = take(path, fcntl.LOCK_SH, waiting_for=_PATIENCE, log=log)

@@ -1,7 +1,7 @@
 """Runs a crawl's own processes on one machine: beat and workers as children, each replaced when it ends.
 
-They are a fleet's processes (`celery -A app beat`, `celery -A app worker`); only their number and the front of the import
-path differ. Environment variables name the services. They end when we do, however we end.
+They are a fleet's processes (`celery -A app beat`, `celery -A app worker`); only their number and the front of the
+import path differ. Environment variables name the services. They end when we do, however we end.
 """
 
 import os

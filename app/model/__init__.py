@@ -3,13 +3,14 @@
 from app.model.crawl import Budgets, CrawlChange, CrawlSpec
 from app.model.fetch import Failure, Gate, Header, Outcome, Reply, Request, RequestKind, Unsent, Whereabouts
 from app.model.page import Link, Page
-from app.model.reasons import Cause, Rest, RestReason, VisitEnding
+from app.model.reasons import Cause, CrawlEnding, Rest, RestReason, VisitEnding
 from app.model.url import Origin, Refusal, Url
 
 __all__ = [
     "Budgets",
     "Cause",
     "CrawlChange",
+    "CrawlEnding",
     "CrawlSpec",
     "Failure",
     "Gate",

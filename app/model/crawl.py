@@ -1,6 +1,7 @@
 """The wishes of a person for a crawl, as one value from the command line to its row and back; and a change of it.
 
-A new wish is a field of both classes, a column of `crawls` with the same name, and an option in `app.cli.crawl_options`.
+A new wish is a field of both classes, a column of `crawls` with the same name, and an option in
+`app.cli.crawl_options`.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,8 @@ class CrawlSpec:
     exclude          regular expressions; a link must match none of them
     budgets          where it ends
     keep_fresh       it does not end, and fetches pages again when they are due
-    sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
+    sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names
+                     none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
     """
 

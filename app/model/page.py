@@ -12,7 +12,8 @@ class Link(NamedTuple):
     href    as written, white space stripped (not joined, not canonical)
     text    anchor text, white space folded, at most 200 characters
     rel     lower-case rel tokens
-    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text, in a template …)
+    hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text, in a
+            template …)
     kind    "a", "area", "frame", "iframe", "link" or "refresh"
     """
 

@@ -1,6 +1,7 @@
-"""Why: how a visit ended, why a host rests, why a URL ended. Closed types, each with a `detail` for a person beside it.
+"""Reasons as closed types: how a visit ended, why a host rests, why a URL or a crawl ended. Each has a `detail`.
 
-Code decides by the member and never reads the detail. docs/reasons.md lists the members; `words` is how a person sees both.
+Code decides by the member and never reads the detail. docs/reasons.md lists the members; `words` is how a person sees
+both.
 """
 
 from enum import StrEnum
@@ -8,7 +9,10 @@ from typing import NamedTuple
 
 
 class VisitEnding(StrEnum):
-    """`visits.ending`; `visits.detail` says more of those that name another reason. The first two are no endings of a visit."""
+    """`visits.ending`; `visits.detail` says more of those that name another reason.
+
+    The first two are no endings of a visit.
+    """
 
     CLOSED = "closed"  # it never began: the offer had been taken up, or had run out
     PARKED = "parked"  # it goes on later: it waits for its turn, or for a settle with others
@@ -92,6 +96,21 @@ class Cause(StrEnum):
     OPTED_OUT = "kept out of pages: it opts out of text and data mining"
     SITE_OPTED_OUT = "kept out of pages: its site opts out of text and data mining"
     OTHER = "other"  # in the words of an earlier version
+
+
+class CrawlEnding(StrEnum):
+    """`crawls.ended_because`: why a crawl is finished; `crawls.ended_detail` says more."""
+
+    DONE = "done"  # no URL of it is in an open state
+    MAX_PAGES = "max_pages"  # it reached this budget, and so for the next two
+    MAX_BYTES = "max_bytes"
+    MAX_SECONDS = "max_seconds"
+    OPERATOR = "operator"
+    OTHER = "other"  # in the words of an earlier version
+
+
+# Budgets that a crawl stays at when it is started again: it needs a larger one first. Its clock starts anew.
+STANDING_BUDGETS = frozenset({CrawlEnding.MAX_PAGES, CrawlEnding.MAX_BYTES})
 
 
 class Rest(NamedTuple):

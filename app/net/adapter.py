@@ -1,7 +1,7 @@
 """A transport adapter of requests that cannot be led to a private address.
 
-Every socket it opens goes to an address that was checked, whatever the URL, a redirect or a name server says: the name is
-resolved once, and the connection is made to that answer. It works on any `requests.Session`:
+Every socket it opens goes to an address that was checked, whatever the URL, a redirect or a name server says: the name
+is resolved once, and the connection is made to that answer. It works on any `requests.Session`:
 
     session = requests.Session()
     adapter = GuardedAdapter()
@@ -89,9 +89,13 @@ class GuardedAdapter(HTTPAdapter):
     def build_connection_pool_key_attributes(
         self, request: requests.PreparedRequest, verify: Any, cert: Any = None
     ) -> Any:
-        """Check the TLS options: requests' hook. Raises SSLError for verify=False on https, and for a client certificate."""
+        """Check the TLS options: requests' hook.
+
+        Raises SSLError for verify=False on https, and for a client certificate.
+        """
         if (verify is False and (request.url or "").lower().startswith("https:")) or cert is not None:
             raise requests.exceptions.SSLError(
-                "TLS is always verified here, without client certificates; give verify=<path of a CA bundle>, and no cert"
+                "TLS is always verified here, without client certificates; "
+                "give verify=<path of a CA bundle>, and no cert"
             )
         return super().build_connection_pool_key_attributes(request, verify, cert)

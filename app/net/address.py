@@ -110,7 +110,8 @@ def is_public(address: str) -> bool:
 
 
 def _parse(address: str) -> Address | None:
-    """The address without its zone; a v4-mapped one (RFC 4291 2.5.5.2) as the IPv4 address that the kernel connects to."""
+    """The address without its zone; a v4-mapped one (RFC 4291 2.5.5.2) as the IPv4 address that the kernel connects
+    to."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

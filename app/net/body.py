@@ -20,7 +20,10 @@ ERROR_BODY_BYTES = 64 * 1024
 
 @dataclass(slots=True)
 class Body:
-    """The part of a body that was read. `failure` is set when the body is incomplete and we did not stop it ourselves."""
+    """The part of a body that was read.
+
+    `failure` is set when the body is incomplete and we did not stop it ourselves.
+    """
 
     content: bytes = b""
     sunk: int = 0

@@ -2,10 +2,10 @@
 
 It speaks HTTP in two ways, over the same guarded socket:
 
-- `ask` sends an Exchange and reads the head, as the crawler's sender wants it. The request target goes out as given, where
-  urlopen would quote `[` and change the case of `%7e`; the header goes out as given and in one piece.
-- `request` and `getresponse` are urllib3's, for a Session that `app.net.adapter` is mounted on. A timeout bounds a whole
-  phase: connecting and sending, then the response to its last byte.
+- `ask` sends an Exchange and reads the head, as the crawler's sender wants it. The request target goes out as given,
+  where urlopen would quote `[` and change the case of `%7e`; the header goes out as given and in one piece.
+- `request` and `getresponse` are urllib3's, for a Session that `app.net.adapter` is mounted on. A timeout bounds a
+  whole phase: connecting and sending, then the response to its last byte.
 """
 
 import http.client
@@ -72,8 +72,8 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server has kept the connection open and sent nothing. urllib3 takes any byte for the end; over TLS 1.3
-        the first bytes are session tickets, which stay unread until something is read."""
+        """Whether the server has kept the connection open and sent nothing. urllib3 takes any byte for the end; over
+        TLS 1.3 the first bytes are session tickets, which stay unread until something is read."""
         if self.sock is None:
             return False
         if not urllib3.util.wait_for_read(self.sock, timeout=0.0):
@@ -89,7 +89,8 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
     def ask(self, exchange: Exchange) -> Head:
         """Send the request and read the head of the response; its body is unread.
 
-        Raises Broken, TooLate, NotSent, OSError, http.client.HTTPException; ValueError for a header field with a line break.
+        Raises Broken, TooLate, NotSent, OSError, http.client.HTTPException; ValueError for a header field with a line
+        break.
         """
         octets = _request_octets(exchange)
         self._serve(exchange)
@@ -111,7 +112,10 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         return head
 
     def tell_of_connecting(self) -> None:
-        """Report to the exchange when this connection was begun and how long it took. Reports once, to the first exchange."""
+        """Report to the exchange when this connection was begun and how long it took.
+
+        Reports once, to the first exchange.
+        """
         self.exchange.contacted_s, self.exchange.connect_ms = self._begun_s, self._connect_ms
         self._begun_s = self._connect_ms = None
 
@@ -131,8 +135,10 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
             self.sock.serve(exchange)
 
     def _pass(self, gate: Gate) -> None:
-        """Wait at the gate. The start is lost if the server closes meanwhile, or if this thread was held up: wait for another,
-        over a new connection where it was closed.
+        """Wait at the gate.
+
+        The start is lost if the server closes meanwhile, or if this thread was held up: wait for another, over a new
+        connection where it was closed.
 
         Raises TooLate.
         """
@@ -155,7 +161,10 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         raise TooLate
 
     def request(self, method: str, url: str, *args: Any, **given: Any) -> None:
-        """Send a request: urllib3's method. Raises urllib3's errors, and Broken for an address that may not be contacted."""
+        """Send a request: urllib3's method.
+
+        Raises urllib3's errors, and Broken for an address that may not be contacted.
+        """
         with self._in_urllib3s_words():
             self._serve(self._exchange(url))
             self.timeout = self.exchange.left_s()  # which urllib3 sets on the socket: never none
@@ -177,7 +186,8 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
 
     @contextmanager
     def _in_urllib3s_words(self) -> Iterator[None]:
-        """Translate our failures into urllib3's, so that urlopen and requests handle them; a refused address passes through."""
+        """Translate our failures into urllib3's, so that urlopen and requests handle them; a refused address passes
+        through."""
         try:
             yield
         except NotSent as error:

@@ -2,8 +2,8 @@
 
 It decodes gzip, deflate, br and zstd, one or several over each other. `app.net.body` decides how much is read.
 
-urllib3 has no public interface for this, so its private names are used here, and nowhere else. pyproject.toml limits its
-version to those that the tests have run with.
+urllib3 has no public interface for this, so its private names are used here, and nowhere else. pyproject.toml limits
+its version to those that the tests have run with.
 """
 
 import zlib
@@ -44,8 +44,9 @@ class Response(urllib3.HTTPResponse):
 
     @property
     def is_at_its_end(self) -> bool:
-        """Whether all of a body without a coding is read, and urllib3 has returned the connection. Finding the end by one more
-        read costs as much as reading a small page."""
+        """Whether all of a body without a coding is read, and urllib3 has returned the connection.
+
+        Finding the end by one more read costs as much as reading a small page."""
         return self.length_remaining == 0 and self._decoder is None
 
     @property
@@ -84,8 +85,10 @@ class _Gzip(GzipDecoder):
 
 
 class _Multi(MultiDecoder):
-    """Flushes every decoder. Raw deflate ends without a checksum, so zlib may have consumed all input while `max_length`
-    holds the last output back. urllib3 flushes only the last decoder."""
+    """Flushes every decoder.
+
+    Raw deflate ends without a checksum, so zlib may have consumed all input while `max_length` holds the last output
+    back. urllib3 flushes only the last decoder."""
 
     def __init__(self, modes: str) -> None:
         super().__init__(modes)

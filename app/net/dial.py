@@ -1,7 +1,7 @@
 """Connects to addresses that the guard allows, and to no others.
 
-Resolves once, has the guard check every address, and connects to one of them: no name can point elsewhere in between. It does
-not speak HTTP: that is `app.net.head` and `app.net.connection`. Errors are those of `app.net.exchange`.
+Resolves once, has the guard check every address, and connects to one of them: no name can point elsewhere in between.
+It does not speak HTTP: that is `app.net.head` and `app.net.connection`. Errors are those of `app.net.exchange`.
 """
 
 import socket

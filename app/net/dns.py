@@ -184,7 +184,9 @@ class Resolver:
         return _Answer(addresses, "", self._clock() + self._limits.ttl_s)
 
     def _judge(self, failed: str) -> bool:
-        """Whether our name server answers for none of the latest names that it resolved. Without such names it counts as alive.
+        """Whether our name server answers for none of the latest names that it resolved.
+
+        Without such names it counts as alive.
 
         One thread asks; the threads that waited use its result, which holds for WITNESSED_S seconds.
         """

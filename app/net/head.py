@@ -65,7 +65,8 @@ class MessageHead(Head):
 
 
 def _read_status(stream: Any) -> tuple[str, int, str]:
-    """Read version, status and reason (RFC 9112 4), as leniently as http.client: no reason and any white space will do."""
+    """Read version, status and reason (RFC 9112 4), as leniently as http.client: no reason and any white space will
+    do."""
     line = stream.readline(STATUS_BYTES_MAX + 1)
     if len(line) > STATUS_BYTES_MAX:
         raise http.client.LineTooLong("status line")
@@ -91,7 +92,10 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
 
 
 def _read_fields(stream: Any) -> list[tuple[str, str]]:
-    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are skipped."""
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5).
+
+    Other lines are skipped.
+    """
     fields: list[tuple[str, str]] = []
     bytes_left = HEADER_BYTES_MAX
     lines = 0

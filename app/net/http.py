@@ -2,9 +2,9 @@
 
     split the URL ▶ send (again if a kept-alive connection had been closed) ▶ read what is wanted ▶ Reply
 
-Never raises for what a site, a name server or the network does; an exception is a bug. `app.policy.outcome` decides what the
-reply means for the URL. The sender follows no redirect, keeps no cookie, and uses no proxy, netrc or other environment.
-Connections are in `app.net.adapter`; `app.net.body` decides how much of a body is read.
+Never raises for what a site, a name server or the network does; an exception is a bug. `app.policy.outcome` decides
+what the reply means for the URL. The sender follows no redirect, keeps no cookie, and uses no proxy, netrc or other
+environment. Connections are in `app.net.adapter`; `app.net.body` decides how much of a body is read.
 """
 
 import time
@@ -133,9 +133,11 @@ class Sender:
         )
 
     def _send_once_or_again(self, exchange: Exchange) -> Response:
-        """Send, and return the response after its head. A server may close a kept-alive connection just when we write to
-        it: then the request is sent again on a fresh one (RFC 9112 9.3.1). Not if it was handed over in full: the site
-        may have it, and a second one would arrive without the host's delay."""
+        """Send, and return the response after its head.
+
+        A server may close a kept-alive connection just when we write to it: then the request is sent again on a fresh
+        one (RFC 9112 9.3.1). Not if it was handed over in full: the site may have it, and a second one would arrive
+        without the host's delay."""
         try:
             return self._adapter.exchange(exchange)
         except Broken as broken:
@@ -159,7 +161,8 @@ def _split(url: str) -> tuple[str, Origin, str]:
 
 
 def _signed_authority(authority: str, scheme: str) -> str:
-    """The authority as a verifier derives it from Host: lower-case, without the default port (RFC 9421 section 2.2.3)."""
+    """The authority as a verifier derives it from Host: lower-case, without the default port (RFC 9421 section
+    2.2.3)."""
     return authority.lower().removesuffix(f":{_PORTS[scheme]}")
 
 

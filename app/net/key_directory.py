@@ -1,8 +1,8 @@
 """Serves our key directory, signed anew for each reader (promise I3). Run it behind a web server that adds TLS.
 
-Any web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and which
-Cloudflare asks for when a crawler registers. It serves one path, keeps no log of its readers, and closes a connection after
-`Handler.timeout` s.
+Any web server can serve the directory as a file. This one adds signatures that expire, which a file cannot have and
+which Cloudflare asks for when a crawler registers. It serves one path, keeps no log of its readers, and closes a
+connection after `Handler.timeout` s.
 """
 
 import socket

@@ -1,7 +1,7 @@
 """Connections by origin: urllib3's pools, each of which keeps at most one idle connection, for a short time.
 
-The least recently used origins are evicted first. A Session's pool dials just as the sender's does: there is no other way to a
-socket from here. Raises `Broken` for any failure up to the end of the head.
+The least recently used origins are evicted first. A Session's pool dials just as the sender's does: there is no other
+way to a socket from here. Raises `Broken` for any failure up to the end of the head.
 """
 
 import http.client
@@ -44,7 +44,10 @@ class Idle:
         return conn
 
     def put(self, conn: GuardedConnection | None, block: bool = False) -> None:
-        """Keep a connection, or close it if there is one already. None, urllib3's sign for one yet to be made, is ignored."""
+        """Keep a connection, or close it if there is one already.
+
+        None, urllib3's sign for one yet to be made, is ignored.
+        """
         if conn is None:
             return
         conn.idle_since_s = time.monotonic()
@@ -86,8 +89,8 @@ class Pool(urllib3.HTTPConnectionPool):
     def ask(self, exchange: Exchange) -> Response:
         """Send the request over the idle or a new connection, and read the head. The response returns the connection.
 
-        Replaces urlopen, a quarter of whose time goes into steps that are left out here: proxies, retries, redirects, bodies,
-        and quoting the target again. Raises Broken, TooLate.
+        Replaces urlopen, a quarter of whose time goes into steps that are left out here: proxies, retries, redirects,
+        bodies, and quoting the target again. Raises Broken, TooLate.
         """
         conn: Any = self._get_conn()  # urllib3's method: it closes a connection that the server has closed
         try:
@@ -107,8 +110,9 @@ class Pool(urllib3.HTTPConnectionPool):
             raise
 
     def _keep(self, conn: GuardedConnection, exchange: Exchange) -> None:
-        """Keep the connection of a request that was not sent. A new one whose gate did not open is closed: it would stand
-        unused, one of many."""
+        """Keep the connection of a request that was not sent.
+
+        A new one whose gate did not open is closed: it would stand unused, one of many."""
         conn.tell_of_connecting()
         if exchange.contacted_s is not None and exchange.gate is not None:
             conn.close()

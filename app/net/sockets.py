@@ -1,7 +1,7 @@
 """Sockets, plain or over TLS, bounded by the deadline and the bytes of the exchange that they serve.
 
-The deadline is for the whole response: the timeouts of requests and urllib3 count from byte to byte, so a server that drips
-could hold them for ever. TLS is always verified. `app.net.dial` connects these sockets.
+The deadline is for the whole response: the timeouts of requests and urllib3 count from byte to byte, so a server that
+drips could hold them for ever. TLS is always verified. `app.net.dial` connects these sockets.
 """
 
 import socket
@@ -24,8 +24,8 @@ NO_LINGER = struct.pack("ii", 1, 0)
 class PlainSocket(socket.socket):
     """A socket that receives and sends nothing after the deadline of the exchange that it serves.
 
-    TCP resends unacknowledged data for a quarter of an hour, even when the socket is closed or its process killed: a request
-    that we gave up could reach the site while another worker visits it.
+    TCP resends unacknowledged data for a quarter of an hour, even when the socket is closed or its process killed: a
+    request that we gave up could reach the site while another worker visits it.
     """
 
     exchange: Exchange
@@ -43,7 +43,10 @@ class PlainSocket(socket.socket):
         self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
 
     def makefile(self, *_: Any, **__: Any) -> Any:
-        """The file that http.client reads. Its buffer holds a usual page: each receive costs turns at the interpreter's lock."""
+        """The file that http.client reads.
+
+        Its buffer holds a usual page: each receive costs turns at the interpreter's lock.
+        """
         return super().makefile("rb", READ_BYTES)
 
     def recv_into(self, *args: Any) -> int:
@@ -57,8 +60,9 @@ class TlsSocket(PlainSocket, ssl.SSLSocket):
     """A PlainSocket over TLS."""
 
     def has_ended(self) -> bool:
-        """Whether the peer has closed the connection or sent unexpected data. Session tickets are read, and are neither.
-        Call it on a socket without a timeout."""
+        """Whether the peer has closed the connection or sent unexpected data.
+
+        Session tickets are read, and are neither. Call it on a socket without a timeout."""
         try:
             self.read(1)
         except ssl.SSLWantReadError:

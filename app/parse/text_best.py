@@ -1,7 +1,7 @@
 """Reads a page's main text with trafilatura, for corpora of articles: it takes three to ten times as long as ours.
 
-Ours is read while we crawl, on every page, and keeps forums, manuals and shops whole. trafilatura, of the extra `text`, knows
-articles and news sites better and leaves out more. Where it finds nothing, or the page is huge, the text is ours.
+Ours is read while we crawl, on every page, and keeps forums, manuals and shops whole. trafilatura, of the extra `text`,
+knows articles and news sites better and leaves out more. Where it finds nothing, or the page is huge, the text is ours.
 `bench/main_text.py` compares them.
 """
 

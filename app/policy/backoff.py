@@ -1,4 +1,7 @@
-"""Exponential back-off: how long a host or a URL rests after a failure (promise P8). `outcome` decides which of them rests."""
+"""Exponential back-off: how long a host or a URL rests after a failure (promise P8).
+
+`outcome` decides which of them rests.
+"""
 
 from random import Random
 

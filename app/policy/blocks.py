@@ -39,8 +39,8 @@ _SHORT_TEXT: Final = 1024
 def find(reply: Reply) -> Evidence | None:
     """The first row of EVIDENCE that the reply matches. Never raises.
 
-    An ordinary page takes 5 µs from 32 KiB or 10 links on, as it is no wall then; else up to 0.2 ms. An error of 64 KiB:
-    1.3 ms.
+    An ordinary page takes 5 µs from 32 KiB or 10 links on, as it is no wall then; else up to 0.2 ms. An error of 64
+    KiB: 1.3 ms.
     """
     if reply.status is None or (reply.status < 400 and _HEADERS.isdisjoint(reply.headers) and _is_page(reply.body)):
         return None

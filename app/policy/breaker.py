@@ -1,7 +1,8 @@
 """The circuit breaker: closes a host that fails again and again for an hour, then for two … (promise P6).
 
-It closes after so many server errors or missing answers in a row, all URLs of the host together. After the rest one request goes
-out, the probe: a good answer opens the host again, a bad one closes it for twice as long. Source: M. Nygard, "Release It!".
+It closes after so many server errors or missing answers in a row, all URLs of the host together. After the rest one
+request goes out, the probe: a good answer opens the host again, a bad one closes it for twice as long. Source: M.
+Nygard, "Release It!".
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""A URL that a page, a sitemap, a redirect or a person names, on its way into the frontier. It is parsed already, and stays so.
+"""A URL that a page, a sitemap, a redirect or a person names, on its way into the frontier.
+
+It is parsed already, and stays so.
 
 It does not know the id of its host: `app.store.url_rows.admission` makes its row, once the host has one.
 """
@@ -15,7 +17,9 @@ _CAUSES = {UrlEvent.DISALLOWED: Cause.ROBOTS}
 
 
 class Candidate(NamedTuple):
-    """A URL that may enter the frontier. A page has dozens: those of its links are made by place, which takes half as long.
+    """A URL that may enter the frontier.
+
+    A page has dozens: those of its links are made by place, which takes half as long.
 
     score       the order within its lane, the highest first
     depth       links between it and a seed
@@ -24,7 +28,7 @@ class Candidate(NamedTuple):
     event       how it enters: this gives the state and the cause
     reopens     its robots.txt allows this form: it replaces another form of the same URL that was refused
     seen        most likely it has a row already
-    due_s       when it is due, counted from its admission, if it was put off
+    due_s       when it is due, counted from its admission, if it was deferred
     sitemap_id  the sitemap that says when it changed;   lastmod: what that says, in ISO 8601
     """
 

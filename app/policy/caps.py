@@ -1,7 +1,8 @@
-"""Decides which URL is evicted from a full frontier (promise F7): the lowest score, then the last lane, then the youngest.
+"""Decides which URL is evicted from a full frontier (promise F7): the lowest score, then the last lane, then the
+youngest.
 
-Only URLs that wait for their first fetch count: a URL that was fetched once keeps its row. The caller says which of them may
-be evicted at all.
+Only URLs that wait for their first fetch count: a URL that was fetched once keeps its row. The caller says which of
+them may be evicted at all.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Whether a crawl can work as it is asked for: its scope, its patterns, its budgets, its sitemaps. Names are not judged here."""
+"""Whether a crawl can work as it is asked for: its scope, its patterns, its budgets, its sitemaps.
+
+Names are not judged here.
+"""
 
 from typing import Final
 

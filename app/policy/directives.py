@@ -1,8 +1,8 @@
 """Reads a page's directives for robots: X-Robots-Tag and <meta name=robots> (promise R8).
 
-Sources: RFC 9309 leaves it out; developers.google.com/search/docs/crawling-indexing/robots-meta-tag is the reference that
-others follow: directives between commas, case-insensitive, the most restrictive wins, and in a header a user agent with
-a colon before them. `noai` and `noimageai` are DeviantArt's of 2022; what they mean to us is for `tdm`.
+Sources: RFC 9309 leaves it out; developers.google.com/search/docs/crawling-indexing/robots-meta-tag is the reference
+that others follow: directives between commas, case-insensitive, the most restrictive wins, and in a header a user agent
+with a colon before them. `noai` and `noimageai` are DeviantArt's of 2022; what they mean to us is for `tdm`.
 
 It reads and does not act: the caller decides whether the crawl obeys. A page can only ask for less than robots.txt
 allows, so `all`, `index` and `follow` lift nothing.
@@ -96,7 +96,10 @@ def _ours(field: str, token: str) -> Iterator[str]:
 
 
 def _whole(directives: Iterable[str]) -> set[str]:
-    """The directives cleaned, with dates joined again that a comma had cut. Order does not matter: `Page.robots` has none."""
+    """The directives cleaned, with dates joined again that a comma had cut.
+
+    Order does not matter: `Page.robots` has none.
+    """
     every = {_clean(directive) for directive in directives} - {""}
     cut = {directive for directive in every if _DAY.fullmatch(_date_of(directive) or "")}
     dates = {directive for directive in every if directive[0].isdigit()}

@@ -42,7 +42,10 @@ class Hours:
         return 0.0 if self.contains(now) else _DAY_S - _since_s(self.start, now)
 
     def until_end_s(self, now: datetime) -> float:
-        """Seconds until the window closes; 0 outside of it. A whole day never closes: the seconds until it begins again."""
+        """Seconds until the window closes; 0 outside of it.
+
+        A whole day never closes: the seconds until it begins again.
+        """
         return _DAY_S - _since_s(self.end, now) if self.contains(now) else 0.0
 
 

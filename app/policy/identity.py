@@ -1,7 +1,7 @@
 """Makes the headers that identify us in every request (promises I1 and I2): honest, reachable, nobody else's name.
 
-It does not decide which media types we read (the caller names them), nor when a contact is needed (the sender refuses public
-hosts without one).
+It does not decide which media types we read (the caller names them), nor when a contact is needed (the sender refuses
+public hosts without one).
 Sources: RFC 9110 sections 10.1.5 (User-Agent), 10.1.2 (From), 12.5 (Accept…); RFC 9309 section 2.2.1 (token).
 """
 

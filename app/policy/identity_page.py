@@ -1,7 +1,8 @@
 """Writes the page for site owners at our info URL (promise I4): who we are, how to slow, stop or verify us.
 
-Text only: the caller fills in `Crawler` from the settings and writes the files. The page promises only what we do; a new
-signal that we honour needs a row here. addresses.json has the form that Google and Bing publish, which firewalls read.
+Text only: the caller fills in `Crawler` from the settings and writes the files. The page promises only what we do; a
+new signal that we honour needs a row here. addresses.json has the form that Google and Bing publish, which firewalls
+read.
 """
 
 from collections.abc import Iterable, Sequence
@@ -177,7 +178,10 @@ def _about_addresses(crawler: Crawler) -> str:
 
 
 def _about_names(crawler: Crawler) -> str:
-    """How to verify an address in two look-ups: its name, then the addresses of that name. We answer only the second."""
+    """How to verify an address in two look-ups: its name, then the addresses of that name.
+
+    We answer only the second.
+    """
     name = f"crawl-1.{crawler.domain}" if crawler.domain else "the-name-you-got.example"
     steps = f"""\
 <pre>host {_sample(crawler.addresses)}   # the name of the address in your log

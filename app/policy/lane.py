@@ -1,7 +1,7 @@
 """Chooses the front queue (lane) of a URL, and the order in which lanes are served (promise F5).
 
-Seeds are p0. Otherwise the first segment of the path that the table below knows decides; any other page is ordinary, p1.
-Only the path counts, never the content.
+Seeds are p0. Otherwise the first segment of the path that the table below knows decides; any other page is ordinary,
+p1. Only the path counts, never the content.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """Decides whether to trust a sitemap's lastmod (promise M2), by comparing its claims with what fetches saw.
 
-A claim is tested when its page is fetched again: a lastmod after the last fetch says "changed since", one before it says
-"not changed". The first fetch of a page proves nothing. changefreq and priority are recorded and ignored: nothing tests them.
+A claim is tested when its page is fetched again: a lastmod after the last fetch says "changed since", one before it
+says "not changed". The first fetch of a page proves nothing. changefreq and priority are recorded and ignored: nothing
+tests them.
 """
 
 from datetime import datetime, timedelta

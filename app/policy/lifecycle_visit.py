@@ -1,7 +1,8 @@
-"""THE transition tables of a visit and of its batch, which are two automata: a batch may be settled while its visit is parked.
+"""THE transition tables of a visit and of its batch, which are two automata: a batch may be settled while its visit is
+parked.
 
-What is in no table cannot happen: moving by it raises KeyError, which is a bug. A crash leaves both where they were, and the
-lease runs out. `python -m app.policy.lifecycle_visit` prints the diagrams of docs/concepts.md.
+What is in no table cannot happen: moving by it raises KeyError, which is a bug. A crash leaves both where they were,
+and the lease runs out. `python -m app.policy.lifecycle_visit` prints the diagrams of docs/concepts.md.
 """
 
 from enum import StrEnum

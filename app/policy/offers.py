@@ -1,11 +1,12 @@
 """Decides how many hosts each queue may be offered now: back-pressure, and a probe for a queue that nobody serves.
 
-A queue is *unserved* when its latest offer was missed and no offer of it was taken up since that one was made. It gets one
-offer at a time, of the same host, and its offers do not count against the other queues. A queue without a history gets an
-even share, so that queues without workers cannot use up the whole allowance before they are known to be unserved.
+A queue is *unserved* when its latest offer was missed and no offer of it was taken up since that one was made. It gets
+one offer at a time, of the same host, and its offers do not count against the other queues. A queue without a history
+gets an even share, so that queues without workers cannot use up the whole allowance before they are known to be
+unserved.
 
-Every moment is Postgres'. `unread` is the number of messages in the broker's queue: a queue full of unread messages gets no
-further one, whatever the rows say.
+Every moment is Postgres'. `unread` is the number of messages in the broker's queue: a queue full of unread messages
+gets no further one, whatever the rows say.
 """
 
 from collections.abc import Mapping, Sequence

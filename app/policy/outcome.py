@@ -27,8 +27,8 @@ _NO_REDIRECT = frozenset({HTTPStatus.NOT_MODIFIED, HTTPStatus.USE_PROXY, 306})
 def classify(reply: Reply, *, conditional: bool) -> Outcome:
     """The ending of a fetch. conditional: the request carried a validator (ETag or Last-Modified).
 
-    Total: every status and failure has an outcome. `url` decides whether a Location can be followed; here only a blank one
-    counts as missing.
+    Total: every status and failure has an outcome. `url` decides whether a Location can be followed; here only a blank
+    one counts as missing.
     """
     status = reply.status
     if status is not None and status in _SLOW_DOWN:

@@ -1,7 +1,7 @@
 """Decides the delay between two requests to a host, and how it adapts to the host's answers.
 
-It decides the base delay (promise P2: an operator's override, else robots.txt's Crawl-delay, else the default), the adaptive
-level (promise P4) and the floor that latency sets. It does not decide rests: `backoff` and `breaker` do.
+It decides the base delay (promise P2: an operator's override, else robots.txt's Crawl-delay, else the default), the
+adaptive level (promise P4) and the floor that latency sets. It does not decide rests: `backoff` and `breaker` do.
 
 The level is the whole memory of the controller: 429 and 503 raise it at once, a run of other server errors and slow
 answers raise it by one, each good answer of a healthy host lowers it by one. Each level doubles the delay.
@@ -76,12 +76,14 @@ def after(history: History, rules: PaceRules, *, status: int, ms: int | None) ->
 
 
 def soft_blocked(history: History, rules: PaceRules) -> History:
-    """The history after a soft block, which counts as a 429: the page says "you are blocked" under a 200 (promise P7)."""
+    """The history after a soft block, which counts as a 429: the page says "you are blocked" under a 200 (promise
+    P7)."""
     return history._replace(level=min(history.level + rules.rate_limited, rules.level_max))
 
 
 def base_delay_s(*, operator_s: float | None, robots_s: float | None, default_s: float, robots_max_s: float) -> float:
-    """The base delay in seconds, before it adapts. robots_s is the Crawl-delay as read, capped here; 0.5 is 0.5 and 0 is 0."""
+    """The base delay in seconds, before it adapts. robots_s is the Crawl-delay as read, capped here; 0.5 is 0.5 and 0
+    is 0."""
     if operator_s is not None:
         return operator_s
     return default_s if robots_s is None else min(robots_s, robots_max_s)
@@ -101,7 +103,10 @@ def delay_in_force_s(
 
 
 def with_jitter_s(delay_s: float, jitter: float, rng: Random) -> float:
-    """The delay plus a random share of it, up to `jitter`, so that hosts do not stay in step. Never less than the delay."""
+    """The delay plus a random share of it, up to `jitter`, so that hosts do not stay in step.
+
+    Never less than the delay.
+    """
     return delay_s * (1 + rng.uniform(0, jitter)) if jitter else delay_s
 
 

@@ -1,4 +1,5 @@
-"""Decides when a page is due again (promise V1): the interval grows while it stays the same and shrinks when it changes.
+"""Decides when a page is due again (promise V1): the interval grows while it stays the same and shrinks when it
+changes.
 
 A plain multiplicative rule, not an estimator of the change rate. What counts as a change (the main text's hash) is
 decided where the page is read.

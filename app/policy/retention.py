@@ -1,7 +1,7 @@
 """Decides which partition a log needs next, and which ones have expired.
 
-Bounds are UTC, the lower included, the upper not. A partition is a day wide where the log is kept for a month at most, else a
-calendar month: so there are some forty of them, or twelve a year, and at most one is kept too long.
+Bounds are UTC, the lower included, the upper not. A partition is a day wide where the log is kept for a month at most,
+else a calendar month: so there are some forty of them, or twelve a year, and at most one is kept too long.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,8 @@ def next_span(
 ) -> Span | None:
     """The next partition to be made; None: there are enough for the next 14 days.
 
-    strays   the times of the oldest and the newest row of the default partition, if there is any. Where none is older than
+    strays   the times of the oldest and the newest row of the default partition, if there is any. Where none is older
+             than
              the end of the last partition, they form the next one; else it starts behind them, and they stay.
     keep_days  0: for ever
     """

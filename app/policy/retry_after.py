@@ -22,8 +22,8 @@ _FARTHEST = timedelta(days=50 * 365.25)
 def parse(value: str | None, *, now: datetime, cap_s: float) -> float | None:
     """Seconds to wait from `now` (aware), 0 to cap_s. A date in the past is 0.
 
-    None when there is no such header or nothing sensible in it: a sign, words. Of a list, which proxies make of two headers, the
-    longest counts; a fraction is rounded up. Never raises.
+    None when there is no such header or nothing sensible in it: a sign, words. Of a list, which proxies make of two
+    headers, the longest counts; a fraction is rounded up. Never raises.
     """
     text = (value or "").strip(" \t")[:_LONGEST_LIST]
     parts = [part.strip(" \t") for part in text.split(",")]

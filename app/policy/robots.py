@@ -125,7 +125,8 @@ class Availability(StrEnum):
 def availability(reply: Reply) -> Availability:
     """Classify a final answer.
 
-    The caller has followed 3xx, at least five hops (one given up on counts as 404 here), and handled the 304 that it asked for.
+    The caller has followed 3xx, at least five hops (one given up on counts as 404 here), and handled the 304 that it
+    asked for.
 
     429 is 4xx, so "unavailable" by the letter. Google and we read it as "not now".
     """
@@ -148,7 +149,8 @@ class InForce(StrEnum):
 
 
 class Patience(Protocol):
-    """Limits from the settings: how long an unreachable robots.txt closes its origin, and how long its last good copy decides."""
+    """Limits from the settings: how long an unreachable robots.txt closes its origin, and how long its last good copy
+    decides."""
 
     @property
     def robots_disallow_s(self) -> float: ...
@@ -248,7 +250,10 @@ def _delay_s(name: str, value: str) -> float | None:
 
 
 def _visit_time(hints: list[tuple[str, str]]) -> Hours | None:
-    """The shortest window. Several lines may mean any of them; the shortest is right in every reading but their overlap."""
+    """The shortest window.
+
+    Several lines may mean any of them; the shortest is right in every reading but their overlap.
+    """
     windows = [window for name, value in hints if name == "visit-time" and (window := _window(value))]
     return min(windows, key=lambda each: each.until_end_s(_at(each.start)), default=None)
 
@@ -258,7 +263,10 @@ def _at(moment: time) -> datetime:
 
 
 def _window(value: str) -> Hours | None:
-    """A window such as `0600-0845` or `0600 0845`, always UTC; `2400` is midnight. None for a value that is no window."""
+    """A window such as `0600-0845` or `0600 0845`, always UTC; `2400` is midnight.
+
+    None for a value that is no window.
+    """
     text = _ZONE.sub("", value).replace("2400", "0000").replace("24:00", "00:00")
     try:
         return Hours.parse(text if "-" in text else text.replace(" ", "-", 1))

@@ -1,9 +1,9 @@
 """Finds the rule of a robots.txt group that decides a target (RFC 9309 section 2.2.2), within a bounded amount of work.
 
-Octets are compared in one normal form: escapes are undone, except `%25`, and except `%2F` and `%3F` in the path, where they
-do not mean what the bare character means; in the query they do. So `%7E` is `~`, `%c3%b6` is `ö`, `%2A` is a star that stands for
-itself, and `?u=https://x` is `?u=https%3A%2F%2Fx`. A "%" that escapes nothing is `%25`. Where a star may have passed the "?",
-what follows is tried as part of the path and as part of the query.
+Octets are compared in one normal form: escapes are undone, except `%25`, and except `%2F` and `%3F` in the path, where
+they do not mean what the bare character means; in the query they do. So `%7E` is `~`, `%c3%b6` is `ö`, `%2A` is a star
+that stands for itself, and `?u=https://x` is `?u=https%3A%2F%2Fx`. A "%" that escapes nothing is `%25`. Where a star
+may have passed the "?", what follows is tried as part of the path and as part of the query.
 `*` is any run of octets, `$` at the end of a pattern is the end of the target. The longest pattern wins
 (counted as escaped: `ö` is six octets; a run of stars is one, at the end only where it matches something),
 Allow wins between equals, the earlier line between twins.
@@ -129,7 +129,10 @@ class _Pattern:
     steps: int
 
     def matches(self, target: bytes) -> bool:
-        """Whether it matches a target that starts with `head`. The leftmost place for a part is as good as any later one."""
+        """Whether it matches a target that starts with `head`.
+
+        The leftmost place for a part is as good as any later one.
+        """
         at, parts, end = len(self.head), self.parts, len(target)
         if self.end == "nothing":
             last = parts[-1].ends(target)
@@ -197,7 +200,10 @@ class _Prefixes(dict[bytes, _Pattern]):
         self._lengths = sorted({len(head) for head in self}, reverse=True)
 
     def longest(self, target: bytes) -> _Pattern | None:
-        """The best rule by plain prefix. At most a thousand look-ups: the distinct lengths sum to less than the file's size."""
+        """The best rule by plain prefix.
+
+        At most a thousand look-ups: the distinct lengths sum to less than the file's size.
+        """
         for length in self._lengths:
             found = self.get(target[:length])
             if found:

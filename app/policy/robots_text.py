@@ -38,7 +38,8 @@ _TOKEN: Final = re.compile(rb"\*(?!\S)|[A-Za-z_-][A-Za-z0-9_-]*")
 
 @dataclass(slots=True)
 class Group:
-    """The part of a file for one token: rules in file order; hints as (field, value), folded and cut to MAX_HINT_CHARS."""
+    """The part of a file for one token: rules in file order; hints as (field, value), folded and cut to
+    MAX_HINT_CHARS."""
 
     rules: list[Rule] = field(default_factory=list)
     hints: list[tuple[str, str]] = field(default_factory=list)
@@ -51,7 +52,8 @@ class Text:
     name      our product token if a group names it, else "*" if there is a group for all, else None
     group     that group, empty when name is None
     sitemaps  values of all Sitemap lines, wherever they stand, in order, each once, at most MAX_SITEMAPS
-    host      value of the first Host line, wherever it stands: the site's main mirror, once read by Yandex. It decides nothing
+    host      value of the first Host line, wherever it stands: the site's main mirror, once read by Yandex. It decides
+              nothing
     """
 
     name: str | None

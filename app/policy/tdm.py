@@ -1,4 +1,6 @@
-"""Reads a site's statements for or against text and data mining (promise R9). They are always recorded; a crawl chooses to obey.
+"""Reads a site's statements for or against text and data mining (promise R9).
+
+They are always recorded; a crawl chooses to obey.
 
 Sources:
 - AIPREF, draft-ietf-aipref-attach and -vocab: `Content-Usage: train-ai=n`, a dictionary (RFC 9651 section 3.2), as a
@@ -83,7 +85,8 @@ def is_tdmrep(body: bytes) -> bool:
 
 
 def of_tdmrep(body: bytes, target: str) -> tuple[Signal, ...]:
-    """The signals of a /.well-known/tdmrep.json for path and query `target`: the first rule that matches. () for any other file.
+    """The signals of a /.well-known/tdmrep.json for path and query `target`: the first rule that matches. () for any
+    other file.
 
     A file that is too much work counts as a match where the work ended.
     """
@@ -137,8 +140,8 @@ _PAIR: Final = re.compile(r"([A-Za-z*][A-Za-z0-9_.*-]*) ?= ?([^ =]+)")
 def of_preferences(written: str, source: str) -> tuple[Signal, ...]:
     """The signals of a dictionary such as `train-ai=n, search=y;p=1`.
 
-    The last value of a repeated key holds (RFC 9651 section 4.2.2). Strings and parameters mean nothing, and a key alone is
-    "true", which is no statement."""
+    The last value of a repeated key holds (RFC 9651 section 4.2.2). Strings and parameters mean nothing, and a key
+    alone is "true", which is no statement."""
     said: dict[str, Signal] = {}
     for member in _QUOTED.sub("", written).split(","):
         plain = _clean(member.partition(";")[0])
@@ -197,7 +200,10 @@ def _location(written: object) -> bytes | None:
 
 
 def _written(rule: Mapping[str, object]) -> dict[str, str]:
-    """TDMRep's values as text: 1 and "1" are alike. Values that are neither a number nor a string are left out; True is no 1."""
+    """TDMRep's values as text: 1 and "1" are alike.
+
+    Values that are neither a number nor a string are left out; True is no 1.
+    """
     return {
         name: str(value)
         for name, value in rule.items()

@@ -12,9 +12,9 @@ from app.policy.tdm import MAX_PATTERN_BYTES, MAX_RULES, MAX_SIGNALS, SIGNAL, US
 class RobotsSignals:
     """The signals in our group of a robots.txt, or in that for "*" if no group names us. Immutable.
 
-    For each field the line with the longest matching path holds, and all lines with this path; a line without a path has
-    length 0. Lines before the first User-agent are in no group and are not read, like rules there. Reading takes 50 µs for an
-    ordinary file, 20 ms for 500 KiB.
+    For each field the line with the longest matching path holds, and all lines with this path; a line without a path
+    has length 0. Lines before the first User-agent are in no group and are not read, like rules there. Reading takes 50
+    µs for an ordinary file, 20 ms for 500 KiB.
     """
 
     __slots__ = ("_fields",)
@@ -110,7 +110,10 @@ def _fields(octets: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _path_and_rest(value: bytes) -> tuple[bytes, str]:
-    """Split `/private/ train-ai=n` into path and rest. The path is b"" without a leading "/"; a long value is ignored."""
+    """Split `/private/ train-ai=n` into path and rest.
+
+    The path is b"" without a leading "/"; a long value is ignored.
+    """
     path, rest = b"", value
     if value.startswith(b"/"):
         path, rest = [*value.split(maxsplit=1), b""][:2]

@@ -1,9 +1,10 @@
 """Canonicalises links: which two are one URL, what is sent for them, and which we refuse.
 
-Parsing and joining are the WHATWG URL Standard's, done by ada. A link has two forms. It is *sent* as a browser would send it,
-less its fragment and tracking and session parameters: a site may forbid one order of parameters and allow another. Two links
-are the same URL by the *key*, where the standard keeps apart what servers do not: escapes (RFC 3986 section 6.2.2), the order
-of differently named query parameters, an empty query, a root dot after the hostname (which is not sent either).
+Parsing and joining are the WHATWG URL Standard's, done by ada. A link has two forms. It is *sent* as a browser would
+send it, less its fragment and tracking and session parameters: a site may forbid one order of parameters and allow
+another. Two links are the same URL by the *key*, where the standard keeps apart what servers do not: escapes (RFC 3986
+section 6.2.2), the order of differently named query parameters, an empty query, a root dot after the hostname (which is
+not sent either).
 
 It does not decide what a crawl may visit (`app.policy.scope`) nor whether an address may be contacted.
 "/" and "/index.html" stay two URLs, and so do paths that differ in case.
@@ -106,10 +107,13 @@ class Canon:
             return Refusal.INVALID if scalar == text else self.canonicalise(scalar)
 
     def of_row(self, text: str, key: bytes, linked: str | None = None) -> Url | Refusal:
-        """The URL of a row of the frontier, as it was admitted: `key` shows that nothing has changed it since. Never raises.
+        """The URL of a row of the frontier, as it was admitted: `key` shows that nothing has changed it since.
 
-        So a new list of tracking parameters applies to URLs admitted from then on, and rows of a release that sent the key's
-        form are sent as they stand. Not for other tables: suppressions have keys of texts without a canonical form.
+        Never raises.
+
+        So a new list of tracking parameters applies to URLs admitted from then on, and rows of a release that sent the
+        key's form are sent as they stand. Not for other tables: suppressions have keys of texts without a canonical
+        form.
         """
         slash = text.find("/", 8)
         if slash < 0 or not text.startswith(("http://", "https://")):
@@ -212,7 +216,8 @@ def _encoded(text: str, encoding: str) -> str:
 
 
 def is_of_document(href: str) -> bool:
-    """Whether a reference takes its path from the document, so that it leads elsewhere from another page of the directory."""
+    """Whether a reference takes its path from the document, so that it leads elsewhere from another page of the
+    directory."""
     return _OF_DOCUMENT.match(href) is not None
 
 

@@ -118,7 +118,8 @@ _DENIALS: Final = (
 
 # The order is that of trust: headers, markup, words. Comments: where it is documented, or what was seen.
 EVIDENCE: Final[tuple[Evidence, ...]] = (
-    # developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response: on every challenge
+    # developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response: on every
+    # challenge
     _header("Cloudflare challenge", "cf-mitigated", r"\bchallenge\b"),
     # docs.aws.amazon.com/waf, "How the CAPTCHA and Challenge actions work": with 202 and no body, or with 405
     _header("AWS WAF challenge", "x-amzn-waf-action", r"\b(?:challenge|captcha)\b"),
@@ -219,8 +220,8 @@ EVIDENCE: Final[tuple[Evidence, ...]] = (
     ),
     # Google's CAPTCHA itself (429)
     _markup("Google unusual traffic", _REFUSED, rb"our systems have detected unusual traffic"),
-    # Widgets, on short refusals only. docs.hcaptcha.com; developers.google.com/recaptcha (v3, "?render=<key>", is on every
-    # page of a site and asks nothing); developers.cloudflare.com/turnstile
+    # Widgets, on short refusals only. docs.hcaptcha.com; developers.google.com/recaptcha (v3, "?render=<key>", is on
+    # every page of a site and asks nothing); developers.cloudflare.com/turnstile
     _markup("hCaptcha", _REFUSED, rb"h-captcha[\"' ]", _ON_SHORT_PAGE),
     _markup("hCaptcha", _REFUSED, rb"hcaptcha\.com/1/api\.js", _ON_SHORT_PAGE),
     _markup("reCAPTCHA", _REFUSED, rb"g-recaptcha[\"' ]", _ON_SHORT_PAGE),

@@ -1,9 +1,9 @@
 """Ties the process's monotonic clock to the database's, by the exchanges of the last seconds.
 
-Each answer with the database's time bounds a moment of ours: not before the query was sent, not after the answer was received.
-Together, such bounds are as narrow as the quickest exchange among them, so one slow answer delays no start. If the database's
-clock was set, they contradict each other: then only the latest exchange counts. No two machines' clocks are compared: a moment
-of the database is only ever turned into ours.
+Each answer with the database's time bounds a moment of ours: not before the query was sent, not after the answer was
+received. Together, such bounds are as narrow as the quickest exchange among them, so one slow answer delays no start.
+If the database's clock was set, they contradict each other: then only the latest exchange counts. No two machines'
+clocks are compared: a moment of the database is only ever turned into ours.
 """
 
 import threading

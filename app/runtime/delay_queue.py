@@ -1,12 +1,13 @@
-"""Parks visits until their host's delay is over, without a thread each: Mercator's heap of back queues, one per process.
+"""Parks visits until their host's delay is over, without a thread each: Mercator's heap of back queues, one per
+process.
 
-A visit to a host with a delay keeps its lease from one request to the next, and is parked here meanwhile. So a message, a
-take-up and a settle serve several pages of a polite host, and a process serves many more hosts than it has threads. A parked
-visit is as safe as a running one: its lease runs, and expires after a crash.
+A visit to a host with a delay keeps its lease from one request to the next, and is parked here meanwhile. So a message,
+a take-up and a settle serve several pages of a polite host, and a process serves many more hosts than it has threads. A
+parked visit is as safe as a running one: its lease runs, and expires after a crash.
 
-One thread waits for the first of them. A thread that has parked a visit takes the next one that is due; another thread, the one
-that ran last, is woken only where none is free within 20 ms. Threads that alternate on the interpreter's lock cost more than
-the visits do (`python -m bench polite`).
+One thread waits for the first of them. A thread that has parked a visit takes the next one that is due; another thread,
+the one that ran last, is woken only where none is free within 20 ms. Threads that alternate on the interpreter's lock
+cost more than the visits do (`python -m bench polite`).
 """
 
 import heapq
@@ -57,6 +58,11 @@ class DelayQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
+    def late_s(self) -> float:
+        """Seconds for which the first of the parked visits has been due. 0.0: none is."""
+        with self._lock:
+            return max(self.clock.now() - self._heap[0][0], 0.0) if self._heap else 0.0
+
     @property
     def has_room(self) -> bool:
         return self._is_open and len(self._heap) + self._joined < self._most
@@ -70,7 +76,10 @@ class DelayQueue(Generic[T]):
             return True
 
     def park(self, visit: T, until: float) -> bool:
-        """Park a visit until this monotonic second; it belongs to another thread from now on. False: there is no room for it."""
+        """Park a visit until this monotonic second; it belongs to another thread from now on.
+
+        False: there is no room for it.
+        """
         with self._lock:
             if not self.has_room or not self._has_threads():
                 return False

@@ -1,7 +1,8 @@
 """Settles a process's batches in one transaction if they arrive within a moment of one another.
 
-A polite host has two or three pages to settle at a time, and a transaction with its statements costs as much for them as for
-fifty. These visits wait for their host's delay anyway: meanwhile they are parked, as one of many in their gathering.
+A polite host has two or three pages to settle at a time, and a transaction with its statements costs as much for them
+as for fifty. These visits wait for their host's delay anyway: meanwhile they are parked, as one of many in their
+gathering.
 """
 
 import threading
@@ -53,7 +54,10 @@ class GroupCommit(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, visit: T, links: int) -> bool:
-        """Add a visit, which belongs to another thread from now on. links: those of its batch. False: there is no room for it."""
+        """Add a visit, which belongs to another thread from now on. links: those of its batch.
+
+        False: there is no room for it.
+        """
         with self._lock:
             if self._last is not None and self._last.add(visit, links):
                 return True

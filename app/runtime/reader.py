@@ -70,7 +70,8 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderAnswer:
-    """A page or a listing; neither when the reader is ready. failed: what the parser did, such as "raised KeyError: …"."""
+    """A page or a listing; neither when the reader is ready. failed: what the parser did, such as "raised KeyError:
+    …"."""
 
     page: Page | None = None
     sitemap: Listing | None = None

@@ -1,9 +1,9 @@
 """A pool of processes that read documents apart from the worker, which survives whatever a document does to them.
 
-A thread that hangs cannot be killed, nor one that takes all memory; a process can. Each is a fresh interpreter: a fork of a
-worker with threads may hang by itself. It reads document after document, since a start takes as long as reading ten, until
-`PAGES_MOST`, until it has been idle for a while, or until a document ends it. Values travel as JSON: an attacker who controls
-such a process can falsify a page, and no more than that.
+A thread that hangs cannot be killed, nor one that takes all memory; a process can. Each is a fresh interpreter: a fork
+of a worker with threads may hang by itself. It reads document after document, since a start takes as long as reading
+ten, until `PAGES_MOST`, until it has been idle for a while, or until a document ends it. Values travel as JSON: an
+attacker who controls such a process can falsify a page, and no more than that.
 """
 
 import os
@@ -60,7 +60,8 @@ class Readers:
     def page(self, body: bytes, options: PageOptions, *, within_s: float) -> Page | Death | Literal["busy", "none"]:
         """Read a page like `app.parse.html.html.read`, or return how the reader ended over it.
 
-        within_s  for everything; "busy" when half of it passes before a reader is free, or nearly all before it has started
+        within_s  for everything; "busy" when half of it passes before a reader is free, or nearly all before it has
+                  started
         "none"    a reader cannot be started: not the document's fault
         """
         found = self._ask(BytesIO(body), len(body), options, within_s)
@@ -136,13 +137,13 @@ class Readers:
             reader.dismiss()
 
     def _keep(self, reader: "ReaderProcess") -> None:
-        timer = threading.Timer(IDLE_S, self._let_go, (reader,))
+        timer = threading.Timer(IDLE_S, self._retire, (reader,))
         timer.daemon = True
         with self._lock:
             self._idle[reader] = timer
         timer.start()
 
-    def _let_go(self, reader: "ReaderProcess") -> None:
+    def _retire(self, reader: "ReaderProcess") -> None:
         with self._lock:
             is_idle = self._idle.pop(reader, None) is not None
         if is_idle:

@@ -1,9 +1,10 @@
 """Cleans text on its way to Postgres: the one place that turns a site's text into text that Postgres takes.
 
-Postgres' text holds neither NUL nor half of a surrogate pair (https://www.postgresql.org/docs/current/datatype-character.html).
-Both are dropped here, in every parameter: rows that go as one JSON parameter (`rows_param`), and text by itself or in a list
-(`Dumper`, which each connection of `db.connect` uses). Else a header, a title or a line of robots.txt that holds one would fail
-its settle again at every visit.
+Postgres' text holds neither NUL nor half of a surrogate pair
+(https://www.postgresql.org/docs/current/datatype-character.html). Both are dropped here, in every parameter: rows that
+go as one JSON parameter (`rows_param`), and text by itself or in a list (`Dumper`, which each connection of
+`db.connect` uses). Else a header, a title or a line of robots.txt that holds one would fail its settle again at every
+visit.
 """
 
 import json

@@ -1,7 +1,10 @@
-"""Budgets that several hosts share: an address, a network, a registrable domain, everything. One query of budgets.sql each.
+"""Budgets that several hosts share: an address, a network, a registrable domain.
 
-One mechanism for all: `reserve` grants the start of one request on every budget that it draws on, in one statement, or returns
-when to ask again. A host that has to ask again queues at the budget that made it wait: a crowd is spread over time.
+One query of budgets.sql each.
+
+One mechanism for all: `reserve` grants the start of one request on every budget that it draws on, in one statement, or
+returns when to ask again. A host that has to ask again queues at the budget that made it wait: a crowd is spread over
+time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,19 +28,17 @@ LOT_S = 0.65  # the longest stretch of starts that one process draws at once
 
 
 class BudgetKind(StrEnum):
-    """`budgets.kind`."""
+    """`budgets.kind`, of gaps between two starts. The ceiling is a rate, in a row of its own (`app.store.ceiling`)."""
 
     ADDRESS = "address"
     NETWORK = "network"  # a shared front that an operator named by CIDR
     DOMAIN = "domain"
-    ALL = "all"  # the fleet's ceiling: a rate, where the others are gaps between two starts
 
 
 _BUDGET = {
     BudgetKind.ADDRESS: RestReason.ADDRESS_BUDGET,
     BudgetKind.NETWORK: RestReason.NETWORK_BUDGET,
     BudgetKind.DOMAIN: RestReason.DOMAIN_BUDGET,
-    BudgetKind.ALL: RestReason.ALL_BUDGET,
 }
 # Only what a connection goes to rests as a whole.
 _RESTS = {BudgetKind.ADDRESS: RestReason.ADDRESS_RESTS, BudgetKind.NETWORK: RestReason.NETWORK_RESTS}
@@ -55,7 +56,7 @@ class Budget(NamedTuple):
         """Seconds that starts are granted further apart than the budget asks.
 
         They cover a late start, and a network that delays one request more than the next."""
-        return 0.0 if self.kind is BudgetKind.ALL else min(0.05, max(self.gap_s / 5, 0.02))
+        return min(0.05, max(self.gap_s / 5, 0.02))
 
     @property
     def lot_most(self) -> int:
@@ -73,7 +74,8 @@ class Budget(NamedTuple):
 class BudgetAnswer:
     """granted: the request may start in wait_s; else come again in wait_s, `why` says which budget.
 
-    is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again in wait_s
+    is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again
+               in wait_s
     failures   refused or reset connections in a row of the budget that rests as a whole
     blocked    one of the budgets rests
     shared     other hosts have drawn on one of them lately; else the start may be LONE_S late
@@ -93,48 +95,51 @@ class BudgetAnswer:
     took_s: float
 
 
-def reserve(
-    tx: Connection,
-    wanted: Sequence[Budget],
-    *,
-    host_id: int,
-    ready_in_s: float,
-    horizon_s: float,
-    has_ticket: bool,
-    hold_s: float = 0.0,
-    starts: int = 0,
-    near_s: float = 0.0,
-    lost: int = 0,
-    alone: bool = False,
-) -> BudgetAnswer:
-    """Reserve a start on all `wanted` budgets, or a promised time.
+class StartTerms(NamedTuple):
+    """The terms on which a start is asked for.
 
-    wanted      at least one
     ready_in_s  until the host itself is ready
     horizon_s   longest wait of a grant
     has_ticket  the host returns at its promised time
-    starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget is shared
+    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it
+                leaves
+    starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget
+                is shared
     near_s      of a draw: ask again for a start that is no further away than this
-    alone       the transaction writes nothing else
     lost        starts that this process drew lately and could not use
-    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it leaves
+    alone       the transaction writes nothing else
+    """
+
+    host_id: int
+    ready_in_s: float
+    horizon_s: float
+    has_ticket: bool = False
+    hold_s: float = 0.0
+    starts: int = 0
+    near_s: float = 0.0
+    lost: int = 0
+    alone: bool = False
+
+
+def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> BudgetAnswer:
+    """Reserve a start on all `wanted` budgets, at least one, or a promised time.
 
     The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
-    rows = _rows(wanted, starts)
+    rows = _rows(wanted, terms.starts)
     where = {
         "rows": rows,
-        "host_id": host_id,
-        "ready_in_s": ready_in_s,
-        "horizon_s": horizon_s,
-        "has_ticket": has_ticket,
+        "host_id": terms.host_id,
+        "ready_in_s": terms.ready_in_s,
+        "horizon_s": terms.horizon_s,
+        "has_ticket": terms.has_ticket,
         "probe_s": PROBE_S,
         "lone_s": LONE_S,
-        "hold_s": hold_s,
-        "draws": starts > 0,
-        "near_s": near_s,
-        "lost": lost,
-        "alone": alone,
+        "hold_s": terms.hold_s,
+        "draws": terms.starts > 0,
+        "near_s": terms.near_s,
+        "lost": terms.lost,
+        "alone": terms.alone,
     }
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
@@ -186,7 +191,7 @@ def lock(tx: Connection, those: Sequence[Budget]) -> None:
     db.run(tx, _sql["lock"], {"rows": db.rows_param([{"kind": each.kind, "name": each.name} for each in those])})
 
 
-def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
+def return_held(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
     """Return held budgets. held: host id, its budgets, seconds until the gap after its last start is over."""
     rows = [
         {"kind": each.kind.value, "name": each.name, "host_id": host_id, "next_in_s": next_in_s}
@@ -194,7 +199,7 @@ def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) 
         for each in drawn
     ]
     if rows:
-        db.run(tx, _sql["let_go"], {"rows": db.rows_param(rows)})
+        db.run(tx, _sql["return_held"], {"rows": db.rows_param(rows)})
 
 
 def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:

@@ -14,7 +14,7 @@ WITH wanted AS MATERIALIZED (
         kind text, name text, gap_s double precision, lot_s double precision, promise_s double precision)
 ), held AS MATERIALIZED (
     SELECT b.kind, b.name, b.queue_at, b.failures, b.host_id, b.shared_until,
-           CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind NOT IN ('all', 'network')
+           CASE WHEN b.host_id <> :host_id AND coalesce(b.shared_until < clock_timestamp(), true) AND b.kind <> 'network'
                 THEN b.next_at + make_interval(secs => :lone_s) ELSE b.next_at END AS next_at, b.blocked_until, b.resting_because,
            make_interval(secs => CASE WHEN b.failures > 0 THEN greatest(w.gap_s, :probe_s) ELSE w.gap_s END) AS gap,
            make_interval(secs => CASE WHEN b.failures > 0 THEN 0 ELSE w.lot_s END) AS lot,
@@ -29,8 +29,8 @@ WITH wanted AS MATERIALIZED (
            max(queue_at) AS queue_at,
            coalesce(max(blocked_until) > clock_timestamp(), false) AS blocked,
            NOT :has_ticket OR coalesce(max(blocked_until) > clock_timestamp(), false) AS queues,
-           bool_or(kind = 'network' OR kind <> 'all' AND (host_id <> :host_id OR shared_until > clock_timestamp())) AS shared,
-           make_interval(secs => CASE WHEN bool_and(host_id = :host_id AND kind NOT IN ('all', 'network') AND failures = 0
+           bool_or(kind = 'network' OR host_id <> :host_id OR shared_until > clock_timestamp()) AS shared,
+           make_interval(secs => CASE WHEN bool_and(host_id = :host_id AND kind <> 'network' AND failures = 0
                                                     AND coalesce(shared_until < clock_timestamp(), true))
                                       THEN CAST(:hold_s AS double precision) ELSE 0 END) AS hold
     FROM held
@@ -46,13 +46,10 @@ WITH wanted AS MATERIALIZED (
     FROM promised
 ), kept AS (
     UPDATE budgets AS b
-    SET next_at = CASE WHEN NOT v.granted THEN h.next_at
-                       WHEN h.kind = 'all' THEN greatest(h.next_at, v.now) + h.lot + h.gap
-                       ELSE greatest(v.start_at, v.now + v.hold) + h.lot + h.gap END,
-        queue_at = CASE WHEN v.granted AND h.kind = 'all' THEN greatest(h.queue_at, h.next_at + h.gap, v.now + h.gap)
-                        WHEN v.granted THEN greatest(h.queue_at + h.gap * :lost, v.start_at + h.lot + h.gap)
+    SET next_at = CASE WHEN v.granted THEN greatest(v.start_at, v.now + v.hold) + h.lot + h.gap ELSE h.next_at END,
+        queue_at = CASE WHEN v.granted THEN greatest(h.queue_at + h.gap * :lost, v.start_at + h.lot + h.gap)
                         WHEN :draws AND v.is_near THEN h.queue_at
-                        WHEN v.queues AND (v.is_near AND h.kind <> 'all' OR greatest(h.next_at, h.queue_at, h.blocked_until) >= v.promised_at)
+                        WHEN v.queues AND (v.is_near OR greatest(h.next_at, h.queue_at, h.blocked_until) >= v.promised_at)
                         THEN v.promised_at + h.promise
                         ELSE h.queue_at END,
         host_id = CASE WHEN v.granted THEN CAST(:host_id AS bigint) ELSE h.host_id END,
@@ -81,7 +78,7 @@ SELECT b.kind FROM budgets AS b JOIN json_to_recordset(CAST(:rows AS json)) AS r
 ORDER BY b.kind, b.name
 FOR NO KEY UPDATE OF b
 
--- let_go: return the budgets of hosts that leave: others may start a gap after the end of their last request
+-- return_held: return the budgets of hosts that leave: others may start a gap after the end of their last request
 UPDATE budgets AS b
 SET next_at = clock_timestamp() + make_interval(secs => greatest(held.next_in_s, 0))
 FROM (

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from app.model import CrawlSpec
+from app.model import CrawlEnding, CrawlSpec
+from app.model.reasons import words
 from app.policy.scope import Scope, ScopeKind
 from app.store import db
 
@@ -43,7 +44,8 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
-    ended_because: str | None
+    ended_because: CrawlEnding | None
+    ended_detail: str | None
     created_at: datetime
     active_since: datetime
     finished_at: datetime | None
@@ -53,6 +55,11 @@ class Crawl:
     @property
     def spec(self) -> CrawlSpec:
         return CrawlSpec.from_columns(self)
+
+    @property
+    def ending(self) -> str | None:
+        """Why it is finished, as a person sees it."""
+        return words(self.ended_because, self.ended_detail) if self.ended_because else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +77,8 @@ class Totals:
     id: int
     name: str
     state: str
-    ended_because: str | None
+    ended_because: CrawlEnding | None
+    ended_detail: str | None
     round: int
     sitemaps: str
     honour_opt_outs: bool
@@ -90,15 +98,15 @@ def create(tx: Connection, *, name: str, spec: CrawlSpec) -> int | None:
 
 def by_name(tx: Connection, name: str) -> Crawl | None:
     row = tx.execute(_sql["by_name"], {"name": name}).one_or_none()
-    return Crawl(**row._asdict()) if row else None
+    return _crawl(row) if row else None
 
 
 def by_id(tx: Connection, crawl_id: int) -> Crawl:
-    return Crawl(**db.run(tx, _sql["by_id"], {"crawl_id": crawl_id}).one()._asdict())
+    return _crawl(db.run(tx, _sql["by_id"], {"crawl_id": crawl_id}).one())
 
 
 def every(tx: Connection) -> list[Crawl]:
-    return [Crawl(**row._asdict()) for row in tx.execute(_sql["all"])]
+    return [_crawl(row) for row in tx.execute(_sql["all"])]
 
 
 def widen(tx: Connection, *, crawl_id: int, around: Scope) -> None:
@@ -180,8 +188,8 @@ def recount_reserved(tx: Connection, crawl_id: int) -> None:
 def reserve(tx: Connection, *, crawl_id: int, n: int, host_id: int | None = None, held: int = 0) -> int:
     """Reserve up to n pages of a crawl's budget. Returns those granted; a negative n returns pages.
 
-    host_id, held: the host, and its earlier grants that it has not fetched: a small budget is then shared with other hosts.
-    None: first come, first served.
+    host_id, held: the host, and its earlier grants that it has not fetched: a small budget is then shared with other
+    hosts. None: first come, first served.
     """
     where = {
         "crawl_id": crawl_id,
@@ -214,8 +222,17 @@ def count(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:
 
 
 def totals(tx: Connection, crawl_id: int) -> Totals:
-    return Totals(**tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one())
+    row = tx.execute(_sql["totals"], {"crawl_id": crawl_id}).mappings().one()
+    return Totals(**{**row, "ended_because": _ending(row["ended_because"])})
 
 
 def hosts_of(tx: Connection, crawl_id: int, n: int) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["hosts_of"], {"crawl_id": crawl_id, "n": n}).mappings()]
+
+
+def _crawl(row: Any) -> Crawl:
+    return Crawl(**{**row._asdict(), "ended_because": _ending(row.ended_because)})
+
+
+def _ending(value: str | None) -> CrawlEnding | None:
+    return None if value is None else CrawlEnding(value)

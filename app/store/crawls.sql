@@ -43,7 +43,7 @@ WHERE id = :crawl_id
 
 -- start: from any state to active
 UPDATE crawls
-SET state = 'active', finished_at = NULL, ended_because = NULL,
+SET state = 'active', finished_at = NULL, ended_because = NULL, ended_detail = NULL,
     state_since = CASE WHEN state = 'active' THEN state_since ELSE clock_timestamp() END,
     active_since = CASE WHEN state = 'active' AND NOT :restart_clock THEN active_since ELSE clock_timestamp() END
 WHERE id = :crawl_id
@@ -108,7 +108,7 @@ WITH spent AS MATERIALIZED (
            CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
                 WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
                 WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)) THEN 'max_seconds'
-           END AS because
+           END AS because, c.max_pages, c.max_bytes, c.max_seconds
     FROM crawls AS c
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(pages), 0) AS pages, coalesce(sum(bytes), 0) AS bytes
@@ -117,7 +117,10 @@ WITH spent AS MATERIALIZED (
     WHERE c.id = :crawl_id
 )
 UPDATE crawls AS c
-SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = spent.because
+SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = spent.because,
+    ended_detail = CASE spent.because WHEN 'max_pages' THEN CAST(spent.max_pages AS text)
+                                      WHEN 'max_bytes' THEN CAST(spent.max_bytes AS text)
+                                      ELSE CAST(spent.max_seconds AS text) END
 FROM spent
 WHERE spent.id = c.id AND spent.because IS NOT NULL AND c.state = 'active'
 RETURNING c.name
@@ -220,7 +223,7 @@ SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + 
     last_fetch_at = excluded.last_fetch_at
 
 -- totals: a crawl's counts of this round
-SELECT c.id, c.name, c.state, c.ended_because, c.round, c.sitemaps, c.honour_opt_outs,
+SELECT c.id, c.name, c.state, c.ended_because, c.ended_detail, c.round, c.sitemaps, c.honour_opt_outs,
        CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(ch.fetches), 0) AS bigint) AS fetches,
        CAST(coalesce(sum(ch.failed), 0) AS bigint) AS failed,

@@ -31,8 +31,8 @@ _log = structlog.get_logger()
 
 OLDEST_POSTGRES = 15
 
-# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP retries, nor the
-# two hours until TCP probes a silent peer. In seconds but for tcp_user_timeout; libpq-connect.html.
+# A black hole (a partition, a machine that is gone) must not hold a thread for the quarter of an hour that TCP retries,
+# nor the two hours until TCP probes a silent peer. In seconds but for tcp_user_timeout; libpq-connect.html.
 _NOTICES_A_DEAD_PEER = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -40,8 +40,8 @@ _NOTICES_A_DEAD_PEER = {
     "keepalives_count": 2,
     "tcp_user_timeout": 10_000,
 }
-# Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer than any of
-# our queries, and is triggered by the estimated length of a list of rows, which is always a hundred.
+# Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer
+# than any of our queries, and is triggered by the estimated length of a list of rows, which is always a hundred.
 _SESSION = {
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
@@ -50,8 +50,9 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
-# A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a prepared
-# statement would stay on a server connection that another client uses next. `?pooler=transaction` in the URL declares it.
+# A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a
+# prepared statement would stay on a server connection that another client uses next. `?pooler=transaction` in the URL
+# declares it.
 POOLER = "pooler"
 POOLED = "transaction"
 _MARK = "tiptoe.session"  # a setting of our own, in `options`: where it does not arrive, the others do not either
@@ -94,8 +95,8 @@ def array_param(values: Sequence[int | UUID | None]) -> str:
 def run(tx: Connection, query: TextClause, where: Mapping[str, Any] = _NOTHING) -> Rows:
     """Run a query of a visit: in the transaction of `tx`, by the driver itself.
 
-    SQLAlchemy rebuilds its column metadata for every result: a quarter of the CPU of a visit. Raises psycopg.Error, which
-    `transaction` translates like SQLAlchemy's.
+    SQLAlchemy rebuilds its column metadata for every result: a quarter of the CPU of a visit. Raises psycopg.Error,
+    which `transaction` translates like SQLAlchemy's.
     """
     cursor = tx.connection.cursor(row_factory=namedtuple_row)
     cursor.execute(_driven(query), where)
@@ -109,11 +110,13 @@ def _driven(query: TextClause) -> str:
 
 
 def connect(url: str, *, pool_size: int = 16) -> Engine:
-    """An engine for a process; make it after a fork. url: postgresql://…  Raises InputError for a URL that is not Postgres'."""
+    """An engine for a process; make it after a fork. url: postgresql://…  Raises InputError for a URL that is not
+    Postgres'."""
     try:
         parsed = make_url(url)
     except ValueError as error:
-        remedy = "has a port that is not a number; write several hosts as postgresql://user:password@/name?host=a,b&port=5432,5432"
+        example = "postgresql://user:password@/name?host=a,b&port=5432,5432"
+        remedy = f"has a port that is not a number; write several hosts as {example}"
         raise InputError("TIPTOE_DATABASE_URL", remedy) from error
     except ArgumentError as error:
         raise InputError(
@@ -197,11 +200,11 @@ def transaction(engine: Engine, *, by_statement: bool = False) -> Iterator[Conne
 
     Raises ServiceError when Postgres is out of reach or refuses to serve, Unwritable when it refuses the values.
 
-    by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round trip, nor
-    until a busy process sends COMMIT.
+    by_statement: each statement commits by itself, inside Postgres: a row that many wait for is not locked for a round
+    trip, nor until a busy process sends COMMIT.
 
-    Its queries are not pipelined (psycopg's pipeline mode saves round trips): to Postgres, a backend that waits in a pipeline
-    is not idle in a transaction, so a process that is stopped there would keep its host locked.
+    Its queries are not pipelined (psycopg's pipeline mode saves round trips): to Postgres, a backend that waits in a
+    pipeline is not idle in a transaction, so a process that is stopped there would keep its host locked.
     """
     try:
         with _connection(engine) as connection:
@@ -248,7 +251,8 @@ def check(engine: Engine) -> int:
 
 
 def lacks(engine: Engine) -> list[str]:
-    """SQL to run once for session settings that a pooler cannot pass on and that the role lacks; none where all is well."""
+    """SQL to run once for session settings that a pooler cannot pass on and that the role lacks; none where all is
+    well."""
     with transaction(engine) as connection:
         found = connection.execute(
             text("SELECT name, setting, current_user AS role FROM pg_settings WHERE name = ANY(:names)"),

@@ -1,4 +1,7 @@
-"""Deletes a crawl's rows in lots that hold locks for a moment. One query of deletion.sql each, in the caller's transaction."""
+"""Deletes a crawl's rows in lots that hold locks for a moment.
+
+One query of deletion.sql each, in the caller's transaction.
+"""
 
 from sqlalchemy import Connection
 

@@ -1,4 +1,7 @@
-"""An operator's orders for all hosts of a registrable domain. One query of domains.sql each, in the caller's transaction."""
+"""An operator's orders for all hosts of a registrable domain.
+
+One query of domains.sql each, in the caller's transaction.
+"""
 
 from collections.abc import Mapping
 from typing import Any

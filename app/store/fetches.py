@@ -116,7 +116,10 @@ class Asked(NamedTuple):
 
 
 def asked(tx: Connection, host_ids: Sequence[int] | None, *, at_once: int) -> Iterator[Asked]:
-    """All requests to these hosts, or to all: host by host, its robots.txt first. Streamed, `at_once` rows at a time."""
+    """All requests to these hosts, or to all: host by host, its robots.txt first.
+
+    Streamed, `at_once` rows at a time.
+    """
     rows = tx.execute(_sql["asked"], _hosts(host_ids), execution_options={"yield_per": at_once})
     for row in rows:
         yield Asked._make(row)

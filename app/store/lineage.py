@@ -1,8 +1,8 @@
 """The lineage of the rows: cluster, timeline, database, table. One query of lineage.sql each.
 
-A promoted replica, a recovery to a point in time and a restored dump continue from rows that may be older than the last write.
-`tiptoe_lineage()` differs then from the remembered `lineage`. Until `move` has run, no query of hosts.sql lends a host or lets a
-visit write.
+A promoted replica, a recovery to a point in time and a restored dump continue from rows that may be older than the last
+write. `tiptoe_lineage()` differs then from the remembered `lineage`. Until `move` has run, no query of hosts.sql lends
+a host or lets a visit write.
 """
 
 from datetime import datetime

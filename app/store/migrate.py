@@ -1,4 +1,7 @@
-"""Brings the schema to head and says where it is. Migrations are Alembic's, in migrations/; views are made anew after each."""
+"""Brings the schema to head and says where it is.
+
+Migrations are Alembic's, in migrations/; views are made anew after each.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -84,11 +87,15 @@ def _revision(connection: Connection) -> str | None:
 
 
 def revisions() -> list[str]:
-    """All revisions that this Tiptoe knows, the head last: migrations are numbered. Saves commands the import of Alembic."""
+    """All revisions that this Tiptoe knows, the head last: migrations are numbered.
+
+    Saves commands the import of Alembic.
+    """
     return sorted(path.stem.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
 def is_declared(connection: Connection) -> Callable[[str | None, str, object], bool]:
-    """Alembic's include_name: leaves out partitions, which app.beat.rotate_logs makes and app.store.tables does not declare."""
+    """Alembic's include_name: leaves out partitions, which app.beat.rotate_logs makes and app.store.tables does not
+    declare."""
     made = set(connection.execute(text("SELECT relname FROM pg_class WHERE relispartition")).scalars())
     return lambda name, kind, _: kind != "table" or name not in made

@@ -1,4 +1,7 @@
-"""The latest offers and their take-ups, by queue. Each function runs queries of offers.sql in the caller's transaction."""
+"""The latest offers and their take-ups, by queue.
+
+Each function runs queries of offers.sql in the caller's transaction.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,8 +20,8 @@ OFFERS_BACK = 3
 def lines(tx: Connection, *, offer_s: float, ahead_s: float) -> dict[str, QueueOffers]:
     """Offers by queue, for queues with recent offers or visits.
 
-    Missed offers count for as long as OFFERS_BACK offers last; take-ups too, among the LATEST_VISITS. Both reads are short
-    however large the fleet is and however many hosts were missed before.
+    Missed offers count for as long as OFFERS_BACK offers last; take-ups too, among the LATEST_VISITS. Both reads are
+    short however large the fleet is and however many hosts were missed before.
     """
     offered = db.run(tx, _sql["lines"], {"offer_s": offer_s, "ahead_s": ahead_s, "within_s": OFFERS_BACK * offer_s})
     found = {row.queue: row for row in offered}

@@ -2,8 +2,8 @@
 
 One query of partitions.sql each; DDL cannot be prepared, so it stands here.
 
-A statement that changes a log's partitions needs a lock that conflicts with every reader and writer, and later ones queue behind
-it. So it gives up after LOCK_MS; the next run tries again.
+A statement that changes a log's partitions needs a lock that conflicts with every reader and writer, and later ones
+queue behind it. So it gives up after LOCK_MS; the next run tries again.
 """
 
 from collections.abc import Callable

@@ -3,8 +3,8 @@
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
 
-`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and drops the
-partitions; they are not declared here).
+`fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and
+drops the partitions; they are not declared here).
 """
 
 from sqlalchemy import (
@@ -144,6 +144,7 @@ crawls = Table(
         comment="pages whose owner reserves text and data mining are not kept",
     ),
     Column("ended_because", Text),
+    Column("ended_detail", Text, comment="more of ended_because, for a person"),
     Column("created_at", Time, nullable=False, server_default=NOW),
     Column("active_since", Time, nullable=False, server_default=NOW),
     Column("finished_at", Time),
@@ -157,6 +158,9 @@ crawls = Table(
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
     CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
     CheckConstraint("sitemaps IN ('none', 'declared', 'all')", name="sitemaps_known"),
+    CheckConstraint(
+        "ended_because IN ('done', 'max_pages', 'max_bytes', 'max_seconds', 'operator', 'other')", name="ending_known"
+    ),
     CheckConstraint("(state = 'finished') = (finished_at IS NOT NULL)", name="finished_has_time"),
     comment="A crawl: scope, budgets, state. Ends by itself when no URL of it is in an open state.",
 )
@@ -673,5 +677,6 @@ lineage = Table(
     Column("seen", Text, nullable=False, comment="what tiptoe_lineage() said when it was last looked at"),
     Column("since", Time, nullable=False, server_default=NOW, comment="when that was new"),
     CheckConstraint("is_only", name="one_row"),
-    comment="What the rows were last known to be in: another server, timeline or database may lack what was written last.",
+    comment="What the rows were last known to be in: another server, timeline or database "
+    "may lack what was written last.",
 )

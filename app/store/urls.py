@@ -1,4 +1,7 @@
-"""The frontier's rows: picking, admitting, recording, promoting. One query of urls.sql each, in the caller's transaction."""
+"""The frontier's rows: picking, admitting, recording, promoting.
+
+One query of urls.sql each, in the caller's transaction.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +35,10 @@ def waiting(tx: Connection, origins: Sequence[tuple[int, str]]) -> set[tuple[int
 
 
 def admit(tx: Connection, rows: Sequence[Admission]) -> Admitted:
-    """Admit URLs: one row per (crawl, key), by the first to arrive. A refused one is queued again for an allowed form."""
+    """Admit URLs: one row per (crawl, key), by the first to arrive.
+
+    A refused one is queued again for an allowed form.
+    """
     if not rows:
         return Admitted(rows=0, queued=Counter())
     made = db.run(tx, _sql["admit"], {"rows": db.rows_param(rows)}).all()
@@ -155,7 +161,8 @@ def forget(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) ->
 def refused_of_host(
     tx: Connection, *, host_id: int, after: tuple[int, bytes], n: int
 ) -> list[tuple[int, bytes, str, str | None]]:
-    """(crawl id, key, URL, as linked) of refused URLs: a page of n after the last (crawl id, key) of the page before."""
+    """(crawl id, key, URL, as linked) of refused URLs: a page of n after the last (crawl id, key) of the page
+    before."""
     where = {"host_id": host_id, "after_crawl": after[0], "after_key": after[1], "n": n}
     rows = db.run(tx, _sql["refused_of_host"], where)
     return [(row.crawl_id, row.key, row.url, row.linked) for row in rows]

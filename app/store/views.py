@@ -1,7 +1,7 @@
 """The views of views.sql: dropped before a migration, made again after it, and left alone while nothing changes.
 
-A fingerprint of views.sql, kept as the comment of `alembic_version`, identifies a database's views. Nothing that a person built
-upon them is dropped: Postgres refuses, and so does the upgrade.
+A fingerprint of views.sql, kept as the comment of `alembic_version`, identifies a database's views. Nothing that a
+person built upon them is dropped: Postgres refuses, and so does the upgrade.
 """
 
 import re
@@ -34,7 +34,10 @@ def found(connection: Connection) -> str | None:
 
 
 def drop(connection: Connection) -> None:
-    """Drop the views before a migration, as they block changes of columns. Postgres refuses where an object depends on one."""
+    """Drop the views before a migration, as they block changes of columns.
+
+    Postgres refuses where an object depends on one.
+    """
     connection.exec_driver_sql(f"DROP VIEW IF EXISTS {', '.join(names())}")
     _keep(connection, None)
 

@@ -1,5 +1,5 @@
 CREATE VIEW v_crawl_progress AS
-SELECT c.id AS crawl_id, c.name AS crawl, c.state, c.ended_because, c.round,
+SELECT c.id AS crawl_id, c.name AS crawl, c.state, c.ended_because, c.ended_detail, c.round,
        coalesce(got.pages, 0) AS pages, coalesce(got.fetches, 0) AS fetches, coalesce(got.failed, 0) AS failed,
        coalesce(got.bytes, 0) AS bytes, coalesce(got.hosts, 0) AS hosts,
        coalesce(u.queued, 0) AS queued, coalesce(u.retrying, 0) AS retrying, coalesce(u.resting, 0) AS resting,

@@ -34,6 +34,17 @@ def test_few_hosts_are_counted_exactly_at_each_look(engine: Engine) -> None:
     assert live.look().pages == 16
 
 
+def test_no_host_is_shown_as_next_once_a_crawl_is_not_active(engine: Engine) -> None:
+    """What its budget left queued is not fetched, whatever the host's row says."""
+    crawl, host_id = make_crawl(engine), make_host(engine, queue="host-00", next_fetch_at="2026-01-01T00:00Z")
+    admit(engine, admission(host_id, crawl))
+    live = Live(engine, crawl, ["host-00"])
+    assert len(live.look().hosts) == 1
+    for state in ("state = 'paused'", "state = 'finished', finished_at = now(), ended_because = 'max_pages'"):
+        sql(engine, f"UPDATE crawls SET {state}")
+        assert live.look().hosts == []
+
+
 def test_many_are_gone_through_a_slice_at_a_time(engine: Engine) -> None:
     crawl = make_crawl(engine)
     hosts = [make_host(engine) for _ in range(5)]

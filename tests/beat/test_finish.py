@@ -35,8 +35,8 @@ def test_a_crawl_ends_when_no_url_is_in_an_open_state(
     sql(engine, f"UPDATE urls SET {change}")
     assert finish(engine) == (["c"] if ended else [])
     if ended:
-        (row,) = sql(engine, "SELECT state, ended_because, finished_at IS NOT NULL AS at FROM crawls")
-        assert row == {"state": "finished", "ended_because": "done", "at": True}
+        (row,) = sql(engine, "SELECT state, ended_because, ended_detail, finished_at IS NOT NULL AS at FROM crawls")
+        assert row == {"state": "finished", "ended_because": "done", "ended_detail": None, "at": True}
     assert finish(engine) == [], "once"
 
 
@@ -60,22 +60,23 @@ def test_a_crawl_that_gets_open_urls_this_moment_does_not_end(engine: Engine, ch
 
 
 @pytest.mark.parametrize(
-    ("columns", "got", "because"),
+    # columns, what was got → the ending and its detail
+    ("columns", "got", "ending"),
     [
         ({"max_pages": 5}, {"pages": 4}, None),
-        ({"max_pages": 5}, {"pages": 5}, "max_pages"),
+        ({"max_pages": 5}, {"pages": 5}, "max_pages: 5"),
         ({"max_bytes": 100}, {"bytes": 99}, None),
-        ({"max_bytes": 100}, {"bytes": 100}, "max_bytes"),
+        ({"max_bytes": 100}, {"bytes": 100}, "max_bytes: 100"),
         ({"max_seconds": 3600}, {}, None),
-        ({"max_seconds": 59}, {}, "max_seconds"),
+        ({"max_seconds": 59}, {}, "max_seconds: 59"),
         ({"max_seconds": 1e300}, {}, None),  # Postgres has no such interval: it would fail for all crawls
         ({"max_depth": 0}, {"pages": 10**6}, None),
-        ({"max_pages": 5, "keep_fresh": True}, {"pages": 5}, "max_pages"),
+        ({"max_pages": 5, "keep_fresh": True}, {"pages": 5}, "max_pages: 5"),
         ({"max_pages": 5, "state": "paused"}, {"pages": 5}, None),
     ],
 )
 def test_a_crawl_ends_at_a_budget(
-    engine: Engine, columns: dict[str, Any], got: dict[str, int], because: str | None
+    engine: Engine, columns: dict[str, Any], got: dict[str, int], ending: str | None
 ) -> None:
     """Two hosts brought it in together, and the crawl has been active for a minute."""
     crawl_id = make_crawl(engine, **columns)
@@ -91,8 +92,11 @@ def test_a_crawl_ends_at_a_budget(
             p=got.get("pages", 0) - 1 if share else min(got.get("pages", 0), 1),
             b=got.get("bytes", 0) - 1 if share else min(got.get("bytes", 0), 1),
         )
-    assert finish(engine) == (["c"] if because else [])
-    assert one(engine, "SELECT ended_because FROM crawls") == because
+    assert finish(engine) == (["c"] if ending else [])
+    with db.transaction(engine) as tx:
+        assert crawls.by_id(tx, crawl_id).ending == ending
+        crawls.start(tx, crawl_id)
+        assert crawls.by_id(tx, crawl_id).ending is None, "the detail goes with it"
 
 
 LEASE = """UPDATE hosts SET state = 'taken', lease_token = v.token, taken_at = v.taken_at,

@@ -33,11 +33,19 @@ def test_a_polite_log(tiptoe: Tiptoe, log: Log) -> None:
     ran = tiptoe("audit")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert re.split(" {2,}", lines[0]) == ["host", "requests", "gap s", "delay s", "margin s", "most at once"]
-    assert lines[1].split() == ["a.test", "2", "1.9", "1", "0.9", "1"]
+    assert re.split(" {2,}", lines[0]) == [
+        "host",
+        "requests",
+        "for robots",
+        "gap s",
+        "delay s",
+        "margin s",
+        "most at once",
+    ]
+    assert lines[1].split() == ["a.test", "2", "1", "1.9", "1", "0.9", "1"]
     assert "addresses that hosts share" in ran.out
     assert [line.split() for line in lines if line.startswith("192.0.2.7")] == [["192.0.2.7", "1", "1", "0.5", "1"]]
-    assert lines[-1] == "2 requests, 1 host: no violation"
+    assert lines[-1] == "1 request for URLs, 1 for robots.txt or tdmrep.json, 1 host: no violation"
 
 
 def test_violations_end_with_1_and_come_first(tiptoe: Tiptoe, log: Log) -> None:
@@ -51,7 +59,8 @@ def test_violations_end_with_1_and_come_first(tiptoe: Tiptoe, log: Log) -> None:
     assert kinds & set(re.split(" {2,}", lines[0])) == {"too soon", "disallowed"}, "those that are not 0 in every row"
     assert lines[1].startswith("b.test")
     assert lines[-1] == (
-        "5 requests, 2 hosts: 3 VIOLATIONS (1 gap too short, 1 disallowed request, 1 start too soon at an address)"
+        "3 requests for URLs, 2 for robots.txt or tdmrep.json, 2 hosts: "
+        "3 VIOLATIONS (1 gap too short, 1 disallowed request, 1 start too soon at an address)"
     )
     assert tiptoe("audit", "docs").code == 1, "b.test came too close to it at their address"
 
@@ -106,5 +115,5 @@ def test_only_the_worst_are_shown(tiptoe: Tiptoe, engine: Engine, monkeypatch: p
 def test_an_empty_log(tiptoe: Tiptoe) -> None:
     ran = tiptoe("audit")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1] == "0 requests, 0 hosts: no violation"
+    assert ran.out.splitlines()[-1] == "0 requests for URLs, 0 for robots.txt or tdmrep.json, 0 hosts: no violation"
     assert "addresses" not in ran.out

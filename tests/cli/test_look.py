@@ -13,7 +13,7 @@ def test_status(tiptoe: Tiptoe, site: Site) -> None:
     assert f"{site.host}  " in said.partition("last visits")[2]
     document = tiptoe("status", "--json").json
     assert [(row["name"], row["pages"], row["failed"]) for row in document["crawls"]] == [("docs", 2, 3)]
-    assert {"crawls", "waiting", "offers", "visits"} == document.keys()
+    assert {"crawls", "waiting", "waiting_percent", "offers", "visits"} == document.keys()
 
 
 def test_crawl_list(tiptoe: Tiptoe, site: Site) -> None:
@@ -121,7 +121,7 @@ def test_robots_check_fetch_asks_once(tiptoe: Tiptoe, site: Site, monkeypatch: p
 def test_audit(tiptoe: Tiptoe, site: Site) -> None:
     ran = tiptoe("audit", "docs")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].endswith("requests, 1 host: no violation")
+    assert ran.out.splitlines()[-1].endswith(" for robots.txt or tdmrep.json, 1 host: no violation")
     document = tiptoe("audit", "--json").json
     assert document["violations"] == 0
     assert [host["host"] for host in document["hosts"]] == [site.host]

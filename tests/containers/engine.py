@@ -57,8 +57,8 @@ def find_engine() -> Engine:
     if not os.environ.get("DOCKER_HOST", "unix://").startswith("unix://"):
         raise NotHere("the engine runs on another machine")
     try:
-        run("docker", "version", "--format", "{{.Server.Version}}")
-    except (AssertionError, OSError) as error:
+        run("docker", "version", "--format", "{{.Server.Version}}", timeout_s=30.0)
+    except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
         raise NotHere(f"no container engine answers: {error}") from error
     return Engine(compose=_compose(), bases={name: _base(name, image) for name, image in OFFICIAL.items()})
 

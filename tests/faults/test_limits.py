@@ -51,10 +51,11 @@ class Volume:
         self.folder.mkdir()
         options = f"size={self._mib}m,mode=0711"
         mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
-        done = subprocess.run(mount, capture_output=True, text=True, check=False)
-        if done.returncode:
+        try:
+            subprocess.run(mount, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
             self.folder.rmdir()
-            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+            pytest.skip(f"nothing can be mounted here: {getattr(error, 'stderr', '') or error}")
         return self
 
     def __exit__(

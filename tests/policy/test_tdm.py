@@ -1,10 +1,8 @@
 """What sites say about text and data mining, in rows: header fields, metas, and all sources together."""
 
 import json
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -25,6 +23,7 @@ from app.policy.tdm import (
     was_reserved,
 )
 from tests.policy.tdm_rows import DRAFT, POLICY, US, of_robots, tdmrep
+from tests.policy.work import calls
 
 
 def said(signals: tuple[Signal, ...]) -> dict[str, bool]:
@@ -214,22 +213,6 @@ def test_work_on_a_hostile_file_ends_at_the_bound_and_counts_as_reserved(n: int,
     robots = "User-agent: *\n" + "".join(f"Content-Usage: {pattern} ai=n\n" for pattern in patterns)
     assert reserved(of_robots(robots.encode(), US, target)) is ends
     assert reserved(of_tdmrep(tdmrep(*((pattern, 1) for pattern in patterns)), target)) is ends
-
-
-def calls(act: Callable[[], object]) -> int:
-    """Of functions, while it acts."""
-    called = 0
-
-    def note(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal called
-        called += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        act()
-    finally:
-        sys.setprofile(None)
-    return called
 
 
 def test_long_values_cost_few_calls() -> None:

@@ -8,12 +8,11 @@ from sqlalchemy import Engine
 
 from app.model import Rest, RestReason
 from app.store import budgets, db
-from app.store.budgets import Budget, BudgetAnswer, BudgetKind
+from app.store.budgets import Budget, BudgetAnswer, BudgetKind, StartTerms
 from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 10.0)
 DOMAIN = Budget(BudgetKind.DOMAIN, "example.org", 100.0)
-EVERYTHING = Budget(BudgetKind.ALL, "all", 1.0)
 
 
 def ask(
@@ -25,9 +24,7 @@ def ask(
     ticket: bool = False,
 ) -> BudgetAnswer:
     with db.transaction(engine) as tx:
-        return budgets.reserve(
-            tx, wanted, host_id=host_id, ready_in_s=ready_in_s, horizon_s=horizon_s, has_ticket=ticket
-        )
+        return budgets.reserve(tx, wanted, StartTerms(host_id, ready_in_s, horizon_s, has_ticket=ticket))
 
 
 def pass_by(engine: Engine, seconds: float) -> None:
@@ -92,13 +89,6 @@ def test_all_budgets_or_none(engine: Engine) -> None:
     assert ask(engine, ADDRESS).granted, "what another budget held up has drawn nothing from this one"
 
 
-def test_a_wait_for_a_narrow_budget_costs_the_ceiling_of_the_fleet_no_more_than_one_start(engine: Engine) -> None:
-    ask(engine, ADDRESS)
-    pass_by(engine, 9.6)
-    assert ask(engine, ADDRESS, EVERYTHING, ticket=True, horizon_s=1.0).wait_s == pytest.approx(0.4, abs=0.2)
-    assert ask(engine, EVERYTHING, horizon_s=1.2).wait_s == pytest.approx(1.0, abs=0.2)
-
-
 def test_a_refused_connection_rests_the_address_longer_each_time(engine: Engine) -> None:
     ask(engine, ADDRESS)
     rests = []
@@ -130,9 +120,7 @@ def test_after_the_rest_one_host_probes_and_the_others_wait_for_it(engine: Engin
 def test_many_askers_at_once_get_starts_a_gap_apart(engine: Engine) -> None:
     short = ADDRESS._replace(gap_s=0.05)
     with ThreadPoolExecutor(16) as pool:
-        answers = list(
-            pool.map(lambda _: ask(engine, short, EVERYTHING._replace(gap_s=0.001), horizon_s=60), range(100))
-        )
+        answers = list(pool.map(lambda _: ask(engine, short, DOMAIN._replace(gap_s=0.001), horizon_s=60), range(100)))
     assert all(answer.granted for answer in answers)
     (row,) = sql(
         engine,
@@ -143,13 +131,13 @@ def test_many_askers_at_once_get_starts_a_gap_apart(engine: Engine) -> None:
 
 
 def test_a_new_budget_is_made_before_the_others_are_locked(engine: Engine) -> None:
-    """Two visits that want the ceiling and a new address: one has made the address, and asks for the ceiling next."""
-    ask(engine, EVERYTHING)
+    """Two visits that want a domain and a new address: one has made the address, and asks for the domain next."""
+    ask(engine, DOMAIN)
     with db.transaction(engine) as tx:
-        budgets.reserve(tx, [ADDRESS], host_id=1, ready_in_s=0, horizon_s=1, has_ticket=False)
-        aside = Aside(lambda: ask(engine, ADDRESS, EVERYTHING, host_id=2))
+        budgets.reserve(tx, [ADDRESS], StartTerms(1, ready_in_s=0, horizon_s=1))
+        aside = Aside(lambda: ask(engine, ADDRESS, DOMAIN, host_id=2))
         assert await_blocked(engine, backend(tx), aside)
-        budgets.lock(tx, [ADDRESS, EVERYTHING])
+        budgets.lock(tx, [ADDRESS, DOMAIN])
     assert aside.outcome().shared
 
 
@@ -187,13 +175,7 @@ def draw(engine: Engine, budget: Budget, *, near_s: float = 0.0, starts: int = 1
         return budgets.reserve(
             tx,
             [budget],
-            host_id=1,
-            ready_in_s=0.0,
-            horizon_s=0.5,
-            has_ticket=False,
-            starts=starts,
-            near_s=near_s,
-            lost=lost,
+            StartTerms(1, ready_in_s=0.0, horizon_s=0.5, starts=starts, near_s=near_s, lost=lost),
         )
 
 
@@ -228,9 +210,7 @@ def test_a_lot_on_several_budgets_holds_each_of_them_as_long_as_its_widest_gap_a
         ask(engine, *both, host_id=host_id)
     pass_by(engine, 600)
     with db.transaction(engine) as tx:
-        lot = budgets.reserve(
-            tx, both, host_id=1, ready_in_s=0.0, horizon_s=0.5, has_ticket=False, starts=3, near_s=0.0
-        )
+        lot = budgets.reserve(tx, both, StartTerms(1, ready_in_s=0.0, horizon_s=0.5, starts=3))
     assert lot.granted
     held = draw(engine, ADDRESS, near_s=3_600.0)
     assert held.wait_s == pytest.approx(2 * DOMAIN.gap_s + ADDRESS.gap_s + ADDRESS.slack_s, abs=0.3)
@@ -250,7 +230,7 @@ def test_a_promise_is_not_waited_for_at_its_commit_and_a_start_is(engine: Engine
     def committed(host_id: int) -> str:
         with db.transaction(engine) as tx:
             tx.exec_driver_sql("SELECT set_config('synchronous_commit', 'on', true)")
-            budgets.reserve(tx, [ADDRESS], host_id=host_id, ready_in_s=0.0, horizon_s=0.5, has_ticket=False, alone=True)
+            budgets.reserve(tx, [ADDRESS], StartTerms(host_id, ready_in_s=0.0, horizon_s=0.5, alone=True))
             return str(tx.exec_driver_sql("SHOW synchronous_commit").scalar_one())
 
     assert [committed(host_id) for host_id in (1, 2)] == ["on", "off"]

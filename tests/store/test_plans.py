@@ -70,11 +70,12 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("urls", "admit", {"rows": db.rows_param(LINKS)}, "urls", 20),
     ("urls", "record", {"rows": db.rows_param(RESULTS)}, "urls", 39),
     ("hosts", "lock_leased", LEASES, "hosts", 20),
-    ("hosts", "stay", {"rows": CONTACTS, "lease_s": 60}, "hosts", 20),
+    ("hosts", "extend_visits", {"rows": CONTACTS, "lease_s": 60}, "hosts", 20),
     ("hosts", "leave", {"rows": CONTACTS}, "hosts", 20),
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),
+    ("hosts", "waits", {"percent": 5}, "urls", 1_000),  # one of each host in a random sample, of 2,000
     ("live", "hosts", LIVE, "hosts", 16),  # three by the queue, and their rows
     ("live", "hosts", LIVE, "urls", 8),
     ("live", "hosts", LIVE, "visits", 0),

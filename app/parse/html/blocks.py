@@ -1,11 +1,12 @@
 """Lays a tree out as blocks and lines: which text stands in which block, and how much of it is linked.
 
-The traversal is an XSLT stylesheet, compiled once per thread: libxslt walks the tree in C, without the GIL. It writes the text
-with marks where blocks and links begin and end; one loop over these marks makes the lists that `app.parse.html.content` judges.
-What elements mean comes from the HTML standard. Linear in the length of the document.
+The traversal is an XSLT stylesheet, compiled once per thread: libxslt walks the tree in C, without the GIL. It writes
+the text with marks where blocks and links begin and end; one loop over these marks makes the lists that
+`app.parse.html.content` judges. What elements mean comes from the HTML standard. Linear in the length of the document.
 """
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,23 +15,25 @@ from lxml import etree
 from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
-UNREADABLE = (
-    "script|style|noscript|template|head|title|svg|math|iframe|object|audio|video|canvas|datalist|noframes|noembed"
-)
+UNREADABLE = """script style noscript template head title svg math iframe object audio video canvas datalist noframes
+    noembed""".split()  # noqa: SIM905 (a list literal takes a line per word)
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
-BOILERPLATE = "nav|header|footer|aside|menu|select|button|textarea|form[not(.//h1|.//h2|.//p|.//main|.//article)]"
+BOILERPLATE = (
+    *("nav", "header", "footer", "aside", "menu", "select", "button", "textarea"),
+    "form[not(.//h1|.//h2|.//p|.//main|.//article)]",
+)
 # Blocks that may be named for what they are by class, id, role or itemprop.
 _NAMED = ("article", "div", "dl", "figure", "form", "main", "ol", "p", "section", "table", "td", "ul", "h2", "h3", "h4")
-_PLAIN = """address blockquote body caption center dd details dialog dir dt fieldset figcaption h1 h5 h6 hgroup legend li
-    option pre search summary tbody tfoot th thead tr""".split()  # noqa: SIM905 (a list literal takes a line per word)
+_PLAIN = """address blockquote body caption center dd details dialog dir dt fieldset figcaption h1 h5 h6 hgroup legend
+    li option pre search summary tbody tfoot th thead tr""".split()  # noqa: SIM905 (a list literal takes a line per word)
 _NAMES = "@class|@id|@role|@itemprop"
 _BREAKS = "br|hr"
 BLOCKS = frozenset((*_NAMED, *_PLAIN))
 # Whoever changes what the stylesheet walks changes `app.parse.html.prune` too, which counts the same blocks.
 CELLS = frozenset({"td", "th"})
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Control characters: no text holds them by right, and one that does is only laid out oddly. They take a byte in Python's
-# strings where others make every letter take two. A mark, then what it marks.
+# Control characters: no text holds them by right, and one that does is only laid out oddly. They take a byte in
+# Python's strings where others make every letter take two. A mark, then what it marks.
 _MARK, _NAMES_END, _LINK, _LINK_END = "\x80\x81\x82\x83"
 _OPEN, _CLOSE, _BREAK = "(", ")", "|"
 _SENTENCE_ENDS = frozenset(".!?…:;。！？”\"')»")
@@ -39,8 +42,8 @@ _LONG_BYTES, _SENTENCE_BYTES = 80, 40  # of UTF-8: a script with fewer letters a
 _CARD_WORDS, _CARD_CHARS = 4, 15  # of a title; the latter where words are not set apart
 
 
-# Text between two edges: block, text, characters in links, characters outside if it reads like a sentence, and whether it
-# continues the row of the line before. A plain tuple: a named one takes five times as long to make.
+# Text between two edges: block, text, characters in links, characters outside if it reads like a sentence, and whether
+# it continues the row of the line before. A plain tuple: a named one takes five times as long to make.
 Line: TypeAlias = tuple[int, str, int, int, bool]
 
 
@@ -50,7 +53,7 @@ class Blocks:
 
     parents       the index of the block around each; of block 0, itself
     tags, names   element name; class, id, role and itemprop in one string, of 300 characters at most
-    sizes, links, prose   of the block and all below: text, linked text, text outside links of lines that read like sentences
+    sizes, links, prose   of the block and all below: text, linked text, and what outside links reads like sentences
     cards         titles that are links from end to end, as teasers have them, of the block and all below
     """
 
@@ -159,8 +162,8 @@ def _block(tag: str) -> str:
     )
 
 
-def _stylesheet(left_out: str, walked: str = "") -> etree.XSLT:
-    templates = "".join(map(_block, (*_NAMED, *_PLAIN, *filter(None, walked.split("|")))))
+def _stylesheet(left_out: Iterable[str], walked: Iterable[str] = ()) -> etree.XSLT:
+    templates = "".join(map(_block, (*_NAMED, *_PLAIN, *walked)))
     return etree.XSLT(
         etree.fromstring(
             f"""<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
@@ -171,18 +174,18 @@ def _stylesheet(left_out: str, walked: str = "") -> etree.XSLT:
                 <xsl:text>{_LINK}</xsl:text><xsl:apply-templates/><xsl:text>{_LINK_END}</xsl:text>
             </xsl:template>
             <xsl:template match="{_BREAKS}"><xsl:text>{_MARK}{_BREAK}</xsl:text></xsl:template>
-            <xsl:template match="{left_out}" priority="1"/>
+            <xsl:template match="{"|".join(left_out)}" priority="1"/>
             </xsl:stylesheet>"""
         )
     )
 
 
 class _Stylesheets(threading.local):
-    """Compiled objects, one set per thread: lxml locks them while they work, and recompiles a stylesheet of another thread."""
+    """Compiled objects, one set per thread: lxml locks them while they work, and recompiles those of another thread."""
 
     def __init__(self) -> None:
-        self.content = _stylesheet(f"{UNREADABLE}|{BOILERPLATE}")
-        self.everything = _stylesheet(UNREADABLE, "nav|header|footer|aside|menu")
+        self.content = _stylesheet((*UNREADABLE, *BOILERPLATE))
+        self.everything = _stylesheet(UNREADABLE, walked=("nav", "header", "footer", "aside", "menu"))
 
 
 _own = _Stylesheets()

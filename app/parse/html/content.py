@@ -1,9 +1,10 @@
 """Judges which blocks of a page are its content, and which are navigation, teasers, comments and the like around it.
 
-Three kinds of evidence, none of them enough alone: what a block is named (class, id, role), how much of it is linked, and how
-much of it reads like sentences. Each judgement is undone as a whole where too little would be left: a list of links *is* the
-content of an index page, and comments are that of a forum. The thresholds are our own; `bench/main_text.py` shows what they
-yield. Link density: Kohlschütter et al., Boilerplate Detection using Shallow Text Features (2010).
+Three kinds of evidence, none of them enough alone: what a block is named (class, id, role), how much of it is linked,
+and how much of it reads like sentences. Each judgement is undone as a whole where too little would be left: a list of
+links *is* the content of an index page, and comments are that of a forum. The thresholds are our own;
+`bench/main_text.py` shows what they yield. Link density: Kohlschütter et al., Boilerplate Detection using Shallow Text
+Features (2010).
 """
 
 import re

@@ -1,7 +1,8 @@
-"""Reads a document into a `Page`: links, robots directives and, when asked, title, description, language, dates, main text.
+"""Reads a document into a `Page`: links, robots directives and, when asked, title, description, language, dates, main
+text.
 
-It reports what is written and decides nothing: hrefs are neither joined nor canonical, and policy decides whether a hidden or
-nofollow link is followed. Sources: the HTML standard, sections quoted beside the code.
+It reports what is written and decides nothing: hrefs are neither joined nor canonical, and policy decides whether a
+hidden or nofollow link is followed. Sources: the HTML standard, sections quoted beside the code.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Walks a tree once for what links or directs: hrefs, robots directives, canonical, description.
 
-It reports what is written and decides nothing. Only links that can never be a page are left out: fragments of the same page,
-schemes without a server (`javascript:` …), and <link>s to style sheets, icons and the like.
+It reports what is written and decides nothing. Only links that can never be a page are left out: fragments of the same
+page, schemes without a server (`javascript:` …), and <link>s to style sheets, icons and the like.
 """
 
 import re
@@ -66,7 +66,7 @@ class Survey:
                 break
 
     def add_deep(self, markup: bytes) -> None:
-        """Add links that lie deeper than the tree reaches. The caller leaves them alone where elements may be hidden."""
+        """Add links that lie deeper than the tree reaches. Not to be called where elements may be hidden."""
         root = tree.grow(tree.flattened(markup))
         if root is None:
             return

@@ -1,15 +1,16 @@
 """Grows a tree from any markup, in time bounded by the markup's length.
 
-libxml2 bounds nesting by itself, at 256 levels. The tree of a deeper document ends there: `is_cut` reports it, and `flattened`
-recovers its links. libxml2 does not bound attributes: appending one walks all earlier ones of its tag, so a tag with 40,000 takes
-a second and one with 200,000 took 51. A document that may hold such a tag is first parsed by a linear census of attributes that
-builds nothing; if it does hold one, it is not read. The parser itself finds the tags there, so no scanner of ours can misjudge
-where one begins or ends.
+libxml2 bounds nesting by itself, at 256 levels. The tree of a deeper document ends there: `is_cut` reports it, and
+`flattened` recovers its links. libxml2 does not bound attributes: appending one walks all earlier ones of its tag, so a
+tag with 40,000 takes a second and one with 200,000 took 51. A document that may hold such a tag is first parsed by a
+linear census of attributes that builds nothing; if it does hold one, it is not read. The parser itself finds the tags
+there, so no scanner of ours can misjudge where one begins or ends.
 
-Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a dictionary of the thread, freed with the thread. A
-page of made-up names leaves up to 3.5 times its size. The remedies that we tried cost ordinary pages too much (November 2026, the
-manual's mean page: 200 µs for links only, 360 for everything): looking for its names beforehand takes 185 µs, growing each page
-in a thread of its own 70 to 90, and only those of 32 KiB and more still 9 to 18 on average.
+Not bounded here: libxml2 keeps every tag and attribute name it ever saw in a dictionary of the thread, freed with the
+thread. A page of made-up names leaves up to 3.5 times its size. The remedies that we tried cost ordinary pages too much
+(November 2026, the manual's mean page: 200 µs for links only, 360 for everything): looking for its names beforehand
+takes 185 µs, growing each page in a thread of its own 70 to 90, and only those of 32 KiB and more still 9 to 18 on
+average.
 """
 
 import re
@@ -41,7 +42,8 @@ _QUOTED_GT = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
 
 
 def grow(markup: bytes) -> Element | None:
-    """The root element of UTF-8 markup; None when there is nothing in it, or a tag with over `MAX_ATTRIBUTES` attributes.
+    """The root element of UTF-8 markup; None when there is nothing in it, or a tag with over `MAX_ATTRIBUTES`
+    attributes.
 
     Raises MemoryError, which libxml2 reports like a fault of the markup.
     """
@@ -78,7 +80,10 @@ def flattened(markup: bytes) -> bytes:
 
 
 def is_suspect(markup: bytes) -> bool:
-    """Whether some tag may hold too many attributes. Errs towards yes: of 3,157 pages of manuals it suspects 1 in 60."""
+    """Whether some tag may hold too many attributes.
+
+    Errs towards yes: of 3,157 pages of manuals it suspects 1 in 60.
+    """
     size = len(markup)
     if size < _HARMLESS_BYTES:
         return False
@@ -101,21 +106,37 @@ def _whole(root: Element) -> Element:
 
 
 class _Census:
-    """A parser target that keeps nothing but the largest number of attributes of a tag."""
+    """Source and target of a parse: keeps nothing but the largest number of attributes of a tag.
 
-    def __init__(self) -> None:
-        self.most = 0
+    The source ends where elements nest twice as deep as the tree can. libxml2 sets a target no such bound, and looks
+    through all open elements at each stray end tag: 100,000 of both would take 20 s. Nothing but the end of its source
+    stops it.
+    """
+
+    def __init__(self, markup: bytes) -> None:
+        self.most = self._depth = self._at = 0
+        self._markup = markup
+
+    def read(self, size: int) -> bytes:
+        part = self._markup[self._at : self._at + size] if self._depth <= 2 * _DEEPEST else b""
+        self._at += len(part)
+        return part
 
     def start(self, _tag: str, attributes: dict[str, str]) -> None:
         self.most = max(self.most, len(attributes))
+        self._depth += 1
 
-    def close(self) -> int:
-        return self.most
+    def end(self, _tag: str) -> None:
+        self._depth -= 1
+
+    def close(self) -> None:
+        """Required of a target."""
 
 
 def _most_attributes(markup: bytes) -> int:
-    most: int = etree.fromstring(markup, _parser(target=_Census()))
-    return most
+    census = _Census(markup)
+    etree.parse(census, _parser(target=census))
+    return census.most
 
 
 def _parser(target: _Census | None = None) -> etree.HTMLParser:

@@ -1,8 +1,9 @@
 """Walks over the elements of a sitemap, one tag or text at a time, and collects its items.
 
-It decides what the elements of each format mean, which parts of a broken file still count, and where a walk takes too much
-memory: its depth, its names and its texts are bounded. A parser (`app.parse.sitemap.markup`) feeds it; `app.parse.sitemap.entry`
-reads the dates. Sources: https://www.sitemaps.org/protocol.html, RSS 2.0 and 1.0, RFC 4287 (Atom).
+It decides what the elements of each format mean, which parts of a broken file still count, and where a walk takes too
+much memory: its depth, its names and its texts are bounded. A parser (`app.parse.sitemap.markup`) feeds it;
+`app.parse.sitemap.entry` reads the dates. Sources: https://www.sitemaps.org/protocol.html, RSS 2.0 and 1.0, RFC 4287
+(Atom).
 """
 
 from collections.abc import Mapping
@@ -44,8 +45,8 @@ _FIELDS = {
 class Walk:
     """A parser target: receives tags and text in turn, and keeps the current item.
 
-    Names are compared without name space, but a field's must be its item's: <image:loc> is no <loc>. Lenient where the meaning is
-    plain: items within items, two <loc> in one, tags that are never closed.
+    Names are compared without name space, but a field's must be its item's: <image:loc> is no <loc>. Lenient where the
+    meaning is plain: items within items, two <loc> in one, tags that are never closed.
     """
 
     def __init__(self, max_loc_chars: int) -> None:
@@ -139,7 +140,8 @@ class Walk:
             self._refuse(f"no sitemap: its first element is <{name[:40]}>")
 
     def _start_within_field(self, space: str, name: str) -> None:
-        """Handle a tag within a field: <loc><url>text</url></loc> occurs; after text, the tag belongs to another element."""
+        """Handle a tag within a field: <loc><url>text</url></loc> occurs; after text, the tag belongs to another
+        element."""
         if not self._written:
             return
         self._is_shut = True

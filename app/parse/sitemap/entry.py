@@ -1,7 +1,7 @@
 """A sitemap's content as values: the kind of the file, and an `Entry` or a `Child` for each location.
 
-It decides which dates and priorities are senseless; changefreq is only recorded. Locations are as written: neither joined nor
-canonical. Source: https://www.sitemaps.org/protocol.html#xmlTagDefinitions.
+It decides which dates and priorities are senseless; changefreq is only recorded. Locations are as written: neither
+joined nor canonical. Source: https://www.sitemaps.org/protocol.html#xmlTagDefinitions.
 """
 
 import re
@@ -100,7 +100,8 @@ def _instant(written: str | None) -> datetime | None:
 
 
 def _iso(written: str) -> str:
-    """Respell a date for `fromisoformat`: a year or a month becomes its first day; blanks before the zone and "UTC" go."""
+    """Respell a date for `fromisoformat`: a year or a month becomes its first day; blanks before the zone and "UTC"
+    go."""
     if short := _ISO_SHORT.fullmatch(written):
         return written + ("-01" if short[1] else "-01-01")
     zone = _ISO_ZONE.search(written)

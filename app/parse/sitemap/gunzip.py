@@ -1,7 +1,7 @@
 """Undoes gzip as a stream, in constant memory: the readable part of a cut or broken file, the allowed part of a bomb.
 
-The bytes decide whether something is packed, not names or content types. It stops where there is too much content, or too
-little in too much gzip, and notes why. Source: RFC 1952.
+The bytes decide whether something is packed, not names or content types. It stops where there is too much content, or
+too little in too much gzip, and notes why. Source: RFC 1952.
 """
 
 import gzip
@@ -17,7 +17,9 @@ _SIP_BYTES = 1024  # of gzip at a time: where it is broken, the content of the l
 
 
 def unpacked(chunks: Iterator[bytes], max_bytes: int, note: Callable[[str], None]) -> Iterator[bytes]:
-    """The content, through two layers of gzip at most: some servers pack twice. Content that is not packed is unchanged.
+    """The content, through two layers of gzip at most: some servers pack twice.
+
+    Content that is not packed is unchanged.
 
     max_bytes  as received, and again after each layer
     note       is called with a line for a person if the content ends early

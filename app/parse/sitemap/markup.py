@@ -1,9 +1,10 @@
-"""Makes safe XML of any characters (`plain`), and feeds it to libxml2 (`Feeder`), which calls a target for tags and text.
+"""Makes safe XML of any characters (`plain`), and feeds it to libxml2 (`Feeder`), which calls a target for tags and
+text.
 
-Nothing dangerous reaches libxml2, by construction: comments, processing instructions, document types and CDATA marks are taken
-out before it, and an "&" that begins none of XML's own references is text. So there are no entities, no DTDs and no XInclude. No
-tree is built. The rest of libxml2's memory is bounded: the length of a tag here, the depth and the names by the target, which
-also decides what the elements mean. Source: https://www.w3.org/TR/xml/.
+Nothing dangerous reaches libxml2, by construction: comments, processing instructions, document types and CDATA marks
+are taken out before it, and an "&" that begins none of XML's own references is text. So there are no entities, no DTDs
+and no XInclude. No tree is built. The rest of libxml2's memory is bounded: the length of a tag here, the depth and the
+names by the target, which also decides what the elements mean. Source: https://www.w3.org/TR/xml/.
 """
 
 import html
@@ -47,8 +48,8 @@ _CONTROLS = bytes({*range(32)} - set(b"\t\n\r"))  # no Char by https://www.w3.or
 def plain(pieces: Iterator[str], note: Callable[[str], None]) -> Iterator[str]:
     """Reduce XML to tags, text and XML's own references.
 
-    CDATA becomes text. So do a stray "&" and "<": "?a=1&b=2" is the most frequent fault of all, and libxml2 would lose its "&b".
-    A document type is dropped, unless it brings declarations: then reading ends there.
+    CDATA becomes text. So do a stray "&" and "<": "?a=1&b=2" is the most frequent fault of all, and libxml2 would lose
+    its "&b". A document type is dropped, unless it brings declarations: then reading ends there.
     """
     rest = opener = ""
     for piece in pieces:
@@ -77,7 +78,8 @@ def _as_text(span: str, opener: str) -> str:
 
 
 class Target(Protocol):
-    """A parser target as lxml wants it (https://lxml.de/parsing.html#the-target-parser-interface), with a counter of ours.
+    """A parser target as lxml wants it (https://lxml.de/parsing.html#the-target-parser-interface), with a counter of
+    ours.
 
     events  tags and texts received so far
     """

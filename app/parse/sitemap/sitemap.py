@@ -1,9 +1,10 @@
 """Reads a sitemap as a stream, in constant memory, and yields its pages, or the sitemaps that an index names.
 
-The first character decides between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) and text, the first bytes whether it is
-gzipped; names and content types do not matter. It decides only how much of a file is read: locations are neither joined nor
-canonical nor checked for scope, dates in the future are kept, changefreq and priority are only recorded. Its steps are
-`app.parse.sitemap.gunzip` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source: https://www.sitemaps.org/protocol.html.
+The first character decides between XML (urlset, sitemapindex, RSS 2.0 and 1.0, Atom) and text, the first bytes whether
+it is gzipped; names and content types do not matter. It decides only how much of a file is read: locations are neither
+joined nor canonical nor checked for scope, dates in the future are kept, changefreq and priority are only recorded. Its
+steps are `app.parse.sitemap.gunzip` ▸ `charset` ▸ `markup` ▸ `walk` ▸ `entry`. Source:
+https://www.sitemaps.org/protocol.html.
 """
 
 import codecs
@@ -42,7 +43,9 @@ class Limits:
 
 
 class SitemapReading:
-    """One pass over a file: iterate it once. The attributes describe the part read so far, and are final after the last value.
+    """One pass over a file: iterate it once.
+
+    The attributes describe the part read so far, and are final after the last value.
 
     No bytes make it raise; errors of `stream.read` pass through.
 

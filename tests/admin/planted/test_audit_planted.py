@@ -9,7 +9,7 @@ from tests.crawl.planted import Log, audited, wrong
 def test_a_clean_log(log: Log) -> None:
     found = audited(log.engine)
     assert (found.fetches, found.violations, found.holds) == (6, 0, True)
-    assert found.verdict == "6 requests, 2 hosts: no violation"
+    assert found.verdict == "4 requests for URLs, 2 for robots.txt or tdmrep.json, 2 hosts: no violation"
     assert [(host.smallest_gap_s, host.smallest_margin_s, host.largest_concurrency) for host in found.hosts] == [
         pytest.approx((1.9, 0.9, 1))
     ] * 2

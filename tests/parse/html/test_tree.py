@@ -47,6 +47,23 @@ def test_what_only_looks_suspect_is_read(markup: bytes) -> None:
     assert root.find(".//a") is not None
 
 
+@pytest.mark.parametrize("tag", ["div", "b", "x-y"])
+def test_stray_end_tags_below_deep_nesting_are_not_compared_with_every_open_one(tag: str) -> None:
+    """Not timed: what is quadratic takes ten minutes here, and the run ends. No ">" makes it suspect."""
+    markup = f"<{tag}>".encode() * 500_000 + b"</i>" * 500_000 + b" " * 4_000
+    assert tree.is_suspect(markup)
+    root = tree.grow(markup)
+    assert root is not None
+    assert tree.is_cut(root)
+
+
+def test_a_flood_of_attributes_is_found_above_the_depth_where_the_tree_ends() -> None:
+    """And none is looked for below it, where none is grown."""
+    flood = attributes(9_000)
+    assert tree.grow(b"<div>" * 200 + flood) is None
+    assert tree.grow(b"<div>" * 20_000 + flood) is not None
+
+
 def test_ordinary_documents_are_spared_the_census() -> None:
     assert not tree.is_suspect(b"<p class='x'>words</p>" * 10_000)
     assert not tree.is_suspect(attributes(3_000))  # small enough to be harmless

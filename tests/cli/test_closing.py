@@ -1,0 +1,59 @@
+"""The last lines of a crawl, in 80 columns."""
+
+from pathlib import Path
+from typing import Any
+
+from app.cli.closing import MOST_TOLD, lines
+from app.model import CrawlEnding
+from app.store.crawls import Totals
+
+FOLDERS = [f"https://www{n}.example.org/" for n in range(MOST_TOLD + 2)]
+
+
+def totals(**values: Any) -> Totals:
+    made = {
+        "id": 1,
+        "name": "docs.example.org",
+        "state": "finished",
+        "ended_because": CrawlEnding.MAX_SECONDS,
+        "ended_detail": "3600",
+        "round": 1,
+        "sitemaps": "all",
+        "honour_opt_outs": False,
+        "pages": 12_345_678,
+        "fetches": 12_345_679,
+        "failed": 1_234_567,
+        "bytes": 987_654_321_000,
+        "suppressed": 123_456_789,
+        "hosts": 100_000,
+    }
+    return Totals(**{**made, **values})
+
+
+def written(of: Totals, **values: Any) -> list[str]:
+    given: dict[str, Any] = {"seconds": 3_600.04, "redirects": [], "data_dir": Path("/d"), "resume": [], "why": None}
+    return list(lines(of, **{**given, **values}))
+
+
+def test_a_large_crawl_fits_80_columns() -> None:
+    said = written(totals(), redirects=FOLDERS, resume=["again"], why="it has no seed")
+    assert said == [
+        "docs.example.org (ended: max_seconds): 12,345,678 pages, 987.7 GB in 3,600.0 s",
+        "12,345,679 requests for URLs, 1,234,567 failed; 123,456,789 links refused",
+        "added to the scope, because seeds redirect there:",
+        *(f"  {folder}" for folder in FOLDERS[:MOST_TOLD]),
+        "  and 2 others",
+        "data: /d",
+        'query: tiptoe sql "TABLE v_crawl_progress"',
+        "again",
+        "no page: it has no seed",
+    ]
+    assert [line for line in said if len(line) > 80] == []
+
+
+def test_an_interrupted_crawl_has_no_ending() -> None:
+    said = written(totals(state="paused", ended_because=None, pages=1, fetches=1, failed=0, bytes=0, suppressed=1))
+    assert said[:2] == [
+        "docs.example.org (paused): 1 page, 0.0 kB in 3,600.0 s",
+        "1 request for URLs, 0 failed; 1 link refused",
+    ]

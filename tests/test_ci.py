@@ -1,0 +1,76 @@
+"""`.ci/run` judges rightly, ends in time and says how, and leaves nothing running: with a Makefile of stand-ins."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GOOD = dict.fromkeys(("gate", "test", "faults-quick", "coverage"), "@echo $@ $(ARGS)")
+# Fails the first time only.
+ONCE = "@echo $@ $(ARGS); test -e $@.failed || { touch $@.failed; exit 1; }"
+AGAIN = "--last-failed --last-failed-no-failures=none"
+LEFT = "@setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $$! >left"
+
+
+def start(folder: Path, **targets: str) -> subprocess.Popen[str]:
+    (folder / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/run", folder / ".ci/run")
+    rules = "".join(f"{name}:\n\t{recipe}\n" for name, recipe in {**GOOD, **targets}.items())
+    (folder / "Makefile").write_text(f".PHONY: {' '.join(GOOD)}\n{rules}")
+    return subprocess.Popen(
+        [folder / ".ci/run"],
+        env={**os.environ, "CI_MOST_S": "3" if "gate" in targets else "600"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def last(said: str) -> str:
+    """Without the seconds."""
+    return said.splitlines()[-1].rpartition(" after ")[0]
+
+
+# stand-ins → exit code, what ran, the last line
+@pytest.mark.parametrize(
+    ("targets", "code", "ran", "line"),
+    [
+        ({}, 0, ["gate", "test", "faults-quick", "coverage"], "ci: exit 0 at coverage"),
+        ({"test": ONCE}, 0, ["gate", "test", f"test {AGAIN}", "faults-quick", "coverage"], "ci: exit 0 at coverage"),
+        ({"coverage": "@exit 3"}, 0, ["gate", "test", "faults-quick"], "ci: exit 0 at coverage"),
+        ({"faults-quick": "@exit 3"}, 2, ["gate", "test"], "ci: exit 2 at faults-quick"),
+        ({"gate": "@exit 3"}, 2, [], "ci: exit 2 at gate"),
+        ({"gate": "@echo gate; sleep 1000"}, 124, ["gate"], "ci: exit 124 at gate"),
+    ],
+)
+def test_it_runs_them_in_turn_and_its_last_line_says_how_it_ended(
+    tmp_path: Path, targets: dict[str, str], code: int, ran: list[str], line: str
+) -> None:
+    run = start(tmp_path, **targets)
+    out, said = run.communicate(timeout=120)
+    assert (run.returncode, [each.strip() for each in out.splitlines()], last(said)) == (code, ran, line)
+
+
+def test_what_is_left_running_is_named_and_ended_and_fails_it(tmp_path: Path) -> None:
+    run = start(tmp_path, **{"faults-quick": LEFT})
+    _, said = run.communicate(timeout=120)
+    pid = int((tmp_path / "left").read_text())
+    assert f"ci: left running: {pid} sleep 1000" in said
+    assert (run.returncode, last(said)) == (1, "ci: exit 1 at coverage")
+    assert not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes(), "it is dead"
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_ends_what_runs_and_is_recorded(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    run = start(tmp_path, test="@echo begun; sleep 1000")
+    assert run.stdout is not None
+    while run.stdout.readline() != "begun\n":
+        pass
+    run.send_signal(sent)
+    _, said = run.communicate(timeout=120)
+    assert (run.returncode, last(said)) == (code, f"ci: exit {code} at test")
+    assert f"ci: {sent.name} at test" in said
