@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.admin import crawls
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 from tests.store.rows import one, sql, url
@@ -14,12 +14,12 @@ GERMAN = "Dieser Satz ist auf Deutsch geschrieben, und die Seite sagt nicht, in 
 TEASERS = "<div class=related><h3><a href=/{0}>Another story that we wrote {0}</a></h3><p>It is about {0}.</p></div>"
 
 
-def again(kit: Kit) -> None:
-    crawls.go_round(kit.engine, "c")
-    run(kit)
+def again(worker: Worker) -> None:
+    crawls.go_round(worker.engine, "c")
+    run(worker)
 
 
-def test_dates_and_the_language_are_kept_with_where_they_come_from(kit: Kit, web: Web) -> None:
+def test_dates_and_the_language_are_kept_with_where_they_come_from(worker: Worker, web: Web) -> None:
     site = web.site()
     head = (
         "<meta property=article:published_time content=2026-03-04T10:00+02:00><time class=updated datetime=2026-03-05>"
@@ -27,10 +27,10 @@ def test_dates_and_the_language_are_kept_with_where_they_come_from(kit: Kit, web
     page = html("/plain", text=GERMAN, head=head)
     undeclared = replace(page, body=page.body.replace(b"<html lang=en>", b"<html>"))
     site.pages |= {"/": undeclared, "/plain": html(text=PROSE)}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     rows = sql(
-        kit.engine,
+        worker.engine,
         """SELECT language, language_detected, published_at = '2026-03-04T08:00:00Z' AS published, published_from,
                   modified_at = '2026-03-05T00:00:00Z' AS modified, modified_from FROM pages ORDER BY url""",
     )
@@ -40,26 +40,28 @@ def test_dates_and_the_language_are_kept_with_where_they_come_from(kit: Kit, web
     ]
 
 
-def test_other_teasers_are_no_change(kit: Kit, web: Web) -> None:
+def test_other_teasers_are_no_change(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html(text=PROSE, head=TEASERS.format("one"))
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.pages["/"] = html(text=PROSE, head=TEASERS.format("two"))
-    again(kit)
-    assert float(url(kit.engine, site.url())["interval_s"]) == 1.5 * WEEK
-    assert one(kit.engine, "SELECT main_text FROM pages WHERE url = :u", u=site.url()) == PROSE.strip()
+    again(worker)
+    assert float(url(worker.engine, site.url())["interval_s"]) == 1.5 * WEEK
+    assert one(worker.engine, "SELECT main_text FROM pages WHERE url = :u", u=site.url()) == PROSE.strip()
 
 
-def test_the_same_bytes_are_no_change_though_an_earlier_release_read_other_words(kit: Kit, web: Web) -> None:
+def test_the_same_bytes_are_no_change_though_an_earlier_release_read_other_words(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html(text=PROSE)
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     for table in ("urls", "pages"):
-        sql(kit.engine, f"UPDATE {table} SET text_sha256 = '\\x00' WHERE url = :u", u=site.url())
-    again(kit)
-    assert float(url(kit.engine, site.url())["interval_s"]) == 1.5 * WEEK
-    row = sql(kit.engine, "SELECT changed_at = first_fetched_at AS kept, fetched_at > changed_at AS later FROM pages")
+        sql(worker.engine, f"UPDATE {table} SET text_sha256 = '\\x00' WHERE url = :u", u=site.url())
+    again(worker)
+    assert float(url(worker.engine, site.url())["interval_s"]) == 1.5 * WEEK
+    row = sql(
+        worker.engine, "SELECT changed_at = first_fetched_at AS kept, fetched_at > changed_at AS later FROM pages"
+    )
     assert row == [{"kept": True, "later": True}]
-    assert one(kit.engine, "SELECT text_sha256 <> '\\x00' FROM urls WHERE url = :u", u=site.url())
+    assert one(worker.engine, "SELECT text_sha256 <> '\\x00' FROM urls WHERE url = :u", u=site.url())
