@@ -61,6 +61,23 @@ KeptInArchive = Annotated[
         show_default="yes, or as before",
     ),
 ]
+Handler = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--handler",
+        metavar="NAME",
+        help="Handler that gets its pages (may be repeated); all: every one that is loaded.",
+        show_default="all, or as before",
+    ),
+]
+KeepLinks = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-links/--no-keep-links",
+        help="Keep the links of each page as rows: from, to, anchor text, rel.",
+        show_default="no, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -108,6 +125,8 @@ def asked(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     archive: KeptInArchive = None,
+    keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -119,7 +138,9 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
         archive=archive,
+        keep_links=keep_links,
     )
 
 
@@ -137,6 +158,8 @@ def edited(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     archive: KeptInArchive = None,
+    keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """The change of a crawl that exists.
 
@@ -151,8 +174,15 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
         archive=archive,
+        keep_links=keep_links,
     )
+
+
+def _handlers(given: list[str] | None) -> tuple[str, ...] | None:
+    """The names; () for all of them, None as before."""
+    return None if not given else () if given == ["all"] else tuple(dict.fromkeys(given))
 
 
 def _patterns(what: str, given: list[str] | None, none: bool) -> tuple[str, ...] | None:

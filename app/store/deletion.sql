@@ -14,6 +14,12 @@ WITH gone_pages AS (
     DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_sitemaps AS (
     DELETE FROM sitemaps WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_links AS (
+    DELETE FROM links WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_extractions AS (
+    DELETE FROM extractions WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_items AS (
+    DELETE FROM items WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_counts AS (
     DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 )

@@ -67,7 +67,12 @@ CANNOT = {
 }
 
 # What a reader has done who comes to a page: crawled this site as `docs`, and typed these lines.
-CRAWLED = {"docs/commands.md": "example.org", "docs/operating.md": "big.example", "docs/politeness.md": "example.org"}
+CRAWLED = {
+    "docs/commands.md": "example.org",
+    "docs/export.md": "example.org",
+    "docs/operating.md": "big.example",
+    "docs/politeness.md": "example.org",
+}
 KEPT_FRESH = ["tiptoe crawl edit docs --keep-fresh", "tiptoe crawl start docs"]
 BEFORE = {
     "README.md": ["cd tiptoe"],
@@ -79,7 +84,7 @@ BEFORE = {
 LANGUAGES = {
     "sh": "typed, below",
     "sql": "asked, below and in tests/test_docs.py",
-    "python": "run by tests/net/test_adapter.py",
+    "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py",
     "toml": "read as the credentials file that it shows",
     "mermaid": "a drawing",
     "": "what a command printed",

@@ -14,7 +14,7 @@ from app.model import Origin, Refusal
 from app.policy.candidate import Candidate
 from app.policy.robots import Robots
 from app.policy.url import Canon
-from app.store import captures, crawls, fetches, pages, robots, sitemaps, suppressions, urls
+from app.store import captures, crawls, fetches, links, pages, robots, sitemaps, suppressions, urls
 from app.store.pages import Where
 
 REOPEN_PAGE = 1_000
@@ -57,6 +57,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
         ],
     )
     pages.keep(tx, [reading.page for batch in batches for reading in batch.readings if reading.page is not None])
+    links.keep(tx, [row for batch in batches for row in batch.kept_links])
     pages.revise(tx, [revision for batch in batches for revision in batch.revisions])
     for visit in visits:
         _write_robots(visit, tx)
