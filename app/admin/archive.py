@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 from app.admin import crawls
 from app.admin.doctor import Check, Grade, broken
 from app.archive import retention, verify
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.retention import Pruned
-from app.archive.verify import Verdict
+from app.archive.verify import Verification
 from app.config import Settings
 from app.errors import InputError, TiptoeError
 from app.store import db, segments
@@ -20,7 +20,7 @@ from app.words import sized
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveListing:
-    """What is in the archive.   place: where it is;   totals: by crawl and state;   nodes: that write to it"""
+    """The contents of the archive.   place: where it is;   totals: by crawl and state;   nodes: that write to it"""
 
     place: str
     totals: Sequence[SegmentTotals]
@@ -32,13 +32,13 @@ def listing(engine: Engine, settings: Settings, crawl: str | None = None) -> Arc
     crawl_id = None if crawl is None else crawls.find(engine, crawl).id
     with db.transaction(engine) as tx:
         return ArchiveListing(
-            place=str(Place(settings.home, settings.archive)),
+            place=str(ArchivePlace(settings.home, settings.archive)),
             totals=segments.summary(tx, crawl_id),
             nodes=segments.nodes(tx),
         )
 
 
-def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verdict:
+def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verification:
     """Verify every record that is here or in the object store, and pointers both ways.
 
     Raises InputError, ServiceError.
@@ -58,7 +58,7 @@ def health(engine: Engine, settings: Settings) -> list[Check]:
     """Check the archive's place from here, and what its nodes report. The schema must be at head."""
     if not settings.keep_text:
         return [Check(name="archive", grade=Grade.OK, finding="none: TIPTOE_KEEP_TEXT is off")]
-    place = Place(settings.home, settings.archive)
+    place = ArchivePlace(settings.home, settings.archive)
     found: list[Check] = []
     if place.remote is not None:
         try:

@@ -25,7 +25,7 @@ REVISIT = "warc/revisit"
 
 
 class IndexEntry(NamedTuple):
-    """What an index says of a record.
+    """A record as an index lists it.
 
     digest          labelled, of the payload
     offset, length  of the record in its segment;   name: of that file, without the folder

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import structlog
 
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.recording import Recording
 from app.archive.recover import recover
 from app.archive.segment import stopped
@@ -47,7 +47,7 @@ class ArchiveKeeper:
     def __init__(
         self,
         writer: ArchiveWriter,
-        place: Place,
+        place: ArchivePlace,
         *,
         reserve_bytes: int,
         spool_bytes: int,

@@ -22,7 +22,7 @@ RETRY_S = 20
 _T = TypeVar("_T")
 
 
-class Place:
+class ArchivePlace:
     """The folder of the segments, and the object store, if there is one.
 
     node   name of this machine

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Engine
 
 from app.archive import record, scan
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.segment import OPEN
 from app.config import Settings
 from app.errors import ArchiveMissing, SegmentElsewhere
@@ -19,7 +19,7 @@ from app.store import captures, db, segments
 SEGMENTS_KNOWN = 1_000
 
 
-class _Answer(NamedTuple):
+class _Message(NamedTuple):
     """A record's HTTP message.   payload: with its content-coding"""
 
     status: int
@@ -36,7 +36,7 @@ class Archive:
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._engine = engine
-        self._place = Place(settings.home, settings.archive)
+        self._place = ArchivePlace(settings.home, settings.archive)
         self._segments: OrderedDict[int, Segment] = OrderedDict()
 
     def read(self, capture: Capture) -> Archived:
@@ -84,7 +84,7 @@ class Archive:
             raise ArchiveMissing(_where(capture), f"segment {segment.name} is shorter than its rows say")
         return octets
 
-    def _answer(self, capture: Capture) -> _Answer:
+    def _answer(self, capture: Capture) -> _Message:
         try:
             fields, block = scan.split(self.record(capture))
         except ValueError as error:
@@ -93,7 +93,7 @@ class Archive:
         end = scan.http_end(block)
         lines = block[:end].decode("latin-1").splitlines()
         _, status, reason = [*lines[0].split(None, 2), "", "", ""][:3] if lines else ("", "", "")
-        return _Answer(int(status) if status.isdigit() else 0, reason, _fields(lines[1:]), block[end:])
+        return _Message(int(status) if status.isdigit() else 0, reason, _fields(lines[1:]), block[end:])
 
     def _segment(self, id: int, capture: Capture, *, anew: bool = False) -> Segment:
         """The row of a segment; one that was known may have moved meanwhile."""

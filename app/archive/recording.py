@@ -108,7 +108,7 @@ def revisit(recording: Recording, id: str, same: Original | None) -> bytes:
 
 
 def request(recording: Recording, concurrent_to: str) -> bytes:
-    """What was sent, without the operator's credentials."""
+    """The request that was sent, without the operator's credentials."""
     sent = "".join([f"{name}: {value}\r\n" for name, value in recording.reply.asked.items()])
     block = f"GET {_target(recording.url)} HTTP/1.1\r\n{sent}\r\n".encode("latin-1", "replace")
     fields = [
@@ -121,7 +121,7 @@ def request(recording: Recording, concurrent_to: str) -> bytes:
 
 
 def metadata(recording: Recording, concurrent_to: str | None) -> bytes:
-    """What we decided about the answer."""
+    """Our decisions about the answer."""
     block = notes(recording.notes)
     fields = [
         *_named("metadata", record.new_id(), recording),

@@ -14,10 +14,10 @@ import structlog
 from sqlalchemy import Engine
 
 from app.archive import segment
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.read import Archive
 from app.archive.upload import remove
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings
 from app.model import Capture, Segment, SegmentState
 from app.store import captures, db, segments
@@ -28,7 +28,7 @@ AT_ONCE = 20  # segments in one transaction
 
 
 class Pruned(NamedTuple):
-    """What was deleted.   segments, bytes: that went;   copied: captures that were copied forward before"""
+    """The extent of a pruning.   segments, bytes: that went;   copied: captures that were copied forward before"""
 
     segments: int
     bytes: int
@@ -41,7 +41,7 @@ def prune(engine: Engine, settings: Settings, *, days: int, crawl_id: int | None
     Raises ServiceError, ArchiveMissing where a record that must be kept cannot be read: nothing of its lot is deleted
     then.
     """
-    place = Place(settings.home, settings.archive)
+    place = ArchivePlace(settings.home, settings.archive)
     total = Pruned(0, 0, 0)
     with db.transaction(engine) as tx:
         ids = segments.crawls(tx) if crawl_id is None else [crawl_id]
@@ -61,7 +61,7 @@ def clean(engine: Engine, settings: Settings) -> None:
     if settings.archive_keep_days:
         prune(engine, settings, days=settings.archive_keep_days)
     else:
-        sweep(engine, Place(settings.home, settings.archive))
+        sweep(engine, ArchivePlace(settings.home, settings.archive))
 
 
 def delete_crawl(engine: Engine, settings: Settings, crawl_id: int) -> None:
@@ -75,10 +75,10 @@ def delete_crawl(engine: Engine, settings: Settings, crawl_id: int) -> None:
         with db.transaction(engine) as tx:
             if not captures.drop_crawl(tx, crawl_id):
                 break
-    sweep(engine, Place(settings.home, settings.archive))
+    sweep(engine, ArchivePlace(settings.home, settings.archive))
 
 
-def sweep(engine: Engine, place: Place) -> int:
+def sweep(engine: Engine, place: ArchivePlace) -> int:
     """Delete the files here, and the objects, of segments that are gone. Returns how many. Raises ServiceError."""
     found = 0
     for path in sorted(place.folder.rglob(f"*{segment.WARC}")):
@@ -90,7 +90,7 @@ def sweep(engine: Engine, place: Place) -> int:
     return found + _sweep_store(engine, place)
 
 
-def _sweep_store(engine: Engine, place: Place) -> int:
+def _sweep_store(engine: Engine, place: ArchivePlace) -> int:
     if place.remote is None:
         return 0
     found = 0
@@ -107,7 +107,7 @@ def _sweep_store(engine: Engine, place: Place) -> int:
             return found
 
 
-def _lots(engine: Engine, place: Place, crawl_id: int, days: int) -> Iterator[list[Segment]]:
+def _lots(engine: Engine, place: ArchivePlace, crawl_id: int, days: int) -> Iterator[list[Segment]]:
     """Segments of a crawl that are old enough, and within reach, a few at a time."""
     with db.transaction(engine) as tx:
         old = segments.expired(tx, crawl_id=crawl_id, days=days)
@@ -116,11 +116,11 @@ def _lots(engine: Engine, place: Place, crawl_id: int, days: int) -> Iterator[li
         yield near[at : at + AT_ONCE]
 
 
-def _is_in(place: Place, each: Segment) -> bool:
+def _is_in(place: ArchivePlace, each: Segment) -> bool:
     return each.state == SegmentState.UPLOADED and place.remote is not None
 
 
-def _prune(engine: Engine, settings: Settings, place: Place, lot: Sequence[Segment]) -> Pruned:
+def _prune(engine: Engine, settings: Settings, place: ArchivePlace, lot: Sequence[Segment]) -> Pruned:
     """Delete a few segments of one crawl."""
     ids, crawl_id = [each.id for each in lot], lot[0].crawl_id
     with db.transaction(engine) as tx:
@@ -137,7 +137,7 @@ def _prune(engine: Engine, settings: Settings, place: Place, lot: Sequence[Segme
     return Pruned(len(lot), sum(each.bytes or 0 for each in lot), len(moved))
 
 
-def _copy(engine: Engine, settings: Settings, place: Place, live: Sequence[Capture]) -> list[Moved]:
+def _copy(engine: Engine, settings: Settings, place: ArchivePlace, live: Sequence[Capture]) -> list[Moved]:
     """Copy records to a new segment, as they are. Returns where each is now."""
     if not live:
         return []
@@ -147,7 +147,7 @@ def _copy(engine: Engine, settings: Settings, place: Place, live: Sequence[Captu
         place.folder,
         node=place.node,
         worker=f"{place.node}:{os.getpid()}-kept",
-        limits=Limits(settings.archive_segment_bytes, settings.archive_segment_s),
+        limits=SegmentLimits(settings.archive_segment_bytes, settings.archive_segment_s),
         about={"software": "Tiptoe", "description": "captures of older segments, copied when these were deleted"},
     )
     try:

@@ -174,7 +174,7 @@ def _one(source: _Source, hashes: bool) -> FoundRecord:
 
 
 class _Block:
-    """What a member unpacks to: its start is kept, the rest is counted, and hashed where digests are asked for."""
+    """The content of a member: its start is kept, the rest is counted, and hashed where digests are asked for."""
 
     def __init__(self, hashes: bool) -> None:
         self._start = bytearray()

@@ -6,8 +6,8 @@ from sqlalchemy import Engine
 
 from app.archive import retention
 from app.archive.keeper import ArchiveKeeper
-from app.archive.place import Place
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.place import ArchivePlace
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings
 
 
@@ -15,7 +15,7 @@ def make_keeper(settings: Settings, *, engine: Engine, worker: str) -> ArchiveKe
     """The archive of a worker process; None where the text is not kept either: lean has none."""
     if not settings.keep_text:
         return None
-    place = Place(settings.home, settings.archive)
+    place = ArchivePlace(settings.home, settings.archive)
     about = {
         "software": f"Tiptoe/{version('tiptoe')}",
         "format": "WARC File Format 1.1",
@@ -30,7 +30,7 @@ def make_keeper(settings: Settings, *, engine: Engine, worker: str) -> ArchiveKe
         place.folder,
         node=place.node,
         worker=worker,
-        limits=Limits(settings.archive_segment_bytes, settings.archive_segment_s),
+        limits=SegmentLimits(settings.archive_segment_bytes, settings.archive_segment_s),
         about=about,
     )
     return ArchiveKeeper(

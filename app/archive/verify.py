@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from sqlalchemy import Engine
 
 from app.archive import scan
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.scan import BrokenRecord
 from app.archive.segment import OPEN
 from app.config import Settings
@@ -32,8 +32,8 @@ class Flaw(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Verdict:
-    """What was found.
+class Verification:
+    """The findings of a verification.
 
     segments, records, captures   that were looked at
     without_row  response and revisit records that no row points to
@@ -48,9 +48,9 @@ class Verdict:
     flaws: list[Flaw] = field(default_factory=list)
 
 
-def verify(engine: Engine, settings: Settings, crawl_id: int | None) -> Verdict:
+def verify(engine: Engine, settings: Settings, crawl_id: int | None) -> Verification:
     """Verify the segments of a crawl, or of all, that are here or in the object store. Raises ServiceError."""
-    place, verdict = Place(settings.home, settings.archive), Verdict()
+    place, verdict = ArchivePlace(settings.home, settings.archive), Verification()
     for each in _segments(engine, crawl_id):
         if each.state != SegmentState.GONE:
             _verify(engine, place, each, verdict)
@@ -72,7 +72,7 @@ def _segments(engine: Engine, crawl_id: int | None) -> Iterator[Segment]:
         yield from found
 
 
-def _verify(engine: Engine, place: Place, each: Segment, verdict: Verdict) -> None:
+def _verify(engine: Engine, place: ArchivePlace, each: Segment, verdict: Verification) -> None:
     """One segment."""
     with tempfile.TemporaryDirectory(prefix="tiptoe-verify-") as folder:
         try:
@@ -87,7 +87,7 @@ def _verify(engine: Engine, place: Place, each: Segment, verdict: Verdict) -> No
             _compare(engine, each, file, verdict)
 
 
-def _file(place: Place, each: Segment, folder: Path) -> BinaryIO | None:
+def _file(place: ArchivePlace, each: Segment, folder: Path) -> BinaryIO | None:
     """The segment's file, here or fetched; None where it is on another node. Raises ArchiveMissing, ServiceError."""
     for name in (each.name, f"{each.name}{OPEN}", each.name):
         try:
@@ -104,7 +104,7 @@ def _file(place: Place, each: Segment, folder: Path) -> BinaryIO | None:
     raise ArchiveMissing(each.name, f"is not in {place.folder}")
 
 
-def _compare(engine: Engine, each: Segment, file: BinaryIO, verdict: Verdict) -> None:
+def _compare(engine: Engine, each: Segment, file: BinaryIO, verdict: Verification) -> None:
     """The rows of a segment, which are read first: an open one grows meanwhile, and its end may not be whole yet."""
     rows = _rows(engine, each.id)
     with db.transaction(engine) as tx:

@@ -36,7 +36,7 @@ KNOWN_PAYLOADS = 10_000  # the last bodies of which a process knows where they a
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class Limits(NamedTuple):
+class SegmentLimits(NamedTuple):
     """When a segment is closed.   segment_bytes: at this size;   segment_s: after this long"""
 
     segment_bytes: int
@@ -57,7 +57,7 @@ class ArchiveWriter:
         *,
         node: str,
         worker: str,
-        limits: Limits,
+        limits: SegmentLimits,
         about: Mapping[str, str],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

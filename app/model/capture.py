@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class CaptureKind(StrEnum):
-    """What the answer was: `captures.kind`."""
+    """The kind of an answer: `captures.kind`."""
 
     PAGE = "page"  # 2xx that was read as a page, or a 304 that confirms one
     ROBOTS = "robots"  # any answer for robots.txt

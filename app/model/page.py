@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 
@@ -23,6 +24,13 @@ class Link(NamedTuple):
     kind: str = "a"
 
 
+class Dated(NamedTuple):
+    """A point in time that a page names, in UTC, and where: "json-ld", "meta" or "time" (the element)."""
+
+    at: datetime
+    source: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A document read: `app.parse.html.html.read`.
@@ -32,8 +40,9 @@ class Page:
     canonical    href of <link rel=canonical>, as written, or None
     title, description   white space folded, None when absent; at most 1,000 characters
     language     BCP 47 tag in lower case as declared (html lang, Content-Language), else None
-    main_text    readable text of the page with boilerplate (nav, header, footer, script …) left out; "" when not asked
-                 for
+    language_detected    ISO 639 code of the main text's language where none is declared, None where that is not clear
+    published, modified  as the page says, None where it does not
+    main_text    readable text of the page, without navigation, teasers, comments, scripts …; "" when not asked for
     robots       lower-case tokens of <meta name=robots> (and of our product token)
     tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
     charset      the encoding that was used, canonical name
@@ -46,6 +55,9 @@ class Page:
     title: str | None = None
     description: str | None = None
     language: str | None = None
+    language_detected: str | None = None
+    published: Dated | None = None
+    modified: Dated | None = None
     main_text: str = ""
     robots: frozenset[str] = frozenset()
     tdm: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Writes a page's content as Markdown: headings, lists, tables, code and links, for people and language models.
 
-It is made when asked for, never while we crawl: it takes a few milliseconds. The writing is the library's, html-to-markdown of
-the extra `text`; what is content is ours (`app.parse.html.prune`), so that Markdown and main text agree.
+It is made when asked for, never while we crawl: it takes a few milliseconds. The writing is the library's,
+html-to-markdown of the extra `text`; what is content is ours (`app.parse.html.prune`), so that Markdown and main text
+agree.
 """
 
 from urllib.parse import urljoin
@@ -37,7 +38,7 @@ def of(html: bytes | str, base_url: str, content_type: str | None = None) -> str
 
 
 def _tidy(content: Element) -> None:
-    """Remove what Markdown cannot show well: links of headings to themselves, pictures without words, pictures in the URL."""
+    """Remove what Markdown cannot show well: links of headings to themselves, pictures without words or in the URL."""
     links = [a for a in content.iter("a") if (a.get("href") or "").startswith("#") and _words(a) in _PERMALINKS | {""}]
     prune.cut(links)
     prune.cut(i for i in list(content.iter("img")) if not i.get("alt") or (i.get("src") or "data:").startswith("data:"))

@@ -12,7 +12,7 @@ Where = tuple[int, int, bytes]  # host id, crawl id, URL key
 
 
 class PageRow(TypedDict):
-    """A row of pages without the times."""
+    """A row of pages without the times of ours; those of the page are ISO 8601."""
 
     host_id: int
     crawl_id: int
@@ -22,8 +22,13 @@ class PageRow(TypedDict):
     content_type: str | None
     charset: str
     language: str | None
+    language_detected: str | None
     title: str | None
     description: str | None
+    published_at: str | None
+    published_from: str | None
+    modified_at: str | None
+    modified_from: str | None
     main_text: str | None
     body_sha256: bytes
     text_sha256: bytes

@@ -1,20 +1,25 @@
 -- keep: store pages; a page fetched again replaces its row
-INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, title, description, main_text,
-                   body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
+-- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
+INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title, description,
+                   published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
                    changed_at)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.title, r.description,
-       r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.language_detected,
+       r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
        r.directives, r.opt_out, r.depth, clock_timestamp(), clock_timestamp(), clock_timestamp()
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text, title text,
-    description text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
+    host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text,
+    language_detected text, title text, description text, published_at timestamptz, published_from text, modified_at timestamptz,
+    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
     canonical_url text, directives text, opt_out text, depth integer)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset, language = excluded.language,
-    title = excluded.title, description = excluded.description, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
+    language_detected = excluded.language_detected, title = excluded.title, description = excluded.description,
+    published_at = excluded.published_at, published_from = excluded.published_from, modified_at = excluded.modified_at,
+    modified_from = excluded.modified_from, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
     text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, truncated = excluded.truncated, links = excluded.links,
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
-    changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
+    changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256 THEN pages.changed_at
+                      ELSE excluded.changed_at END
 
 -- drop: delete pages that their owners do not want kept
 DELETE FROM pages AS p

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from app.admin import archive, report
 from app.admin.live import Live
 from app.archive.retention import Pruned
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings, load
 from app.errors import InputError
 from app.store import db, segments
@@ -31,7 +31,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def writer(engine: Engine, tmp_path: Path) -> ArchiveWriter:
-    limits = Limits(1_000_000, 3_600)
+    limits = SegmentLimits(1_000_000, 3_600)
     return ArchiveWriter(engine, tmp_path / "archive", node="here", worker="here:1", limits=limits, about={})
 
 

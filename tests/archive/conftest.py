@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.archive.read import Archive
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import load
 from tests.store.rows import clean
 
@@ -38,7 +38,7 @@ def make_writer(engine: Engine, folder: Path) -> MakeWriter:
             folder,
             node="here",
             worker=worker,
-            limits=Limits(segment_bytes, segment_s),
+            limits=SegmentLimits(segment_bytes, segment_s),
             about={"software": "Tiptoe"},
             **given,  # type: ignore[arg-type]
         )

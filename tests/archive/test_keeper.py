@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.archive.keeper import LOOK_S, REPORT_S, ArchiveKeeper
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.read import Archive
 from app.archive.recording import Recording
 from app.archive.writer import ArchiveWriter
@@ -47,7 +47,7 @@ def full_disk() -> Iterator[None]:
 
 
 def make_keeper(writer: ArchiveWriter, clock: Clock, *, reserve_bytes: int = 0) -> ArchiveKeeper:
-    place = Place(writer.folder.parent, None)
+    place = ArchivePlace(writer.folder.parent, None)
     return ArchiveKeeper(writer, place, reserve_bytes=reserve_bytes, spool_bytes=1_000_000, monotonic=clock)
 
 

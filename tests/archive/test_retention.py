@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.archive import retention
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.read import Archive
 from app.archive.retention import Pruned
 from app.archive.verify import verify
@@ -41,6 +41,11 @@ def page_row(engine: Engine, capture: Capture) -> None:
         "content_type": None,
         "charset": "utf-8",
         "language": None,
+        "language_detected": None,
+        "published_at": None,
+        "published_from": None,
+        "modified_at": None,
+        "modified_from": None,
         "title": None,
         "description": None,
         "main_text": None,
@@ -174,7 +179,7 @@ def test_a_segment_that_was_open_when_its_crawl_was_deleted_goes_when_it_is_clos
     deposit(writer, answers.recording(crawl_id=crawl_id))
     retention.delete_crawl(engine, settings, crawl_id)
     writer.close_all()
-    assert retention.sweep(engine, Place(settings.home, None)) == 1
+    assert retention.sweep(engine, ArchivePlace(settings.home, None)) == 1
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.archive.keeper import LOOK_S, UPLOAD_AGAIN_S, ArchiveKeeper
-from app.archive.place import Place
+from app.archive.place import ArchivePlace
 from app.archive.read import Archive
 from app.archive.upload import upload_closed
 from app.archive.writer import ArchiveWriter
@@ -39,7 +39,7 @@ def far(engine: Engine, tmp_path: Path, objects: ObjectStore) -> Archive:
 def make_keeper(
     writer: ArchiveWriter, clock: Clock, *, where: str = ObjectStore.url, spool_bytes: int = 10**9
 ) -> ArchiveKeeper:
-    place = Place(writer.folder.parent, where)
+    place = ArchivePlace(writer.folder.parent, where)
     return ArchiveKeeper(writer, place, reserve_bytes=0, spool_bytes=spool_bytes, monotonic=clock)
 
 
@@ -59,7 +59,7 @@ def test_a_closed_segment_is_uploaded_and_read_by_ranges(
     assert (row["state"], row["place"]) == ("uploaded", f"{objects.url}/{row['name']}")
     assert [path for path in folder.rglob("*") if path.is_file()] == []
     assert [far.read(each).body for each in (first, second)] == [answers.page(1), answers.page(2)]
-    remote = Place(tmp_path, objects.url).remote
+    remote = ArchivePlace(tmp_path, objects.url).remote
     assert remote is not None
     remote.fetch(row["name"], tmp_path / "back.warc.gz")
     assert is_accepted(tmp_path / "back.warc.gz")
@@ -112,7 +112,7 @@ def test_a_store_that_is_down_costs_nothing_but_time(
     ],
 )
 def test_a_missing_bucket_is_named(where: str, why: str | None, tmp_path: Path, objects: ObjectStore) -> None:
-    remote = Place(tmp_path, where).remote
+    remote = ArchivePlace(tmp_path, where).remote
     assert remote is not None
     if why is None:
         remote.check()
@@ -123,7 +123,7 @@ def test_a_missing_bucket_is_named(where: str, why: str | None, tmp_path: Path, 
 
 
 def test_a_store_that_refuses_is_named_in_one_line(tmp_path: Path, objects: ObjectStore) -> None:
-    remote = Place(tmp_path, objects.url).remote
+    remote = ArchivePlace(tmp_path, objects.url).remote
     assert remote is not None
     objects.stop()
     with pytest.raises(ServiceError, match=f"archive at {objects.url}: does not serve") as raised:
@@ -137,7 +137,7 @@ def test_an_upload_that_was_cut_off_before_its_row_is_repeated(
     writer, crawl_id = make_writer(), make_crawl(engine)
     (capture,) = deposit(writer, answers.recording(crawl_id=crawl_id))
     writer.close_all()
-    remote = Place(folder.parent, objects.url).remote
+    remote = ArchivePlace(folder.parent, objects.url).remote
     assert remote is not None
     (path,) = folder.rglob("*.warc.gz")
     remote.put(path, str(path.relative_to(folder)))
@@ -149,7 +149,7 @@ def test_an_upload_that_was_cut_off_before_its_row_is_repeated(
 def test_a_stray_file_is_left_alone(engine: Engine, folder: Path, objects: ObjectStore) -> None:
     (folder / "c").mkdir(parents=True)
     (folder / "c" / "mine.warc.gz").write_bytes(b"x")
-    remote = Place(folder.parent, objects.url).remote
+    remote = ArchivePlace(folder.parent, objects.url).remote
     assert remote is not None
     assert upload_closed(engine, folder, remote) == 0
     assert (folder / "c" / "mine.warc.gz").exists()

@@ -6,7 +6,7 @@ It prints a line for each step of a settle.
 import sys
 from pathlib import Path
 
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.store import db
 from tests.archive import answers
 from tests.archive.deposits import deposit
@@ -20,7 +20,7 @@ def main(database_url: str, folder: str, crawl: str, first: str) -> None:
         Path(folder),
         node="here",
         worker=f"here:{first}",
-        limits=Limits(200_000, 3_600),
+        limits=SegmentLimits(200_000, 3_600),
         about={},
     )
     n = int(first)

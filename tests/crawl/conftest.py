@@ -3,12 +3,14 @@
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
+from tests.crawl.archiving import Archiving
 from tests.crawl.loop import make_settings
 from tests.crawl.web import Web
 from tests.store.rows import clean
@@ -46,3 +48,10 @@ def make(engine: Engine, database_url: str) -> Iterator[Callable[..., Worker]]:
 @pytest.fixture
 def worker(make: Callable[..., Worker]) -> Worker:
     return make()
+
+
+@pytest.fixture
+def archiving(worker: Worker, tmp_path: Path) -> Iterator[Archiving]:
+    made = Archiving(worker, tmp_path)
+    yield made
+    made.keeper.close()

@@ -6,7 +6,7 @@ import codecs
 from app.model import Reply
 from app.model.page import Page
 from app.parse import charset
-from app.parse.html import html
+from app.parse.html import html, survey
 from app.parse.html.text import MAX_TEXT_CHARS
 from app.policy import blocks, directives, tdm
 from tests.fuzz.parts import NOW, TOKEN, assert_storable, lines, text
@@ -46,15 +46,15 @@ def page(data: bytes) -> None:
 def assert_page(found: Page) -> None:
     assert_storable(found)
     assert len(found.main_text) <= MAX_TEXT_CHARS
-    assert len(found.title or "") <= html.MAX_FIELD_CHARS
-    assert len(found.description or "") <= html.MAX_FIELD_CHARS
+    assert len(found.title or "") <= survey.MAX_FIELD_CHARS
+    assert len(found.description or "") <= survey.MAX_FIELD_CHARS
     assert len(found.language or "") <= 35
     assert len(found.links) <= MAX_LINKS
     assert codecs.lookup(found.charset).name == found.charset
     base = "https://h.example/a/b"
     for link in found.links:
         assert link.href == link.href.strip("\t\n\f\r ") != ""
-        assert len(link.text) <= html.MAX_ANCHOR_CHARS
+        assert len(link.text) <= survey.MAX_ANCHOR_CHARS
         assert_canonical(CANON.join(base, link.href))
     for reference in filter(None, (found.base, found.canonical)):
         assert_canonical(CANON.join(base, reference))

@@ -74,7 +74,7 @@ def of_unchanged(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, u
 
 
 def of_header(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
-    """What the header says, of an answer that is read as no page."""
+    """The wishes in the header of an answer that is read as no page."""
     said = _directives(worker, lease, reply, ())
     site = _of_site(origins, due, url)
     return _wishes(due, said, tdm.text([*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]), site)

@@ -40,7 +40,9 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     elif due.keep_links:
         place = (visit.host_id, due.crawl_id, due.key)
         visit.batch.kept_links += admit.kept(visit.worker.canon, visit.picked.joined, place, due.url, base, document)
-    changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
+    # The same bytes are no change, though a newer release may read other words from them.
+    is_same = due.text_sha256 == text_sha256 or due.body_sha256 == attempt.body_sha256
+    changed = due.text_sha256 is not None and not is_same
     seconds = interval_s(settings, due, changed=None if due.text_sha256 is None else changed)
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
@@ -102,8 +104,13 @@ def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, c
         "content_type": reply.header(Header.CONTENT_TYPE),
         "charset": document.charset,
         "language": document.language,
+        "language_detected": document.language_detected,
         "title": document.title,
         "description": document.description,
+        "published_at": document.published.at.isoformat() if document.published else None,
+        "published_from": document.published.source if document.published else None,
+        "modified_at": document.modified.at.isoformat() if document.modified else None,
+        "modified_from": document.modified.source if document.modified else None,
         "main_text": None if wished.noarchive else document.main_text,
         "body_sha256": attempt.body_sha256 or _EMPTY,
         "text_sha256": text_sha256,

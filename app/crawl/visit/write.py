@@ -23,7 +23,7 @@ NOT_MODIFIED = 304
 
 
 class Written(NamedTuple):
-    """What a settle wrote.   entered: what was admitted;   capture_ids: by segment and offset"""
+    """The results of a settle's writing.   entered: what was admitted;   capture_ids: by segment and offset"""
 
     entered: Entered
     capture_ids: dict[tuple[int, int], int]

@@ -1,45 +1,47 @@
 """Judges which blocks of a page are its content, and which are navigation, teasers, comments and the like around it.
 
-Three kinds of evidence, none of them enough alone: what a block is named (class, id, role), how much of it is linked, and how
-much of it reads like sentences. Each judgement is undone as a whole where too little would be left: a list of links *is* the
-content of an index page, and comments are that of a forum. The thresholds are our own; `bench/main_text.py` shows what they
-yield. Link density: Kohlschütter et al., Boilerplate Detection using Shallow Text Features (2010).
+Three kinds of evidence, none of them enough alone: what a block is named (class, id, role), how much of it is linked,
+and how much of it reads like sentences. Each judgement is undone as a whole where too little would be left: a list of
+links *is* the content of an index page, and comments are that of a forum. The thresholds are our own;
+`bench/main_text.py` shows what they yield. Link density: Kohlschütter et al., Boilerplate Detection using Shallow Text
+Features (2010).
 """
 
 import re
 from functools import lru_cache
 
-from app.parse.html.blocks import HEADINGS, Blocks
+from app.parse.html.blocks import Blocks
 
-_NAME_LOOK_CHARS = 300
-# Words that names begin with or consist of. Boundaries are anything but letters: "related-posts", "post_related", "js-share".
+# Words of class names, ids and roles. Anything but a letter parts them: "related-posts", "post_related", "js-share".
 _AROUND = re.compile(
     r"""(?<![a-z])(?:
-    (?:nav|navbar|navbox|navigation|menu|submenu|mainmenu|breadcrumbs?|crumbs?|pagination|pager|paging|skip|masthead|topbar
-    |navheader|navfooter|header|footer|sidebar|sphinxsidebar|hd|ft|rail|banner|contentinfo|search|menubar|dialog|alertdialog
-    |complementary|toolbar|toolbox
-    |cookies?|consent|gdpr|modal|popup|overlay|tooltip|toast
-    |shar(?:e|es|ing|ebar|ethis|edaddy)|social|socials|addthis|addtoany|follow
-    |related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending|popular|most(?=[-_]?(?:read|viewed|popular))
-    |more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))|(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up|latest
-    |teasers?|promos?|promotion|newsletter|subscribe|subscription|signup|sign[-_]up|paywall|outbrain|taboola
-    |ads?|advert|advertisement|advertising|adslot|adsense|sponsor|sponsored|sponsors|donate
-    |widgets?|tags?|taglist|tagcloud|catlinks|byline|author|authors|bio|dateline|timestamp|posted|published|meta|postmeta|entry[-_]meta
-    |toc|print|printfooter|noprint|login|signin|register|editsection|hatnote|credits?|copyright|legal|disclaimer|rating|ratings|vote|votes
-    |comments?|commentlist|disqus|respond|replies|reactions?
-    )(?![a-z]))""",
+    nav|navbar|navbox|navigation|navheader|navfooter|menu|menubar|submenu|mainmenu|breadcrumbs?|crumbs?|pagination|pager
+    |paging|skip|masthead|topbar|header|footer|hd|ft|sidebar|sphinxsidebar|rail|banner|contentinfo|complementary|search
+    |toolbar|toolbox|toc|dialog|alertdialog|modal|popup|overlay|tooltip|toast|cookies?|consent|gdpr
+    |shar(?:e|es|ing|ebar|ethis|edaddy)|socials?|addthis|addtoany|follow|print(?:footer|only)|noprint
+    |related|relatedposts|recommend(?:ed|ations?|s)?|recirc|recirculation|trending|popular|latest|teasers?|promos?|promotion
+    |most(?=[-_]?(?:read|viewed|popular))|more(?=[-_](?:from|stories|news|articles|posts|links|on|in|like))
+    |(?:read|see)[-_](?:more|next|also)|also[-_]read|up[-_]next|next[-_]up
+    |newsletter|subscribe|subscription|sign[-_]?up|log[-_]?in|sign[-_]?in|register|donate
+    |ads?|advert|advertisement|advertising|adslot|adsense|outbrain|taboola|sponsor|sponsored|sponsors|(?<!elementor-)widgets?
+    |tags?|taglist|tagcloud|catlinks|byline|authors?|bio|dateline|timestamp|meta|postmeta|editsection|hatnote
+    |credits?|copyright|legal|disclaimer|ratings?|votes?|comments?|commentlist|disqus|respond|replies|reactions?
+    )(?![a-z])""",
     re.VERBOSE,
 )
 _BODY = re.compile(
-    r"""(?<![a-z])(?:articlebody|(?:article|entry|post|story|content|body|news|blog|page)(?:__|[-_])?(?:body|content|text|copy)
+    r"""(?<![a-z])(?:
+    (?:article|entry|post|story|content|body|news|blog|page)[-_]{0,2}(?:body|content|text|copy)
     |e-content|markdown-body|rich-?text)(?![a-z-])""",
     re.VERBOSE,
 )
-_LISTS = frozenset(
+_BOXES = frozenset(
     {"ul", "ol", "dl", "div", "section", "table", "tbody", "tr", "td", "p", "li", "form", "article", "figure"}
 )
 _ENOUGH_CHARS = 250  # of sentences, for these to be what the page is about
 _LEAST_SHARE = 8  # of the sentences, one part in so many must stay; of the text of a page without, twice that
+_FAIR_SHARE = 4  # <main> counts when it holds at least one part in so many of the page's text
+_CARD_PROSE = 400  # characters that follow the title of a teaser, at most
 _NAMES, _DENSE, _CARDS = 1, 2, 4
 
 
@@ -56,54 +58,38 @@ def kept(blocks: Blocks) -> list[bool]:
 
 def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
     if blocks.prose[top] >= _ENOUGH_CHARS:
-        left = sum(line.prose for line in blocks.lines if keep[line.block])
+        left = sum(prose for at, _, _, prose, _ in blocks.lines if keep[at])
         return left >= max(_ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
-    left = sum(len(line.text) for line in blocks.lines if keep[line.block])
+    left = sum(len(text) for at, text, _, _, _ in blocks.lines if keep[at])
     return left > 0 and left * _LEAST_SHARE >= blocks.sizes[top] * 2
 
 
 def _scope(blocks: Blocks) -> int:
-    """The block that holds the content: main, then the article in it, then what is named the body of one."""
-    at = 0
+    """The block that holds the content: main, then the article in it, then what is named an article's body."""
     tags, names, prose, sizes = blocks.tags, blocks.names, blocks.prose, blocks.sizes
-    mains = [
-        n
-        for n, tag in enumerate(tags)
-        if tag == "main" or (tag in ("div", "section", "article") and "main" in names[n] and _is_main(names[n]))
-    ]
-    if len(mains) == 1 and sizes[mains[0]] * 4 >= sizes[0]:
-        at = mains[0]
-    articles = [n for n, tag in enumerate(tags) if tag == "article" and _is_below(blocks, n, at)]
-    if articles:
-        best = max(articles, key=lambda n: (prose[n], sizes[n]))
-        if (len(articles) == 1 and sizes[best] * 4 >= sizes[at] and not at) or (
-            prose[best] * 10 >= prose[at] * 6 and prose[best]
-        ):
-            at = best
-    bodies = [n for n, named in enumerate(names) if named and _is_body(named) and _is_below(blocks, n, at)]
-    if bodies:
-        best = max(bodies, key=lambda n: (prose[n], -n))
-        if prose[best] * 10 >= prose[at] * 6 and prose[best]:
-            at = best
-    return at
+    top, end = 0, len(tags)
+    mains = [n for n, tag in enumerate(tags) if tag == "main"]
+    mains = mains or [n for n, tag in enumerate(tags) if "main" in names[n] and _is_main(tag, names[n])]
+    if len(mains) == 1 and sizes[mains[0]] * _FAIR_SHARE >= sizes[0]:
+        top, end = mains[0], _end(blocks, mains[0])
+    articles = [n for n in range(top, end) if tags[n] == "article"]
+    if len(articles) == 1 and not top and sizes[articles[0]] * _FAIR_SHARE >= sizes[0]:
+        top, end = articles[0], _end(blocks, articles[0])
+    for candidates in (articles, [n for n in range(top, end) if names[n] and _is_body(names[n])]):
+        best = max(candidates, key=lambda n: prose[n], default=top)
+        if prose[best] and prose[best] * 10 >= prose[top] * 7 and top < best < end:
+            top, end = best, _end(blocks, best)
+    return top
 
 
-def _is_below(blocks: Blocks, at: int, top: int) -> bool:
-    if not top:
-        return True
-    while at > top:
-        at = blocks.parents[at]
-    return at == top
+def _end(blocks: Blocks, top: int) -> int:
+    """The index after the last block within `top`: in document order they follow it."""
+    return next((n for n in range(top + 1, len(blocks.tags)) if blocks.parents[n] < top), len(blocks.tags))
 
 
 def _inside(blocks: Blocks, top: int) -> list[bool]:
-    if not top:
-        return [True] * len(blocks.tags)
-    inside = [False] * len(blocks.tags)
-    inside[top] = True
-    for n in range(top + 1, len(inside)):
-        inside[n] = inside[blocks.parents[n]]
-    return inside
+    end = _end(blocks, top)
+    return [False] * top + [True] * (end - top) + [False] * (len(blocks.tags) - end)
 
 
 def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[bool]:
@@ -116,42 +102,28 @@ def _without(blocks: Blocks, scoped: list[bool], top: int, rules: int) -> list[b
 
 
 def _is_around(blocks: Blocks, n: int, tag: str, total: int, rules: int) -> bool:
-    prose, size, links = blocks.prose[n], blocks.sizes[n], blocks.links[n]
+    prose, size = blocks.prose[n], blocks.sizes[n]
     if not size:
         return False
-    if rules & _NAMES and blocks.names[n] and prose * 2 <= total and _is_named_around(blocks.names[n]):
+    if rules & _NAMES and prose * 2 <= total and blocks.names[n] and _is_named_around(blocks.names[n]):
         return True
-    if tag in _LISTS:
-        if rules & _DENSE and links * 2 > size and prose * 3 < size:
-            return True
-        if (
-            rules & _CARDS
-            and blocks.cards[n]
-            and prose * 2 <= total
-            and prose < 400 * blocks.cards[n]
-            and tag not in HEADINGS
-        ):
-            return True
-    return False
+    if tag not in _BOXES:
+        return False
+    if rules & _DENSE and blocks.links[n] * 2 > size and prose * 3 < size:
+        return True
+    cards = blocks.cards[n]
+    return bool(rules & _CARDS and cards and prose * 2 <= total and prose < _CARD_PROSE * cards)
 
 
 @lru_cache(maxsize=4096)
-def _named_around(names: str) -> bool:
-    return _AROUND.search(names) is not None
-
-
 def _is_named_around(names: str) -> bool:
-    return _named_around(names[:_NAME_LOOK_CHARS].lower())
+    return _AROUND.search(names.lower()) is not None
 
 
 @lru_cache(maxsize=4096)
-def _named_body(names: str) -> bool:
+def _is_body(names: str) -> bool:
     return _BODY.search(names.lower()) is not None
 
 
-def _is_body(names: str) -> bool:
-    return _named_body(names[:_NAME_LOOK_CHARS])
-
-
-def _is_main(names: str) -> bool:
-    return "main" in names.split()
+def _is_main(tag: str, names: str) -> bool:
+    return tag in ("div", "section", "article") and "main" in names.split()

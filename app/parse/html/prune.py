@@ -1,4 +1,6 @@
-"""Prunes a tree to its content, for what needs elements and not text alone. It takes longer than the text: on demand only."""
+"""Prunes a tree to its content, for what needs elements and not text alone. It takes longer than the text: on demand
+only.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,9 +9,9 @@ from lxml import etree
 from app.parse.html import blocks, content, text
 from app.parse.html.tree import Element
 
-# As the stylesheet leaves them out: `left_out` patterns as paths.
-_LEFT_OUT = etree.XPath(" | ".join(f"//{each}" for each in f"{blocks.UNREADABLE}|{blocks.BOILERPLATE}".split("|")))
-_UNREADABLE = etree.XPath(" | ".join(f"//{each}" for each in blocks.UNREADABLE.split("|")))
+_UNREADABLE = etree.XPath(" | ".join(f"//{pattern}" for pattern in blocks.UNREADABLE))
+# What the stylesheet leaves out, by the same patterns.
+_LEFT_OUT = etree.XPath(" | ".join(f"//{pattern}" for pattern in (*blocks.UNREADABLE, *blocks.BOILERPLATE)))
 
 
 def content_of(root: Element) -> Element:
@@ -18,9 +20,8 @@ def content_of(root: Element) -> Element:
     found = blocks.of(root)
     left_out = set(_LEFT_OUT(root))
     elements = [root, *_blocks(root, left_out)]
-    if (
-        not found.lines or [e.tag for e in elements] != found.tags
-    ):  # nothing but boilerplate, or marks of ours in its text
+    # Nothing but boilerplate; or the text holds marks of ours, which make blocks that are no elements.
+    if not found.lines or [e.tag for e in elements] != found.tags:
         cut(_UNREADABLE(root))
         for element in root.iter("nav", "header", "footer", "aside", "menu"):
             element.tag = "div"  # it is the content: no writer shall leave it out

@@ -48,7 +48,7 @@ def _joined(found: Blocks, keep: Sequence[bool]) -> str:
 
 
 def _pieces(found: Blocks, keep: Sequence[bool]) -> Iterator[str]:
-    for line in found.lines:
-        if keep[line.block]:
-            yield " " if line.glued else "\n"
-            yield line.text
+    for at, text, _, _, glued in found.lines:
+        if keep[at]:
+            yield " " if glued else "\n"
+            yield text

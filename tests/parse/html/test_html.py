@@ -3,7 +3,7 @@
 import pytest
 
 from app.model.page import Link, Page
-from app.parse.html import html
+from app.parse.html import survey
 from tests.parse.html.reading import read
 
 
@@ -193,7 +193,7 @@ def test_absent_fields_are_none(markup: str) -> None:
 
 def test_fields_are_cut() -> None:
     page = read(f"<title>{'t' * 5000}</title><meta name=description content={'d' * 5000}>")
-    assert (len(page.title or ""), len(page.description or "")) == (html.MAX_FIELD_CHARS, html.MAX_FIELD_CHARS)
+    assert (len(page.title or ""), len(page.description or "")) == (survey.MAX_FIELD_CHARS, survey.MAX_FIELD_CHARS)
 
 
 # metas, what they say about mining
@@ -222,15 +222,15 @@ def test_tdm_metas(metas: str, tdm: dict[str, str]) -> None:
 def test_tdm_metas_are_bounded() -> None:
     page = read("<meta name=tdm-policy content=" + "x" * 5000 + ">" + "<meta name=tdm-reservation content=1>" * 2000)
     assert {name: len(content) for name, content in page.tdm.items()} == {
-        "tdm-policy": html.MAX_FIELD_CHARS,
-        "tdm-reservation": html.MAX_FIELD_CHARS,
+        "tdm-policy": survey.MAX_FIELD_CHARS,
+        "tdm-reservation": survey.MAX_FIELD_CHARS,
     }
 
 
 def test_tokens_are_bounded() -> None:
     page = read(f"<meta name=robots content='noindex,{'x' * 5000}'><a href=x rel='nofollow {'y ' * 5000}'>z</a>")
     assert "noindex" in page.robots
-    assert max(map(len, page.robots)) <= html.MAX_FIELD_CHARS
+    assert max(map(len, page.robots)) <= survey.MAX_FIELD_CHARS
     assert page.links[0].rel[0] == "nofollow"
     assert len(page.links[0].rel) <= 100
 

@@ -1,0 +1,67 @@
+"""What is kept of a page that was read, and what counts as a change of it."""
+
+from dataclasses import replace
+
+from app.admin import crawls
+from app.crawl.state.worker import Worker
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
+from tests.store.rows import one, sql, url
+
+WEEK = 7 * 86_400.0
+PROSE = "This sentence is long enough to be read as one by whoever counts the letters in it. " * 8
+GERMAN = "Dieser Satz ist auf Deutsch geschrieben, und die Seite sagt nicht, in welcher Sprache sie spricht."
+TEASERS = "<div class=related><h3><a href=/{0}>Another story that we wrote {0}</a></h3><p>It is about {0}.</p></div>"
+
+
+def again(worker: Worker) -> None:
+    crawls.go_round(worker.engine, "c")
+    run(worker)
+
+
+def test_dates_and_the_language_are_kept_with_where_they_come_from(worker: Worker, web: Web) -> None:
+    site = web.site()
+    head = (
+        "<meta property=article:published_time content=2026-03-04T10:00+02:00><time class=updated datetime=2026-03-05>"
+    )
+    page = html("/plain", text=GERMAN, head=head)
+    undeclared = replace(page, body=page.body.replace(b"<html lang=en>", b"<html>"))
+    site.pages |= {"/": undeclared, "/plain": html(text=PROSE)}
+    start(worker, site.url())
+    run(worker)
+    rows = sql(
+        worker.engine,
+        """SELECT language, language_detected, published_at = '2026-03-04T08:00:00Z' AS published, published_from,
+                  modified_at = '2026-03-05T00:00:00Z' AS modified, modified_from FROM pages ORDER BY url""",
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        (None, "de", True, "meta", True, "time"),
+        ("en", None, None, None, None, None),
+    ]
+
+
+def test_other_teasers_are_no_change(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html(text=PROSE, head=TEASERS.format("one"))
+    start(worker, site.url())
+    run(worker)
+    site.pages["/"] = html(text=PROSE, head=TEASERS.format("two"))
+    again(worker)
+    assert float(url(worker.engine, site.url())["interval_s"]) == 1.5 * WEEK
+    assert one(worker.engine, "SELECT main_text FROM pages WHERE url = :u", u=site.url()) == PROSE.strip()
+
+
+def test_the_same_bytes_are_no_change_though_an_earlier_release_read_other_words(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html(text=PROSE)
+    start(worker, site.url())
+    run(worker)
+    for table in ("urls", "pages"):
+        sql(worker.engine, f"UPDATE {table} SET text_sha256 = '\\x00' WHERE url = :u", u=site.url())
+    again(worker)
+    assert float(url(worker.engine, site.url())["interval_s"]) == 1.5 * WEEK
+    row = sql(
+        worker.engine, "SELECT changed_at = first_fetched_at AS kept, fetched_at > changed_at AS later FROM pages"
+    )
+    assert row == [{"kept": True, "later": True}]
+    assert one(worker.engine, "SELECT text_sha256 <> '\\x00' FROM urls WHERE url = :u", u=site.url())
