@@ -1,0 +1,58 @@
+"""Prunes a tree to its content, for what needs elements and not text alone. It takes longer than the text: on demand only."""
+
+from collections.abc import Iterable, Iterator
+
+from lxml import etree
+
+from app.parse.html import blocks, content, text
+from app.parse.html.tree import Element
+
+# As the stylesheet leaves them out: `left_out` patterns as paths.
+_LEFT_OUT = etree.XPath(" | ".join(f"//{each}" for each in f"{blocks.UNREADABLE}|{blocks.BOILERPLATE}".split("|")))
+_UNREADABLE = etree.XPath(" | ".join(f"//{each}" for each in blocks.UNREADABLE.split("|")))
+
+
+def content_of(root: Element) -> Element:
+    """The element that holds the page's content, in place, and nothing else in it: what `text.main_text` reads."""
+    text.hide(text.hidden_roots(root))
+    found = blocks.of(root)
+    left_out = set(_LEFT_OUT(root))
+    elements = [root, *_blocks(root, left_out)]
+    if (
+        not found.lines or [e.tag for e in elements] != found.tags
+    ):  # nothing but boilerplate, or marks of ours in its text
+        cut(_UNREADABLE(root))
+        for element in root.iter("nav", "header", "footer", "aside", "menu"):
+            element.tag = "div"  # it is the content: no writer shall leave it out
+        return root
+    keep = content.kept(found)
+    top = keep.index(True)
+    cut(left_out)
+    cut(e for at, e in enumerate(elements) if at > top and not keep[at] and keep[found.parents[at]])
+    return elements[top]
+
+
+def _blocks(root: Element, left_out: set[Element]) -> Iterator[Element]:
+    """The elements that the stylesheet makes blocks of, in its order."""
+    walk = etree.iterwalk(root, events=("start",))
+    for _, element in walk:
+        if element in left_out:
+            walk.skip_subtree()
+        elif element.tag in blocks.BLOCKS:
+            yield element
+
+
+def cut(elements: Iterable[Element]) -> None:
+    """Remove elements, and keep the text after each."""
+    for element in list(elements):
+        above, tail = element.getparent(), element.tail
+        if above is None:
+            continue
+        if tail:
+            before = element.getprevious()
+            if before is None:
+                above.text = (above.text or "") + tail
+            else:
+                before.tail = (before.tail or "") + tail
+            element.tail = None
+        above.remove(element)
