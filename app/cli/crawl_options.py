@@ -53,6 +53,14 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+Search = Annotated[
+    bool | None,
+    typer.Option(
+        "--search/--no-search",
+        help="Index the words of its pages, for `tiptoe search`.",
+        show_default="no, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -99,6 +107,7 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    search: Search = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -110,6 +119,7 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        search=search,
     )
 
 
@@ -126,6 +136,7 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    search: Search = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -137,6 +148,7 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        search=search,
     )
 
 

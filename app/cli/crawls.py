@@ -186,6 +186,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("keeps fresh", crawl.keep_fresh),
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
+        ("indexed for search", crawl.search),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

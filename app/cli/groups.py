@@ -16,6 +16,8 @@ _ORDER = (
     "up",
     "seed",
     "status",
+    "search",
+    "page",
     "url",
     "host",
     "robots",

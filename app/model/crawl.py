@@ -35,6 +35,7 @@ class CrawlSpec:
     keep_fresh       it does not end, and fetches pages again when they are due
     sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
+    search           the words of its pages are indexed for `tiptoe search`
     """
 
     scope: str = "host"
@@ -44,6 +45,7 @@ class CrawlSpec:
     keep_fresh: bool = False
     sitemaps: str = "all"
     honour_opt_outs: bool = False
+    search: bool = False
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
@@ -76,6 +78,7 @@ class CrawlChange:
     keep_fresh: bool | None = None
     sitemaps: str | None = None
     honour_opt_outs: bool | None = None
+    search: bool | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -43,6 +43,9 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
+    archive: bool
+    search: bool
+    search_from: int | None
     ended_because: str | None
     created_at: datetime
     active_since: datetime

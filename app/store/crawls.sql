@@ -1,8 +1,8 @@
 -- create: a new crawl; nothing where the name is taken
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs)
+                    sitemaps, honour_opt_outs, search)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs)
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, :search)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -36,6 +36,7 @@ UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
     keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, revision = revision + 1,
+    search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
     pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END

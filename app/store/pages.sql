@@ -1,4 +1,5 @@
--- keep: store pages; a page fetched again replaces its row
+-- keep: store pages; a page fetched again replaces its row; pages of crawls that are searched queue up to be indexed
+WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, title, description, main_text,
                    body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
                    changed_at)
@@ -15,6 +16,10 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, truncated = excluded.truncated, links = excluded.links,
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 THEN pages.changed_at ELSE excluded.changed_at END
+RETURNING host_id, crawl_id, key
+)
+INSERT INTO search_queue (host_id, crawl_id, key)
+SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
 -- drop: delete pages that their owners do not want kept
 DELETE FROM pages AS p

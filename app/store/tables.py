@@ -2,6 +2,7 @@
 
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
+`page_search` has one, on `pages`: no words outlive their page, whoever deletes it.
 
 `fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and drops the
 partitions; they are not declared here).
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Computed,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -28,7 +30,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INET, TIMESTAMP, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, INET, TIMESTAMP, TSVECTOR, UUID
 
 metadata = MetaData(
     naming_convention={
@@ -142,6 +144,18 @@ crawls = Table(
         nullable=False,
         server_default=text("false"),
         comment="pages whose owner reserves text and data mining are not kept",
+    ),
+    Column(
+        "search",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="the words of its pages are indexed for tiptoe search",
+    ),
+    Column(
+        "search_from",
+        BigInteger,
+        comment="search was switched; still to be done for the pages of hosts above this id; NULL: it is done",
     ),
     Column("ended_because", Text),
     Column("created_at", Time, nullable=False, server_default=NOW),
@@ -580,6 +594,36 @@ captures = Table(
     Index("captures_segment", "segment_id"),
     Index("captures_refers_to", "crawl_id", "refers_to", postgresql_where=text("refers_to IS NOT NULL")),
     comment="Answers that are in the archive, and where.",
+)
+
+page_search = Table(
+    "page_search",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    Column("config", Text, nullable=False, comment="text search configuration that stemmed it: simple, english, …"),
+    Column("changed_at", Time, nullable=False, comment="of the page: the newest matches are ranked"),
+    Column("digest", BigInteger, nullable=False, comment="of the text that was indexed: equal ones are left alone"),
+    Column("words", TSVECTOR, nullable=False, comment="title (A), description (B), main text (D)"),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
+    ForeignKeyConstraint(
+        ["host_id", "crawl_id", "key"],
+        ["pages.host_id", "pages.crawl_id", "pages.key"],
+        ondelete="CASCADE",
+    ),
+    Index("page_search_words", "words", postgresql_using="gin"),
+    comment="Words of pages, for tiptoe search: of crawls that ask for it. Written by beat, after the page.",
+)
+
+search_queue = Table(
+    "search_queue",
+    metadata,
+    _identity(),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    comment="Pages to be indexed for tiptoe search, the oldest first; a page may be there twice.",
 )
 
 duplicates = Table(

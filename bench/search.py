@@ -1,0 +1,184 @@
+"""(i) Full-text search over made-up pages: latency of rarer and common words as the index grows, and what a page costs.
+
+Each size is a database of its own on an embedded Postgres. Words follow Zipf's law (200,000 words, exponent 1), 400 of
+them a page, in English pages of 1,000 to a host. The product's own janitor indexes them (`app.beat.index_pages`), and
+its own search is timed, transactions and passages included. Bars: p95 at the largest size, 50 ms for two rarer words,
+500 ms for common ones. A million pages take some 8 GB of disk and an hour.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import accumulate
+
+import psycopg
+from sqlalchemy import Engine, text
+
+from app.admin.search import search_pages
+from app.beat.index_pages import index_pages
+from app.config import Settings, load
+from app.local.services import start_postgres
+from bench import tiptoe
+from bench.claim import empty_database, timed
+from bench.report import BenchError, Cell, save, table
+
+WORDS, CHUNKS, CHUNK, CHUNKS_A_PAGE = 200_000, 100_000, 20, 20
+PAGES_A_HOST = 1_000
+QUERIES, WARM_UP = 60, 5
+RARER_MS, COMMON_MS = 50.0, 500.0
+_COLUMNS = """host_id crawl_id key url status content_type charset language title main_text body_sha256 text_sha256
+body_bytes truncated links depth first_fetched_at fetched_at changed_at""".split()  # noqa: SIM905
+_HOSTS = """
+INSERT INTO hosts (name, queue, delay_s)
+SELECT 'h' || n || '.test', 'host-00', 1 FROM generate_series(1, :n) AS n"""
+_SIZES = """
+SELECT pg_table_size('page_search') AS words, pg_relation_size('page_search') AS rows,
+       pg_relation_size('page_search_words') AS index, pg_relation_size('page_search_pkey') AS key,
+       pg_total_relation_size('pages') AS pages"""
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Make, index and search each size; print and save. Raises BenchError where a bar does not hold."""
+    try:
+        sizes = sorted(int(size) for size in arguments.sizes.split(","))
+    except ValueError as error:
+        raise BenchError(f"--sizes {arguments.sizes}: write numbers of pages, e.g. 100000,1000000") from error
+    web = _Words(random.Random(3))
+    costs: list[dict[str, Cell]] = []
+    rows: list[dict[str, Cell]] = []
+    with tiptoe.fresh_home() as home:
+        settings = load(home=home)
+        running = start_postgres(home, lambda line: print(f"  {line}"))
+        try:
+            for size in sizes:
+                engine = empty_database(running.url, f"bench_{size}")
+                _fill(engine, web, size)
+                costs.append(_index(engine, size))
+                rows += _search(engine, settings, web, size)
+                engine.dispose()
+        finally:
+            running.release()
+    table("search: what a page costs", costs)
+    table("search: milliseconds (bars: p95 50 for two rarer words, 500 for common ones)", rows)
+    save("search", {"costs": costs, "rows": rows})
+    _judge(rows, sizes[-1])
+
+
+class _Words:
+    """A vocabulary by rank, and pages made of it: chunks of words drawn by Zipf's law, drawn again for each page."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        parts = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+        made: dict[str, None] = {}
+        while len(made) < WORDS:
+            made["".join(rng.choices(parts, k=2 + (len(made) > 2_000) + (len(made) > 60_000))) + rng.choice("nrx")] = (
+                None
+            )
+        self.by_rank = list(made)
+        weights = list(accumulate(1 / (rank + 1) for rank in range(WORDS)))
+        self._chunks = [" ".join(rng.choices(self.by_rank, cum_weights=weights, k=CHUNK)) for _ in range(CHUNKS)]
+
+    def page(self) -> str:
+        return ". ".join(self._rng.choices(self._chunks, k=CHUNKS_A_PAGE))
+
+    def some(self, ranks: range, n: int) -> list[str]:
+        return [self.by_rank[rank] for rank in self._rng.sample(ranks, n)]
+
+    def neighbours(self) -> str:
+        """Two words that stand side by side somewhere."""
+        return " ".join(self._rng.choice(self._chunks).split()[:2])
+
+
+def _fill(engine: Engine, web: _Words, size: int) -> None:
+    began = time.monotonic()
+    with engine.begin() as tx:
+        tx.execute(text("INSERT INTO crawls (name, scope, search, search_from) VALUES ('bench', 'any', true, 0)"))
+        tx.execute(text(_HOSTS), {"n": -(-size // PAGES_A_HOST)})
+        driver = tx.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        with driver.cursor() as cursor, cursor.copy(f"COPY pages ({', '.join(_COLUMNS)}) FROM STDIN") as copy:
+            for row in _rows(web, size):
+                copy.write_row(row)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE pages, hosts, crawls"))
+    print(f"  {size:,} pages made in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _rows(web: _Words, size: int) -> Iterator[tuple[object, ...]]:
+    for number in range(size):
+        url = f"http://h{number // PAGES_A_HOST + 1}.test/page/{number}"
+        key = sha256(url.encode()).digest()
+        at = f"2026-01-01 00:00:00+00:{number % 60:02}"
+        words = web.page()
+        yield (
+            *(number // PAGES_A_HOST + 1, 1, key, url, 200, "text/html", "utf-8", "en"),
+            *(words[:40].title(), words, key, key, len(words), False, 50, 1, at, at, at),
+        )
+
+
+def _index(engine: Engine, size: int) -> dict[str, Cell]:
+    began = time.monotonic()
+    pages = 0
+    while not (indexed := index_pages(engine, within_s=30.0)).is_whole:
+        pages += indexed.pages
+        print(f"  {pages:,} pages indexed in {time.monotonic() - began:.0f} s", flush=True)
+    took_s = time.monotonic() - began
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE page_search"))
+        sizes = connection.execute(text(_SIZES)).mappings().one()
+        has = int(connection.execute(text("SELECT count(*) FROM page_search")).scalar_one())
+        text_bytes = connection.execute(text("SELECT avg(length(main_text)) FROM pages")).scalar_one()
+    if has != size:
+        raise BenchError(f"{has:,} pages are indexed, not {size:,}")
+    return {
+        "pages": size,
+        "text, bytes": round(text_bytes),
+        "words, bytes": round(sizes["words"] / size),
+        "of these in the row": round(sizes["rows"] / size),
+        "index, bytes": round((sizes["index"] + sizes["key"]) / size),
+        "pages, bytes": round(sizes["pages"] / size),
+        "ms to index": round(1000 * took_s / size, 3),
+    }
+
+
+def _search(engine: Engine, settings: Settings, web: _Words, size: int) -> list[dict[str, Cell]]:
+    rarer, common = range(2_000, 20_000), range(20)
+    kinds: dict[str, list[str]] = {
+        "two rarer words": [" ".join(web.some(rarer, 2)) for _ in range(QUERIES)],
+        "a rarer word": [web.some(rarer, 1)[0] for _ in range(QUERIES)],
+        "a rarer and a common word": [f"{web.some(rarer, 1)[0]} {web.some(common, 1)[0]}" for _ in range(QUERIES)],
+        "two common words": [" ".join(web.some(common, 2)) for _ in range(QUERIES)],
+        "a common word": [web.some(common, 1)[0] for _ in range(QUERIES)],
+        "a common one or another": [" or ".join(web.some(common, 2)) for _ in range(QUERIES)],
+        "a phrase": [f'"{web.neighbours()}"' for _ in range(QUERIES)],
+        "a phrase of common words": ['"' + " ".join(web.some(common, 2)) + '"' for _ in range(QUERIES)],
+    }
+    return [_row(engine, settings, size, kind, queries) for kind, queries in kinds.items()]
+
+
+def _row(engine: Engine, settings: Settings, size: int, kind: str, queries: Sequence[str]) -> dict[str, Cell]:
+    matches: list[int] = []
+
+    def ask(words: str) -> None:
+        matches.append(search_pages(engine, settings, "bench", words).matches)
+
+    times = [timed(lambda words=words: ask(words)) for words in [*queries[:WARM_UP], *queries]][WARM_UP:]  # type: ignore[misc]
+    ordered = sorted(times)
+    return {
+        "pages": size,
+        "words": kind,
+        "p50": ordered[len(ordered) // 2],
+        "p95": ordered[int(0.95 * len(ordered))],
+        "max": ordered[-1],
+        "matches, median": sorted(matches)[len(matches) // 2],
+    }
+
+
+def _judge(rows: Sequence[dict[str, Cell]], largest: int) -> None:
+    for row in rows:
+        bar = RARER_MS if row["words"] == "two rarer words" else COMMON_MS
+        if row["pages"] == largest and float(row["p95"] or 0) > bar:
+            raise BenchError(f"{row['words']}: p95 is {row['p95']:.0f} ms at {largest:,} pages; the bar is {bar:g}")
