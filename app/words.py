@@ -22,6 +22,14 @@ def rounded(value: float) -> str:
     return f"{value:.4g}" if not abs(value) >= 1000 else f"{value:.1f}".removesuffix(".0")
 
 
+def sized(count: int) -> str:
+    """A number of bytes in a unit that fits: `12.3 MB`, `4 GB`."""
+    value, units = float(count), ["bytes", "kB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.3g} {units[0]}"
+
+
 def harmless(text: str) -> str:
     """Replace each character that could steer a terminal by U+FFFD. Tabs and line feeds stay."""
     return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text)

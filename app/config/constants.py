@@ -147,6 +147,27 @@ class Constants(BaseModel):
         86_400, gt=0, description="First interval between two readings of a sitemap, in crawls that keep fresh."
     )
 
+    archive_segment_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024,
+        description="A segment of the archive is closed at this size: some 60,000 pages, read through in a few seconds, …",
+    )
+    archive_segment_s: float = Field(
+        3_600.0,
+        gt=0,
+        description="… or after this long: what a dead node's disk takes with it, where closed segments are uploaded.",
+    )
+    archive_reserve_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=0,
+        description="While the archive's disk has less free, nothing is fetched: Postgres may share it, and needs more to recover than it needs to run.",
+    )
+    archive_spool_bytes: int = Field(
+        4 * 1024 * 1024 * 1024,
+        ge=1024,
+        description="Closed segments that wait on a node's disk for the object store; beyond this nothing is fetched there. Some hours of a store that is down.",
+    )
+
     @field_validator("breaker_failures")
     @classmethod
     def _breaker_sees_its_failures(cls, value: int, info: Any) -> int:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from app.config import values
-from app.config.constants import Constants
+from app.config.archive import ArchiveSettings
 from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
@@ -32,10 +32,10 @@ _MAY_BE_EMPTY = (
     "frontier_max_per_crawl",
     "frontier_max",
 )
-PATHS = frozenset({"home", "signing_key", "credentials_file"})  # these may hold any octets
+PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(Constants, FromEnvironment):
+class Settings(ArchiveSettings, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(

@@ -1,5 +1,6 @@
 """The settings as the Markdown of docs/settings.md: `python -m app.config.table` prints it."""
 
+from app.config.archive import ArchiveSettings
 from app.config.constants import Constants, variable
 from app.config.settings import Settings
 
@@ -12,6 +13,7 @@ GROUPS = {
     "The frontier: for crawls that find more than fits": "frontier_max_per_host",
     "The fleet: for workers on several cores and machines": "queues",
     "Logs: for whoever reads them": "log_format",
+    "The archive: for whoever keeps what was fetched": "archive",
 }  # the first setting of each
 
 
@@ -19,9 +21,9 @@ def table() -> str:
     """Every setting, a table for each group."""
     headings = {first: heading for heading, first in GROUPS.items()}
     lines: list[str] = []
-    for name, field in Settings.model_fields.items():
-        if name in Constants.model_fields:
-            continue
+    own = [name for name in Settings.model_fields if name not in ArchiveSettings.model_fields]
+    for name in [*own, *(name for name in ArchiveSettings.model_fields if name not in Constants.model_fields)]:
+        field = Settings.model_fields[name]
         if name in headings:
             lines += ["", f"## {headings[name]}", "", "| variable | default | what it is |", "| --- | --- | --- |"]
         lines.append(f"| `{variable(name)}` | {_shown(field.get_default())} | {field.description} |")

@@ -59,6 +59,7 @@ class Request(NamedTuple):
                     max_body_bytes  cap on decoded body bytes; the rest is not read and `Reply.truncated` is set
     deadline_s      seconds from start to the last byte, DNS and connecting included
     sink            the decoded body of a 2xx is written there, and not kept in Reply.body
+    keeps_coded     a body that has a content-coding is kept in Reply.coded as it was received, too
     address         connect to this one of the host's addresses and to no other; None: whichever answers
     fresh           over a new connection, not one that was kept alive
     not_after       monotonic seconds: neither reach the gate nor send later than this; None: no limit
@@ -73,6 +74,7 @@ class Request(NamedTuple):
     max_body_bytes: int = 1024 * 1024
     deadline_s: float = 30.0
     sink: BinaryIO | None = None
+    keeps_coded: bool = False
     address: str | None = None
     fresh: bool = False
     not_after: float | None = None
@@ -141,6 +143,10 @@ class Reply(NamedTuple):
     body_read    False when the body was left unread because its type is not wanted
     truncated    the body went over max_body_bytes and was cut there
     sunk_bytes   decoded body bytes that went to Request.sink
+    head         status line and header fields as received, up to the empty line; b"" without a status
+    coded        the body as received, its content-coding kept, where Request.keeps_coded and there was one; a file where
+                 the decoded body went to Request.sink. None: as `body`
+    asked        the fields that were sent, in that order, without the operator's credentials
     wire_bytes   body bytes received before decoding
     address      IP address that was connected to, None when there was no connection
     started_s    monotonic seconds when the request began: before DNS, or when its gate opened
@@ -169,6 +175,9 @@ class Reply(NamedTuple):
     total_ms: float = 0.0
     contacted_s: float | None = None
     sent_s: float | None = None
+    head: bytes = b""
+    coded: bytes | BinaryIO | None = None
+    asked: Mapping[str, str] = _NO_HEADERS
 
     def header(self, name: str) -> str | None:
         return self.headers.get(name)

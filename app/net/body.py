@@ -3,9 +3,11 @@
 Decides how much is read, and which failure an incomplete body is. Decoding is urllib3's (`app.net.decode`).
 """
 
+import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import urllib3
 
@@ -14,6 +16,7 @@ from app.net.decode import Response
 from app.net.exchange import Broken
 
 CHUNK_BYTES = 64 * 1024
+SPOOL_BYTES = 1024 * 1024  # a coded body of a sink stays in memory up to here
 # Error and challenge pages are short. The rest of a longer one is not read: its connection is closed instead.
 ERROR_BODY_BYTES = 64 * 1024
 
@@ -23,6 +26,7 @@ class Body:
     """The part of a body that was read. `failure` is set when the body is incomplete and we did not stop it ourselves."""
 
     content: bytes = b""
+    coded: bytes | BinaryIO | None = None
     sunk: int = 0
     read: bool = True
     truncated: bool = False
@@ -40,6 +44,7 @@ def read(raw: Response, request: Request) -> Body:
     body = Body()
     chunks: list[bytes] = []
     sink = request.sink if good else None
+    coded = _Coded(raw, into_file=sink is not None) if request.keeps_coded and _has_coding(raw) else None
     try:
         body.truncated = _read_into(chunks.append if sink is None else sink.write, raw, limit)
         if not body.truncated and not raw.is_decoded_whole:
@@ -56,6 +61,7 @@ def read(raw: Response, request: Request) -> Body:
     if body.truncated or body.failure:
         raw.close()
     body.content = b"".join(chunks)[:limit]
+    body.coded = coded.whole() if coded is not None else None
     if sink is not None:
         body.sunk = min(sink.tell(), limit)
         sink.seek(0)
@@ -71,6 +77,29 @@ def _read_into(keep: Callable[[bytes], object], raw: Response, limit: int) -> bo
         if raw.is_at_its_end:
             break
     return left <= 0
+
+
+class _Coded:
+    """The body as it arrives, beside the decoded one: in memory, or in a file for bodies that go to a sink."""
+
+    def __init__(self, raw: Response, *, into_file: bool) -> None:
+        self._chunks: list[bytes] = []
+        self._file: BinaryIO | None = _spool() if into_file else None
+        raw.tee = self._chunks.append if self._file is None else self._file.write
+
+    def whole(self) -> bytes | BinaryIO:
+        if self._file is None:
+            return b"".join(self._chunks)
+        self._file.seek(0)
+        return self._file
+
+
+def _spool() -> BinaryIO:
+    return tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # type: ignore[return-value]
+
+
+def _has_coding(raw: Response) -> bool:
+    return raw.fields.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
 
 
 def _wanted(content_type: str | None, wanted_types: tuple[str, ...] | None) -> bool:

@@ -7,6 +7,8 @@ version to those that the tests have run with.
 """
 
 import zlib
+from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import urllib3
@@ -14,13 +16,31 @@ from urllib3.response import ContentDecoder, DeflateDecoder, GzipDecoder, GzipDe
 
 from app.net.head import Head
 
+_PIECE_BYTES = 64 * 1024
 _OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
 
 
-class Response(urllib3.HTTPResponse):
+class _Mended(urllib3.HTTPResponse):
+    """urllib3's response with our decoders."""
+
+    def _init_decoder(self) -> None:
+        """Set our decoder: urllib3 calls this before it decodes for the first time, and has no other place for one."""
+        if not self._decoder_initialized:
+            super()._init_decoder()
+            self._decoder = self._mended()
+
+    def _mended(self) -> ContentDecoder | None:
+        if isinstance(self._decoder, MultiDecoder):
+            return _Multi(self.headers["content-encoding"].lower())
+        return _Gzip() if isinstance(self._decoder, GzipDecoder) else self._decoder
+
+
+class Response(_Mended):
     """A response whose head is read, and no more. urllib3 gets only the header fields that it needs to read the body.
 
     fields   the header in the form of `Reply.headers`
+    head     the header as it arrived
+    tee      gets the body as it arrives, before it is decoded; None: nobody wants it
     given    urllib3's arguments: the pool, and the connection that returns to it when the body is read
     """
 
@@ -41,6 +61,8 @@ class Response(urllib3.HTTPResponse):
             **given,
         )
         self.fields = fields
+        self.head = head.octets
+        self.tee: Callable[[bytes], object] | None = None
 
     @property
     def is_at_its_end(self) -> bool:
@@ -55,16 +77,28 @@ class Response(urllib3.HTTPResponse):
             return True
         return all(map(_is_at_end, self._decoder.parts if isinstance(self._decoder, _Multi) else [self._decoder]))
 
-    def _init_decoder(self) -> None:
-        """Set our decoder: urllib3 calls this before it decodes for the first time, and has no other place for one."""
-        if not self._decoder_initialized:
-            super()._init_decoder()
-            self._decoder = self._mended()
+    def _raw_read(self, amt: int | None = None, *, read1: bool = False) -> bytes:
+        """Read from the connection: the one place that every byte of the body passes as it was received."""
+        data = super()._raw_read(amt, read1=read1)
+        if data and self.tee is not None:
+            self.tee(data)
+        return data
 
-    def _mended(self) -> ContentDecoder | None:
-        if isinstance(self._decoder, MultiDecoder):
-            return _Multi(self.headers["content-encoding"].lower())
-        return _Gzip() if isinstance(self._decoder, GzipDecoder) else self._decoder
+
+def decoded(payload: bytes, coding: str, *, most: int) -> bytes:
+    """A stored body without its content-coding: as far as it can be decoded, and `most` bytes of it."""
+    if not coding:
+        return payload[:most]
+    raw = _Mended(body=BytesIO(payload), headers={"content-encoding": coding}, status=200, preload_content=False)
+    found: list[bytes] = []
+    left = most
+    try:
+        while left > 0 and (piece := raw.read1(min(left, _PIECE_BYTES), decode_content=True)):
+            found.append(piece)
+            left -= len(piece)
+    except (urllib3.exceptions.HTTPError, zlib.error):
+        pass  # it broke off, and was archived so
+    return b"".join(found)
 
 
 class _Gzip(GzipDecoder):

@@ -31,11 +31,12 @@ class TooLate(Exception):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Exchange:
-    """A GET and its progress. The caller gives the first ten fields; the others are filled in on the way.
+    """A GET and its progress. The caller gives the first eleven fields; the others are filled in on the way.
 
     origin        whom to ask
     target        request target, sent byte for byte
     headers       all that are sent, in this order, Host first
+    open_headers  of these, those that are no secret: without the operator's credentials
     started_s     monotonic second when it began; with a gate, when that opened
     until_s       monotonic second by which the last byte must have arrived, resolving and connecting included
     bytes_left    bytes that may still be received, head and framing included
@@ -57,6 +58,7 @@ class Exchange:
     origin: Origin
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    open_headers: Mapping[str, str] = field(default_factory=dict)
     started_s: float
     until_s: float
     bytes_left: int

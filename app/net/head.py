@@ -25,10 +25,12 @@ _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
 class Head(http.client.HTTPResponse):
     """http.client's response with our own reader of heads.
 
+    octets     status line and fields as they arrived, with the empty line
     received   the fields in the order of arrival, names in lower case
     fields     the header in the form of `Reply.headers`
     """
 
+    octets: bytes
     received: list[tuple[str, str]]
     fields: dict[str, str]
 
@@ -36,12 +38,14 @@ class Head(http.client.HTTPResponse):
         if self.headers is not None:
             return
         while True:
-            version, status, reason = _read_status(self.fp)
-            self.received = _read_fields(self.fp)
+            line, (version, status, reason) = _read_status(self.fp)
+            lines = [line]
+            self.received = _read_fields(self.fp, lines)
             if status >= 200 or status == 101:  # RFC 9110 15.2: other 1xx are interim, the answer follows
                 break
         if not version.startswith("HTTP/1."):
             raise http.client.UnknownProtocol(version)
+        self.octets = b"".join(lines)
         self.code = self.status = status
         self.reason = reason
         self.version = 10 if version == "HTTP/1.0" else 11
@@ -64,8 +68,9 @@ class MessageHead(Head):
         self.headers = self.msg = message
 
 
-def _read_status(stream: Any) -> tuple[str, int, str]:
-    """Read version, status and reason (RFC 9112 4), as leniently as http.client: no reason and any white space will do."""
+def _read_status(stream: Any) -> tuple[bytes, tuple[str, int, str]]:
+    """Read the status line; version, status and reason (RFC 9112 4), as leniently as http.client: no reason and any white
+    space will do."""
     line = stream.readline(STATUS_BYTES_MAX + 1)
     if len(line) > STATUS_BYTES_MAX:
         raise http.client.LineTooLong("status line")
@@ -73,7 +78,7 @@ def _read_status(stream: Any) -> tuple[str, int, str]:
         raise http.client.RemoteDisconnected("Remote end closed connection without response")
     if (read := _status_of(line)) is None:
         raise http.client.BadStatusLine(line.decode("latin-1"))
-    return read
+    return line, read
 
 
 @lru_cache(maxsize=64)  # they are the same few in every response
@@ -90,12 +95,16 @@ def _is_kept_alive(version: int, headers: dict[str, str]) -> bool:
     return "close" not in said if version == 11 else "keep-alive" in said or "keep-alive" in headers
 
 
-def _read_fields(stream: Any) -> list[tuple[str, str]]:
-    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are skipped."""
+def _read_fields(stream: Any, read: list[bytes]) -> list[tuple[str, str]]:
+    """Read the fields up to the empty line, names in lower case, values latin-1 (RFC 9112 5). Other lines are skipped.
+
+    read: every line is added to it as it arrived.
+    """
     fields: list[tuple[str, str]] = []
     bytes_left = HEADER_BYTES_MAX
     lines = 0
     while (line := stream.readline(bytes_left + 1)) not in (b"\r\n", b"\n"):
+        read.append(line)
         bytes_left -= len(line)
         lines += 1
         if bytes_left < 0 or lines > HEADER_COUNT_MAX:
@@ -109,6 +118,7 @@ def _read_fields(stream: Any) -> list[tuple[str, str]]:
         written, colon, value = line.partition(b":")
         if colon and (name := _usual_name(written) if len(written) <= USUAL_NAME_BYTES else _name(written)):
             fields.append((name, _value(value)))
+    read.append(line)
     return fields
 
 

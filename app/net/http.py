@@ -119,10 +119,13 @@ class Sender:
 
     def _exchange(self, request: Request, started_s: float) -> Exchange:
         _, origin, target = _split(request.url)
+        fields, secret = self.fields(request), self._credentials.get(origin, {})
+        covered = {name.lower() for name in secret}
         return Exchange(
             origin=origin,
             target=target,
-            headers={**self.fields(request), **self._credentials.get(origin, {})},
+            headers={**fields, **secret},
+            open_headers={name: value for name, value in fields.items() if name.lower() not in covered},
             started_s=started_s,
             until_s=started_s + request.deadline_s,
             bytes_left=request.max_body_bytes + OVERHEAD_BYTES,
@@ -222,6 +225,9 @@ def _replied(raw: Response, body: Body, exchange: Exchange) -> Reply:
         total_ms=(ended_s - exchange.started_s) * 1000,
         contacted_s=_contacted_s(exchange),
         sent_s=exchange.sent_s,
+        head=raw.head,
+        coded=body.coded,
+        asked=exchange.open_headers,
     )
 
 

@@ -4,14 +4,15 @@ A capture is found by its crawl and its id, or by its host, crawl and URL key. I
 that began earlier may commit later, so "all above the last id that I saw" can miss some while the crawl runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
 from app.model import Capture, CaptureKind
 from app.store import db
+from app.store.pages import Where
 
 _sql = db.queries("captures")
 
@@ -30,6 +31,7 @@ class CaptureRow(TypedDict):
     charset: str | None
     body_sha256: bytes | None
     text_sha256: bytes | None
+    payload_sha256: bytes | None
     body_bytes: int
     truncated: bool
     segment_id: int
@@ -38,12 +40,59 @@ class CaptureRow(TypedDict):
     refers_to: int | None
 
 
+class Original(NamedTuple):
+    """A capture that holds its body: what a revisit says of it.   payload_sha256: of the body as received"""
+
+    id: int
+    url: str
+    fetched_at: datetime
+    content_type: str | None
+    charset: str | None
+    body_sha256: bytes | None
+    text_sha256: bytes | None
+    body_bytes: int
+    truncated: bool
+    payload_sha256: bytes
+
+
+def original(id: int, row: CaptureRow) -> Original:
+    """A row that was just written, as an original. It has a body of its own."""
+    payload = row["payload_sha256"] or row["body_sha256"]
+    assert payload is not None, "a body has a digest"
+    return Original(
+        id=id,
+        url=row["url"],
+        fetched_at=row["fetched_at"],
+        content_type=row["content_type"],
+        charset=row["charset"],
+        body_sha256=row["body_sha256"],
+        text_sha256=row["text_sha256"],
+        body_bytes=row["body_bytes"],
+        truncated=row["truncated"],
+        payload_sha256=payload,
+    )
+
+
 def add(tx: Connection, rows: Sequence[CaptureRow]) -> dict[tuple[int, int], int]:
     """Write captures. Returns their ids by (segment id, offset)."""
     if not rows:
         return {}
     found = db.run(tx, _sql["add"], {"rows": db.rows_param(rows)})
     return {(row.segment_id, row.at_offset): row.id for row in found}
+
+
+def originals(tx: Connection, places: Collection[Where]) -> dict[Where, Original]:
+    """The captures that hold the last bodies of these URLs, as far as they are in the archive."""
+    if not places:
+        return {}
+    rows = [{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in places]
+    found = db.run(tx, _sql["originals"], {"rows": db.rows_param(rows)}).all()
+    return {
+        (row.host_id, row.crawl_id, bytes.fromhex(row.key)): Original(
+            *[getattr(row, name) for name in Original._fields]
+        )
+        for row in found
+    }
 
 
 def of_url(tx: Connection, *, host_id: int, crawl_id: int, key: bytes, n: int = 100) -> list[Capture]:

@@ -567,6 +567,21 @@ segments = Table(
     comment="Files of the archive (WARC), each of one crawl and one worker process.",
 )
 
+archive_nodes = Table(
+    "archive_nodes",
+    metadata,
+    Column("node", Text, primary_key=True),
+    Column("place", Text, nullable=False, comment="folder or object store of its archive"),
+    Column("free_bytes", BigInteger, nullable=False, comment="of the disk that its segments are written to"),
+    Column("waiting_bytes", BigInteger, nullable=False, comment="closed segments that wait for the object store"),
+    Column("stopped_because", Text, comment="nothing is fetched there until this ends; NULL: all is well"),
+    Column("stopped_at", Time),
+    Column("trouble", Text, comment="what fails and is tried again, while it goes on fetching"),
+    Column("seen_at", Time, nullable=False, server_default=NOW),
+    CheckConstraint("(stopped_because IS NULL) = (stopped_at IS NULL)", name="stopped_has_time"),
+    comment="Machines that write the archive, and whether they can.",
+)
+
 captures = Table(
     "captures",
     metadata,
@@ -582,6 +597,11 @@ captures = Table(
     Column("charset", Text),
     Column("body_sha256", LargeBinary, comment="of the decoded body"),
     Column("text_sha256", LargeBinary, comment="of the main text"),
+    Column(
+        "payload_sha256",
+        LargeBinary,
+        comment="of the body as received, where it has a content-coding; NULL: as body_sha256, or as what it refers to",
+    ),
     Column("body_bytes", BigInteger, nullable=False, comment="of the decoded body"),
     Column("truncated", Boolean, nullable=False),
     Column("segment_id", BigInteger, nullable=False),

@@ -39,6 +39,7 @@ def upgrade() -> None:
     for name, comment in POINTERS.items():
         op.add_column("fetches", sa.Column(name, sa.BigInteger(), nullable=True, comment=comment))
     _make_segments()
+    _make_nodes()
     _make_captures()
 
 
@@ -74,6 +75,39 @@ def _make_segments() -> None:
     op.create_index("segments_crawl", "segments", ["crawl_id", "id"])
 
 
+def _make_nodes() -> None:
+    op.create_table(
+        "archive_nodes",
+        sa.Column("node", sa.Text(), nullable=False),
+        sa.Column("place", sa.Text(), nullable=False, comment="folder or object store of its archive"),
+        sa.Column(
+            "free_bytes", sa.BigInteger(), nullable=False, comment="of the disk that its segments are written to"
+        ),
+        sa.Column(
+            "waiting_bytes",
+            sa.BigInteger(),
+            nullable=False,
+            comment="closed segments that wait for the object store",
+        ),
+        sa.Column(
+            "stopped_because",
+            sa.Text(),
+            nullable=True,
+            comment="nothing is fetched there until this ends; NULL: all is well",
+        ),
+        sa.Column("stopped_at", Time, nullable=True),
+        sa.Column(
+            "trouble", sa.Text(), nullable=True, comment="what fails and is tried again, while it goes on fetching"
+        ),
+        sa.Column("seen_at", Time, server_default=NOW, nullable=False),
+        sa.CheckConstraint(
+            "(stopped_because IS NULL) = (stopped_at IS NULL)", name=op.f("archive_nodes_stopped_has_time")
+        ),
+        sa.PrimaryKeyConstraint("node", name=op.f("archive_nodes_pkey")),
+        comment="Machines that write the archive, and whether they can.",
+    )
+
+
 def _make_captures() -> None:
     op.create_table(
         "captures",
@@ -89,6 +123,12 @@ def _make_captures() -> None:
         sa.Column("charset", sa.Text(), nullable=True),
         sa.Column("body_sha256", sa.LargeBinary(), nullable=True, comment="of the decoded body"),
         sa.Column("text_sha256", sa.LargeBinary(), nullable=True, comment="of the main text"),
+        sa.Column(
+            "payload_sha256",
+            sa.LargeBinary(),
+            nullable=True,
+            comment="of the body as received, where it has a content-coding; NULL: as body_sha256, or as what it refers to",
+        ),
         sa.Column("body_bytes", sa.BigInteger(), nullable=False, comment="of the decoded body"),
         sa.Column("truncated", sa.Boolean(), nullable=False),
         sa.Column("segment_id", sa.BigInteger(), nullable=False),
@@ -118,6 +158,7 @@ def _make_captures() -> None:
 
 def downgrade() -> None:
     op.drop_table("captures")
+    op.drop_table("archive_nodes")
     op.drop_table("segments")
     for name in POINTERS:
         op.drop_column("fetches", name)

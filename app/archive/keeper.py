@@ -1,0 +1,234 @@
+"""Keeps a process's archive in order, beside the visits that write to it: in a thread of its own.
+
+It closes segments that are old enough, uploads what is closed, watches the disk, and reports to `archive_nodes`. While the
+archive is stopped (`check` raises), nothing may be fetched: what is fetched could not be kept.
+
+    stopped   a write failed, and still does; the disk has less free than the reserve; more waits for the store than the bound
+    trouble   the object store does not serve: segments wait on the disk, within the bound
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+import structlog
+
+from app.archive.place import Place
+from app.archive.recording import Recording
+from app.archive.recover import recover
+from app.archive.segment import stopped
+from app.archive.upload import upload_closed, waiting_bytes
+from app.archive.writer import ArchiveWriter
+from app.errors import ArchiveMissing, ArchiveStopped, InputError, ServiceError
+from app.store import db, segments
+from app.store.captures import CaptureRow
+from app.words import sized
+
+_log = structlog.get_logger()
+LOOK_S = 1.0  # between two looks at the disk
+REPORT_S = 15.0  # between two reports of the same
+UPLOAD_AGAIN_S = 10.0
+_PROBE = ".writable"
+_PROBE_BYTES = 64 * 1024
+
+
+class ArchiveKeeper:
+    """The archive as visits use it. Threads share it; make it after the fork.
+
+    reserve_bytes  free space of the disk below which nothing is fetched
+    spool_bytes    closed segments that may wait for the object store
+    """
+
+    def __init__(
+        self,
+        writer: ArchiveWriter,
+        place: Place,
+        *,
+        reserve_bytes: int,
+        spool_bytes: int,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._writer, self._place = writer, place
+        self._reserve_bytes, self._spool_bytes = reserve_bytes, spool_bytes
+        self._monotonic = monotonic
+        self._looking = threading.Lock()
+        self._looked_at = -LOOK_S
+        self._stopped: ArchiveStopped | None = None
+        self._has_failed = False
+        self._trouble: str | None = None
+        self._waiting = 0
+        self._reported: tuple[float, str | None, str | None] | None = None
+        self._upload_at = 0.0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def check(self) -> None:
+        """Raises ArchiveStopped while the archive cannot be written."""
+        if self._thread is None:
+            self._start()
+        if self._monotonic() - self._looked_at >= LOOK_S and self._looking.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
+        if self._stopped is not None:
+            raise self._stopped
+
+    def append(self, answer: Recording) -> CaptureRow | None:
+        """Write an answer's records. As `ArchiveWriter.append`."""
+        try:
+            return self._writer.append(answer)
+        except ArchiveStopped as error:
+            self._fail(error)
+            raise
+
+    def sync(self, rows: Iterable[CaptureRow]) -> None:
+        """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
+        try:
+            self._writer.sync(rows)
+        except ArchiveStopped as error:
+            self._fail(error)
+            raise
+
+    def committed(self, rows: Sequence[CaptureRow], ids: Mapping[tuple[int, int], int]) -> None:
+        self._writer.committed(rows, ids)
+
+    def tend(self) -> None:
+        """Close, upload and report what there is. Never raises for a service: it is tried again at the next turn."""
+        for file in self._writer.overdue():
+            try:
+                self._writer.close(file)
+            except ServiceError as error:
+                _log.warning("archive.not_closed", segment=file.name, error=str(error))
+                break
+        self._upload()
+        with suppress(ArchiveStopped):
+            self.check()
+        try:
+            self._report()
+        except ServiceError as error:
+            _log.warning("archive.not_reported", error=str(error))
+
+    def close(self) -> None:
+        """Make the open segments final, at the end of the process, and upload them if the store serves."""
+        self._ended.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._writer.close_all()
+        self._upload_at = 0.0
+        self._upload()
+        with suppress(ServiceError):
+            self._report()
+
+    def _start(self) -> None:
+        with self._looking:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
+                self._thread.start()
+
+    def _keep(self) -> None:
+        try:
+            recover(self._writer.engine, self._place.folder)
+        except (ServiceError, OSError) as error:
+            _log.error("archive.not_recovered", error=str(error))
+        while not self._ended.wait(LOOK_S):
+            try:
+                self.tend()
+            except Exception:  # noqa: BLE001  # the thread must outlive a bug in one turn
+                _log.exception("archive.keeper_failed")
+
+    def _fail(self, error: ArchiveStopped) -> None:
+        if self._stopped is None:
+            _log.error("archive.stopped", error=str(error))
+        self._stopped, self._has_failed = error, True
+
+    def _look(self) -> None:
+        """Find out whether the archive can be written."""
+        was = self._stopped
+        try:
+            self._place.folder.mkdir(parents=True, exist_ok=True)
+            if self._has_failed:
+                self._probe()
+            free = self._free_bytes()
+        except OSError as error:
+            self._stopped = stopped(self._place.folder / _PROBE, error)
+        else:
+            self._has_failed = False
+            self._stopped = self._too_little(free) or self._too_much()
+        if self._stopped is not None and was is None:
+            _log.error("archive.stopped", error=str(self._stopped))
+        if self._stopped is None and was is not None:
+            _log.info("archive.resumed", place=str(self._place))
+        self._looked_at = self._monotonic()
+
+    def _probe(self) -> None:
+        """Write a little: a write has failed, and free space alone does not tell of quotas and broken disks."""
+        path = self._place.folder / f"{_PROBE}-{os.getpid()}"
+        try:
+            with open(path, "wb") as file:
+                file.write(bytes(_PROBE_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _free_bytes(self) -> int:
+        found = os.statvfs(self._place.folder)
+        return found.f_bavail * found.f_frsize
+
+    def _too_little(self, free: int) -> ArchiveStopped | None:
+        if free >= self._reserve_bytes:
+            return None
+        return ArchiveStopped(
+            f"archive at {self._place.folder}",
+            f"its disk has {sized(free)} free of the {sized(self._reserve_bytes)} that it needs; free some, or prune it",
+        )
+
+    def _too_much(self) -> ArchiveStopped | None:
+        if self._waiting <= self._spool_bytes:
+            return None
+        return ArchiveStopped(
+            f"archive at {self._place}",
+            f"{sized(self._waiting)} wait for it in {self._place.folder}, the most that may; {self._trouble or 'it is slow'}",
+        )
+
+    def _upload(self) -> None:
+        remote = self._place.remote
+        if remote is None:
+            return
+        self._waiting = waiting_bytes(self._place.folder)
+        if self._monotonic() < self._upload_at:
+            return
+        try:
+            upload_closed(self._writer.engine, self._place.folder, remote)
+            self._trouble = None
+        except (ServiceError, InputError, ArchiveMissing, OSError) as error:
+            if self._trouble is None:
+                _log.error("archive.not_uploaded", error=str(error))
+            self._trouble = str(error)
+            self._upload_at = self._monotonic() + UPLOAD_AGAIN_S
+        self._waiting = waiting_bytes(self._place.folder)
+
+    def _report(self) -> None:
+        """Write how the archive fares, when that changed or was long ago."""
+        why = None if self._stopped is None else str(self._stopped)
+        now, said = self._monotonic(), (why, self._trouble)
+        if self._reported is not None and self._reported[1:] == said and now - self._reported[0] < REPORT_S:
+            return
+        try:
+            free = self._free_bytes()
+        except OSError:
+            free = 0
+        with db.transaction(self._writer.engine) as tx:
+            segments.note_node(
+                tx,
+                node=self._writer.node,
+                place=str(self._place),
+                free_bytes=free,
+                waiting_bytes=self._waiting,
+                stopped_because=why,
+                trouble=self._trouble,
+            )
+        self._reported = (now, *said)

@@ -1,0 +1,135 @@
+"""Where the archive is: a folder, and an object store that closed segments go to.
+
+    s3://bucket/prefix  by obstore, the extra `s3`; it reads AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and their like by itself
+
+Raises InputError for a place that cannot be, ServiceError where the store cannot serve.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app.errors import ArchiveMissing, InputError, ServiceError, one_line
+
+S3 = "s3://"
+REQUEST_S = 60
+CONNECT_S = 5
+RETRY_S = 20
+_T = TypeVar("_T")
+
+
+class Place:
+    """The folder of the segments, and the object store, if there is one.
+
+    where  as in TIPTOE_ARCHIVE: a folder or s3://bucket/prefix; None: a folder in `home`
+    """
+
+    def __init__(self, home: Path, where: str | None) -> None:
+        is_store = where is not None and where.startswith(S3)
+        self.folder = (home / "archive" if where is None or is_store else Path(where).expanduser()).absolute()
+        self.remote = Remote(where) if where is not None and is_store else None
+
+    def __str__(self) -> str:
+        return str(self.remote or self.folder)
+
+
+class Remote:
+    """A bucket of an object store. Threads share it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+
+    def __str__(self) -> str:
+        return self.url
+
+    def place_of(self, name: str) -> str:
+        """The URL of an object."""
+        return f"{self.url}/{name}"
+
+    def check(self) -> None:
+        """Raises ServiceError where the bucket cannot be listed: it is missing, or the credentials are wrong."""
+        import obstore
+
+        self._ask(lambda store: next(iter(obstore.list(store, chunk_size=1)), None))
+
+    def put(self, path: Path, name: str) -> None:
+        """Store a file. It is there in whole, or not at all."""
+        import obstore
+
+        self._ask(lambda store: obstore.put(store, name, path))
+
+    def size(self, name: str) -> int | None:
+        """Bytes of an object; None where there is none."""
+        import obstore
+
+        try:
+            return int(self._ask(lambda store: obstore.head(store, name))["size"])
+        except ArchiveMissing:
+            return None
+
+    def read(self, name: str, *, at: int, length: int) -> bytes:
+        """A part of an object. Raises ArchiveMissing, ServiceError."""
+        import obstore
+
+        return bytes(self._ask(lambda store: obstore.get_range(store, name, start=at, length=length)))
+
+    def fetch(self, name: str, path: Path) -> None:
+        """Write an object to a file. Raises ArchiveMissing, ServiceError."""
+        import obstore
+
+        def write(store: Any) -> None:
+            with open(path, "wb") as file:
+                for piece in obstore.get(store, name).stream():
+                    file.write(piece)
+
+        self._ask(write)
+
+    def delete(self, name: str) -> None:
+        import obstore
+
+        try:
+            self._ask(lambda store: obstore.delete(store, name))
+        except ArchiveMissing:
+            return
+
+    def _ask(self, act: Callable[[Any], _T]) -> _T:
+        try:
+            from obstore.exceptions import BaseError
+        except ImportError as error:
+            raise InputError(f"TIPTOE_ARCHIVE={self.url}", "needs an extra; pip install 'tiptoe[s3]'") from error
+        try:
+            return act(self._store)
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise ServiceError(f"archive at {self.url}", "the bucket does not exist; create it") from error
+            raise ArchiveMissing(self.url, "the object store has no such object") from error
+        except (BaseError, OSError, ValueError) as error:
+            raise ServiceError(f"archive at {self.url}", _why(error)) from error
+
+    @cached_property
+    def _store(self) -> Any:
+        from obstore.store import from_url
+
+        endpoint = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
+        options: Any = {"timeout": f"{REQUEST_S}s", "connect_timeout": f"{CONNECT_S}s"}
+        if endpoint.startswith("http://"):
+            options["allow_http"] = True
+        patience: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_S)}
+        return from_url(self.url, client_options=options, retry_config=patience)
+
+
+def _why(error: BaseException) -> str:
+    """The first line of the store's answer, with what would help."""
+    text = one_line(str(error).strip())[:300]
+    for sign, remedy in (
+        ("InvalidAccessKeyId", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ("SignatureDoesNotMatch", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ("AccessDenied", "access is denied; the key needs Get, Put, List and Delete on the bucket"),
+        ("NoSuchBucket", "the bucket does not exist; create it"),
+    ):
+        if sign in text:
+            return remedy
+    return f"does not serve ({text})"

@@ -1,0 +1,178 @@
+"""An open segment: a WARC file that one process appends to, and its index beside it.
+
+While it is open its names end in `.open`, and the process holds a lock on the file: whoever finds such a file without a lock
+knows that its writer died (app.archive.recover). Closed, it is final: the index is sorted, both files lose the ending.
+Several threads append; records lie one after another, whole. What was not synced may be lost with the machine, so no row may
+point beyond `synced`.
+"""
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.archive import cdxj
+from app.errors import ArchiveStopped
+
+OPEN = ".open"
+WARC = ".warc.gz"
+INDEX = ".cdxj"
+
+
+class SegmentFile:
+    """One segment's files. Threads share it.
+
+    name    without ending;   id: of its row
+    size    bytes written so far;   synced: of these, known to be on the disk;   records: response and revisit records
+    begun   monotonic second when it was opened
+    is_retired  nothing more is written to it;   is_final: its files have their final names
+    """
+
+    def __init__(self, folder: Path, name: str, *, crawl_id: int, begun: float) -> None:
+        """Create the files. Raises ArchiveStopped."""
+        self.name, self.crawl_id, self.begun = name, crawl_id, begun
+        self.id = 0
+        self.size = self.synced = self.records = 0
+        self.is_retired = self.is_final = False
+        self._is_broken = False
+        self._folder = folder
+        self._writing, self._syncing = threading.Lock(), threading.Lock()
+        self.path = folder / f"{name}{WARC}{OPEN}"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._index = os.open(index_of(self.path), os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise stopped(self.path, error) from error
+
+    def append(self, members: Sequence[bytes], line: Callable[[int], bytes] | None) -> int | None:
+        """Write records, and the index line of the first. Returns its offset; None where the segment is retired.
+
+        line: makes the line from that offset. Raises ArchiveStopped; nothing of them is left then.
+        """
+        octets = b"".join(members)
+        with self._writing:
+            if self.is_retired:
+                return None
+            at = self.size
+            try:
+                _write(self._file, octets)
+                if line is not None:
+                    _write(self._index, line(at))
+            except OSError as error:
+                self._take_back(at)
+                raise stopped(self.path, error) from error
+            self.size += len(octets)
+            self.records += line is not None
+        return at
+
+    def sync(self, until: int) -> None:
+        """Return when the first `until` bytes are on the disk. One thread syncs for all that wait. Raises ArchiveStopped.
+
+        After a failure the system may have dropped what was not synced: it is gone, and this raises for it each time.
+        """
+        with self._syncing:
+            if until <= self.synced:
+                return
+            size = self.size
+            try:
+                if self._is_broken:
+                    raise OSError(f"what was written from byte {self.synced} on is lost")
+                _sync(self._file)
+            except OSError as error:
+                self._is_broken = self.is_retired = True
+                raise stopped(self.path, error) from error
+            self.synced = size
+
+    def close(self) -> None:
+        """Make it final. What a failed sync left in doubt is cut off. Raises ArchiveStopped: then it is to be closed again."""
+        with self._writing:
+            self.is_retired = True
+        try:
+            self.sync(self.size)
+        except ArchiveStopped:
+            if not self._is_broken:
+                raise
+            self._take_back(self.synced)
+        try:
+            finish(self.path)
+        except OSError as error:
+            raise stopped(self.path, error) from error
+        self.is_final = True
+        for file in (self._file, self._index):
+            os.close(file)
+
+    def abandon(self) -> None:
+        """Remove a segment that has no row, and so no record that anything points to."""
+        for file in (self._file, self._index):
+            os.close(file)
+        for path in (self.path, index_of(self.path)):
+            path.unlink(missing_ok=True)
+
+    def _take_back(self, size: int) -> None:
+        """Cut what a failed write left. Where even that fails nothing more is written: it is cut at the next start."""
+        try:
+            os.ftruncate(self._file, size)
+        except OSError:
+            self.is_retired = True
+        else:
+            self.size = size
+
+
+def index_of(path: Path) -> Path:
+    """The index beside a segment, open or final."""
+    return path.with_name(path.name.replace(WARC, INDEX))
+
+
+def final(path: Path) -> Path:
+    """The name without `.open`."""
+    return path.with_name(path.name.removesuffix(OPEN))
+
+
+def finish(path: Path) -> None:
+    """Sort the index of an open segment, and give both files their final names. Raises OSError.
+
+    It may be repeated after a crash: the segment comes last, since its ending says that something is left to do.
+    """
+    index = index_of(path)
+    if index.exists():
+        lines = {line for line in index.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")}
+        with open(final(index), "wb") as file:
+            file.write(cdxj.ordered(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        index.unlink()
+    path.rename(final(path))
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder outlast the machine."""
+    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def stopped(path: Path, error: OSError) -> ArchiveStopped:
+    """The error for a person: what cannot be written, and what would help."""
+    why = error.strerror or str(error)
+    return ArchiveStopped(
+        f"archive at {path.parent}", f"cannot be written ({why}); free or mend the disk, or turn it off"
+    )
+
+
+def _write(file: int, octets: bytes) -> None:
+    """Write all, however much the system takes at once. Raises OSError."""
+    left = memoryview(octets)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def _sync(file: int) -> None:
+    """Flush to the disk what is needed to read the file back; macOS has no fdatasync."""
+    getattr(os, "fdatasync", os.fsync)(file)

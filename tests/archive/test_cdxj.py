@@ -1,0 +1,69 @@
+import json
+from pathlib import Path
+
+import pytest
+import surt
+from cdxj_indexer.main import CDXJIndexer
+
+from app.archive import cdxj, record, recording
+from app.archive.cdxj import IndexEntry
+from tests.archive import answers
+from tests.archive.answers import BEGUN
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://www.Example.org/",
+        "http://example.org",
+        "https://example.org:8443/A/B/?b=1&a=2&a=1",
+        "http://127.0.0.1:8000/x/",
+        "http://www2.example.co.uk/a?",
+        "http://a.test/c?x=y&&z",
+        "http://a.test/?jsessionid=0123456789abcdef0123456789abcdef&x=1",
+        "http://a.test/c;jsessionid=0123456789abcdef0123456789abcdef",
+        "http://a.test/%7Efoo/%41?q=%20",
+        "http://a.test/a//b/",
+        "http://xn--bcher-kva.example/x",
+        "http://a.test?x=1",
+        "http://a.test/c%c3%a9",
+        "http://a.test/%2525",
+        "http://a.test/?x=%26",
+        "http://www.com/",
+        "http://a.test:80/",
+    ],
+)
+def test_the_key_is_the_one_that_pywb_looks_up(url: str) -> None:
+    assert cdxj.key(url) == surt.surt(url)
+
+
+def test_a_line_says_what_an_indexer_finds(tmp_path: Path) -> None:
+    answer = answers.recording(crawl_id=1, url="http://site.test/a?b=1")
+    digest = record.digest(answer.payload)
+    member = recording.response(answer, record.new_id(), digest)
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(member)
+    CDXJIndexer(str(tmp_path / "theirs"), [str(path)]).process_all()
+    ours = cdxj.line(
+        IndexEntry(
+            url=answer.url,
+            moment=BEGUN,
+            mime="text/html",
+            status=200,
+            digest=record.labelled(digest),
+            length=len(member),
+            offset=0,
+            name="a.warc.gz",
+        )
+    )
+    assert split(ours) == split((tmp_path / "theirs").read_bytes())
+
+
+def split(line: bytes) -> tuple[bytes, bytes, object]:
+    key, stamp, rest = line.split(b" ", 2)
+    return key, stamp, json.loads(rest)
+
+
+def test_an_index_is_in_the_order_of_its_keys() -> None:
+    lines = [b"test,b)/ 2026 {}\n", b"test,a)/ 2027 {}\n", b"test,a)/ 2026 {}\n"]
+    assert cdxj.ordered(lines) == b"test,a)/ 2026 {}\ntest,a)/ 2027 {}\ntest,b)/ 2026 {}\n"

@@ -1,0 +1,136 @@
+"""The keeper of a process's archive: while nothing can be kept it refuses, and says so."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from app.archive.keeper import LOOK_S, REPORT_S, ArchiveKeeper
+from app.archive.place import Place
+from app.archive.read import Archive
+from app.archive.recording import Recording
+from app.archive.writer import ArchiveWriter
+from app.errors import ArchiveStopped
+from app.store import captures, db, segments
+from app.store.captures import CaptureRow
+from app.store.segments import ArchiveNode
+from tests.archive import answers
+from tests.archive.conftest import MakeWriter
+from tests.archive.readers import by_warcio, is_accepted
+from tests.store.rows import make_crawl
+
+FULL_BYTES = 50_000
+
+
+class Clock:
+    """Monotonic seconds, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process grows beyond FULL_BYTES: a write comes back with an error, or short."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_BYTES, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def make_keeper(writer: ArchiveWriter, clock: Clock, *, reserve_bytes: int = 0) -> ArchiveKeeper:
+    place = Place(writer.folder.parent, None)
+    return ArchiveKeeper(writer, place, reserve_bytes=reserve_bytes, spool_bytes=1_000_000, monotonic=clock)
+
+
+def the_node(engine: Engine) -> ArchiveNode:
+    with db.transaction(engine) as tx:
+        (node,) = segments.nodes(tx)
+    return node
+
+
+def page(n: int, crawl_id: int) -> Recording:
+    return answers.recording(answers.reply(answers.page(n, 8_000)), crawl_id=crawl_id)
+
+
+def test_a_full_disk_stops_the_archive_and_leaves_whole_records(
+    engine: Engine, make_writer: MakeWriter, archive: Archive, folder: Path
+) -> None:
+    clock, writer, crawl_id = Clock(), make_writer(), make_crawl(engine)
+    keeper, rows = make_keeper(writer, clock), list[CaptureRow | None]()
+    keeper.check()
+    with full_disk():
+        with pytest.raises(ArchiveStopped, match=r"cannot be written .*File too large.*; free or mend the disk"):
+            rows.extend(keeper.append(page(n, crawl_id)) for n in range(100))
+        clock.now += LOOK_S
+        with pytest.raises(ArchiveStopped):
+            keeper.check()
+        keeper.tend()
+        assert "File too large" in (the_node(engine).stopped_because or "")
+    kept = len(rows)
+    assert 1 < kept < 100
+    clock.now += LOOK_S
+    keeper.check()
+    keeper.tend()
+    assert the_node(engine).stopped_because is None
+    rows.append(keeper.append(page(kept, crawl_id)))
+    keeper.sync([row for row in rows if row is not None])
+    with db.transaction(engine) as tx:
+        captures.add(tx, [row for row in rows if row is not None])
+    keeper.close()
+    with db.transaction(engine) as tx:
+        held = captures.after(tx, crawl_id=crawl_id)
+    assert [archive.read(each).body for each in held] == [answers.page(n, 8_000) for n in range(kept + 1)]
+    (path,) = folder.rglob("*.warc.gz")
+    assert is_accepted(path)
+    assert [each.kind for each in by_warcio(path)].count("response") == kept + 1
+
+
+def test_the_reserve_of_the_disk_is_left_alone(engine: Engine, make_writer: MakeWriter) -> None:
+    keeper = make_keeper(make_writer(), Clock(), reserve_bytes=2**60)
+    with pytest.raises(ArchiveStopped, match=r"its disk has .* free of the .* that it needs; free some"):
+        keeper.check()
+    keeper.tend()
+    node = the_node(engine)
+    assert (node.node, node.stopped_because is None) == ("here", False)
+    assert node.free_bytes > 0
+    keeper.close()
+
+
+def test_a_folder_that_cannot_be_made_stops_the_archive(engine: Engine, make_writer: MakeWriter, folder: Path) -> None:
+    folder.parent.mkdir()
+    folder.write_bytes(b"a file is in its place")
+    keeper = make_keeper(make_writer(), Clock())
+    with pytest.raises(ArchiveStopped, match="cannot be written"):
+        keeper.check()
+    keeper.close()
+
+
+def test_what_fares_the_same_is_reported_now_and_then(engine: Engine, make_writer: MakeWriter) -> None:
+    clock = Clock()
+    keeper = make_keeper(make_writer(), clock)
+    keeper.tend()
+    first = the_node(engine)
+    keeper.tend()
+    assert the_node(engine).seen_ago_s > first.seen_ago_s
+    clock.now += REPORT_S
+    before = the_node(engine).seen_ago_s
+    keeper.tend()
+    assert the_node(engine).seen_ago_s < before
+    keeper.close()
+
+
+def test_closing_the_keeper_makes_segments_final(engine: Engine, make_writer: MakeWriter, folder: Path) -> None:
+    keeper, crawl_id = make_keeper(make_writer(), Clock()), make_crawl(engine)
+    keeper.append(answers.recording(crawl_id=crawl_id))
+    keeper.close()
+    assert [path.suffix for path in folder.rglob("*.gz")] == [".gz"]
+    assert list(folder.rglob("*.open")) == []
