@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import find as find_crawl
 from app.admin.robots_report import canonical
-from app.archive.read import read
+from app.archive.read import Archive
 from app.config import Settings
 from app.errors import InputError
 from app.model import Archived, Capture, CaptureKind, Url
@@ -98,8 +98,8 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
             if (rows := captures.of_url(tx, host_id=host_id, crawl_id=each.id, key=key, n=CAPTURES_MOST))
         ]
     if not found:
-        where = f"crawl {crawl} has" if crawl else "no crawl has"
-        raise InputError(url.text, f"{where} no capture of it in the archive; tiptoe url why {url.text} says why")
+        where = f"crawl {crawl} has no" if crawl else "no crawl has a"
+        raise InputError(url.text, f"{where} capture of it in the archive; tiptoe url why {url.text} says why")
     return max(found, key=lambda each: each.captures[0].fetched_at)
 
 
@@ -112,8 +112,14 @@ def show(
     """
     found = captured(engine, settings, text, crawl)
     capture = _chosen(engine, found, at, "--at") if at else _latest(found.captures)
-    answer = read(engine, settings, capture)
+    answer = Archive(engine, settings).read(capture)
     return CapturePage(crawl=found.crawl, capture=capture, captures=found.captures, answer=answer)
+
+
+def warc_of(engine: Engine, settings: Settings, capture: Capture) -> tuple[bytes, bytes]:
+    """The WARC record of a capture: unpacked, and as it stands in its segment, one gzip member."""
+    archive = Archive(engine, settings)
+    return archive.record(capture), archive.member(capture)
 
 
 def compare(
@@ -125,14 +131,15 @@ def compare(
     old: str | None = None,
     new: str | None = None,
 ) -> CaptureDiff:
-    """What changed between two captures of a page: those given, or the latest and the last one that says something else.
+    """Compare two captures of a page: those given, or the latest and the last one that says something else.
 
     old, new: as `at` of `show`. Raises InputError, ArchiveMissing, SegmentElsewhere.
     """
     found = captured(engine, settings, text, crawl)
     latest = _chosen(engine, found, new, "--new") if new else _latest(found.captures)
     earlier = _chosen(engine, found, old, "--old") if old else _other(found, latest)
-    before, after = (text_of(each, read(engine, settings, each), settings) for each in (earlier, latest))
+    archive = Archive(engine, settings)
+    before, after = (text_of(each, archive.read(each), settings) for each in (earlier, latest))
     changes = text_diff.compare(before, after)
     return CaptureDiff(crawl=found.crawl, url=found.url, old=earlier, new=latest, changes=changes)
 
@@ -141,7 +148,7 @@ def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
     """The main text of a capture, as crawling finds it."""
     document = read_html(
         answer.body,
-        content_type=answer.header("content-type"),
+        content_type=_content_type(capture, answer),
         token=settings.product_token.lower(),
         max_links=0,
     )
@@ -152,12 +159,18 @@ def markdown_of(capture: Capture, answer: Archived) -> str:
     """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed."""
     from app.parse import markdown
 
-    return markdown.of(answer.body, capture.url, answer.header("content-type"))
+    return markdown.of(answer.body, capture.url, _content_type(capture, answer))
 
 
-def html_of(answer: Archived) -> str:
+def html_of(capture: Capture, answer: Archived) -> str:
     """The body as text, in its own encoding."""
-    return charset.decode(answer.body, answer.header("content-type"))[0]
+    return charset.decode(answer.body, _content_type(capture, answer))[0]
+
+
+def _content_type(capture: Capture, answer: Archived) -> str | None:
+    """The type that the body was read as; a 304 need not repeat it."""
+    found = answer.header("content-type") or capture.content_type
+    return found or (f"text/html; charset={capture.charset}" if capture.charset else None)
 
 
 def _place(tx: Connection, url: Url) -> tuple[int, bytes]:

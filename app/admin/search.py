@@ -146,7 +146,7 @@ def _host_id(tx: Connection, host: str | None) -> int | None:
 
 
 def _read(tx: Connection, asked: str) -> list[AskedWords]:
-    """What each configuration reads in it. Raises InputError where it names nothing."""
+    """Read a search by each configuration. Raises InputError where it names nothing."""
     read = search.asked(tx, asked, stemmers.configs(search.configs(tx)))
     if not read:
         raise InputError(f"{asked!r}", "has no word to search for; letters and digits make words")

@@ -12,6 +12,8 @@ from app.cli.out import AsJson, answer, differing, done, facts, heading, say, sh
 from app.words import counted
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from app.admin.captures import CaptureDiff, CapturePage
     from app.config import Settings
     from app.model import Capture
@@ -28,13 +30,14 @@ OneCrawl = Annotated[
 _MOMENT = "the number of a capture, or a moment: 2026-11-01, 7d (days ago)"
 
 
-class Part(StrEnum):
+class ShownPart(StrEnum):
     """A part of a capture that `page show` prints by itself."""
 
     HEADERS = "headers"
     HTML = "html"
     TEXT = "text"
     MARKDOWN = "markdown"
+    WARC = "warc"
 
 
 def chosen_part(
@@ -42,11 +45,12 @@ def chosen_part(
     html: Annotated[bool, typer.Option("--html", help="The body, as text.")] = False,
     text: Annotated[bool, typer.Option("--text", help="The main text.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The content as Markdown.")] = False,
-) -> Part | None:
+    warc: Annotated[bool, typer.Option("--warc", help="Its WARC record.")] = False,
+) -> ShownPart | None:
     """The part that is asked for; None: an overview. Raises InputError for several."""
     from app.errors import InputError
 
-    asked = {Part.HEADERS: headers, Part.HTML: html, Part.TEXT: text, Part.MARKDOWN: markdown}
+    asked = {ShownPart.HEADERS: headers, ShownPart.HTML: html, ShownPart.TEXT: text, ShownPart.MARKDOWN: markdown, ShownPart.WARC: warc}
     named = [part for part, is_asked in asked.items() if is_asked]
     if len(named) > 1:
         raise InputError(" and ".join(f"--{part}" for part in named), "exclude each other; choose one")
@@ -92,27 +96,28 @@ def show(
     at: Annotated[
         str | None, typer.Option(metavar="WHICH", help=f"Of captures: {_MOMENT}.", show_default="latest")
     ] = None,
-    part: Part | None = None,
+    part: ShownPart | None = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write that part to a file; --html: the body byte for byte.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write that part to a file: the body and the WARC record byte for byte."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a page as the archive has it: its captures and headers, or one part of it."""
     from app.admin import captures
 
+    part = part or (None if out is None else ShownPart.HTML)
     with open_database() as (settings, engine):
         found = captures.show(engine, settings, url, crawl=crawl, at=at)
+        text, octets = _content(engine, settings, found, part) if part else ("", b"")
     if out is not None:
-        part = part or Part.HTML
-        content = found.answer.body if part is Part.HTML else _content(found, part, settings)
-        write_file(out, content)
+        write_file(out, octets)
         done(f"{out}: {part} written", as_json=as_json, file=out, part=part)
     elif as_json:
         document = {"crawl": found.crawl, "capture": _row(found.capture), **_answer(found)}
-        show_json(document | ({part.value: _content(found, part, settings)} if part else {}))
+        show_json(document | ({part.value: text} if part else {}))
     elif part is not None:
-        answer(_content(found, part, settings))
+        answer(text)
     else:
         _show(found)
 
@@ -144,19 +149,24 @@ def diff(
         _show_diff(found)
 
 
-def _content(found: "CapturePage", part: Part, settings: "Settings") -> str:
+def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part: ShownPart) -> tuple[str, bytes]:
+    """A part of a capture: as text for a person, and as the bytes of a file."""
     from app.admin import captures
 
     match part:
-        case Part.HEADERS:
+        case ShownPart.HEADERS:
             fields = [f"{name}: {value}" for name, value in found.answer.headers]
-            return "\n".join([f"{found.answer.status} {found.answer.reason}", *fields])
-        case Part.HTML:
-            return captures.html_of(found.answer)
-        case Part.TEXT:
-            return captures.text_of(found.capture, found.answer, settings)
-        case Part.MARKDOWN:
-            return captures.markdown_of(found.capture, found.answer)
+            text = "\n".join([f"{found.answer.status} {found.answer.reason}", *fields])
+        case ShownPart.HTML:
+            return captures.html_of(found.capture, found.answer), found.answer.body
+        case ShownPart.TEXT:
+            text = captures.text_of(found.capture, found.answer, settings)
+        case ShownPart.MARKDOWN:
+            text = captures.markdown_of(found.capture, found.answer)
+        case ShownPart.WARC:
+            record, member = captures.warc_of(engine, settings, found.capture)
+            return record.decode("utf-8", "replace"), member
+    return text, f"{text}\n".encode()
 
 
 def _row(capture: "Capture") -> dict[str, object]:

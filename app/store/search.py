@@ -127,7 +127,7 @@ def forget(tx: Connection, pages: Collection[Where]) -> None:
 
 
 def asked(tx: Connection, text: str, configs: Sequence[str]) -> list[AskedWords]:
-    """What each configuration reads in a text; configurations for which no word is left are left out."""
+    """Read a text by each configuration; configurations for which no word is left are left out."""
     where = {"words": words.asked(text), "configs": list(configs)}
     return db.run(tx, _sql["asked"], where).of(AskedWords)
 
