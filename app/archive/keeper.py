@@ -64,10 +64,13 @@ class ArchiveKeeper:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
+    def start(self) -> None:
+        """Close what dead processes left, and tend the archive from now on, in a thread. Call it once, after the fork."""
+        self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
+        self._thread.start()
+
     def check(self) -> None:
         """Raises ArchiveStopped while the archive cannot be written."""
-        if self._thread is None:
-            self._start()
         if self._monotonic() - self._looked_at >= LOOK_S and self._looking.acquire(blocking=False):
             try:
                 self._look()
@@ -114,19 +117,13 @@ class ArchiveKeeper:
     def close(self) -> None:
         """Make the open segments final, at the end of the process, and upload them if the store serves."""
         self._ended.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None:
             self._thread.join()
         self._writer.close_all()
         self._upload_at = 0.0
         self._upload()
         with suppress(ServiceError):
             self._report()
-
-    def _start(self) -> None:
-        with self._looking:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
-                self._thread.start()
 
     def _keep(self) -> None:
         try:
@@ -207,7 +204,7 @@ class ArchiveKeeper:
         except (ServiceError, InputError, ArchiveMissing, OSError) as error:
             if self._trouble is None:
                 _log.error("archive.not_uploaded", error=str(error))
-            self._trouble = str(error)
+            self._trouble = error.remedy if isinstance(error, ServiceError | InputError) else str(error)
             self._upload_at = self._monotonic() + UPLOAD_AGAIN_S
         self._waiting = waiting_bytes(self._place.folder)
 

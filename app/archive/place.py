@@ -6,6 +6,7 @@ Raises InputError for a place that cannot be, ServiceError where the store canno
 """
 
 import os
+import socket
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cached_property
@@ -24,12 +25,14 @@ _T = TypeVar("_T")
 class Place:
     """The folder of the segments, and the object store, if there is one.
 
+    node   name of this machine
     where  as in TIPTOE_ARCHIVE: a folder or s3://bucket/prefix; None: a folder in `home`
     """
 
     def __init__(self, home: Path, where: str | None) -> None:
         is_store = where is not None and where.startswith(S3)
         self.folder = (home / "archive" if where is None or is_store else Path(where).expanduser()).absolute()
+        self.node = socket.gethostname()
         self.remote = Remote(where) if where is not None and is_store else None
 
     def __str__(self) -> str:
@@ -123,7 +126,7 @@ class Remote:
 
 def _why(error: BaseException) -> str:
     """The first line of the store's answer, with what would help."""
-    text = one_line(str(error).strip())[:300]
+    text = one_line(str(error).strip()).partition("Debug source")[0].strip()[:300]
     for sign, remedy in (
         ("InvalidAccessKeyId", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("SignatureDoesNotMatch", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),

@@ -1,6 +1,5 @@
 """Reads captures back from the archive: by segment, offset and length, from the disk or the object store."""
 
-import socket
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
@@ -38,7 +37,6 @@ class Archive:
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._engine = engine
         self._place = Place(settings.home, settings.archive)
-        self.node = socket.gethostname()
         self._segments: OrderedDict[int, Segment] = OrderedDict()
 
     def read(self, capture: Capture) -> Archived:
@@ -126,7 +124,7 @@ class Archive:
             if self._place.remote is None:
                 raise ArchiveMissing(_where(capture), f"it is at {segment.place}; set TIPTOE_ARCHIVE to that store")
             return self._place.remote.read(segment.name, at=capture.at_offset, length=capture.length)
-        if segment.node != self.node:
+        if segment.node != self._place.node:
             raise SegmentElsewhere(segment.name, segment.node)
         raise ArchiveMissing(_where(capture), f"its segment {segment.name} is not in {self._place.folder}")
 

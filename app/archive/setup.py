@@ -1,6 +1,5 @@
 """Makes a process's archive from the settings."""
 
-import socket
 from importlib.metadata import version
 
 from sqlalchemy import Engine
@@ -21,14 +20,14 @@ def make_keeper(settings: Settings, *, engine: Engine, worker: str) -> ArchiveKe
         "format": "WARC File Format 1.1",
         "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
         "robots": "RFC 9309",
-        "hostname": socket.gethostname(),
+        "hostname": place.node,
     }
     if settings.contact is not None:
         about["operator"] = settings.contact
     writer = ArchiveWriter(
         engine,
         place.folder,
-        node=socket.gethostname(),
+        node=place.node,
         worker=worker,
         limits=Limits(settings.archive_segment_bytes, settings.archive_segment_s),
         about=about,

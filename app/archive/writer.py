@@ -10,15 +10,17 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 from sqlalchemy import Engine
 
-from app.archive import cdxj, record, recording
+from app.archive import cdxj, record, recording, scan
 from app.archive.cdxj import IndexEntry
 from app.archive.record import Fields
 from app.archive.recording import Recording
@@ -91,6 +93,15 @@ class ArchiveWriter:
             return None
         return _row(answer, same, payload_sha256, (segment_id, at, len(first)))
 
+    def copy(self, crawl_id: int, member: bytes) -> tuple[int, int]:
+        """Write a response or revisit record of another segment as it is. Returns segment id and offset."""
+        found = next(scan.records(BytesIO(member)))
+
+        def line(name: str, offset: int) -> bytes:
+            return scan.index_line(replace(found, offset=offset), name)
+
+        return self._append(crawl_id, [member], line)
+
     def sync(self, rows: Iterable[CaptureRow]) -> None:
         """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
         ends: dict[int, int] = {}
@@ -102,6 +113,11 @@ class ArchiveWriter:
                 file.sync(end)
             elif end > self._lost.get(id, end):
                 raise ArchiveStopped(f"segment {id}", "its end was lost with the disk; what was there is fetched again")
+
+    def sync_all(self) -> None:
+        """Return when all that was written is on the disk. Raises ArchiveStopped."""
+        for file in list(self._files.values()):
+            file.sync(file.size)
 
     def committed(self, rows: Sequence[CaptureRow], ids: Mapping[tuple[int, int], int]) -> None:
         """Remember bodies whose rows are committed: the next answer with the same one becomes a revisit.

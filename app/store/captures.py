@@ -111,3 +111,43 @@ def after(
     """A crawl's captures with ids above `after`, in the order of their ids; of one kind, or of all."""
     where = {"crawl_id": crawl_id, "after": after, "n": n, "kind": kind and kind.value}
     return db.run(tx, _sql["after"], where).of(Capture)
+
+
+def of_segment(tx: Connection, *, segment_id: int, at: int = 0, n: int = 1_000) -> list[Capture]:
+    """The captures of a segment from an offset on, in the order of their records."""
+    return db.run(tx, _sql["of_segment"], {"segment_id": segment_id, "at": at, "n": n}).of(Capture)
+
+
+def dangling(tx: Connection, *, crawl_id: int, n: int = 100) -> list[Capture]:
+    """Revisits whose body no row has any more: there should be none."""
+    return db.run(tx, _sql["dangling"], {"crawl_id": crawl_id, "n": n}).of(Capture)
+
+
+def live(tx: Connection, *, crawl_id: int, segment_ids: Sequence[int]) -> list[Capture]:
+    """Captures of segments that are to go, which pages or revisits that stay still need."""
+    where = {"crawl_id": crawl_id, "segment_ids": db.array_param(segment_ids)}
+    return db.run(tx, _sql["live"], where).of(Capture)
+
+
+class Moved(TypedDict):
+    """A capture whose record was copied, and where to."""
+
+    crawl_id: int
+    id: int
+    segment_id: int
+    at_offset: int
+
+
+def move(tx: Connection, rows: Sequence[Moved]) -> None:
+    if rows:
+        db.run(tx, _sql["moved"], {"rows": db.rows_param(rows)})
+
+
+def drop(tx: Connection, segment_ids: Sequence[int]) -> int:
+    """Delete the captures of segments. Returns how many."""
+    return db.run(tx, _sql["drop"], {"segment_ids": db.array_param(segment_ids)}).rowcount
+
+
+def drop_crawl(tx: Connection, crawl_id: int, n: int = 10_000) -> int:
+    """Delete some captures of a crawl. Returns how many; 0: there are none left."""
+    return db.run(tx, _sql["drop_crawl"], {"crawl_id": crawl_id, "n": n}).rowcount

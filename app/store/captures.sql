@@ -37,3 +37,44 @@ SELECT * FROM captures
 WHERE crawl_id = :crawl_id AND id > :after AND (CAST(:kind AS text) IS NULL OR kind = :kind)
 ORDER BY id
 LIMIT :n
+
+-- of_segment: the captures of a segment from an offset on, in its order
+SELECT * FROM captures WHERE segment_id = :segment_id AND at_offset >= :at ORDER BY at_offset LIMIT :n
+
+-- dangling: revisits of a crawl whose body no row has any more
+SELECT c.*
+FROM captures AS c
+WHERE c.crawl_id = :crawl_id AND c.refers_to IS NOT NULL
+  AND NOT EXISTS (SELECT FROM captures AS o WHERE o.crawl_id = c.crawl_id AND o.id = c.refers_to)
+ORDER BY c.id
+LIMIT :n
+
+-- live: captures of segments that are to go, which must stay: the last ones of pages, and what revisits refer to that stay
+WITH last AS MATERIALIZED (
+    SELECT c.id
+    FROM captures AS c
+    WHERE c.segment_id = ANY(CAST(:segment_ids AS bigint[])) AND c.crawl_id = :crawl_id AND c.kind = 'page'
+      AND EXISTS (SELECT FROM pages AS p WHERE p.host_id = c.host_id AND p.crawl_id = c.crawl_id AND p.key = c.key)
+      AND NOT EXISTS (SELECT FROM captures AS n
+                      WHERE n.host_id = c.host_id AND n.crawl_id = c.crawl_id AND n.key = c.key AND n.kind = 'page' AND n.id > c.id)
+)
+SELECT c.*
+FROM captures AS c
+WHERE c.segment_id = ANY(CAST(:segment_ids AS bigint[])) AND c.crawl_id = :crawl_id
+  AND (c.id IN (SELECT id FROM last)
+       OR EXISTS (SELECT FROM captures AS r
+                  WHERE r.crawl_id = c.crawl_id AND r.refers_to = c.id
+                    AND (r.segment_id <> ALL(CAST(:segment_ids AS bigint[])) OR r.id IN (SELECT id FROM last))))
+ORDER BY c.id
+
+-- moved: captures whose records were copied
+UPDATE captures AS c SET segment_id = r.segment_id, at_offset = r.at_offset
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, id bigint, segment_id bigint, at_offset bigint)
+WHERE c.crawl_id = r.crawl_id AND c.id = r.id
+
+-- drop: delete the captures of segments
+DELETE FROM captures WHERE segment_id = ANY(CAST(:segment_ids AS bigint[]))
+
+-- drop_crawl: delete n captures of a crawl
+DELETE FROM captures
+WHERE crawl_id = :crawl_id AND id = ANY(ARRAY(SELECT id FROM captures WHERE crawl_id = :crawl_id LIMIT :n))

@@ -1,5 +1,6 @@
 """Segments: the files of the archive, and where each is. One query of segments.sql each, in the caller's transaction."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -93,3 +94,63 @@ def note_node(
 
 def nodes(tx: Connection) -> list[ArchiveNode]:
     return db.run(tx, _sql["nodes"]).of(ArchiveNode)
+
+
+def expired(tx: Connection, *, crawl_id: int, days: int) -> list[Segment]:
+    """Closed segments of a crawl that are older than this, the oldest first."""
+    return db.run(tx, _sql["expired"], {"crawl_id": crawl_id, "days": days}).of(Segment)
+
+
+def lock(tx: Connection, ids: Sequence[int]) -> list[int]:
+    """Lock segments that are to be deleted. Returns those that are still closed or uploaded."""
+    return [row.id for row in db.run(tx, _sql["lock"], {"ids": db.array_param(ids)})]
+
+
+def mark_gone(tx: Connection, ids: Sequence[int]) -> None:
+    """Segments are deleted, and the log's pointers to them; their files go after the commit."""
+    where = {"ids": db.array_param(ids)}
+    db.run(tx, _sql["unpoint"], where)
+    db.run(tx, _sql["gone"], where)
+
+
+def mark_crawl_gone(tx: Connection, crawl_id: int) -> None:
+    """All segments of a crawl are deleted, with the log's pointers to them."""
+    ids = [row.id for row in db.run(tx, _sql["crawl_gone"], {"crawl_id": crawl_id})]
+    db.run(tx, _sql["unpoint"], {"ids": db.array_param(ids)})
+
+
+def left_over(tx: Connection, n: int = 100) -> list[Segment]:
+    """Segments that are gone, and whose objects are still in the store."""
+    return db.run(tx, _sql["left_over"], {"n": n}).of(Segment)
+
+
+def taken_away(tx: Connection, id: int) -> None:
+    db.run(tx, _sql["taken_away"], {"id": id})
+
+
+def crawls(tx: Connection) -> list[int]:
+    """Crawls that have segments."""
+    return [row.crawl_id for row in db.run(tx, _sql["crawls"])]
+
+
+def pointed_at(tx: Connection, id: int) -> set[tuple[int, int]]:
+    """Offset and length of the records in a segment that requests of the log point to."""
+    return {(row.at_offset, row.length) for row in db.run(tx, _sql["pointed_at"], {"id": id})}
+
+
+class SegmentTotals(NamedTuple):
+    """The segments of a crawl in one state, counted.   crawl: its name; None: it was deleted"""
+
+    crawl_id: int
+    crawl: str | None
+    state: str
+    segments: int
+    bytes: int
+    records: int
+    since: datetime
+    until: datetime
+
+
+def summary(tx: Connection, crawl_id: int | None) -> list[SegmentTotals]:
+    """The segments of a crawl, or of all, counted by crawl and state."""
+    return db.run(tx, _sql["summary"], {"crawl_id": crawl_id}).of(SegmentTotals)

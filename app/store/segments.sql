@@ -41,3 +41,51 @@ ORDER BY node
 
 -- uploaded: a segment is in the object store
 UPDATE segments SET state = 'uploaded', place = :place, uploaded_at = clock_timestamp() WHERE id = :id AND state = 'closed'
+
+-- expired: closed segments of a crawl that are older than so many days, the oldest first
+SELECT * FROM segments
+WHERE crawl_id = :crawl_id AND state IN ('closed', 'uploaded') AND closed_at < clock_timestamp() - make_interval(days => :days)
+ORDER BY id
+
+-- lock: segments that are closed or uploaded, for as long as they are deleted
+SELECT id FROM segments
+WHERE id = ANY(CAST(:ids AS bigint[])) AND state IN ('closed', 'uploaded')
+ORDER BY id
+FOR UPDATE
+
+-- gone: segments are deleted; their files go after the commit
+UPDATE segments SET state = 'gone', gone_at = clock_timestamp() WHERE id = ANY(CAST(:ids AS bigint[])) AND state <> 'gone'
+
+-- unpoint: requests of the log whose records are deleted
+UPDATE fetches AS f SET segment_id = NULL, at_offset = NULL, length = NULL
+FROM segments AS s
+WHERE s.id = ANY(CAST(:ids AS bigint[])) AND f.segment_id = s.id
+  AND f.started_at >= s.opened_at - interval '1 day' AND f.started_at <= coalesce(s.closed_at, clock_timestamp()) + interval '1 day'
+
+-- crawl_gone: all segments of a crawl are deleted
+UPDATE segments SET state = 'gone', gone_at = clock_timestamp() WHERE crawl_id = :crawl_id AND state <> 'gone' RETURNING id
+
+-- left_over: segments that are gone, and still in the object store
+SELECT * FROM segments WHERE state = 'gone' AND place IS NOT NULL ORDER BY id LIMIT :n
+
+-- taken_away: the object of a segment that is gone was deleted
+UPDATE segments SET place = NULL WHERE id = :id AND state = 'gone'
+
+-- crawls: crawls that have segments
+SELECT DISTINCT crawl_id FROM segments WHERE state <> 'gone' ORDER BY crawl_id
+
+-- pointed_at: where requests of the log point to in a segment
+SELECT f.at_offset, f.length
+FROM segments AS s
+JOIN fetches AS f ON f.segment_id = s.id
+  AND f.started_at >= s.opened_at - interval '1 day' AND f.started_at <= coalesce(s.closed_at, clock_timestamp()) + interval '1 day'
+WHERE s.id = :id
+
+-- summary: the segments of crawls, counted by crawl and state
+SELECT s.crawl_id, c.name AS crawl, s.state, count(*) AS segments, coalesce(sum(s.bytes), 0) AS bytes,
+       coalesce(sum(s.records), 0) AS records, min(s.opened_at) AS since, max(coalesce(s.closed_at, s.opened_at)) AS until
+FROM segments AS s
+LEFT JOIN crawls AS c ON c.id = s.crawl_id
+WHERE CAST(:crawl_id AS bigint) IS NULL OR s.crawl_id = :crawl_id
+GROUP BY s.crawl_id, c.name, s.state
+ORDER BY s.crawl_id, s.state

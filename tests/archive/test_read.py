@@ -1,5 +1,6 @@
 """What cannot be read: the row is there, and its record is not, or is damaged."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_a_segment_that_was_deleted_cut_or_damaged_by_hand(
 ) -> None:
     (capture,) = deposit(writer, answers.recording(answers.reply(answers.page(1)), crawl_id=make_crawl(engine)))
     writer.close_all()
-    sql(engine, "UPDATE segments SET node = :node", node=archive.node)
+    sql(engine, "UPDATE segments SET node = :node", node=socket.gethostname())
     (path,) = folder.rglob("*.warc.gz")
     act(path)
     with pytest.raises(ArchiveMissing, match=f"capture 1 of http://site.test/: {why}"):

@@ -1,0 +1,141 @@
+"""Verifies the archive: every record's digests, and pointers both ways, between the rows and the records.
+
+A record without a row is legal: its visit was fenced. A row without a record is a flaw, and so is a digest that is wrong.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from sqlalchemy import Engine
+
+from app.archive import scan
+from app.archive.place import Place
+from app.archive.scan import BrokenRecord
+from app.archive.segment import OPEN
+from app.config import Settings
+from app.errors import ArchiveMissing
+from app.model import Capture, Segment, SegmentState
+from app.store import captures, db, segments
+
+ROWS_AT_ONCE = 10_000
+
+
+class Flaw(NamedTuple):
+    """Something that is wrong.   segment: its name;   what: a phrase"""
+
+    segment: str
+    what: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Verdict:
+    """What was found.
+
+    segments, records, captures   that were looked at
+    without_row  response and revisit records that no row points to
+    elsewhere    names of segments that are on other nodes' disks
+    """
+
+    segments: int = 0
+    records: int = 0
+    captures: int = 0
+    without_row: int = 0
+    elsewhere: list[str] = field(default_factory=list)
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+def verify(engine: Engine, settings: Settings, crawl_id: int | None) -> Verdict:
+    """Verify the segments of a crawl, or of all, that are here or in the object store. Raises ServiceError."""
+    place, verdict = Place(settings.home, settings.archive), Verdict()
+    for each in _segments(engine, crawl_id):
+        if each.state != SegmentState.GONE:
+            _verify(engine, place, each, verdict)
+    with db.transaction(engine) as tx:
+        for id in segments.crawls(tx) if crawl_id is None else [crawl_id]:
+            lost = captures.dangling(tx, crawl_id=id)
+            verdict.flaws += [Flaw(f"capture {each.id}", "what it refers to has no row") for each in lost]
+    return verdict
+
+
+def _segments(engine: Engine, crawl_id: int | None) -> Iterator[Segment]:
+    after = 0
+    while True:
+        with db.transaction(engine) as tx:
+            found = segments.of_crawl(tx, crawl_id, after=after)
+        if not found:
+            return
+        after = found[-1].id
+        yield from found
+
+
+def _verify(engine: Engine, place: Place, each: Segment, verdict: Verdict) -> None:
+    """One segment."""
+    with tempfile.TemporaryDirectory(prefix="tiptoe-verify-") as folder:
+        try:
+            file = _file(place, each, Path(folder))
+        except ArchiveMissing as error:
+            verdict.flaws.append(Flaw(each.name, str(error)))
+            return
+        if file is None:
+            verdict.elsewhere.append(each.name)
+            return
+        with file:
+            _compare(engine, each, file, verdict)
+
+
+def _file(place: Place, each: Segment, folder: Path) -> BinaryIO | None:
+    """The segment's file, here or fetched; None where it is on another node. Raises ArchiveMissing, ServiceError."""
+    for name in (each.name, f"{each.name}{OPEN}", each.name):
+        try:
+            return open(place.folder / name, "rb")  # the caller closes it
+        except FileNotFoundError:
+            continue
+    if each.state == SegmentState.UPLOADED:
+        if place.remote is None:
+            return None
+        place.remote.fetch(each.name, folder / "segment")
+        return open(folder / "segment", "rb")
+    if each.node != place.node:
+        return None
+    raise ArchiveMissing(each.name, f"is not in {place.folder}")
+
+
+def _compare(engine: Engine, each: Segment, file: BinaryIO, verdict: Verdict) -> None:
+    """The rows of a segment, which are read first: an open one grows meanwhile, and its end may not be whole yet."""
+    rows = _rows(engine, each.id)
+    with db.transaction(engine) as tx:
+        logged = segments.pointed_at(tx, each.id)
+    answers: dict[int, tuple[int, str]] = {}
+    verdict.segments += 1
+    verdict.captures += len(rows)
+    try:
+        for found in scan.records(file, hashes=True):
+            verdict.records += 1
+            if found.is_answer:
+                answers[found.offset] = found.length, found.fields.get("warc-target-uri", "")
+            if (damage := found.damage()) is not None:
+                verdict.flaws.append(Flaw(each.name, f"byte {found.offset}: {damage}"))
+    except BrokenRecord as error:
+        if each.state != SegmentState.OPEN:
+            verdict.flaws.append(Flaw(each.name, str(error)))
+    for row in rows:
+        if answers.get(row.at_offset) != (row.length, row.url):
+            verdict.flaws.append(Flaw(each.name, f"capture {row.id} of {row.url} points to no record of it"))
+    for at, length in sorted(logged):
+        if answers.get(at, (None, ""))[0] != length:
+            verdict.flaws.append(Flaw(each.name, f"a request of the log points to byte {at}, where no answer is"))
+    verdict.without_row += len(answers.keys() - {row.at_offset for row in rows})
+
+
+def _rows(engine: Engine, segment_id: int) -> list[Capture]:
+    rows: list[Capture] = []
+    while True:
+        with db.transaction(engine) as tx:
+            at = rows[-1].at_offset + 1 if rows else 0
+            found = captures.of_segment(tx, segment_id=segment_id, at=at, n=ROWS_AT_ONCE)
+        if not found:
+            return rows
+        rows += found
