@@ -18,6 +18,7 @@ _ORDER = (
     "status",
     "search",
     "page",
+    "archive",
     "url",
     "host",
     "robots",

@@ -50,7 +50,13 @@ def chosen_part(
     """The part that is asked for; None: an overview. Raises InputError for several."""
     from app.errors import InputError
 
-    asked = {ShownPart.HEADERS: headers, ShownPart.HTML: html, ShownPart.TEXT: text, ShownPart.MARKDOWN: markdown, ShownPart.WARC: warc}
+    asked = {
+        ShownPart.HEADERS: headers,
+        ShownPart.HTML: html,
+        ShownPart.TEXT: text,
+        ShownPart.MARKDOWN: markdown,
+        ShownPart.WARC: warc,
+    }
     named = [part for part, is_asked in asked.items() if is_asked]
     if len(named) > 1:
         raise InputError(" and ".join(f"--{part}" for part in named), "exclude each other; choose one")

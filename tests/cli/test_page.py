@@ -3,73 +3,30 @@
 import gzip
 import json
 import sys
-from collections.abc import Callable, Iterator
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
-from app.admin.robots_report import canonical
-from app.archive.writer import ArchiveWriter, Limits
 from app.cli import out
-from app.config import load
-from app.model import Capture, CaptureKind
-from tests.archive import answers
-from tests.archive.deposits import deposit
+from app.model import CaptureKind
+from tests.cli.archived import URL, Deposit, engine, put
 from tests.cli.conftest import Tiptoe
 from tests.steering import steering
-from tests.store.rows import clean, make_crawl, make_host, one
+from tests.store.rows import make_crawl
 
-URL = "http://site.test/news?a=1"
+__all__ = ["engine", "put"]
+
 PAGE = """<html><head><title>News</title></head><body><main><h1>News of the week</h1>
 <p>The first passage stays as it was, word for word, with enough of them to be text.</p>
 <p>{}</p><p>The last passage ends \x1b[31mthe page\x1b]0;owned\x07, and stays too, as it was before.</p>
 </main></body></html>"""
 OLD = PAGE.format("Version 4.1 of the crawler is out, and it waits 10 seconds between requests.")
 NEW = PAGE.format("Version 4.2 of the crawler is out, and it waits 12 seconds between requests.")
-Deposit = Callable[..., Capture]
-
-
-@pytest.fixture(autouse=True)
-def engine(database_url: str) -> Iterator[Engine]:
-    with clean(database_url) as engine:
-        make_crawl(engine, "docs")
-        make_host(engine, "site.test")
-        yield engine
-
-
-@pytest.fixture
-def put(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deposit]:
-    """put(body, url=…, crawl=…): archive an answer as a settle does; a second apart."""
-    monkeypatch.setenv("TIPTOE_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "home" / "archive"
-    limits = Limits(1_000_000, 3_600)
-    writer = ArchiveWriter(engine, folder, node="here", worker="here:1", limits=limits, about={})
-    seconds = iter(range(1_000))
-
-    def put(body: str | bytes = OLD, *, url: str = URL, crawl: str = "docs", **given: Any) -> Capture:
-        octets = body.encode() if isinstance(body, str) else body
-        found = canonical(load(), url)
-        fields: dict[str, Any] = {
-            "crawl_id": one(engine, "SELECT id FROM crawls WHERE name = :n", n=crawl),
-            "host_id": one(engine, "SELECT id FROM hosts WHERE name = :n", n=found.host),
-            "key": found.key,
-            "url": url,
-            "at_s": next(seconds),
-            "text_sha256": sha256(octets).digest(),
-        }
-        recording = answers.recording(answers.reply(octets, **given.pop("reply", {})), **{**fields, **given})
-        (capture,) = deposit(writer, recording)
-        return capture
-
-    yield put
-    writer.close_all()
 
 
 def test_show_has_the_captures_and_the_headers(tiptoe: Tiptoe, put: Deposit) -> None:
-    put()
+    put(OLD)
     ran = tiptoe("page", "show", URL)
     assert (ran.code, ran.err) == (0, "")
     lines = [line.split(None, 1) for line in ran.out.splitlines() if line.strip()]
@@ -94,7 +51,7 @@ def test_show_has_the_captures_and_the_headers(tiptoe: Tiptoe, put: Deposit) -> 
     ],
 )
 def test_a_part_of_a_capture(tiptoe: Tiptoe, put: Deposit, option: str, first: str, holds: str) -> None:
-    put()
+    put(OLD)
     ran = tiptoe("page", "show", URL, option)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(first)
@@ -104,7 +61,7 @@ def test_a_part_of_a_capture(tiptoe: Tiptoe, put: Deposit, option: str, first: s
 
 
 def test_a_file_has_the_bytes_as_they_came(tiptoe: Tiptoe, put: Deposit, tmp_path: Path) -> None:
-    put()
+    put(OLD)
     assert tiptoe("page", "show", URL, "--out", str(tmp_path / "a.html")).out.endswith("a.html: html written\n")
     assert (tmp_path / "a.html").read_bytes() == OLD.encode()
     tiptoe("page", "show", URL, "--warc", "--out", str(tmp_path / "a.warc.gz"))
@@ -192,9 +149,9 @@ def test_colours_are_for_a_terminal(capsys: pytest.CaptureFixture[str], monkeypa
 
 def test_list_has_pages_by_key(tiptoe: Tiptoe, put: Deposit) -> None:
     for n in range(5):
-        put(url=f"http://site.test/{n}")
+        put(OLD, url=f"http://site.test/{n}")
     put(NEW, url="http://site.test/1")
-    put(url="http://site.test/robots.txt", kind=CaptureKind.ROBOTS)
+    put(OLD, url="http://site.test/robots.txt", kind=CaptureKind.ROBOTS)
     found = tiptoe("page", "list", "--crawl", "docs", "--json").json
     assert {(page["url"], page["captures"]) for page in found} == {
         (f"http://site.test/{n}", 2 if n == 1 else 1) for n in range(5)
@@ -226,14 +183,14 @@ def test_list_has_pages_by_key(tiptoe: Tiptoe, put: Deposit) -> None:
 )
 def test_list_by_pattern(tiptoe: Tiptoe, put: Deposit, pattern: str, found: list[str]) -> None:
     for path in ("/docs/a", "/docs/b_c", "/x?a=1"):
-        put(url=f"http://site.test{path}")
+        put(OLD, url=f"http://site.test{path}")
     pages = tiptoe("page", "list", "--crawl", "docs", "--url", pattern, "--json").json
     assert sorted(page["url"].removeprefix("http://site.test") for page in pages) == found
 
 
 def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
-    put()
-    at = put(url="http://site.test/later").fetched_at.isoformat()
+    put(OLD)
+    at = put(OLD, url="http://site.test/later").fetched_at.isoformat()
     pages = tiptoe("page", "list", "--crawl", "docs", "--since", at, "--json").json
     assert [page["url"] for page in pages] == ["http://site.test/later"]
 
@@ -260,14 +217,14 @@ def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
     ],
 )
 def test_bad_input_is_one_line_with_its_remedy(tiptoe: Tiptoe, put: Deposit, args: list[str], said: str) -> None:
-    put()
+    put(OLD)
     ran = tiptoe("page", *args)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.startswith(f"tiptoe: {said}")
 
 
 def test_a_segment_that_is_gone_is_one_line(tiptoe: Tiptoe, put: Deposit, tmp_path: Path) -> None:
-    put()
+    put(OLD)
     for file in (tmp_path / "home" / "archive").rglob("*.warc.gz*"):
         file.unlink()
     ran = tiptoe("page", "show", URL)
