@@ -33,6 +33,7 @@ NEARLY = 0.95
 _STATEMENTS = """
 SELECT query, calls, total_exec_time FROM pg_stat_statements
 WHERE userid = current_user::regrole AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND query IS NOT NULL  -- Postgres may have dropped a text
 """
 _COMMITTED = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 # The statements that each visit and each settle has once.

@@ -27,7 +27,7 @@ from app.crawl.state.grants import Grants
 from app.crawl.state.seen import KnownKeys
 from app.local.services import start_postgres
 from app.store import budgets, crawls, db, suppressions
-from app.store.budgets import Budget, BudgetKind
+from app.store.budgets import Budget, BudgetKind, StartTerms
 from bench import tiptoe
 from bench.claim import empty_database
 from bench.report import Cell, save, table
@@ -156,7 +156,7 @@ def _start_by_row() -> Act:
 
     def start(engine: Engine, host_id: int) -> None:
         with db.transaction(engine) as tx:
-            budgets.reserve(tx, wanted, host_id=host_id, ready_in_s=0.01, horizon_s=1.0, has_ticket=False)
+            budgets.reserve(tx, wanted, StartTerms(host_id, ready_in_s=0.01, horizon_s=1.0))
 
     return start
 

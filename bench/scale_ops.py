@@ -17,8 +17,8 @@ from app.admin import explain, report
 from app.beat import claim, finish, promote, rotate_logs, sweep, trim
 from app.config import Settings
 from app.crawl.page import fetch
-from app.crawl.state.setup import make_kit
-from app.crawl.state.worker import Kit
+from app.crawl.state.setup import make_worker
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import Reply, Request, RequestKind, Url, VisitEnding
@@ -59,7 +59,7 @@ class Frontier:
         self.aside = engine
         self.settings = settings
         self.rng = rng
-        self.kit: Kit = make_kit(settings, engine=self.engine, send=self._page, where=None, worker="bench:1")
+        self.worker: Worker = make_worker(settings, engine=self.engine, send=self._page, where=None, name="bench:1")
         self.times: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self.wal: list[int] = []
         self._made = 0
@@ -95,15 +95,15 @@ class Frontier:
 
     def _visit(self, offer: Offer) -> None:
         self.aside_sql("UPDATE urls SET state = 'queued', due_at = NULL WHERE host_id = :id", id=offer.host_id)
-        stays = []
-        self.timed("take-up and pick", lambda: stays.append(take_up(self.kit, offer.host_id, offer.token)))
-        stay = stays[0]
-        if stay is None or not stay.due:
+        taken = []
+        self.timed("take-up and pick", lambda: taken.append(take_up(self.worker, offer.host_id, offer.token)))
+        visit = taken[0]
+        if visit is None or not visit.picked.due:
             raise BenchError("an offer could not be taken up, or its host had no queued URL")
-        while stay.due:
-            fetch.fetch(stay, stay.due.popleft())
+        while visit.picked.due:
+            fetch.fetch(visit, visit.picked.due.popleft())
         before = self._wal_bytes()
-        self.timed(f"settle of {BATCH}", partial(settle.leave, stay, VisitEnding.STOPS))
+        self.timed(f"settle of {BATCH}", partial(settle.leave, visit, VisitEnding.STOPS))
         self.wal.append(self._wal_bytes() - before)
 
     def _wal_bytes(self) -> int:
@@ -152,7 +152,7 @@ class Frontier:
                 raise BenchError("not as many links were new as should be")
 
     def _admission(self, host_id: int, found: str) -> Admission:
-        url = self.kit.canon.canonicalise(found)
+        url = self.worker.canon.canonicalise(found)
         if not isinstance(url, Url):
             raise BenchError(f"{found} is no URL")
         link = Candidate(1, url, RequestKind.PAGE, lane=1, score=0.5, depth=2, hops=0, found_on="http://h1.test/")

@@ -1,15 +1,20 @@
 """The limits of size: files of 300 lines, functions of 50, lines of 120. What stands above them today is named.
 
-The lists of exceptions may only shrink.
+The lists of exceptions may only shrink. A step of a crawl takes three parts of a visit at most, or the whole visit.
 Parameters and branches are held by ruff (PLR0913, C901), which names its own exceptions in pyproject.toml.
 """
 
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.store.host_rows import HostPace
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(
@@ -19,6 +24,8 @@ FILES = sorted(
     if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # Scrapy's environment, for one
 )
 FILE_MOST, FUNCTION_MOST, LINE_MOST = 300, 50, 130  # lines, lines, characters; ruff holds 120 where it is kept already
+
+PARTS_MOST = 3
 
 _PRAGMA = re.compile(r"  # (noqa|type):.*")
 IS_TABLE = {"app/store/tables.py"}  # as long as there are columns
@@ -108,3 +115,30 @@ def test_a_known_exception_may_shrink_and_go_and_not_grow(
     found: dict[str, int], known: dict[str, int], longer: dict[str, int], mended: list[str]
 ) -> None:
     assert judged(found, known) == (longer, mended)
+
+
+# --- the parts of a visit ----------------------------------------------------------------------------------------
+
+
+def parts_taken() -> dict[str, int]:
+    """{file::function: how many parts of a visit it takes}, of those that take any."""
+    kinds = [each.type for each in fields(Visit) if isinstance(each.type, type) and each.type is not Worker]
+    parts = {kind.__name__ for kind in kinds if kind.__module__.startswith("app.crawl.state.")} | {HostPace.__name__}
+    assert len(parts) == 8, "else a part is not seen here"
+    found: dict[str, int] = {}
+    for path in FILES:
+        if not name_of(path).startswith(("app/", "workers/")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                annotations = [each.annotation for each in [*node.args.args, *node.args.kwonlyargs]]
+                taken = [each for each in annotations if isinstance(each, ast.Name) and each.id in parts]
+                if taken:
+                    found[f"{name_of(path)}::{node.name}"] = len(taken)
+    return found
+
+
+def test_no_step_takes_more_than_three_parts_of_a_visit() -> None:
+    taken = parts_taken()
+    assert {name: parts for name, parts in taken.items() if parts > PARTS_MOST} == {}
+    assert max(taken.values()) == PARTS_MOST, "none does today: lower the limit"

@@ -64,6 +64,6 @@ def _ended() -> threading.Event:
 
 
 def _is_idle() -> bool:
-    kit = process.kit()
-    is_parked = kit.parking is not None and len(kit.parking) > 0
-    return not (kit.stopping.is_set() or watchdog.progress.visits or is_parked)
+    worker = process.worker()
+    is_parked = worker.parking is not None and len(worker.parking) > 0
+    return not (worker.stopping.is_set() or watchdog.progress.visits or is_parked)

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,14 +16,16 @@ from celery.worker.control import inspect_command
 from sqlalchemy import Engine
 
 from app.config import current
-from app.crawl.state.setup import make_engine, make_kit, make_sender
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
+from app.crawl.state.setup import make_engine, make_sender, make_worker
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
+from app.runtime.intake import Intake
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
-Parked = Stay | CommitGroup[Stay]
+RUNNING_PER_THREAD = 2  # visits that may need to be parked next: in the pool's threads, and in those of the parking
+Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
 _is_told = False
@@ -34,9 +36,9 @@ def engine() -> Engine:
         return _engine()
 
 
-def kit() -> Kit:
+def worker() -> Worker:
     with _making:
-        return _kit()
+        return _worker()
 
 
 @lru_cache(maxsize=1)
@@ -45,27 +47,43 @@ def _engine() -> Engine:
 
 
 @lru_cache(maxsize=1)
-def _kit() -> Kit:
+def _worker() -> Worker:
     settings = current()
     sender = make_sender(settings)
-    worker = f"{socket.gethostname()}:{os.getpid()}"
+    name = f"{socket.gethostname()}:{os.getpid()}"
     parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
-    return make_kit(
-        settings,
-        engine=engine(),
-        send=sender.send,
-        where=sender.where,
-        worker=worker,
+    made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
+    return replace(
+        made,
         parking=parking,
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
     )
 
 
+def intake() -> Intake:
+    """The intake of this process: visits begin after its `wait`."""
+    with _making:
+        return _intake()
+
+
+@lru_cache(maxsize=1)
+def _intake() -> Intake:
+    settings, made = current(), _worker()
+    assert made.parking is not None
+    return Intake(
+        made.parking,
+        most=settings.concurrency * (PARKED_PER_THREAD - RUNNING_PER_THREAD),
+        threads=settings.concurrency,
+        patience_s=settings.offer_s / 2,
+        stopping=made.stopping,
+    )
+
+
 @inspect_command()
 def known_keys(state: Any) -> dict[str, int | float]:
     """How full this process's known keys are, and how often its Bloom filter erred. state: Celery's."""
-    return asdict(kit().known.load())
+    return asdict(worker().known.load())
 
 
 def resume_with(act: Callable[[Parked], None]) -> None:
@@ -88,12 +106,12 @@ def _stop(**_: object) -> None:
     global _is_told
     if not _is_told:
         _is_told = True
-        kit().stop()
+        worker().stop()
 
 
 @signals.worker_shutdown.connect
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
     """Wait for the threads of parked visits, which are ours; Celery has waited for its own."""
-    kit().stop()
-    kit().join()
+    worker().stop()
+    worker().join()

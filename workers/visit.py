@@ -10,9 +10,9 @@ import structlog
 from kombu.exceptions import OperationalError
 
 from app.celery import app
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, VisitReport, give_back, go_on, settle_alone, settle_together
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_alone, settle_together
 from app.crawl.visit.visit import visit as visit_host
 from app.errors import ServiceError
 from app.model import VisitEnding
@@ -31,30 +31,33 @@ def visit(host_id: int, token: str) -> str | None:
     """Run a visit until it ends or is parked. Returns how it ended, or "parked".
 
     A service out of reach ends it: the host is returned when Postgres is back, or the lease expires."""
-    kit = process.kit()
-    return _attend(kit, host_id, lambda: visit_host(kit, host_id, UUID(token)))
+    worker = process.worker()
+    if not process.intake().wait():
+        _log.debug("visit.not_begun", host_id=host_id)
+        return None
+    return _attend(worker, host_id, lambda: visit_host(worker, host_id, UUID(token)))
 
 
-def resume(stay: Stay) -> None:
+def resume(visit: Visit) -> None:
     """Resume a parked visit. Never raises."""
-    _attend_parked(stay, lambda: go_on(stay))
+    _attend_parked(visit, lambda: go_on(visit))
 
 
-def settle(stays: Sequence[Stay]) -> None:
+def settle(visits: Sequence[Visit]) -> None:
     """Settle gathered batches, then continue each visit. Never raises: after a failure each batch is settled by itself."""
-    kit = stays[0].kit
+    worker = visits[0].worker
     try:
-        with watchdog.visiting(stays[0].host_id):
-            then = settle_together(stays)
+        with watchdog.visiting(visits[0].host_id):
+            then = settle_together(visits)
     except ServiceError as error:
-        _log.error("settle.failed", hosts=len(stays), error=str(error))
-        wait_for_postgres(kit)
-        then = [(stay, partial(settle_alone, stay)) for stay in stays]
+        _log.error("settle.failed", hosts=len(visits), error=str(error))
+        wait_for_postgres(worker)
+        then = [(visit, partial(settle_alone, visit)) for visit in visits]
     except Exception:  # noqa: BLE001  # one of them is at fault, most likely
-        _log.exception("settle.crashed", hosts=[stay.taken.name for stay in stays])
-        then = [(stay, partial(settle_alone, stay)) for stay in stays]
-    for stay, act in then:
-        _attend_parked(stay, act)
+        _log.exception("settle.crashed", hosts=[visit.lease.host for visit in visits])
+        then = [(visit, partial(settle_alone, visit)) for visit in visits]
+    for visit, act in then:
+        _attend_parked(visit, act)
 
 
 def _go_on(parked: process.Parked) -> None:
@@ -68,49 +71,49 @@ def _go_on(parked: process.Parked) -> None:
 process.resume_with(_go_on)
 
 
-def _attend_parked(stay: Stay, act: Callable[[], VisitReport]) -> None:
+def _attend_parked(visit: Visit, act: Callable[[], VisitReport]) -> None:
     """Attend to a parked visit. After a failure the thread serves the next one, and this one's lease expires."""
     try:
-        _attend(stay.kit, stay.host_id, act)
+        _attend(visit.worker, visit.host_id, act)
     except Exception:  # noqa: BLE001  # no caller could handle it
-        _log.exception("visit.abandoned", host_id=stay.host_id)
+        _log.exception("visit.abandoned", host_id=visit.host_id)
 
 
-def _attend(kit: Kit, host_id: int, act: Callable[[], VisitReport]) -> str | None:
+def _attend(worker: Worker, host_id: int, act: Callable[[], VisitReport]) -> str | None:
     try:
         with watchdog.visiting(host_id):
             report = act()
-        if report.host is not None and report.ending is not VisitEnding.PARKED and not kit.stopping.is_set():
+        if report.host is not None and report.ending is not VisitEnding.PARKED and not worker.stopping.is_set():
             ring()
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
-        wait_for_postgres(kit)
-        return _give_back(error.stay) if isinstance(error, CutOff) else None
+        wait_for_postgres(worker)
+        return _return_host(error.visit) if isinstance(error, CutOff) else None
     except Exception:
         _log.exception("visit.crashed", host_id=host_id)
         raise
     return report.ending.value
 
 
-def _give_back(stay: Stay) -> str | None:
+def _return_host(visit: Visit) -> str | None:
     try:
-        with watchdog.visiting(stay.host_id):
-            return give_back(stay).ending.value
+        with watchdog.visiting(visit.host_id):
+            return return_host(visit).ending.value
     except ServiceError as error:
-        _log.error("visit.lost", host_id=stay.host_id, error=str(error))
+        _log.error("visit.lost", host_id=visit.host_id, error=str(error))
         return None
 
 
-def wait_for_postgres(kit: Kit) -> None:
+def wait_for_postgres(worker: Worker) -> None:
     """Hold this thread until Postgres answers, or the worker stops.
 
     A single worker that cannot reach it would fail faster than the others work, and so take every message from them in vain. One
     thread tries, the others wait for it."""
     with _asking:
-        while not kit.stopping.is_set():
+        while not worker.stopping.is_set():
             try:
-                db.check(kit.engine)
+                db.check(worker.engine)
                 break
             except ServiceError:
                 watchdog.progress.moved = time.monotonic()
-                kit.stopping.wait(AGAIN_S)
+                worker.stopping.wait(AGAIN_S)

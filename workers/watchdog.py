@@ -172,7 +172,7 @@ def _end_when_left() -> None:
 
     While its broker is silent, Celery would wait for one answer after the other. `workers.process` received the signal first, and
     has made the visits leave."""
-    process.kit().join()
+    process.worker().join()
     while progress.visits:
         time.sleep(LOOK_S)
     time.sleep(GRACE_S)

@@ -1,42 +1,85 @@
-"""Lists, verifies and prunes the archive, by the names of crawls."""
+"""The archive as a person asks for it: what is there, whether it is sound, whether it can be written; and pruning it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from app.admin.crawls import find
+from app.admin import crawls
+from app.admin.doctor import Check, Grade, broken
 from app.archive import retention, verify
+from app.archive.place import Place
 from app.archive.retention import Pruned
 from app.archive.verify import Verdict
 from app.config import Settings
-from app.errors import InputError
-from app.model import Segment, SegmentState
-from app.store import crawls, db, segments
+from app.errors import InputError, TiptoeError
+from app.store import db, segments
+from app.store.segments import ArchiveNode, SegmentTotals
+from app.words import sized
 
-DAYS_MOST = 100_000
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveListing:
+    """What is in the archive.   place: where it is;   totals: by crawl and state;   nodes: that write to it"""
+
+    place: str
+    totals: Sequence[SegmentTotals]
+    nodes: Sequence[ArchiveNode]
 
 
-def listed(engine: Engine, name: str | None, *, after: int = 0, limit: int = 1_000) -> list[tuple[str, Segment]]:
-    """(crawl, segment) of a crawl, or of all, those that are deleted left out, the oldest first. Raises InputError."""
-    crawl_id = find(engine, name).id if name is not None else None
+def listing(engine: Engine, settings: Settings, crawl: str | None = None) -> ArchiveListing:
+    """The segments of a crawl, or of all, counted. Raises InputError for a crawl that does not exist."""
+    crawl_id = None if crawl is None else crawls.find(engine, crawl).id
     with db.transaction(engine) as tx:
-        names = {crawl.id: crawl.name for crawl in crawls.every(tx)}
-        found: list[Segment] = []
-        while len(found) < limit:
-            lot = segments.of_crawl(tx, crawl_id, after=after)
-            if not lot:
-                break
-            after = lot[-1].id
-            found += [each for each in lot if each.state != SegmentState.GONE]
-    return [(names.get(each.crawl_id, f"crawl-{each.crawl_id}"), each) for each in found[:limit]]
+        return ArchiveListing(
+            place=str(Place(settings.home, settings.archive)),
+            totals=segments.summary(tx, crawl_id),
+            nodes=segments.nodes(tx),
+        )
 
 
-def verified(engine: Engine, settings: Settings, name: str | None) -> Verdict:
-    """Verify the segments of a crawl, or of all, that are within reach. Raises InputError, ServiceError."""
-    return verify.verify(engine, settings, find(engine, name).id if name is not None else None)
+def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verdict:
+    """Verify every record that is here or in the object store, and pointers both ways. Raises InputError, ServiceError."""
+    return verify.verify(engine, settings, None if crawl is None else crawls.find(engine, crawl).id)
 
 
-def pruned(engine: Engine, settings: Settings, name: str | None, *, days: int) -> Pruned:
-    """Delete closed segments that are older than this. Raises InputError, ServiceError, ArchiveMissing."""
-    if not 0 <= days <= DAYS_MOST:
-        raise InputError(f"--days {days}", f"is out of range; use 0 to {DAYS_MOST:,}")
-    crawl_id = find(engine, name).id if name is not None else None
+def prune(engine: Engine, settings: Settings, *, days: int, crawl: str | None = None) -> Pruned:
+    """Delete segments that were closed more than `days` ago. Raises InputError, ServiceError, ArchiveMissing."""
+    if days < 0:
+        raise InputError(f"{days} days", "are none; write a number of days, 0 for all that is closed")
+    crawl_id = None if crawl is None else crawls.find(engine, crawl).id
     return retention.prune(engine, settings, days=days, crawl_id=crawl_id)
+
+
+def health(engine: Engine, settings: Settings) -> list[Check]:
+    """Check the archive's place from here, and what its nodes report. The schema must be at head."""
+    if not settings.keep_text:
+        return [Check(name="archive", grade=Grade.OK, finding="none: TIPTOE_KEEP_TEXT is off")]
+    place = Place(settings.home, settings.archive)
+    found: list[Check] = []
+    if place.remote is not None:
+        try:
+            place.remote.check()
+        except TiptoeError as error:
+            found.append(broken("archive", error))
+    with db.transaction(engine) as tx:
+        nodes = segments.nodes(tx)
+    found += [_node(node) for node in nodes if node.stopped_because or node.trouble]
+    return found or [Check(name="archive", grade=Grade.OK, finding=str(place))]
+
+
+def _node(node: ArchiveNode) -> Check:
+    if node.stopped_because is not None:
+        what, _, remedy = node.stopped_because.rpartition("; ")
+        return Check(
+            name="archive",
+            grade=Grade.FAIL,
+            finding=f"nothing is fetched on {node.node}: {what}",
+            remedy=remedy,
+        )
+    return Check(
+        name="archive",
+        grade=Grade.WARN,
+        finding=f"{node.node} cannot upload: {node.trouble}",
+        remedy=f"{sized(node.waiting_bytes)} wait on its disk, and are tried again",
+    )

@@ -5,6 +5,7 @@ import time
 from sqlalchemy import Engine
 
 from app.admin import crawls
+from app.archive import retention
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.store import db, deletion
@@ -16,7 +17,8 @@ HOSTS_AT_ONCE = 1_000
 
 
 def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float | None = None) -> None:
-    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links and counts. The log of requests stays.
+    """End a crawl, and delete its URLs, pages, duplicates, sitemaps, refused links, counts and archive. The log of requests
+    stays.
 
     An interrupted deletion leaves it finished; the next one resumes where it stopped. Raises InputError, and ServiceError
     if a visit that may hold its URLs does not end within patience_s.   patience_s: None: the length of a lease and a visit,
@@ -36,6 +38,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
         with db.transaction(engine) as tx:
             if not deletion.suppressions(tx, crawl.id):
                 break
+    retention.delete_crawl(engine, settings, crawl.id)
     with db.transaction(engine) as tx:
         if not deletion.crawl(tx, crawl.id):
             raise InputError(f"crawl {name}", "was started again meanwhile; finish it, then delete it again")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
-from app.store import db, live, urls
+from app.store import db, live, segments, urls
 from app.store.live import CrawlRow, HostRow, Slice
 
 SLICE = 2_000
@@ -25,6 +25,7 @@ class Look:
     queued    URLs queued; MOST_QUEUED stands for that or more
     failures  (class, requests) of the last minute, the most frequent first
     hosts     some hosts that are being visited, and those that are next
+    stopped   why nothing is fetched: the archive cannot be written
     is_whole  False: not all hosts have been read once, and pages, failed and bytes are too low
     """
 
@@ -36,6 +37,7 @@ class Look:
     failures: Sequence[tuple[str, int]]
     hosts: Sequence[HostRow]
     is_whole: bool
+    stopped: str | None = None
 
     @property
     def state(self) -> str:
@@ -84,6 +86,7 @@ class Live:
             queued = urls.queued_some(tx, crawl_id=self.crawl_id, most=MOST_QUEUED)
             failures = live.failures(tx, self.crawl_id)
             hosts = live.hosts(tx, crawl_id=self.crawl_id, queues=self.queues)
+            stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
         return Look(
             crawl=crawl,
             pages=got["pages"],
@@ -93,4 +96,5 @@ class Live:
             failures=failures,
             hosts=hosts,
             is_whole=self._fetched.is_whole,
+            stopped=stopped,
         )

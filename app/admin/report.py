@@ -10,8 +10,9 @@ from app.admin.crawls import find
 from app.admin.waiting import resting_words
 from app.config import Settings
 from app.model.reasons import words
-from app.store import caps, crawls, db, fetches, hosts, pages, sitemaps, suppressions, urls, visits
+from app.store import caps, crawls, db, fetches, hosts, pages, segments, sitemaps, suppressions, urls, visits
 from app.store.crawls import Crawl, Totals
+from app.store.segments import ArchiveNode
 from app.words import counted
 
 Row = Mapping[str, Any]
@@ -24,12 +25,16 @@ LATEST_VISITS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The state of the fleet. crawls: totals of each.   waiting: because, hosts, earliest.   offers: outstanding, by queue."""
+    """The state of the fleet. crawls: totals of each.   waiting: because, hosts, earliest.   offers: outstanding, by queue.
+
+    archive: nodes that write it.
+    """
 
     crawls: list[Totals]
     waiting: Sequence[Row]
     offers: dict[str, int]
     visits: Sequence[Row]
+    archive: Sequence[ArchiveNode]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,7 @@ def status(engine: Engine) -> Status:
             waiting=hosts.waits(tx),
             offers=hosts.offers_outstanding(tx),
             visits=visits.latest(tx, LATEST_VISITS),
+            archive=segments.nodes(tx),
         )
 
 

@@ -30,6 +30,7 @@ _log = structlog.get_logger()
 LOOK_S = 1.0  # between two looks at the disk
 REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
+CLEAN_S = 3_600.0
 _PROBE = ".writable"
 _PROBE_BYTES = 64 * 1024
 
@@ -39,6 +40,7 @@ class ArchiveKeeper:
 
     reserve_bytes  free space of the disk below which nothing is fetched
     spool_bytes    closed segments that may wait for the object store
+    clean          deletes what is old, and what is left of what is gone; called once an hour
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class ArchiveKeeper:
         *,
         reserve_bytes: int,
         spool_bytes: int,
+        clean: Callable[[], object] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clean = clean
         self._writer, self._place = writer, place
         self._reserve_bytes, self._spool_bytes = reserve_bytes, spool_bytes
         self._monotonic = monotonic
@@ -61,6 +65,7 @@ class ArchiveKeeper:
         self._waiting = 0
         self._reported: tuple[float, str | None, str | None] | None = None
         self._upload_at = 0.0
+        self._clean_at = 0.0
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -111,8 +116,9 @@ class ArchiveKeeper:
             self.check()
         try:
             self._report()
-        except ServiceError as error:
-            _log.warning("archive.not_reported", error=str(error))
+            self._clean_up()
+        except (ServiceError, ArchiveMissing, OSError) as error:
+            _log.warning("archive.not_tended", error=str(error))
 
     def close(self) -> None:
         """Make the open segments final, at the end of the process, and upload them if the store serves."""
@@ -207,6 +213,12 @@ class ArchiveKeeper:
             self._trouble = error.remedy if isinstance(error, ServiceError | InputError) else str(error)
             self._upload_at = self._monotonic() + UPLOAD_AGAIN_S
         self._waiting = waiting_bytes(self._place.folder)
+
+    def _clean_up(self) -> None:
+        now = self._monotonic()
+        if now >= self._clean_at:
+            self._clean_at = now + CLEAN_S
+            self._clean()
 
     def _report(self) -> None:
         """Write how the archive fares, when that changed or was long ago."""

@@ -51,6 +51,14 @@ def prune(engine: Engine, settings: Settings, *, days: int, crawl_id: int | None
     return total
 
 
+def clean(engine: Engine, settings: Settings) -> None:
+    """Delete what is older than the settings say, and what is left of segments that are gone. Raises as `prune` does."""
+    if settings.archive_keep_days:
+        prune(engine, settings, days=settings.archive_keep_days)
+    else:
+        sweep(engine, Place(settings.home, settings.archive))
+
+
 def delete_crawl(engine: Engine, settings: Settings, crawl_id: int) -> None:
     """Delete all of a crawl's captures and segments. Segments on other nodes' disks are deleted there. Raises ServiceError."""
     with db.transaction(engine) as tx:

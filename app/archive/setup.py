@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from sqlalchemy import Engine
 
+from app.archive import retention
 from app.archive.keeper import ArchiveKeeper
 from app.archive.place import Place
 from app.archive.writer import ArchiveWriter, Limits
@@ -33,5 +34,9 @@ def make_keeper(settings: Settings, *, engine: Engine, worker: str) -> ArchiveKe
         about=about,
     )
     return ArchiveKeeper(
-        writer, place, reserve_bytes=settings.archive_reserve_bytes, spool_bytes=settings.archive_spool_bytes
+        writer,
+        place,
+        reserve_bytes=settings.archive_reserve_bytes,
+        spool_bytes=settings.archive_spool_bytes,
+        clean=lambda: retention.clean(engine, settings),
     )

@@ -58,7 +58,7 @@ def _thin(
         weakest = store.weakest_of(tx, crawl_ids, n=min(waiting - cap, MOST), percent=percent)
         free = store.lock_unvisited(tx, {weak.host_id for weak in weakest})
         weakest = [weak for weak in weakest if weak.host_id in free]
-        gone = caps.let_go(settings, tx, weakest)
+        gone = caps.make_room(settings, tx, weakest)
         suppressions.note(tx, [caps.refusal(settings, weak, caps.OF_CRAWL) for weak in weakest])
         for host_id, n in Counter(host_id for host_id, _, _ in gone).items():
             store.swell(tx, host_id=host_id, n=-n)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
-from app.cli.out import AsJson, answer, done, say, show_json, shown, table
+from app.cli.out import AsJson, answer, done, heading, say, show_json, shown, table
 from app.words import counted
 
 if TYPE_CHECKING:
@@ -17,26 +17,26 @@ OneCrawl = Annotated[
     str | None, typer.Argument(metavar="[CRAWL]", help="Of this crawl only.", show_default="all crawls")
 ]
 _FLAWS_SHOWN = 50
+_TOTALS = ("crawl", "state", "segments", "bytes", "records", "since", "until")
+_NODES = ("node", "place", "free_bytes", "waiting_bytes", "seen_ago_s", "stopped_because", "trouble")
 
 
 @app.command("list")
-def list_(
-    crawl: OneCrawl = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most this many, the oldest first.")] = 1_000,
-    as_json: AsJson = False,
-) -> None:
-    """List segments: the files of the archive, where each is, and what is in it."""
+def list_(crawl: OneCrawl = None, as_json: AsJson = False) -> None:
+    """List what is in the archive: files (segments), bytes and records by crawl and state, and the nodes that write it."""
     from app.admin import archive
 
-    with open_database() as (_, engine):
-        found = archive.listed(engine, crawl, limit=limit)
+    with open_database() as (settings, engine):
+        found = archive.listing(engine, settings, crawl)
     if as_json:
-        show_json([{"crawl": name, **each._asdict()} for name, each in found])
+        totals, nodes = ([row._asdict() for row in rows] for rows in (found.totals, found.nodes))
+        show_json({"place": found.place, "totals": totals, "nodes": nodes})
         return
-    columns = ("name", "state", "node", "bytes", "records", "opened_at", "closed_at", "place")
-    table(("crawl", *columns), [[name, *(getattr(each, column) for column in columns)] for name, each in found])
-    size = sum(each.bytes or 0 for _, each in found)
-    say(f"{counted(len(found), 'segment')}, {counted(size, 'byte')} in those that are closed")
+    answer(shown(found.place))
+    table(_TOTALS, [[getattr(row, name) for name in _TOTALS] for row in found.totals])
+    if found.nodes:
+        heading("nodes")
+        table(_NODES, [[getattr(row, name) for name in _NODES] for row in found.nodes])
 
 
 @app.command()
@@ -45,7 +45,7 @@ def verify(crawl: OneCrawl = None, as_json: AsJson = False) -> None:
     from app.admin import archive
 
     with open_database() as (settings, engine):
-        found = archive.verified(engine, settings, crawl)
+        found = archive.check(engine, settings, crawl)
     show_json(found) if as_json else _show(found)
     if found.flaws:
         raise typer.Exit(1)
@@ -75,7 +75,7 @@ def prune(
             raise InputError("tiptoe archive prune", f"{what}; add --yes")
         typer.confirm(f"{shown(what)}. Continue?", abort=True)
     with open_database() as (settings, engine):
-        found = archive.pruned(engine, settings, crawl, days=days)
+        found = archive.prune(engine, settings, days=days, crawl=crawl)
     line = f"{counted(found.segments, 'segment')} deleted, {counted(found.bytes, 'byte')}; "
     done(f"{line}{counted(found.copied, 'capture')} copied forward", as_json=as_json, **found._asdict())
 

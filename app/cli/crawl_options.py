@@ -61,6 +61,14 @@ Search = Annotated[
         show_default="no, or as before",
     ),
 ]
+KeptInArchive = Annotated[
+    bool | None,
+    typer.Option(
+        "--archive/--no-archive",
+        help="Keep answers with their bodies in the archive (WARC).",
+        show_default="yes, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -108,6 +116,7 @@ def asked(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     search: Search = None,
+    archive: KeptInArchive = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -120,6 +129,7 @@ def asked(
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         search=search,
+        archive=archive,
     )
 
 
@@ -137,6 +147,7 @@ def edited(
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
     search: Search = None,
+    archive: KeptInArchive = None,
 ) -> CrawlChange:
     """The change of a crawl that exists. Raises InputError for a limit that is none, and for options that exclude each other."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -149,6 +160,7 @@ def edited(
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         search=search,
+        archive=archive,
     )
 
 

@@ -187,6 +187,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
         ("indexed for search", crawl.search),
+        ("archives", crawl.archive),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

@@ -16,7 +16,7 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, with a remedy each. Exit 1: one fails."""
+    """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, archive, with a remedy each. Exit 1: one fails."""
     from app.admin.doctor import Grade
 
     checks = _examine()
@@ -30,7 +30,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
-    from app.admin import doctor
+    from app.admin import archive, doctor
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
@@ -48,6 +48,7 @@ def _examine() -> "list[Check]":
             checks += found
             if all(check.grade is not Grade.FAIL for check in found):
                 checks += doctor.fleet(engine, settings, served)
+                checks += archive.health(engine, settings)
     except TiptoeError as error:
         checks.append(doctor.broken("database", error))
     return checks

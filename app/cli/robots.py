@@ -51,13 +51,13 @@ def _ask(engine: "Engine", settings: "Settings", url: str) -> "Ruling":
     import socket
 
     from app.admin import robots_check
-    from app.crawl.state.setup import make_kit, make_sender
+    from app.crawl.state.setup import make_sender, make_worker
 
     sender = make_sender(settings)
-    worker = f"{socket.gethostname()}:{os.getpid()}"
+    name = f"{socket.gethostname()}:{os.getpid()}"
     try:
         return robots_check.ask(
-            make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker=worker), url
+            make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name), url
         )
     finally:
         sender.close()

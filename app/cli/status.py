@@ -1,7 +1,7 @@
 """`tiptoe status` and `tiptoe audit`: show what is happening, and prove that it was polite."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from app.cli.crawls import show_totals
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
 from app.model.reasons import words
+
+if TYPE_CHECKING:
+    from app.store.segments import ArchiveNode
 
 AUDITED = 50
 HOST_COLUMNS = {
@@ -57,9 +60,19 @@ def status(as_json: AsJson = False) -> None:
     rows_table(("because", "hosts", "earliest"), found.waiting) if found.waiting else answer("  none")
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
+    _archive(found.archive)
     heading("last visits")
     visits = [{**row, "ending": row["ending"] and words(row["ending"], row["detail"])} for row in found.visits]
     rows_table(("host", "taken_at", "ending", "fetches", "worker"), visits)
+
+
+def _archive(nodes: "Sequence[ArchiveNode]") -> None:
+    """Name the nodes whose archive has stopped, or cannot upload: nothing where all is well."""
+    troubled = [(node.node, node.stopped_because or node.trouble) for node in nodes]
+    told = [(node, why) for node, why in troubled if why is not None]
+    if told:
+        heading("archive")
+        facts(told)
 
 
 def audit(

@@ -79,6 +79,8 @@ def line(look: Look, rate: float) -> str:
     ]
     if end := until_budget(look, rate):
         parts.append(end)
+    if look.stopped is not None:
+        parts.append(f"stopped: {look.stopped}")
     reasons = Counter(host.waits_for or "its delay" for host in look.hosts).most_common(MOST_REASONS)
     if reasons:
         parts.append("hosts: " + ", ".join(f"{n} {reason}" for reason, n in reasons))
@@ -116,9 +118,11 @@ def screen(look: Look, rate: float, console: "Console") -> "Group":
     facts.add_row("pages", ", ".join([f"{over}{look.pages:,}{of}", f"{rate:.1f}/s", *([end] if end else [])]))
     facts.add_row("so far", f"{_size(look.bytes)}, {_queued(look)} queued")
     facts.add_row("failed", _failures(look))
+    if look.stopped is not None:
+        facts.add_row("stopped", harmless(look.stopped))
     title = Text(harmless(f"{crawl.name}  {crawl.state}  {_duration(crawl.active_s)}"), style="bold", no_wrap=True)
     parts: list[RenderableType] = [title, facts]
-    room = console.height - LINES_BESIDE_HOSTS
+    room = console.height - LINES_BESIDE_HOSTS - (look.stopped is not None)
     if look.hosts and room > 0:
         parts.append(_hosts(look.hosts, room))
     return Group(*parts)

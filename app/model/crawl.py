@@ -36,6 +36,7 @@ class CrawlSpec:
     sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
     search           the words of its pages are indexed for `tiptoe search`
+    archive          answers are kept in the archive, with their bodies
     """
 
     scope: str = "host"
@@ -46,6 +47,7 @@ class CrawlSpec:
     sitemaps: str = "all"
     honour_opt_outs: bool = False
     search: bool = False
+    archive: bool = True
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
@@ -79,6 +81,7 @@ class CrawlChange:
     sitemaps: str | None = None
     honour_opt_outs: bool | None = None
     search: bool | None = None
+    archive: bool | None = None
 
     @property
     def is_empty(self) -> bool:

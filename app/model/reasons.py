@@ -24,6 +24,7 @@ class VisitEnding(StrEnum):
     STOPS = "worker stops"
     ROBOTS_CHECK = "robots check"  # `tiptoe robots check` asked for robots.txt, and no page
     POSTGRES_AWAY = "Postgres was away"
+    ARCHIVE_STOPPED = "archive stopped"  # what it fetched could not be kept
     IN_DOUBT = "in doubt"  # nobody knows whether its last settle was written: its row is marked lost
     FENCED = "fenced"  # its lease was lost: its requests alone are logged
     LOST = "lost"  # it ended without a word; the sweep says so

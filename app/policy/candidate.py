@@ -24,7 +24,7 @@ class Candidate(NamedTuple):
     event       how it enters: this gives the state and the cause
     reopens     its robots.txt allows this form: it replaces another form of the same URL that was refused
     seen        most likely it has a row already
-    due_s       when it is due, counted from its admission, if it was put off
+    due_s       when it is due, counted from its admission, if it was deferred
     sitemap_id  the sitemap that says when it changed;   lastmod: what that says, in ISO 8601
     """
 

@@ -27,9 +27,9 @@ class UrlEvent(StrEnum):
     SETTLED = "settled"  # an answer that holds until the next recrawl
     FAILED = "failed"  # its own failure, tries left
     EXHAUSTED = "exhausted"  # its own failure, no tries left
-    DEFERRED = "deferred"  # the host's trouble: no attempt spent
-    PUT_OFF = "put off"  # the frontier is full: it waits for the next cycle
-    GAVE_WAY = "gave way"  # the frontier is full: it is evicted; a link that is found later may admit it again
+    REQUEUED = "requeued"  # the host's trouble: no attempt spent
+    DEFERRED = "deferred"  # the frontier is full: it waits for the next cycle
+    EVICTED = "evicted"  # the frontier is full; a link that is found later may admit it again
     MISSING = "missing"  # 404, for the first time
     VANISHED = "vanished"  # 410, or 404 again
     ALIASED = "aliased"  # redirected, or another URL is its canonical
@@ -59,14 +59,14 @@ U, E = UrlState, UrlEvent
 URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState | None] = {
     (None, E.ADMITTED): U.QUEUED,
     (None, E.DISALLOWED): U.REFUSED,
-    (None, E.PUT_OFF): U.RESTING,
+    (None, E.DEFERRED): U.RESTING,
     (U.QUEUED, E.DISALLOWED): U.REFUSED,
     (U.QUEUED, E.SETTLED): U.RESTING,
     (U.QUEUED, E.FAILED): U.RESTING,
     (U.QUEUED, E.EXHAUSTED): U.QUARANTINED,
-    (U.QUEUED, E.DEFERRED): U.QUEUED,
-    (U.QUEUED, E.PUT_OFF): U.RESTING,
-    (U.QUEUED, E.GAVE_WAY): None,
+    (U.QUEUED, E.REQUEUED): U.QUEUED,
+    (U.QUEUED, E.DEFERRED): U.RESTING,
+    (U.QUEUED, E.EVICTED): None,
     (U.QUEUED, E.MISSING): U.RESTING,
     (U.QUEUED, E.VANISHED): U.GONE,
     (U.QUEUED, E.ALIASED): U.ALIAS,

@@ -57,6 +57,11 @@ class DelayQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
+    def late_s(self) -> float:
+        """Seconds for which the first of the parked visits has been due. 0.0: none is."""
+        with self._lock:
+            return max(self.clock.now() - self._heap[0][0], 0.0) if self._heap else 0.0
+
     @property
     def has_room(self) -> bool:
         return self._is_open and len(self._heap) + self._joined < self._most

@@ -136,13 +136,13 @@ class Readers:
             reader.dismiss()
 
     def _keep(self, reader: "ReaderProcess") -> None:
-        timer = threading.Timer(IDLE_S, self._let_go, (reader,))
+        timer = threading.Timer(IDLE_S, self._retire, (reader,))
         timer.daemon = True
         with self._lock:
             self._idle[reader] = timer
         timer.start()
 
-    def _let_go(self, reader: "ReaderProcess") -> None:
+    def _retire(self, reader: "ReaderProcess") -> None:
         with self._lock:
             is_idle = self._idle.pop(reader, None) is not None
         if is_idle:

@@ -93,48 +93,49 @@ class BudgetAnswer:
     took_s: float
 
 
-def reserve(
-    tx: Connection,
-    wanted: Sequence[Budget],
-    *,
-    host_id: int,
-    ready_in_s: float,
-    horizon_s: float,
-    has_ticket: bool,
-    hold_s: float = 0.0,
-    starts: int = 0,
-    near_s: float = 0.0,
-    lost: int = 0,
-    alone: bool = False,
-) -> BudgetAnswer:
-    """Reserve a start on all `wanted` budgets, or a promised time.
+class StartTerms(NamedTuple):
+    """The terms on which a start is asked for.
 
-    wanted      at least one
     ready_in_s  until the host itself is ready
     horizon_s   longest wait of a grant
     has_ticket  the host returns at its promised time
+    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it leaves
     starts      draw so many at once, a gap apart, for hosts with a promise; 0: ask, and get a promise where the budget is shared
     near_s      of a draw: ask again for a start that is no further away than this
-    alone       the transaction writes nothing else
     lost        starts that this process drew lately and could not use
-    hold_s      a host that shares none is granted every start for so long; it keeps the gaps, and returns them when it leaves
+    alone       the transaction writes nothing else
+    """
+
+    host_id: int
+    ready_in_s: float
+    horizon_s: float
+    has_ticket: bool = False
+    hold_s: float = 0.0
+    starts: int = 0
+    near_s: float = 0.0
+    lost: int = 0
+    alone: bool = False
+
+
+def reserve(tx: Connection, wanted: Sequence[Budget], terms: StartTerms) -> BudgetAnswer:
+    """Reserve a start on all `wanted` budgets, at least one, or a promised time.
 
     The last statement of a transaction, or one that commits by itself: it holds the budgets until the commit.
     """
-    rows = _rows(wanted, starts)
+    rows = _rows(wanted, terms.starts)
     where = {
         "rows": rows,
-        "host_id": host_id,
-        "ready_in_s": ready_in_s,
-        "horizon_s": horizon_s,
-        "has_ticket": has_ticket,
+        "host_id": terms.host_id,
+        "ready_in_s": terms.ready_in_s,
+        "horizon_s": terms.horizon_s,
+        "has_ticket": terms.has_ticket,
         "probe_s": PROBE_S,
         "lone_s": LONE_S,
-        "hold_s": hold_s,
-        "draws": starts > 0,
-        "near_s": near_s,
-        "lost": lost,
-        "alone": alone,
+        "hold_s": terms.hold_s,
+        "draws": terms.starts > 0,
+        "near_s": terms.near_s,
+        "lost": terms.lost,
+        "alone": terms.alone,
     }
     row = db.run(tx, _sql["reserve"], where).one()
     if row.budgets < len(wanted):
@@ -186,7 +187,7 @@ def lock(tx: Connection, those: Sequence[Budget]) -> None:
     db.run(tx, _sql["lock"], {"rows": db.rows_param([{"kind": each.kind, "name": each.name} for each in those])})
 
 
-def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
+def return_held(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) -> None:
     """Return held budgets. held: host id, its budgets, seconds until the gap after its last start is over."""
     rows = [
         {"kind": each.kind.value, "name": each.name, "host_id": host_id, "next_in_s": next_in_s}
@@ -194,7 +195,7 @@ def let_go(tx: Connection, held: Sequence[tuple[int, Sequence[Budget], float]]) 
         for each in drawn
     ]
     if rows:
-        db.run(tx, _sql["let_go"], {"rows": db.rows_param(rows)})
+        db.run(tx, _sql["return_held"], {"rows": db.rows_param(rows)})
 
 
 def refused(tx: Connection, budget: Budget, *, because: str, base_s: float, max_s: float) -> float | None:

@@ -81,7 +81,7 @@ SELECT b.kind FROM budgets AS b JOIN json_to_recordset(CAST(:rows AS json)) AS r
 ORDER BY b.kind, b.name
 FOR NO KEY UPDATE OF b
 
--- let_go: return the budgets of hosts that leave: others may start a gap after the end of their last request
+-- return_held: return the budgets of hosts that leave: others may start a gap after the end of their last request
 UPDATE budgets AS b
 SET next_at = clock_timestamp() + make_interval(secs => greatest(held.next_in_s, 0))
 FROM (

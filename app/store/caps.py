@@ -53,16 +53,16 @@ def weakest_of(tx: Connection, crawl_ids: Sequence[int], *, n: int, percent: flo
     return db.run(tx, _sql["weakest_of"], {"crawl_ids": list(crawl_ids), "n": n, "percent": percent}).of(Weak)
 
 
-def give_way(tx: Connection, rows: Sequence[Weak]) -> set[Where]:
+def evict(tx: Connection, rows: Sequence[Weak]) -> set[Where]:
     """Evict URLs from the frontier. Returns those that were there, still queued and never fetched."""
-    return {tuple(row) for row in db.run(tx, _sql["give_way"], {"rows": _keys(rows)})} if rows else set()
+    return {tuple(row) for row in db.run(tx, _sql["evict"], {"rows": _keys(rows)})} if rows else set()
 
 
-def put_off(tx: Connection, rows: Sequence[Weak], *, due_s: float) -> set[Where]:
-    """Defer URLs to the next cycle, due in due_s where a crawl keeps fresh. Returns those deferred, as `give_way` does."""
+def defer(tx: Connection, rows: Sequence[Weak], *, due_s: float) -> set[Where]:
+    """Defer URLs to the next cycle, due in due_s where a crawl keeps fresh. Returns those deferred, as `evict` does."""
     if not rows:
         return set()
-    return {tuple(row) for row in db.run(tx, _sql["put_off"], {"rows": _keys(rows), "due_s": due_s})}
+    return {tuple(row) for row in db.run(tx, _sql["defer"], {"rows": _keys(rows), "due_s": due_s})}
 
 
 def recount(tx: Connection, *, host_id: int, good_s: float, most: int) -> tuple[int, bool] | None:

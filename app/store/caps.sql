@@ -26,13 +26,13 @@ WHERE c.state = 'active'
 ORDER BY score, lane DESC, u.id DESC
 LIMIT :n
 
--- give_way: evict URLs that were never fetched
+-- evict: evict URLs that were never fetched
 DELETE FROM urls AS u
 USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued' AND u.fetched_at IS NULL
 RETURNING u.host_id, u.crawl_id, u.key
 
--- put_off: defer URLs that were never fetched to the next cycle
+-- defer: defer URLs that were never fetched to the next cycle
 UPDATE urls AS u SET state = 'resting', due_at = clock_timestamp() + make_interval(secs => :due_s)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued' AND u.fetched_at IS NULL

@@ -77,6 +77,7 @@ class Totals:
     round: int
     sitemaps: str
     honour_opt_outs: bool
+    archive: bool
     pages: int
     fetches: int
     failed: int

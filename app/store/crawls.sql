@@ -1,8 +1,8 @@
 -- create: a new crawl; nothing where the name is taken
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs, search)
+                    sitemaps, honour_opt_outs, search, archive)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, :search)
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, :search, :archive)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -35,7 +35,7 @@ WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
 UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
-    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, revision = revision + 1,
+    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, archive = :archive, revision = revision + 1,
     search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
@@ -221,7 +221,7 @@ SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + 
     last_fetch_at = excluded.last_fetch_at
 
 -- totals: a crawl's counts of this round
-SELECT c.id, c.name, c.state, c.ended_because, c.round, c.sitemaps, c.honour_opt_outs,
+SELECT c.id, c.name, c.state, c.ended_because, c.round, c.sitemaps, c.honour_opt_outs, c.archive,
        CAST(coalesce(sum(ch.pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(ch.fetches), 0) AS bigint) AS fetches,
        CAST(coalesce(sum(ch.failed), 0) AS bigint) AS failed,

@@ -1,7 +1,6 @@
 """Hosts: claiming, taking up, staying, leaving, waking. Each function runs one query of hosts.sql in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -10,12 +9,12 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from app.model import Rest, RestReason
+from app.policy.pace import History
 from app.store import db
-from app.store.host_rows import Contact, Loan, Locked, Offer, TakenHost
+from app.store.host_rows import Contact, HostPace, Loan, Locked, Offer, TakenHost
 
 _sql = db.queries("hosts")
 MOST_QUEUED = 10_000
-_CONTACT = [field.name for field in fields(Contact)]
 
 
 def offers_outstanding(tx: Connection) -> dict[str, int]:
@@ -55,8 +54,34 @@ def claim_due(
 
 def take_up(tx: Connection, *, host_id: int, token: UUID, worker: str, lease_s: float) -> TakenHost | None:
     """Turn an offer into a visit. None: the host was taken up before, claimed again, or paused."""
-    rows = db.run(tx, _sql["take_up"], {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s})
-    return next(iter(rows.of(TakenHost)), None)
+    where = {"host_id": host_id, "token": token, "worker": worker, "lease_s": lease_s}
+    row = db.run(tx, _sql["take_up"], where).one_or_none()
+    if row is None:
+        return None
+    history = History(row.adaptive_level, tuple(row.recent_statuses), tuple(row.recent_ms), row.latency_s)
+    return TakenHost(
+        visit_id=row.visit_id,
+        name=row.name,
+        domain=row.domain,
+        address=row.address,
+        delay_override_s=row.delay_override_s,
+        quiet_hours=row.quiet_hours,
+        resting_because=row.resting_because,
+        contacted=row.contacted,
+        unfetched=row.unfetched,
+        now=row.now,
+        wait_s=row.wait_s,
+        lineage=row.lineage,
+        pace=HostPace(
+            delay_s=row.delay_s,
+            robots_delay_s=row.robots_delay_s,
+            history=history,
+            trips=row.breaker_trips,
+            failures=row.failures,
+            isolate=row.isolate,
+            answered=row.answered,
+        ),
+    )
 
 
 def offer_now(tx: Connection, *, name: str, offer_s: float, isolate: int) -> Offer | None:
@@ -77,7 +102,7 @@ def free_in(tx: Connection, name: str) -> float | None:
     return row.seconds if row else None
 
 
-def give_back(
+def return_loan(
     tx: Connection,
     *,
     host_id: int,
@@ -88,7 +113,7 @@ def give_back(
 ) -> None:
     """End a borrowed lease. age_s, rest_s: as in Contact."""
     where = {"host_id": host_id, "token": token, "age_s": age_s, "rest_s": rest_s, **_why(why)}
-    db.run(tx, _sql["give_back"], where)
+    db.run(tx, _sql["return_loan"], where)
 
 
 def lock_leased(tx: Connection, *, host_id: int, token: UUID) -> bool | None:
@@ -104,9 +129,9 @@ def lock_all_leased(tx: Connection, leases: Sequence[tuple[int, UUID]]) -> Locke
     return Locked(pauses={row.token: row.pause_requested for row in rows}, xid=rows[0].xid if rows else "")
 
 
-def stay(tx: Connection, contacts: Sequence[Contact], *, lease_s: float) -> None:
+def extend_visits(tx: Connection, contacts: Sequence[Contact], *, lease_s: float) -> None:
     if contacts:
-        db.run(tx, _sql["stay"], {"rows": _contacts(contacts), "lease_s": lease_s})
+        db.run(tx, _sql["extend_visits"], {"rows": _contacts(contacts), "lease_s": lease_s})
 
 
 def leave(tx: Connection, contacts: Sequence[Contact]) -> None:
@@ -252,4 +277,4 @@ def waits(tx: Connection) -> list[Mapping[str, Any]]:
 
 
 def _contacts(contacts: Sequence[Contact]) -> str:
-    return db.rows_param([{name: getattr(contact, name) for name in _CONTACT} for contact in contacts])
+    return db.rows_param([contact.columns() for contact in contacts])

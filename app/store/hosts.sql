@@ -91,7 +91,7 @@ SELECT CAST(extract(epoch FROM greatest(h.polite_at, h.blocked_until, clock_time
 FROM hosts AS h
 WHERE h.name = :name AND h.state <> 'paused' AND NOT h.pause_requested
 
--- give_back: end a borrowed lease; the delay counts from the end of the request, if one was sent
+-- return_loan: end a borrowed lease; the delay counts from the end of the request, if one was sent
 UPDATE hosts
 SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
@@ -143,7 +143,7 @@ WHERE h.state = 'taken' AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <>
 ORDER BY h.id
 FOR NO KEY UPDATE OF h
 
--- stay: extend the leases of visits that continue, after all other writes of their settle
+-- extend_visits: extend the leases of visits that continue, after all other writes of their settle
 UPDATE hosts AS h
 SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + r.delay_s),

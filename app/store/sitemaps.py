@@ -18,30 +18,25 @@ class Known(NamedTuple):
     true_claims: int
 
 
-def note(
-    tx: Connection,
-    *,
-    host_id: int,
-    crawl_id: int,
-    key: bytes,
-    url: str,
-    format: str | None,
-    entries: int,
-    problem: str | None,
-) -> Known:
-    row = tx.execute(
-        _sql["note"],
-        {
-            "host_id": host_id,
-            "crawl_id": crawl_id,
-            "key": key,
-            "url": url,
-            "format": format,
-            "entries": entries,
-            "problem": problem,
-        },
-    ).one()
-    return Known(*row)
+class ReadSitemap(NamedTuple):
+    """A sitemap as it was read.
+
+    format   its kind, such as an index
+    entries  read from it so far
+    problem  why reading ended early; None: it did not
+    """
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    format: str | None
+    entries: int
+    problem: str | None
+
+
+def note(tx: Connection, sitemap: ReadSitemap) -> Known:
+    return Known(*tx.execute(_sql["note"], sitemap._asdict()).one())
 
 
 def credit(tx: Connection, rows: Sequence[Mapping[str, int]]) -> None:

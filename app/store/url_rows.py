@@ -62,7 +62,7 @@ class Admission(TypedDict):
 
     linked   as in app.model.Url
     reopens  it replaces another form of the same URL that robots.txt refused
-    due_s    of one that is put off
+    due_s    of one that is deferred
     """
 
     host_id: int

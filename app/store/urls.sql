@@ -129,7 +129,7 @@ RETURNING urls.host_id
 
 -- round_of_hosts: the number of a crawl's URLs for the next round, by host, and the floor below which deferred ones keep waiting
 -- Deferred URLs are admitted up to the caps, the best first. Two floors (score and id) decide, the host's and the crawl's.
-WITH put_off AS MATERIALIZED (
+WITH deferred AS MATERIALIZED (
     SELECT host_id, score, id, row_number() OVER (PARTITION BY host_id ORDER BY score DESC, id) AS of_host,
            row_number() OVER (ORDER BY score DESC, id) AS of_crawl
     FROM urls
@@ -139,7 +139,7 @@ SELECT u.host_id, count(*) AS urls, CAST(f.score AS double precision) AS floor_s
 FROM urls AS u
 LEFT JOIN (
     SELECT DISTINCT ON (host_id) host_id, score, id
-    FROM put_off
+    FROM deferred
     WHERE of_host > CAST(:per_host AS bigint) OR of_crawl > CAST(:per_crawl AS bigint)
     ORDER BY host_id, score DESC, id
 ) AS f ON f.host_id = u.host_id

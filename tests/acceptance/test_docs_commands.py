@@ -17,7 +17,7 @@ import psycopg
 import pytest
 import redis
 
-from app.crawl.state.setup import make_kit, make_sender
+from app.crawl.state.setup import make_sender, make_worker
 from app.local.binaries import postgres_programs
 from app.local.services import Services
 from app.net import credentials
@@ -136,9 +136,9 @@ def crawl(database: str, seed: str, **settings: object) -> None:
     made = make_settings(database, **settings)
     sender = make_sender(made)
     engine = db.connect(database)
-    kit = make_kit(made, engine=engine, send=sender.send, where=sender.where, worker="test:0")
-    start(kit, seed, name="docs")
-    loop(kit)
+    worker = make_worker(made, engine=engine, send=sender.send, where=sender.where, name="test:0")
+    start(worker, seed, name="docs")
+    loop(worker)
     engine.dispose()
     sender.close()
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.admin import audit, crawls, hosts, robots_history
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError
 from tests.crawl.loop import go, run, start
 from tests.crawl.planted import LASTS_S, Log, audited, wrong
@@ -30,11 +30,11 @@ def site(web: Web) -> Site:
 # --- real crawls ------------------------------------------------------------------------------------------------
 
 
-def test_a_polite_crawl_has_no_violation(make: Callable[..., Kit], site: Site) -> None:
-    kit = make(default_delay_s=0.05)
-    start(kit, site.url())
-    run(kit, hurry=False)
-    found = audit.audit(kit.engine, kit.settings, "c")
+def test_a_polite_crawl_has_no_violation(make: Callable[..., Worker], site: Site) -> None:
+    worker = make(default_delay_s=0.05)
+    start(worker, site.url())
+    run(worker, hurry=False)
+    found = audit.audit(worker.engine, worker.settings, "c")
     assert (found.fetches, found.violations, found.disorder, found.unaccounted) == (3, 0, 0, [])
     assert found.verdict == "3 requests, 1 host: no violation"
     (host,) = found.hosts
@@ -43,42 +43,42 @@ def test_a_polite_crawl_has_no_violation(make: Callable[..., Kit], site: Site) -
     assert 0.05 <= host.smallest_gap_s <= min(site.gaps()) + 0.001
 
 
-def test_hosts_that_share_an_address_are_audited_together(make: Callable[..., Kit], web: Web) -> None:
+def test_hosts_that_share_an_address_are_audited_together(make: Callable[..., Worker], web: Web) -> None:
     """Names of one loopback address would need a name server: what is shared here is a network."""
-    kit = make(front_gaps_s="127.0.0.0/8=0.1")
+    worker = make(front_gaps_s="127.0.0.0/8=0.1")
     sites = [web.site() for _ in range(3)]
     for site in sites:
         site.pages["/"] = html()
-    start(kit, *(site.url() for site in sites))
-    run(kit)
-    (network,) = audit.audit(kit.engine, kit.settings, None).addresses
+    start(worker, *(site.url() for site in sites))
+    run(worker)
+    (network,) = audit.audit(worker.engine, worker.settings, None).addresses
     assert (network.budget, network.hosts, network.fetches) == ("127.0.0.0/8", 3, 6)
     assert (network.smallest_allowed_s, network.largest_concurrency) == (0.1, 1)
     seen = min(later.started - earlier.started for earlier, later in pairwise(web.log))
     assert network.smallest_gap_s == pytest.approx(seen, abs=0.05)
 
 
-def test_two_origins_of_a_host_and_robots_that_moved(kit: Kit, site: Site, web: Web) -> None:
+def test_two_origins_of_a_host_and_robots_that_moved(worker: Worker, site: Site, web: Web) -> None:
     beside, elsewhere = web.site(beside=site), web.site()
     beside.robots = redirect(elsewhere.url("/robots.txt"))
     elsewhere.robots = "User-agent: *\nDisallow: /\n"
     beside.pages["/"] = site.pages["/moved"] = html()
-    start(kit, site.url(), site.url("/moved"), beside.url())
-    run(kit)
-    assert audit.audit(kit.engine, kit.settings, None).violations == 0
+    start(worker, site.url(), site.url("/moved"), beside.url())
+    run(worker)
+    assert audit.audit(worker.engine, worker.settings, None).violations == 0
 
 
-def test_a_rest_that_an_operator_ended(kit: Kit, site: Site) -> None:
+def test_a_rest_that_an_operator_ended(worker: Worker, site: Site) -> None:
     site.pages["/"] = Answer(status=429, headers={"Retry-After": "3600"})
-    start(kit, site.url())
-    go(kit)
+    start(worker, site.url())
+    go(worker)
     site.pages["/"] = html()
-    hosts.release(kit.engine, site.host)
-    run(kit, hurry=False)
+    hosts.release(worker.engine, site.host)
+    run(worker, hurry=False)
     assert site.pages_asked == ["/", "/"]
-    assert audit.audit(kit.engine, kit.settings, None).violations == 0
-    sql(kit.engine, "DELETE FROM host_events")
-    assert audit.audit(kit.engine, kit.settings, None).hosts[0].during_block > 0
+    assert audit.audit(worker.engine, worker.settings, None).violations == 0
+    sql(worker.engine, "DELETE FROM host_events")
+    assert audit.audit(worker.engine, worker.settings, None).hosts[0].during_block > 0
 
 
 # --- whose hosts, whose addresses -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from app.admin import doctor
 from app.admin.doctor import Check, Grade
 from app.config import Settings
 from app.crawl.state.seen import KnownKeys
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import ServiceError, SettingError
 from app.store import db
 from tests.crawl.loop import go, make_settings, start
@@ -107,16 +107,16 @@ def test_schema(make_database: Callable[[], str], revision: str | None, remedy: 
     engine.dispose()
 
 
-def fleet(kit: Kit, served: dict[str, list[str]], settings: Settings | None = None) -> list[Check]:
-    return doctor.fleet(kit.engine, settings or kit.settings, served)
+def fleet(worker: Worker, served: dict[str, list[str]], settings: Settings | None = None) -> list[Check]:
+    return doctor.fleet(worker.engine, settings or worker.settings, served)
 
 
-def everything(kit: Kit) -> dict[str, list[str]]:
-    return {"celery@a": list(kit.settings.queue_names)}
+def everything(worker: Worker) -> dict[str, list[str]]:
+    return {"celery@a": list(worker.settings.queue_names)}
 
 
-def test_an_idle_fleet_is_well(kit: Kit) -> None:
-    assert {check.name: check.grade for check in fleet(kit, {})} == {
+def test_an_idle_fleet_is_well(worker: Worker) -> None:
+    assert {check.name: check.grade for check in fleet(worker, {})} == {
         "workers": "ok",
         "queues": "ok",
         "beat": "ok",
@@ -124,45 +124,45 @@ def test_an_idle_fleet_is_well(kit: Kit) -> None:
     }
 
 
-def test_a_working_fleet_is_well(kit: Kit, web: Web) -> None:
+def test_a_working_fleet_is_well(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html()
-    start(kit, site.url(), keep_fresh=True)
-    go(kit)
-    checks = fleet(kit, everything(kit))
+    start(worker, site.url(), keep_fresh=True)
+    go(worker)
+    checks = fleet(worker, everything(worker))
     assert {check.grade for check in checks} == {Grade.OK}
     assert "celery@a" in the(checks, "workers").finding
     assert "last visit" in the(checks, "beat").finding
 
 
-def test_work_and_no_worker(kit: Kit) -> None:
-    start(kit, "http://a.test/")
-    check = the(fleet(kit, {}), "workers")
+def test_work_and_no_worker(worker: Worker) -> None:
+    start(worker, "http://a.test/")
+    check = the(fleet(worker, {}), "workers")
     assert (check.grade, check.finding) == (Grade.WARN, "none answers, and 1 crawl is active")
 
 
-def test_a_queue_that_nobody_serves(kit: Kit) -> None:
-    start(kit, "http://a.test/")
-    check = the(fleet(kit, {"celery@a": ["maintenance"]}), "queues")
+def test_a_queue_that_nobody_serves(worker: Worker) -> None:
+    start(worker, "http://a.test/")
+    check = the(fleet(worker, {"celery@a": ["maintenance"]}), "queues")
     assert check.grade is Grade.FAIL
     assert "which nobody serves" in check.finding
     assert "-Q host-0" in check.remedy
 
 
-def test_a_queue_that_no_setting_names(kit: Kit) -> None:
+def test_a_queue_that_no_setting_names(worker: Worker) -> None:
     """A pin from when the settings were others: not even beat claims from it."""
-    start(kit, "http://a.test/")
-    sql(kit.engine, "UPDATE hosts SET queue = 'old-pin'")
-    check = the(fleet(kit, everything(kit)), "queues")
+    start(worker, "http://a.test/")
+    sql(worker.engine, "UPDATE hosts SET queue = 'old-pin'")
+    check = the(fleet(worker, everything(worker)), "queues")
     assert check.grade is Grade.FAIL
     assert "1 host waits on queue old-pin, which no setting names" in check.finding
 
 
-def test_hosts_that_nobody_dispatches(kit: Kit) -> None:
-    start(kit, "http://a.test/")
-    assert the(fleet(kit, everything(kit)), "beat").grade is Grade.OK
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now() - interval '5 minutes'")
-    check = the(fleet(kit, everything(kit)), "beat")
+def test_hosts_that_nobody_dispatches(worker: Worker) -> None:
+    start(worker, "http://a.test/")
+    assert the(fleet(worker, everything(worker)), "beat").grade is Grade.OK
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now() - interval '5 minutes'")
+    check = the(fleet(worker, everything(worker)), "beat")
     assert check.grade is Grade.WARN
     assert check.finding.startswith("1 host is overdue, the first since ")
     assert "no visit yet" in check.finding

@@ -3,14 +3,14 @@
 import pytest
 
 from app.admin import crawls, report
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 
 
 @pytest.fixture
-def crawled(kit: Kit, web: Web) -> Kit:
+def crawled(worker: Worker, web: Web) -> Worker:
     """Two hosts: one with a page, a twin, a refused and a broken one; one with a page alone."""
     site, other = web.site(), web.site()
     site.robots = "User-agent: *\nDisallow: /private\n"
@@ -18,12 +18,12 @@ def crawled(kit: Kit, web: Web) -> Kit:
     site.pages |= {"/": html("/a", "/twin", "/private", "/broken", "http://x.test/"), "/a": twin, "/twin": twin}
     site.pages["/broken"] = Answer(status=500)
     other.pages["/"] = html(text="Alone.")
-    start(kit, site.url(), other.url())
-    run(kit)
-    return kit
+    start(worker, site.url(), other.url())
+    run(worker)
+    return worker
 
 
-def test_the_report_counts_what_happened(crawled: Kit) -> None:
+def test_the_report_counts_what_happened(crawled: Worker) -> None:
     found = report.report(crawled.engine, "c")
     assert found.crawl.state == "finished"
     assert (found.totals.pages, found.totals.fetches, found.totals.failed, found.totals.hosts) == (4, 7, 3, 2)
@@ -38,13 +38,13 @@ def test_the_report_counts_what_happened(crawled: Kit) -> None:
     assert [(row["pages"], row["fetches"], row["failed"]) for row in found.hosts] == [(3, 6, 3), (1, 1, 0)]
 
 
-def test_a_report_of_a_crawl_that_is_not_there(kit: Kit) -> None:
-    start(kit, "http://a.test/")
+def test_a_report_of_a_crawl_that_is_not_there(worker: Worker) -> None:
+    start(worker, "http://a.test/")
     with pytest.raises(InputError, match="there are: c"):
-        report.report(kit.engine, "d")
+        report.report(worker.engine, "d")
 
 
-def test_status_says_what_goes_on(crawled: Kit) -> None:
+def test_status_says_what_goes_on(crawled: Worker) -> None:
     start(crawled, "http://waiting.test/", name="later")
     found = report.status(crawled.engine)
     assert [(row.name, row.state) for row in found.crawls] == [("c", "finished"), ("later", "active")]
@@ -54,15 +54,15 @@ def test_status_says_what_goes_on(crawled: Kit) -> None:
     assert report.totals(crawled.engine) == found.crawls
 
 
-def test_status_counts_offers(kit: Kit) -> None:
-    start(kit, "http://waiting.test/")
+def test_status_counts_offers(worker: Worker) -> None:
+    start(worker, "http://waiting.test/")
     from app.beat import claim
 
-    claim.dispatch(kit.engine, kit.settings, lambda offer: None, kit.rng)
-    assert list(report.status(kit.engine).offers.values()) == [1]
+    claim.dispatch(worker.engine, worker.settings, lambda offer: None, worker.rng)
+    assert list(report.status(worker.engine).offers.values()) == [1]
 
 
-def test_a_finished_crawl_goes_round_again(crawled: Kit) -> None:
+def test_a_finished_crawl_goes_round_again(crawled: Worker) -> None:
     assert crawls.start_round(crawled.engine, "c").round == 2
     assert report.totals(crawled.engine)[0].pages == 0
     run(crawled)

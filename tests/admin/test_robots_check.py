@@ -10,7 +10,7 @@ import pytest
 
 from app.admin import audit, robots_check
 from app.admin.robots_report import Ruling
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError, LeaseLost
 from app.model import Reply, Request, Unsent
 from tests.crawl.loop import go, start
@@ -28,67 +28,67 @@ def site(web: Web) -> Site:
     return site
 
 
-def ask(kit: Kit, url: str) -> Ruling:
-    return robots_check.ask(kit, url)
+def ask(worker: Worker, url: str) -> Ruling:
+    return robots_check.ask(worker, url)
 
 
-def test_nobody_has_asked_yet(kit: Kit) -> None:
-    found = robots_check.check(kit.engine, kit.settings, "http://never.test/x")
+def test_nobody_has_asked_yet(worker: Worker) -> None:
+    found = robots_check.check(worker.engine, worker.settings, "http://never.test/x")
     assert found.allowed is None
     assert "http://never.test/robots.txt was not fetched yet" in found.sentence()
 
 
-def test_what_a_visit_stored_is_what_counts(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    go(kit)
-    found = robots_check.check(kit.engine, kit.settings, site.url("/private/x"))
+def test_what_a_visit_stored_is_what_counts(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    go(worker)
+    found = robots_check.check(worker.engine, worker.settings, site.url("/private/x"))
     assert (found.allowed, found.group, found.rule, found.line) == (False, "tiptoe", "Disallow: /private", 3)
     assert (found.crawl_delay_s, found.sitemaps, found.status) == (7.0, ("http://a.test/s.xml",), 200)
-    assert robots_check.check(kit.engine, kit.settings, site.url("/x")).allowed is True
+    assert robots_check.check(worker.engine, worker.settings, site.url("/x")).allowed is True
     assert site.paths == ["/robots.txt"]
 
 
-def test_a_main_mirror_is_shown_and_nobody_goes_there(kit: Kit, site: Site, web: Web) -> None:
+def test_a_main_mirror_is_shown_and_nobody_goes_there(worker: Worker, site: Site, web: Web) -> None:
     other = web.site()
     site.robots = f"User-agent: *\nHost: {other.host}\nDisallow: /private\n"
-    start(kit, site.url())
-    go(kit)
-    found = robots_check.check(kit.engine, kit.settings, site.url("/private/x"))
+    start(worker, site.url())
+    go(worker)
+    found = robots_check.check(worker.engine, worker.settings, site.url("/private/x"))
     assert (found.allowed, found.line, found.host) == (False, 3, other.host)
     assert other.paths == []
 
 
-def test_asking_a_site_stores_its_answer(kit: Kit, site: Site) -> None:
-    assert ask(kit, site.url("/private/x")).allowed is False
+def test_asking_a_site_stores_its_answer(worker: Worker, site: Site) -> None:
+    assert ask(worker, site.url("/private/x")).allowed is False
     assert site.paths == ["/robots.txt"]
-    assert robots_check.check(kit.engine, kit.settings, site.url("/")).allowed is True
+    assert robots_check.check(worker.engine, worker.settings, site.url("/")).allowed is True
 
 
-def test_asking_leaves_a_visit_and_a_fetch_and_no_lease(kit: Kit, site: Site) -> None:
-    ask(kit, site.url())
-    (visit,) = sql(kit.engine, "SELECT * FROM visits")
+def test_asking_leaves_a_visit_and_a_fetch_and_no_lease(worker: Worker, site: Site) -> None:
+    ask(worker, site.url())
+    (visit,) = sql(worker.engine, "SELECT * FROM visits")
     assert (visit["ending"], visit["fetches"]) == ("robots check", 1)
-    (fetch,) = sql(kit.engine, "SELECT * FROM fetches")
+    (fetch,) = sql(worker.engine, "SELECT * FROM fetches")
     assert (fetch["kind"], fetch["status"], fetch["visit_id"]) == ("robots", 200, visit["id"])
-    assert one(kit.engine, "SELECT state FROM hosts") == "idle"
+    assert one(worker.engine, "SELECT state FROM hosts") == "idle"
 
 
-def test_the_crawl_delay_that_comes_back_holds_at_once(kit: Kit, site: Site) -> None:
-    ask(kit, site.url())
-    assert one(kit.engine, "SELECT polite_at > last_contact_at + interval '6.99 s' FROM hosts")
-    assert one(kit.engine, "SELECT delay_s FROM hosts") == 7.0
+def test_the_crawl_delay_that_comes_back_holds_at_once(worker: Worker, site: Site) -> None:
+    ask(worker, site.url())
+    assert one(worker.engine, "SELECT polite_at > last_contact_at + interval '6.99 s' FROM hosts")
+    assert one(worker.engine, "SELECT delay_s FROM hosts") == 7.0
     with pytest.raises(
         InputError, match=r"may not be contacted now; it waits for its delay of 7 s to pass, .* \(in 0:00:0[67]\)"
     ):
-        ask(kit, site.url())
+        ask(worker, site.url())
     assert site.paths == ["/robots.txt"]
-    assert audit.audit(kit.engine, kit.settings, None).violations == 0
+    assert audit.audit(worker.engine, worker.settings, None).violations == 0
 
 
-def test_a_host_with_queued_urls_goes_on_after_being_asked(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    ask(kit, site.url())
-    assert one(kit.engine, "SELECT next_fetch_at > polite_at - interval '10 ms' FROM hosts")
+def test_a_host_with_queued_urls_goes_on_after_being_asked(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    ask(worker, site.url())
+    assert one(worker.engine, "SELECT next_fetch_at > polite_at - interval '10 ms' FROM hosts")
 
 
 # what the host is doing → why it may not be asked
@@ -108,13 +108,13 @@ def test_a_host_with_queued_urls_goes_on_after_being_asked(kit: Kit, site: Site)
         ),
     ],
 )
-def test_a_host_that_may_not_be_contacted_is_not_asked(kit: Kit, site: Site, change: str, why: str) -> None:
-    start(kit, site.url())
-    sql(kit.engine, f"UPDATE hosts SET {change}")
+def test_a_host_that_may_not_be_contacted_is_not_asked(worker: Worker, site: Site, change: str, why: str) -> None:
+    start(worker, site.url())
+    sql(worker.engine, f"UPDATE hosts SET {change}")
     with pytest.raises(InputError, match=why):
-        ask(kit, site.url())
+        ask(worker, site.url())
     assert site.log == []
-    assert sql(kit.engine, "SELECT FROM visits") == []
+    assert sql(worker.engine, "SELECT FROM visits") == []
 
 
 # robots.txt → allowed?, availability, the sentence
@@ -134,36 +134,38 @@ def test_a_host_that_may_not_be_contacted_is_not_asked(kit: Kit, site: Site, cha
         ("User-agent: *\nAllow: /\n", True, "available", "allowed: line 2, Allow: / (group *)"),
     ],
 )
-def test_answers(kit: Kit, site: Site, answer: Answer | str, allowed: bool, availability: str, sentence: str) -> None:
+def test_answers(
+    worker: Worker, site: Site, answer: Answer | str, allowed: bool, availability: str, sentence: str
+) -> None:
     site.robots = answer
-    found = ask(kit, site.url())
+    found = ask(worker, site.url())
     assert (found.allowed, found.availability) == (allowed, availability)
     assert found.sentence().startswith(sentence)
 
 
-def test_while_unreachable_the_last_good_copy_stays(kit: Kit, site: Site) -> None:
+def test_while_unreachable_the_last_good_copy_stays(worker: Worker, site: Site) -> None:
     site.robots = "User-agent: *\nDisallow: /x\n"
-    ask(kit, site.url())
+    ask(worker, site.url())
     site.robots = Answer(status=500)
-    assert ask(kit, site.url()).unreachable_since is not None
-    assert one(kit.engine, "SELECT convert_from(body, 'UTF8') FROM robots") == "User-agent: *\nDisallow: /x\n"
+    assert ask(worker, site.url()).unreachable_since is not None
+    assert one(worker.engine, "SELECT convert_from(body, 'UTF8') FROM robots") == "User-agent: *\nDisallow: /x\n"
 
 
-def test_a_redirect_is_followed_as_a_visit_does(kit: Kit, site: Site) -> None:
+def test_a_redirect_is_followed_as_a_visit_does(worker: Worker, site: Site) -> None:
     site.robots = redirect("/elsewhere.txt")
     site.pages["/elsewhere.txt"] = "User-agent: *\nDisallow: /x"
-    assert ask(kit, site.url("/x")).line == 2
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 2
-    assert one(kit.engine, "SELECT state FROM hosts") == "idle"
+    assert ask(worker, site.url("/x")).line == 2
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 2
+    assert one(worker.engine, "SELECT state FROM hosts") == "idle"
 
 
 # --- which phase it is -------------------------------------------------------------------------------------------
 
 
-def away(kit: Kit, seconds: float) -> None:
+def away(worker: Worker, seconds: float) -> None:
     """As if the file had been out of reach for so long."""
     shift = "clock_timestamp() - make_interval(secs => :s)"
-    sql(kit.engine, f"UPDATE robots SET unreachable_since = {shift}", s=seconds)
+    sql(worker.engine, f"UPDATE robots SET unreachable_since = {shift}", s=seconds)
 
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -221,23 +223,30 @@ PHASES = [
     PHASES,
 )
 def test_the_phase_in_force_is_told(
-    kit: Kit, site: Site, has_copy: bool, answer: Answer, seconds: float, allowed: bool, sentence: str, in_force: str
+    worker: Worker,
+    site: Site,
+    has_copy: bool,
+    answer: Answer,
+    seconds: float,
+    allowed: bool,
+    sentence: str,
+    in_force: str,
 ) -> None:
     if has_copy:
         site.robots = "User-agent: *\nDisallow: /x\n"
-        ask(kit, site.url())
+        ask(worker, site.url())
     site.robots = answer
-    ask(kit, site.url())
-    away(kit, seconds - 0.4)
-    found = robots_check.check(kit.engine, kit.settings, site.url("/x"))
+    ask(worker, site.url())
+    away(worker, seconds - 0.4)
+    found = robots_check.check(worker.engine, worker.settings, site.url("/x"))
     assert found.allowed is allowed
     assert found.sentence().startswith(sentence)
     assert re.match(in_force, found.in_force() or "")
     assert re.fullmatch(r"20.* \(.*\)", found.asked_again() or "")
 
 
-def test_a_file_that_can_be_had_is_in_no_phase(kit: Kit, site: Site) -> None:
-    found = ask(kit, site.url())
+def test_a_file_that_can_be_had_is_in_no_phase(worker: Worker, site: Site) -> None:
+    found = ask(worker, site.url())
     assert (found.in_force(), found.visiting()) == (None, None)
     assert re.fullmatch(r"20.* \(in (12:00:00|11:59:5\d)\)", found.asked_again() or "")
 
@@ -249,30 +258,30 @@ def test_a_file_that_can_be_had_is_in_no_phase(kit: Kit, site: Site) -> None:
         (2, 3, r"\d\d:\d\d-\d\d:\d\d UTC, opens 20.* \(in [12]:\d\d:\d\d\)"),
     ],
 )
-def test_the_visit_time_is_told(kit: Kit, site: Site, opens: int, closes: int, says: str) -> None:
-    now = one(kit.engine, "SELECT clock_timestamp()").astimezone(UTC)
+def test_the_visit_time_is_told(worker: Worker, site: Site, opens: int, closes: int, says: str) -> None:
+    now = one(worker.engine, "SELECT clock_timestamp()").astimezone(UTC)
     window = "-".join(f"{now + timedelta(hours=hours):%H%M}" for hours in (opens, closes))
     site.robots = f"User-agent: *\nVisit-time: {window}\nDisallow:"
-    assert re.fullmatch(says, ask(kit, site.url()).visiting() or "")
+    assert re.fullmatch(says, ask(worker, site.url()).visiting() or "")
 
 
-def test_an_answer_that_outlived_its_lease_is_logged_and_not_kept(kit: Kit, site: Site) -> None:
+def test_an_answer_that_outlived_its_lease_is_logged_and_not_kept(worker: Worker, site: Site) -> None:
     def late(send: Callable[[Request], Reply | Unsent]) -> Callable[[Request], Reply | Unsent]:
         def sender(request: Request) -> Reply | Unsent:
-            sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+            sql(worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
             return send(request)
 
         return sender
 
-    kit = replace(kit, send=late(kit.send))
+    worker = replace(worker, send=late(worker.send))
     with pytest.raises(LeaseLost):
-        ask(kit, site.url())
-    assert sql(kit.engine, "SELECT FROM robots") == []
-    assert sql(kit.engine, "SELECT fenced FROM fetches") == [{"fenced": True}]
-    assert one(kit.engine, "SELECT ending FROM visits") == "fenced"
+        ask(worker, site.url())
+    assert sql(worker.engine, "SELECT FROM robots") == []
+    assert sql(worker.engine, "SELECT fenced FROM fetches") == [{"fenced": True}]
+    assert one(worker.engine, "SELECT ending FROM visits") == "fenced"
 
 
-def test_what_is_no_url(kit: Kit) -> None:
-    for act in (ask, lambda kit, text: robots_check.check(kit.engine, kit.settings, text)):
+def test_what_is_no_url(worker: Worker) -> None:
+    for act in (ask, lambda worker, text: robots_check.check(worker.engine, worker.settings, text)):
         with pytest.raises(InputError, match=r"'ftp://a\.test/': only http:// and https://"):
-            act(kit, "ftp://a.test/")
+            act(worker, "ftp://a.test/")

@@ -9,7 +9,7 @@ from app.admin import seeds
 from app.admin.crawls import find
 from app.admin.run import Beginning, Prepared, prepare
 from app.beat.finish import finish
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.errors import InputError
@@ -22,28 +22,30 @@ from tests.store.rows import claim, one, sql
 GOING_ON, ENDED, ROUND = Beginning.GOING_ON, Beginning.ENDED, Beginning.ROUND
 
 
-def put(kit: Kit, state: str, because: str | None = None) -> None:
+def put(worker: Worker, state: str, because: str | None = None) -> None:
     sql(
-        kit.engine,
+        worker.engine,
         """UPDATE crawls SET state = :s, ended_because = :b, finished_at = CASE WHEN :s = 'finished' THEN now() END""",
         s=state,
         b=because,
     )
 
 
-def once_more(kit: Kit, *lines: str, max_pages: int | None = None, again: bool = False, **wishes: Any) -> Prepared:
+def once_more(
+    worker: Worker, *lines: str, max_pages: int | None = None, again: bool = False, **wishes: Any
+) -> Prepared:
     """As a command asks for it that is given once more."""
     wish = CrawlChange(budgets={} if max_pages is None else {"max_pages": max_pages}, **wishes)
-    found = seeds.read(kit.settings, lines)
-    return prepare(kit.engine, kit.settings, "c", wish, found.urls, again=again)
+    found = seeds.read(worker.settings, lines)
+    return prepare(worker.engine, worker.settings, "c", wish, found.urls, again=again)
 
 
 def how(prepared: Prepared) -> tuple[str, Beginning]:
     return prepared.crawl.state, prepared.beginning
 
 
-def test_a_new_crawl_is_made_with_its_seeds(kit: Kit) -> None:
-    made = once_more(kit, "http://a.test/", max_pages=7, scope="domain", keep_fresh=True)
+def test_a_new_crawl_is_made_with_its_seeds(worker: Worker) -> None:
+    made = once_more(worker, "http://a.test/", max_pages=7, scope="domain", keep_fresh=True)
     assert how(made) == ("active", Beginning.NEW)
     assert (made.crawl.max_pages, made.crawl.scope_domains, made.crawl.keep_fresh) == (7, ["a.test"], True)
 
@@ -58,95 +60,97 @@ def test_a_new_crawl_is_made_with_its_seeds(kit: Kit) -> None:
         ("finished", "done", False, False),
     ],
 )
-def test_a_crawl_goes_on_if_it_can(kit: Kit, state: str, because: str | None, queued: bool, goes_on: bool) -> None:
-    start(kit, "http://a.test/")
+def test_a_crawl_goes_on_if_it_can(
+    worker: Worker, state: str, because: str | None, queued: bool, goes_on: bool
+) -> None:
+    start(worker, "http://a.test/")
     if not queued:
-        sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")
-    put(kit, state, because)
-    before = find(kit.engine, "c")
-    made = once_more(kit, "http://a.test/")
+        sql(worker.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = NULL")
+    put(worker, state, because)
+    before = find(worker.engine, "c")
+    made = once_more(worker, "http://a.test/")
     assert how(made) == (("active", GOING_ON) if goes_on else ("finished", ENDED))
     assert (made.crawl.active_since > before.active_since) is goes_on, "its clock starts anew when it goes on"
     if goes_on:
-        assert one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 1, "it is woken"
+        assert one(worker.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 1, "it is woken"
 
 
-def test_a_crawl_at_its_budget_still_does_not_go_on(kit: Kit) -> None:
-    start(kit, "http://a.test/", budgets=Budgets(max_pages=5))
-    sql(kit.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 5)")
-    put(kit, "finished", "max_pages")
-    ended = once_more(kit, max_pages=5)
+def test_a_crawl_at_its_budget_still_does_not_go_on(worker: Worker) -> None:
+    start(worker, "http://a.test/", budgets=Budgets(max_pages=5))
+    sql(worker.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 5)")
+    put(worker, "finished", "max_pages")
+    ended = once_more(worker, max_pages=5)
     assert (how(ended), ended.crawl.ended_because) == (("finished", ENDED), "max_pages")
-    assert how(once_more(kit, max_pages=6)) == ("active", GOING_ON)
+    assert how(once_more(worker, max_pages=6)) == ("active", GOING_ON)
 
 
-def budget_row(kit: Kit) -> tuple[int | None, int, int]:
+def budget_row(worker: Worker) -> tuple[int | None, int, int]:
     """max_pages, pages_reserved, pages in this round."""
-    (row,) = sql(kit.engine, "SELECT max_pages, pages_reserved FROM crawls")
-    pages = one(kit.engine, "SELECT coalesce(sum(pages), 0) FROM crawl_hosts")
+    (row,) = sql(worker.engine, "SELECT max_pages, pages_reserved FROM crawls")
+    pages = one(worker.engine, "SELECT coalesce(sum(pages), 0) FROM crawl_hosts")
     return row["max_pages"], row["pages_reserved"], int(pages)
 
 
-def grant(kit: Kit, n: int) -> int:
-    with db.transaction(kit.engine) as tx:
+def grant(worker: Worker, n: int) -> int:
+    with db.transaction(worker.engine) as tx:
         return crawls.reserve(tx, crawl_id=1, n=n)
 
 
-def test_the_same_command_grants_no_page_twice(kit: Kit) -> None:
+def test_the_same_command_grants_no_page_twice(worker: Worker) -> None:
     """50 of 100 pages are in the hands of running visits when it is given once more."""
-    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
-    assert grant(kit, 50) == 50
-    once_more(kit, max_pages=100)
-    assert grant(kit, 100) == 50
-    once_more(kit, max_pages=120)
-    assert grant(kit, 100) == 20
+    start(worker, "http://a.test/", budgets=Budgets(max_pages=100))
+    assert grant(worker, 50) == 50
+    once_more(worker, max_pages=100)
+    assert grant(worker, 100) == 50
+    once_more(worker, max_pages=120)
+    assert grant(worker, 100) == 20
 
 
-def test_again_keeps_the_grants_of_running_visits(kit: Kit) -> None:
+def test_again_keeps_the_grants_of_running_visits(worker: Worker) -> None:
     """30 pages came, 50 more are in hand: those come in the new round, or are given back."""
-    start(kit, "http://a.test/", budgets=Budgets(max_pages=100))
-    grant(kit, 80)
-    sql(kit.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 30)")
-    once_more(kit, max_pages=100, again=True)
-    assert budget_row(kit) == (100, 50, 0)
-    grant(kit, -50)
-    assert budget_row(kit) == (100, 0, 0)
+    start(worker, "http://a.test/", budgets=Budgets(max_pages=100))
+    grant(worker, 80)
+    sql(worker.engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 30)")
+    once_more(worker, max_pages=100, again=True)
+    assert budget_row(worker) == (100, 50, 0)
+    grant(worker, -50)
+    assert budget_row(worker) == (100, 0, 0)
 
 
-def test_a_first_budget_waits_for_the_visits_that_had_none(kit: Kit, engine: Engine) -> None:
+def test_a_first_budget_waits_for_the_visits_that_had_none(worker: Worker, engine: Engine) -> None:
     """What they have in hand was never granted: until they have left, the whole budget is theirs."""
-    start(kit, "http://a.test/")
+    start(worker, "http://a.test/")
     sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 minute', queue = 'host-00'")
     (offer,) = claim(engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    once_more(kit, max_pages=5)
+    visit = take_up(worker, offer.host_id, offer.token)
+    assert visit is not None
+    once_more(worker, max_pages=5)
     finish(engine)
-    assert grant(kit, 1) == 0
-    stay.move(VisitEvent.SERVED)
-    settle.leave(stay, VisitEnding.NOTHING_DUE)
+    assert grant(worker, 1) == 0
+    visit.move(VisitEvent.SERVED)
+    settle.leave(visit, VisitEnding.NOTHING_DUE)
     finish(engine)
-    assert grant(kit, 9) == 5
+    assert grant(worker, 9) == 5
 
 
-def test_new_seeds_bring_a_finished_crawl_to_life(kit: Kit) -> None:
-    start(kit, "http://a.test/")
-    sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
-    put(kit, "finished", "done")
-    assert how(once_more(kit, "http://b.test/")) == ("active", GOING_ON)
+def test_new_seeds_bring_a_finished_crawl_to_life(worker: Worker) -> None:
+    start(worker, "http://a.test/")
+    sql(worker.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    put(worker, "finished", "done")
+    assert how(once_more(worker, "http://b.test/")) == ("active", GOING_ON)
 
 
 @pytest.mark.parametrize(("state", "because"), [("active", None), ("paused", None), ("finished", "done")])
-def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
-    start(kit, "http://a.test/")
-    sql(kit.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")
-    put(kit, state, because)
-    assert how(once_more(kit, again=True)) == ("active", ROUND)
-    assert one(kit.engine, "SELECT state FROM urls") == "queued"
-    assert one(kit.engine, "SELECT next_fetch_at IS NOT NULL FROM hosts") is True
-    assert one(kit.engine, "SELECT round FROM crawls") == 2
+def test_again_goes_round(worker: Worker, state: str, because: str | None) -> None:
+    start(worker, "http://a.test/")
+    sql(worker.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = NULL")
+    put(worker, state, because)
+    assert how(once_more(worker, again=True)) == ("active", ROUND)
+    assert one(worker.engine, "SELECT state FROM urls") == "queued"
+    assert one(worker.engine, "SELECT next_fetch_at IS NOT NULL FROM hosts") is True
+    assert one(worker.engine, "SELECT round FROM crawls") == 2
 
 
 @pytest.mark.parametrize(
@@ -159,18 +163,18 @@ def test_again_goes_round(kit: Kit, state: str, because: str | None) -> None:
         ({"sitemaps": "some"}, "sitemaps 'some': use one of: none, declared, all"),
     ],
 )
-def test_reach_is_what_the_crawl_was_made_with(kit: Kit, given: dict[str, Any], why: str) -> None:
-    start(kit, "http://a.test/", scope="domain", include=("/a",), budgets=Budgets(max_pages=5), keep_fresh=True)
+def test_reach_is_what_the_crawl_was_made_with(worker: Worker, given: dict[str, Any], why: str) -> None:
+    start(worker, "http://a.test/", scope="domain", include=("/a",), budgets=Budgets(max_pages=5), keep_fresh=True)
     with pytest.raises(InputError, match=why):
-        once_more(kit, **given)
-    assert find(kit.engine, "c").max_pages == 5, "nothing of such a command counts"
-    found = once_more(kit, scope="domain", include=("/a",)).crawl
+        once_more(worker, **given)
+    assert find(worker.engine, "c").max_pages == 5, "nothing of such a command counts"
+    found = once_more(worker, scope="domain", include=("/a",)).crawl
     assert (found.max_pages, found.keep_fresh) == (None, False), "those of the latest command"
 
 
-def test_manners_stay_where_they_are_not_given(kit: Kit) -> None:
-    start(kit, "http://a.test/", sitemaps="declared", honour_opt_outs=True)
-    kept = once_more(kit).crawl
+def test_manners_stay_where_they_are_not_given(worker: Worker) -> None:
+    start(worker, "http://a.test/", sitemaps="declared", honour_opt_outs=True)
+    kept = once_more(worker).crawl
     assert (kept.sitemaps, kept.honour_opt_outs) == ("declared", True)
-    changed = once_more(kit, sitemaps="none", honour_opt_outs=False).crawl
+    changed = once_more(worker, sitemaps="none", honour_opt_outs=False).crawl
     assert (changed.sitemaps, changed.honour_opt_outs) == ("none", False)

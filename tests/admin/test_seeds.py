@@ -6,7 +6,7 @@ from app.admin import seeds
 from app.admin.crawls import create, find
 from app.admin.seeds import Added
 from app.beat.finish import finish
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import CrawlSpec
 from app.store import crawls, db, urls
@@ -15,12 +15,12 @@ from tests.crawl.web import Web, html
 from tests.store.rows import Aside, admission, await_blocked, backend, host, make_crawl, make_host, one, sql
 
 
-def add(kit: Kit, *lines: str, name: str = "c") -> Added:
-    return seeds.add(kit.engine, kit.settings, find(kit.engine, name), lines)
+def add(worker: Worker, *lines: str, name: str = "c") -> Added:
+    return seeds.add(worker.engine, worker.settings, find(worker.engine, name), lines)
 
 
-def stored(kit: Kit) -> list[str]:
-    return [row["url"] for row in sql(kit.engine, "SELECT url FROM urls ORDER BY url")]
+def stored(worker: Worker) -> list[str]:
+    return [row["url"] for row in sql(worker.engine, "SELECT url FROM urls ORDER BY url")]
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def stored(kit: Kit) -> list[str]:
         ("   ", None),
     ],
 )
-def test_a_line_is_a_seed(kit: Kit, line: str, url: str | None) -> None:
-    create(kit.engine, "c")
-    added = add(kit, line)
-    assert stored(kit) == ([url] if url else [])
+def test_a_line_is_a_seed(worker: Worker, line: str, url: str | None) -> None:
+    create(worker.engine, "c")
+    added = add(worker, line)
+    assert stored(worker) == ([url] if url else [])
     assert (added.added, added.bad_count) == (1 if url else 0, 0)
 
 
@@ -57,81 +57,81 @@ def test_a_line_is_a_seed(kit: Kit, line: str, url: str | None) -> None:
         ("http://a.test:99999/", "not a URL"),
     ],
 )
-def test_bad_lines_are_named_by_number_and_good_ones_kept(kit: Kit, line: str, why: str) -> None:
-    create(kit.engine, "c")
-    added = add(kit, "# a comment", "http://a.test/1", line, "", "http://a.test/2", line)
-    assert stored(kit) == ["http://a.test/1", "http://a.test/2"]
+def test_bad_lines_are_named_by_number_and_good_ones_kept(worker: Worker, line: str, why: str) -> None:
+    create(worker.engine, "c")
+    added = add(worker, "# a comment", "http://a.test/1", line, "", "http://a.test/2", line)
+    assert stored(worker) == ["http://a.test/1", "http://a.test/2"]
     assert (added.added, added.bad_count, [bad.line for bad in added.bad]) == (2, 2, [3, 6])
     assert why in added.bad[0].why
     assert str(added.bad[0]).startswith("line 3: ")
 
 
-def test_of_very_many_bad_lines_the_first_thousand_are_named_and_all_counted(kit: Kit) -> None:
-    create(kit.engine, "c")
-    added = add(kit, *["no url"] * 1_500, "http://a.test/")
+def test_of_very_many_bad_lines_the_first_thousand_are_named_and_all_counted(worker: Worker) -> None:
+    create(worker.engine, "c")
+    added = add(worker, *["no url"] * 1_500, "http://a.test/")
     assert (len(added.bad), added.bad_count, added.added) == (1_000, 1_500, 1)
 
 
-def test_repeats_are_known(kit: Kit) -> None:
-    create(kit.engine, "c")
-    first = add(kit, "http://a.test/", "http://a.test", "http://a.test/?utm_source=x", "http://b.test/")
-    second = add(kit, "http://a.test/", "http://c.test/")
+def test_repeats_are_known(worker: Worker) -> None:
+    create(worker.engine, "c")
+    first = add(worker, "http://a.test/", "http://a.test", "http://a.test/?utm_source=x", "http://b.test/")
+    second = add(worker, "http://a.test/", "http://c.test/")
     assert (first.added, first.known) == (2, 2)
     assert (second.added, second.known) == (1, 1)
 
 
-def test_many_seeds_come_in_batches(kit: Kit) -> None:
-    create(kit.engine, "c")
+def test_many_seeds_come_in_batches(worker: Worker) -> None:
+    create(worker.engine, "c")
     lines = [f"http://h{number % 7}.test/{number}" for number in range(12_000)]
-    added = add(kit, *lines)
+    added = add(worker, *lines)
     assert (added.added, added.known) == (12_000, 0)
-    assert one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 7
+    assert one(worker.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 7
 
 
-def test_a_seed_is_due_at_once_first_in_line(kit: Kit) -> None:
-    create(kit.engine, "c")
-    add(kit, "http://a.test/blog/x")
-    (row,) = sql(kit.engine, "SELECT state, lane, score, depth, found_on FROM urls")
+def test_a_seed_is_due_at_once_first_in_line(worker: Worker) -> None:
+    create(worker.engine, "c")
+    add(worker, "http://a.test/blog/x")
+    (row,) = sql(worker.engine, "SELECT state, lane, score, depth, found_on FROM urls")
     assert row == {"state": "queued", "lane": 0, "score": 1.0, "depth": 0, "found_on": None}
-    found = host(kit.engine, 1)
+    found = host(worker.engine, 1)
     assert found["next_fetch_at"] <= found["now"]
 
 
-def test_seeds_that_settles_admit_at_the_same_time_do_not_deadlock(kit: Kit) -> None:
+def test_seeds_that_settles_admit_at_the_same_time_do_not_deadlock(worker: Worker) -> None:
     """A settle admits, then reserves pages of the crawl; adding seeds must take its locks in the same order."""
-    crawl_id = make_crawl(kit.engine, "c", max_pages=100)
-    host_id = make_host(kit.engine, "1.test")
+    crawl_id = make_crawl(worker.engine, "c", max_pages=100)
+    host_id = make_host(worker.engine, "1.test")
     row = admission(host_id, crawl_id, "/")
-    with db.transaction(kit.engine) as tx:
-        urls.admit(tx, [{**row, "url": "http://1.test/", "key": _key(kit, "http://1.test/")}])
-        aside = Aside(lambda: add(kit, "http://1.test/"))
-        await_blocked(kit.engine, backend(tx), aside)
+    with db.transaction(worker.engine) as tx:
+        urls.admit(tx, [{**row, "url": "http://1.test/", "key": _key(worker, "http://1.test/")}])
+        aside = Aside(lambda: add(worker, "http://1.test/"))
+        await_blocked(worker.engine, backend(tx), aside)
         assert crawls.reserve(tx, crawl_id=crawl_id, n=5) == 5
     assert aside.outcome().known == 1
 
 
-def _key(kit: Kit, text: str) -> bytes:
-    url = kit.canon.canonicalise(text)
+def _key(worker: Worker, text: str) -> bytes:
+    url = worker.canon.canonicalise(text)
     assert not isinstance(url, str)
     return url.key
 
 
-def test_seeds_start_a_crawl_that_has_just_ended(kit: Kit) -> None:
+def test_seeds_start_a_crawl_that_has_just_ended(worker: Worker) -> None:
     """A new one has no URL yet when beat looks, and ends; whoever made it knows nothing of that."""
-    crawl = create(kit.engine, "c")
-    finish(kit.engine)
-    assert one(kit.engine, "SELECT state FROM crawls") == "finished"
-    seeds.add(kit.engine, kit.settings, crawl, ["http://a.test/"])
-    assert one(kit.engine, "SELECT state FROM crawls") == "active"
+    crawl = create(worker.engine, "c")
+    finish(worker.engine)
+    assert one(worker.engine, "SELECT state FROM crawls") == "finished"
+    seeds.add(worker.engine, worker.settings, crawl, ["http://a.test/"])
+    assert one(worker.engine, "SELECT state FROM crawls") == "active"
 
 
-def test_seeds_added_to_a_crawl_at_its_budget_wake_all_its_hosts(kit: Kit) -> None:
-    start(kit, "http://a.test/")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = NULL")
-    sql(kit.engine, "UPDATE crawls SET state = 'finished', ended_because = 'max_pages', finished_at = now()")
-    add(kit, "http://b.test/")
-    assert find(kit.engine, "c").state == "active"
-    assert one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NULL") == 0
+def test_seeds_added_to_a_crawl_at_its_budget_wake_all_its_hosts(worker: Worker) -> None:
+    start(worker, "http://a.test/")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = NULL")
+    sql(worker.engine, "UPDATE crawls SET state = 'finished', ended_because = 'max_pages', finished_at = now()")
+    add(worker, "http://b.test/")
+    assert find(worker.engine, "c").state == "active"
+    assert one(worker.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NULL") == 0
 
 
 # --- scope -------------------------------------------------------------------------------------------------------
@@ -145,27 +145,29 @@ def test_seeds_added_to_a_crawl_at_its_budget_wake_all_its_hosts(kit: Kit) -> No
         ("prefix", "scope_prefixes", ["http://www.a.co.uk/docs/"], ["http://b.test/", "http://www.a.co.uk/docs/"]),
     ],
 )
-def test_a_scope_widens_with_its_seeds(kit: Kit, kind: str, column: str, first: list[str], then: list[str]) -> None:
-    crawl = create(kit.engine, "c", CrawlSpec(scope=kind))
-    add(kit, "http://www.a.co.uk/docs/index.html")
-    assert getattr(find(kit.engine, "c"), column) == first
-    add(kit, "http://b.test/x", "http://www.a.co.uk/docs/other")
-    found = find(kit.engine, "c")
+def test_a_scope_widens_with_its_seeds(
+    worker: Worker, kind: str, column: str, first: list[str], then: list[str]
+) -> None:
+    crawl = create(worker.engine, "c", CrawlSpec(scope=kind))
+    add(worker, "http://www.a.co.uk/docs/index.html")
+    assert getattr(find(worker.engine, "c"), column) == first
+    add(worker, "http://b.test/x", "http://www.a.co.uk/docs/other")
+    found = find(worker.engine, "c")
     assert getattr(found, column) == then
     others = {"scope_hosts", "scope_domains", "scope_prefixes"} - {column}
     assert all(getattr(found, other) == [] for other in others)
     assert found.revision > crawl.revision, "workers read it anew"
 
 
-def test_a_worker_that_knows_the_scope_learns_that_it_widened(kit: Kit, web: Web) -> None:
+def test_a_worker_that_knows_the_scope_learns_that_it_widened(worker: Worker, web: Web) -> None:
     first, second = web.site(), web.site()
     first.pages["/"] = html(second.url("/a"))
     second.pages["/"] = html("/a")
-    start(kit, first.url())
-    run(kit)
+    start(worker, first.url())
+    run(worker)
     assert second.paths == []
-    add(kit, second.url())
-    run(kit)
+    add(worker, second.url())
+    run(worker)
     assert second.pages_asked == ["/", "/a"]
 
 
@@ -182,13 +184,13 @@ def test_a_worker_that_knows_the_scope_learns_that_it_widened(kit: Kit, web: Web
         (["http://127.0.0.1/", "http://8.8.8.8/"], ["TIPTOE_CONTACT"]),
     ],
 )
-def test_seeds_are_checked_one_by_one(kit: Kit, given: list[str], problems: list[str]) -> None:
-    found = seeds.check(kit.settings, seeds.read(kit.settings, given))
+def test_seeds_are_checked_one_by_one(worker: Worker, given: list[str], problems: list[str]) -> None:
+    found = seeds.check(worker.settings, seeds.read(worker.settings, given))
     assert len(found) == len(problems)
     assert all(problem in line for problem, line in zip(problems, found, strict=True))
 
 
 @pytest.mark.parametrize("only", ["http://10.0.0.1/", "nonsense", "", "# x", "http://no-such-host.invalid/"])
-def test_when_no_seed_is_any_good_it_is_an_error(kit: Kit, only: str) -> None:
+def test_when_no_seed_is_any_good_it_is_an_error(worker: Worker, only: str) -> None:
     with pytest.raises(InputError):
-        seeds.check(kit.settings, seeds.read(kit.settings, [only]))
+        seeds.check(worker.settings, seeds.read(worker.settings, [only]))

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from app.admin import audit
 from app.beat import rotate_logs
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import VisitEnding
 from app.policy.retention import AHEAD, Part
 from app.store import db, partitions, visits
@@ -251,30 +251,30 @@ def test_a_copy_of_after_the_request_excuses_nothing(engine: Engine) -> None:
     assert wrong(engine) == {"a.test": {"before_robots": 1}}
 
 
-def test_a_crawl_goes_on_over_retention(make: Callable[..., Kit], web: Web, engine: Engine) -> None:
+def test_a_crawl_goes_on_over_retention(make: Callable[..., Worker], web: Web, engine: Engine) -> None:
     """A crawl, its log grown old and dropped, a second round: all is logged, and the audit has nothing to say."""
-    kit = make(default_delay_s=0.05, log_keep_days=30)
+    worker = make(default_delay_s=0.05, log_keep_days=30)
     site: Site = web.site()
     site.pages |= {"/": html("/a"), "/a": html(text="a")}
-    crawl = start(kit, site.url())
-    run(kit, hurry=False)
-    with kit.engine.begin() as tx:
+    crawl = start(worker, site.url())
+    run(worker, hurry=False)
+    with worker.engine.begin() as tx:
         for log, time in (("fetches", "started_at"), ("visits", "taken_at")):
             shift = ", ended_at = ended_at - interval '100 days'"
             tx.exec_driver_sql(f"UPDATE {log} SET {time} = {time} - interval '100 days'{shift}")
         tx.exec_driver_sql("UPDATE robots_copies SET since = since - interval '100 days'")
-    age(kit.engine, 90)
-    assert rotate_logs.retain(kit.engine, kit.settings)["dropped"] == 2
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 0
-    again(kit, crawl)
-    run(kit, hurry=False)
-    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 2
-    found = audit.audit(kit.engine, kit.settings, None)
+    age(worker.engine, 90)
+    assert rotate_logs.retain(worker.engine, worker.settings)["dropped"] == 2
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 0
+    again(worker, crawl)
+    run(worker, hurry=False)
+    assert one(worker.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 2
+    found = audit.audit(worker.engine, worker.settings, None)
     assert (found.violations, found.disorder, found.unaccounted) == (0, 0, [])
-    assert one(kit.engine, "SELECT count(*) FROM visits WHERE ended_at IS NULL") == 0
+    assert one(worker.engine, "SELECT count(*) FROM visits WHERE ended_at IS NULL") == 0
 
 
-def again(kit: Kit, crawl: Any) -> None:
+def again(worker: Worker, crawl: Any) -> None:
     from app.admin import crawls
 
-    crawls.go_round(kit.engine, crawl.name)
+    crawls.go_round(worker.engine, crawl.name)

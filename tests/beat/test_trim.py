@@ -12,7 +12,7 @@ from app.beat import trim
 from app.beat.finish import finish
 from app.beat.promote import promote
 from app.config import Settings
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.store import caps, db
 from tests.crawl.loop import go, make_settings, run, start
 from tests.crawl.waiting import refused, state, waiting
@@ -95,7 +95,7 @@ def test_a_look(
     assert left(engine, crawl_id) == rest
     assert one(engine, "SELECT unfetched FROM hosts WHERE id = :id", id=host_id) == sum(rest.values())
     assert len(refused(engine)) == gone
-    assert set(refused(engine).values()) <= {"cap per crawl, or in all: gave way"}
+    assert set(refused(engine).values()) <= {"cap per crawl, or in all: evicted"}
     assert trim.trim(engine, settings(**{which: cap})) == 0
 
 
@@ -155,7 +155,7 @@ def test_hosts_that_are_visited_are_left_alone(
     assert floors(engine) == {crawl_id: 0.5}
 
 
-def test_put_off_instead(engine: Engine, settings: Callable[..., Settings]) -> None:
+def test_deferred_instead(engine: Engine, settings: Callable[..., Settings]) -> None:
     crawl_id = make_crawl(engine)
     stand(engine, crawl_id, {0.5: 10})
     assert trim.trim(engine, settings(frontier_max_per_crawl=4, frontier_full="defer")) == 6
@@ -188,26 +188,26 @@ def test_a_large_frontier_is_sampled(engine: Engine) -> None:
 # --- in a crawl ---------------------------------------------------------------------------------------------------
 
 
-def work(kit: Kit, rounds: int = 200) -> int:
+def work(worker: Worker, rounds: int = 200) -> int:
     """To the crawl's end, with a look between visits. Returns the most that was waiting after a look."""
     most = 0
     for _ in range(rounds):
-        go(kit)
-        promote(kit.engine)
-        trim.trim(kit.engine, kit.settings)
-        most = max(most, waiting(kit.engine))
-        finish(kit.engine)
-        if one(kit.engine, "SELECT count(*) FROM crawls WHERE state = 'active'") == 0:
+        go(worker)
+        promote(worker.engine)
+        trim.trim(worker.engine, worker.settings)
+        most = max(most, waiting(worker.engine))
+        finish(worker.engine)
+        if one(worker.engine, "SELECT count(*) FROM crawls WHERE state = 'active'") == 0:
             return most
     raise AssertionError("no end")
 
 
 @pytest.mark.parametrize("frontier_full", ["evict", "defer"])
 def test_a_crawl_at_its_cap_stays_there_and_ends_by_itself(
-    make: Callable[..., Kit], web: Web, frontier_full: str
+    make: Callable[..., Worker], web: Web, frontier_full: str
 ) -> None:
     """Hosts without end, each with a hundred links a page; new hosts are not even made."""
-    kit = make(frontier_max_per_crawl=60, frontier_full=frontier_full, visit_max_s=0.001, settle_urls=1)
+    worker = make(frontier_max_per_crawl=60, frontier_full=frontier_full, visit_max_s=0.001, settle_urls=1)
     sites = [web.site() for _ in range(3)]
     for site in sites:
         for depth in range(3):
@@ -215,48 +215,48 @@ def test_a_crawl_at_its_cap_stays_there_and_ends_by_itself(
                 f"/{depth + 1}", *(f"/{depth}/{number}" for number in range(100)), text=f"{site.host}{depth}"
             )
         site.pages["/"] = html("/0", *(f"http://h{site.host.replace('.', '-')}-{n}.invalid/" for n in range(30)))
-    start(kit, *(site.url() for site in sites), scope="any")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
-    most = work(kit)
+    start(worker, *(site.url() for site in sites), scope="any")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    most = work(worker)
     assert most <= 3 * 101 + 60, "what three visits find between two looks"
-    assert one(kit.engine, "SELECT ended_because FROM crawls") == "done"
-    assert len(refused(kit.engine)) > 100
-    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 0
+    assert one(worker.engine, "SELECT ended_because FROM crawls") == "done"
+    assert len(refused(worker.engine)) > 100
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 0
 
 
-def test_a_visit_refuses_what_scores_too_low_and_lets_go_of_it(make: Callable[..., Kit], site: Site) -> None:
-    kit = make(frontier_max_per_crawl=1_000, settle_urls=1)
+def test_a_visit_refuses_what_scores_too_low_and_lets_go_of_it(make: Callable[..., Worker], site: Site) -> None:
+    worker = make(frontier_max_per_crawl=1_000, settle_urls=1)
     site.pages["/"] = html("/a", "http://never-met.test/")
-    start(kit, site.url(), scope="any")
-    crawl_id = one(kit.engine, "SELECT id FROM crawls")
-    host_id = one(kit.engine, "SELECT id FROM hosts")
-    stand(kit.engine, crawl_id, {0.4: 3, 0.6: 2}, host_id=host_id, lane=0)
-    sql(kit.engine, "UPDATE crawls SET admits_above = 0.5")
-    go(kit)
-    gone = refused(kit.engine)
+    start(worker, site.url(), scope="any")
+    crawl_id = one(worker.engine, "SELECT id FROM crawls")
+    host_id = one(worker.engine, "SELECT id FROM hosts")
+    stand(worker.engine, crawl_id, {0.4: 3, 0.6: 2}, host_id=host_id, lane=0)
+    sql(worker.engine, "UPDATE crawls SET admits_above = 0.5")
+    go(worker)
+    gone = refused(worker.engine)
     assert {url: detail for url, detail in gone.items() if "/0.4/" not in url} == {
         site.url("/a"): "cap per crawl, or in all: not admitted",
         "http://never-met.test/": "cap per crawl, or in all: not admitted",
     }
-    assert list(gone.values()).count("cap per crawl, or in all: gave way") == 3
-    assert state(kit.engine, site.url("/a")) is None
-    assert one(kit.engine, "SELECT count(*) FROM hosts") == 1, "no host is made for what is refused"
+    assert list(gone.values()).count("cap per crawl, or in all: evicted") == 3
+    assert state(worker.engine, site.url("/a")) is None
+    assert one(worker.engine, "SELECT count(*) FROM hosts") == 1, "no host is made for what is refused"
 
 
-def test_a_floor_that_nobody_set_is_not_kept_to(kit: Kit, site: Site) -> None:
+def test_a_floor_that_nobody_set_is_not_kept_to(worker: Worker, site: Site) -> None:
     """Left over from when crawls had a cap."""
     site.pages["/"] = html("/a")
-    start(kit, site.url())
-    sql(kit.engine, "UPDATE crawls SET admits_above = 1.0")
-    run(kit)
+    start(worker, site.url())
+    sql(worker.engine, "UPDATE crawls SET admits_above = 1.0")
+    run(worker)
     assert site.pages_asked == ["/", "/a"]
 
 
-def test_the_report_and_doctor_say_so(make: Callable[..., Kit], site: Site) -> None:
-    kit = make(frontier_max_per_crawl=5)
-    start(kit, site.url())
-    sql(kit.engine, "UPDATE crawls SET admits_above = 0.25")
-    assert report.report(kit.engine, "c", kit.settings).crawl.admits_above == 0.25
-    (check,) = [check for check in doctor.fleet(kit.engine, kit.settings, {}) if check.name == "frontier"]
+def test_the_report_and_doctor_say_so(make: Callable[..., Worker], site: Site) -> None:
+    worker = make(frontier_max_per_crawl=5)
+    start(worker, site.url())
+    sql(worker.engine, "UPDATE crawls SET admits_above = 0.25")
+    assert report.report(worker.engine, "c", worker.settings).crawl.admits_above == 0.25
+    (check,) = [check for check in doctor.fleet(worker.engine, worker.settings, {}) if check.name == "frontier"]
     assert (check.grade, check.finding) == (doctor.Grade.WARN, "crawls at their cap: c")
     assert "TIPTOE_FRONTIER_MAX_PER_CRAWL" in check.remedy

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import make_app
-from app.crawl.state.setup import make_kit, make_sender
+from app.crawl.state.setup import make_sender, make_worker
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import clean
@@ -63,8 +63,8 @@ def site(database_url: str) -> Iterator[Site]:
             "/a": html(title="Page \x1b[31mA", text="Words of its own."),
             "/broken": Answer(status=500),
         }
-        kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:0")
-        loop.start(kit, site.url(), name="docs")
-        loop.run(kit)
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name="test:0")
+        loop.start(worker, site.url(), name="docs")
+        loop.run(worker)
         yield site
     sender.close()

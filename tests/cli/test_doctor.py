@@ -15,7 +15,19 @@ def test_in_order(tiptoe: Tiptoe, broker_url: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TIPTOE_BROKER_URL", broker_url)
     ran = tiptoe("doctor", "--json")
     assert ran.code == 0
-    names = ("settings", "contact", "home", "broker", "database", "schema", "workers", "queues", "beat", "frontier")
+    names = (
+        "settings",
+        "contact",
+        "home",
+        "broker",
+        "database",
+        "schema",
+        "workers",
+        "queues",
+        "beat",
+        "frontier",
+        "archive",
+    )
     assert grades(ran) == dict.fromkeys(names, "ok")
     assert next(check["finding"] for check in ran.json if check["name"] == "broker") == "redis answers"
 

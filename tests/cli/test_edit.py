@@ -42,6 +42,7 @@ def crawl(engine: Engine, columns: str) -> tuple[object, ...]:
         (["--max-pages", "7", "--max-bytes", "8"], "max_pages, max_bytes, max_depth", (7, 8, None)),
         (["--max-depth", "0", "--max-seconds", "1.5"], "max_depth, max_seconds", (0, 1.5)),
         (["--keep-fresh"], "keep_fresh", (True,)),
+        (["--no-archive"], "archive", (False,)),
         (["--sitemaps", "none", "--honour-opt-outs"], "sitemaps, honour_opt_outs, keep_fresh", ("none", True, False)),
     ],
 )

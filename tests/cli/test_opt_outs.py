@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from app.crawl.state.setup import make_kit, make_sender
+from app.crawl.state.setup import make_sender, make_worker
 from tests.cli.conftest import Tiptoe
 from tests.crawl import loop
 from tests.crawl.web import Site, Web, html
@@ -35,10 +35,10 @@ def site(database_url: str, engine: Engine) -> Iterator[Site]:
             "/said": html("/b", headers={"X-Robots-Tag": "noarchive, nofollow"}),
             "/a": html(headers={"X-Robots-Tag": "noindex"}),
         }
-        kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:0")
-        loop.start(kit, site.url(), name="docs", honour_opt_outs=True)
-        loop.start(kit, site.url(), name="other")
-        loop.run(kit)
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name="test:0")
+        loop.start(worker, site.url(), name="docs", honour_opt_outs=True)
+        loop.start(worker, site.url(), name="other")
+        loop.run(worker)
         yield site
     sender.close()
 

@@ -1,4 +1,4 @@
-"""A kit whose clock only its own waits and requests move: they take no time, and what a slow machine takes does not
+"""A worker whose clock only its own waits and requests move: they take no time, and what a slow machine takes does not
 count.
 
 Postgres and the sites go by the machine's clock. So this is for what a visit does when; the gaps that an origin sees
@@ -9,14 +9,14 @@ import threading
 import time
 from dataclasses import replace
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Reply, Request, Unsent
 
 TICK_S = 0.001  # that a request takes, and what is done with its reply
 
 
 class _Ahead(threading.Event):
-    """Both the clock of a kit and its `stopping`."""
+    """Both the clock of a worker and its `stopping`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,17 +36,17 @@ class _Ahead(threading.Event):
         return self.is_set()
 
 
-def ahead(kit: Kit) -> Kit:
-    """One thread's. It sends as `kit` does, in a tick of its own clock."""
+def ahead(worker: Worker) -> Worker:
+    """One thread's. It sends as `worker` does, in a tick of its own clock."""
     clock = _Ahead()
 
     def send(request: Request) -> Reply | Unsent:
         if request.not_after is not None:
             request = request._replace(not_after=request.not_after - clock.now() + time.monotonic())
-        reply = kit.send(request)
+        reply = worker.send(request)
         started_s, ended_s, _ = clock.now(), clock.tick(), clock.tick()
         if isinstance(reply, Unsent):
             return replace(reply, begun_s=started_s, ended_s=ended_s, contacted_s=None)
         return reply._replace(started_s=started_s, ended_s=ended_s, contacted_s=None, sent_s=started_s)
 
-    return replace(kit, send=send, monotonic=clock.now, stopping=clock)
+    return replace(worker, send=send, monotonic=clock.now, stopping=clock)

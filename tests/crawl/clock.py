@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from app.beat import claim
 from app.beat.finish import finish
 from app.beat.promote import promote
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, visit
 from app.store import crawls, db
 from app.store.host_rows import Offer
@@ -46,22 +46,22 @@ def later(engine: Engine, seconds: float) -> None:
     )
 
 
-def step(kit: Kit, *, after_s: float = 0.0, threads: int = 1) -> list[VisitReport]:
+def step(worker: Worker, *, after_s: float = 0.0, threads: int = 1) -> list[VisitReport]:
     """So much later, one tick of beat and of promote, and the visits that it offers."""
     if after_s:
-        later(kit.engine, after_s)
-    promote(kit.engine)
-    return go(kit, threads=threads)
+        later(worker.engine, after_s)
+    promote(worker.engine)
+    return go(worker, threads=threads)
 
 
-def steps(kits: Kit | Sequence[Kit], times: int, *, after_s: float = HOUR) -> None:
-    """So many, each so much later; kits take turns, as workers of a fleet do."""
-    every = [kits] if isinstance(kits, Kit) else kits
+def steps(workers: Worker | Sequence[Worker], times: int, *, after_s: float = HOUR) -> None:
+    """So many, each so much later; workers take turns, as workers of a fleet do."""
+    every = [workers] if isinstance(workers, Worker) else workers
     for number in range(times):
         step(every[number % len(every)], after_s=after_s)
 
 
-def work(kit: Kit, *, threads: int) -> None:
+def work(worker: Worker, *, threads: int) -> None:
     """A worker with a beat of its own until every crawl has ended, in real time: who is slow holds up its own thread
     only."""
     busy: list[Future[VisitReport]] = []
@@ -69,18 +69,18 @@ def work(kit: Kit, *, threads: int) -> None:
     with ThreadPoolExecutor(threads) as pool:
 
         def offer(offers: Iterable[Offer]) -> None:
-            busy.extend(pool.submit(visit, kit, each.host_id, each.token) for each in offers)
+            busy.extend(pool.submit(visit, worker, each.host_id, each.token) for each in offers)
 
         while time.monotonic() < until:
-            claim.dispatch(kit.engine, kit.settings, offer, kit.rng)
-            promote(kit.engine)
-            finish(kit.engine)
-            with db.transaction(kit.engine) as tx:
+            claim.dispatch(worker.engine, worker.settings, offer, worker.rng)
+            promote(worker.engine)
+            finish(worker.engine)
+            with db.transaction(worker.engine) as tx:
                 is_over = not any(crawl.state == "active" for crawl in crawls.every(tx))
             if is_over:
                 break
-            kit.stopping.wait(ROUND_S)
-    assert is_over, f"still active: {sql(kit.engine, 'SELECT name, next_fetch_at, resting_because FROM hosts')}"
+            worker.stopping.wait(ROUND_S)
+    assert is_over, f"still active: {sql(worker.engine, 'SELECT name, next_fetch_at, resting_because FROM hosts')}"
     for each in busy:
         each.result()
 

@@ -1,4 +1,4 @@
-"""A Kit on the module's own database, empty at the start of each test, and a small web."""
+"""A Worker on the module's own database, empty at the start of each test, and a small web."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from app.crawl.state.setup import make_kit, make_sender
-from app.crawl.state.worker import Kit
+from app.crawl.state.setup import make_sender, make_worker
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import make_settings
 from tests.crawl.web import Web
 from tests.store.rows import clean
@@ -27,22 +27,22 @@ def web() -> Iterator[Web]:
 
 
 @pytest.fixture
-def make(engine: Engine, database_url: str) -> Iterator[Callable[..., Kit]]:
-    """make(**settings): a Kit as a worker process has one; several are several workers."""
+def make(engine: Engine, database_url: str) -> Iterator[Callable[..., Worker]]:
+    """make(**settings): a Worker as a worker process has one; several are several workers."""
     senders = []
 
-    def kit(**overrides: object) -> Kit:
+    def worker(**overrides: object) -> Worker:
         settings = make_settings(database_url, **overrides)
         sender = make_sender(settings)
         senders.append(sender)
-        made = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker=f"test:{len(senders)}")
+        made = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=f"test:{len(senders)}")
         return replace(made, rng=random.Random(len(senders)))
 
-    yield kit
+    yield worker
     for sender in senders:
         sender.close()
 
 
 @pytest.fixture
-def kit(make: Callable[..., Kit]) -> Kit:
+def worker(make: Callable[..., Worker]) -> Worker:
     return make()

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from app.crawl.state.line import Draw, Line, Lines, StartLot
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.store import budgets
 from tests.crawl.web import Answer, Hit, Site, Web, html
 
@@ -84,10 +84,12 @@ class _PatientLines(Lines):
         return super().of(budgets, 0.0)
 
 
-def unhurried(kit: Kit) -> Kit:
+def unhurried(worker: Worker) -> Worker:
     """Sends although a start has passed: for tests that move the clock and do not judge gaps, on a busy machine."""
     return replace(
-        kit, send=lambda request: kit.send(request._replace(not_after=None)), lines=_PatientLines(kit.monotonic)
+        worker,
+        send=lambda request: worker.send(request._replace(not_after=None)),
+        lines=_PatientLines(worker.monotonic),
     )
 
 

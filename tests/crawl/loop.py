@@ -13,7 +13,7 @@ from app.beat import claim
 from app.beat.finish import finish
 from app.beat.promote import promote
 from app.config import Settings, load
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, visit
 from app.model import CrawlSpec
 from app.store import crawls, db
@@ -46,38 +46,40 @@ def make_settings(database_url: str, **overrides: object) -> Settings:
     return load(**{**values, **overrides})
 
 
-def start(kit: Kit, *seeds: str, name: str = "c", **wishes: object) -> Crawl:
+def start(worker: Worker, *seeds: str, name: str = "c", **wishes: object) -> Crawl:
     """A crawl with these seeds; `wishes` are fields of its CrawlSpec, without sitemaps unless they say so."""
-    crawl = create(kit.engine, name, CrawlSpec(**{"sitemaps": "none", **wishes}))  # type: ignore[arg-type]
-    add(kit.engine, kit.settings, crawl, seeds)
+    crawl = create(worker.engine, name, CrawlSpec(**{"sitemaps": "none", **wishes}))  # type: ignore[arg-type]
+    add(worker.engine, worker.settings, crawl, seeds)
     return crawl
 
 
-def go(kit: Kit, *, threads: int = 1) -> list[VisitReport]:
+def go(worker: Worker, *, threads: int = 1) -> list[VisitReport]:
     """One tick of beat, and the visits that it offers."""
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
     if threads == 1:
-        return [visit(kit, offer.host_id, offer.token) for offer in offers]
+        return [visit(worker, offer.host_id, offer.token) for offer in offers]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda offer: visit(kit, offer.host_id, offer.token), offers))
+        return list(pool.map(lambda offer: visit(worker, offer.host_id, offer.token), offers))
 
 
-def run(kit: Kit, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS) -> list[VisitReport]:
+def run(worker: Worker, *, threads: int = 1, hurry: bool = True, rounds: int = ROUNDS) -> list[VisitReport]:
     """Until every crawl has ended. hurry: retries, and rests longer than we look ahead, come at once when nothing else
     does."""
     reports: list[VisitReport] = []
     for _ in range(rounds):
-        made = go(kit, threads=threads)
+        made = go(worker, threads=threads)
         reports += made
-        promote(kit.engine)
-        finish(kit.engine)
-        with db.transaction(kit.engine) as tx:
+        promote(worker.engine)
+        finish(worker.engine)
+        with db.transaction(worker.engine) as tx:
             if not any(crawl.state == "active" for crawl in crawls.every(tx)):
                 return reports
         if not made and hurry:
-            bring_forward(kit.engine)
-    raise AssertionError(f"still active after {rounds} rounds: {sql(kit.engine, 'SELECT url, state, cause FROM urls')}")
+            bring_forward(worker.engine)
+    raise AssertionError(
+        f"still active after {rounds} rounds: {sql(worker.engine, 'SELECT url, state, cause FROM urls')}"
+    )
 
 
 def bring_forward(engine: Engine) -> None:

@@ -14,13 +14,13 @@ from threading import Barrier, Lock
 import pytest
 from sqlalchemy import Engine, text
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import Deadlock
 from app.store import db
 from tests.crawl.writers import ASLEEP, SETTINGS, Fleet, Webmaster, Writers, overdrawn, plant
 from tests.store.rows import Aside, make_crawl, one, sql
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 ACTS, REQUESTS = 12, 120
 LONG_S = float(os.environ.get("STRESS_S", 600)) if os.environ.get("FAULTS") == "long" else None
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
@@ -35,21 +35,21 @@ def deadlocks(engine: Engine) -> int:
 def test_every_writer_at_once(make: Make, database_url: str) -> None:
     dice = random.Random(7)
     web = Webmaster(dice)
-    kit = replace(make(**SETTINGS), send=web.send, where=web.where)
-    before = deadlocks(kit.engine)
-    plant(kit, web)
-    fleet = Fleet(kit)
-    writers = Writers(kit, web, dice, database_url)
+    worker = replace(make(**SETTINGS), send=web.send, where=web.where)
+    before = deadlocks(worker.engine)
+    plant(worker, web)
+    fleet = Fleet(worker)
+    writers = Writers(worker, web, dice, database_url)
     try:
         writers.run(least=ACTS, requests=REQUESTS, seconds=LONG_S)
     finally:
         fleet.stop()
     found = {
-        "deadlocks": deadlocks(kit.engine) - before,
+        "deadlocks": deadlocks(worker.engine) - before,
         "errors": [repr(error) for error in fleet.errors],
         "short gaps": web.short_gaps(),
-        "asleep": one(kit.engine, ASLEEP),
-        "overdrawn": overdrawn(kit),
+        "asleep": one(worker.engine, ASLEEP),
+        "overdrawn": overdrawn(worker),
     }
     print(f"{web.requests} requests, visits {dict(fleet.endings)}, acts {dict(writers.done)}: {found}")
     assert found == {"deadlocks": 0, "errors": [], "short gaps": [], "asleep": 0, "overdrawn": []}

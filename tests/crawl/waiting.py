@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from sqlalchemy import Engine
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Refusal
 from app.store import db, hosts, urls
 from app.store.crawls import Crawl
@@ -28,7 +28,7 @@ def estimate(engine: Engine, site: Site) -> int:
 
 
 def refused(engine: Engine) -> dict[str, str]:
-    """{URL: detail} of what the log says had to give way."""
+    """{URL: detail} of what the log says was evicted."""
     rows = sql(engine, "SELECT url, detail FROM suppressions WHERE reason = :full", full=FULL)
     return {row["url"]: row["detail"] for row in rows}
 
@@ -39,10 +39,10 @@ def state(engine: Engine, url: str) -> str | None:
     return str(rows[0]["state"]) if rows else None
 
 
-def plant(kit: Kit, crawl: Crawl, site: Site, *paths: str, score: float = 0.1) -> None:
+def plant(worker: Worker, crawl: Crawl, site: Site, *paths: str, score: float = 0.1) -> None:
     """Links of the site that somebody found, in the frontier and told to the host. In the lane of the seeds, behind
     them."""
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         host_id = hosts.ids(tx, [site.host])[site.host]
         found = [site.url(path) for path in paths]
         rows = [
@@ -59,7 +59,7 @@ def plant(kit: Kit, crawl: Crawl, site: Site, *paths: str, score: float = 0.1) -
             for url in found
         ]
         assert sum(urls.admit(tx, [row]).rows for row in rows) == len(paths)  # one by one: ids in this order
-    count(kit.engine)
+    count(worker.engine)
 
 
 def count(engine: Engine) -> None:

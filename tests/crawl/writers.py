@@ -24,9 +24,9 @@ from app.beat.index_pages import index_pages
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
 from app.beat.trim import trim
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
-from app.crawl.visit.visit import CutOff, VisitReport, give_back, go_on, settle_together, visit
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.crawl.visit.visit import CutOff, VisitReport, go_on, return_host, settle_together, visit
 from app.errors import InputError
 from app.model import Budgets, CrawlChange, CrawlSpec, Reply, Request, Unsent, Whereabouts
 from app.runtime.delay_queue import DelayQueue
@@ -124,11 +124,11 @@ class Webmaster:
 
 
 class Fleet:
-    """Beat and workers on `kit`, until `stop`. errors: of visits that failed in a way that they do not expect."""
+    """Beat and workers on `worker`, until `stop`. errors: of visits that failed in a way that they do not expect."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, worker: Worker) -> None:
         parking: DelayQueue[Any] = DelayQueue(self._resume, most=HOSTS * 2, threads=THREADS)
-        self.kit = replace(kit, parking=parking, gatherer=GroupCommit(parking))
+        self.worker = replace(worker, parking=parking, gatherer=GroupCommit(parking))
         self.endings: Counter[str] = Counter()
         self.errors: list[BaseException] = []
         self._pool = ThreadPoolExecutor(THREADS)
@@ -136,19 +136,19 @@ class Fleet:
         self._beat.start()
 
     def stop(self) -> None:
-        self.kit.stop()
+        self.worker.stop()
         self._beat.join()
         self._pool.shutdown()
-        self.kit.join()
+        self.worker.join()
 
     def _tick(self) -> None:
-        while not self.kit.stopping.wait(0.02):
+        while not self.worker.stopping.wait(0.02):
             offers: list[Offer] = []
-            claim.dispatch(self.kit.engine, self.kit.settings, offers.extend, random.Random())
+            claim.dispatch(self.worker.engine, self.worker.settings, offers.extend, random.Random())
             for offer in offers:
-                self._pool.submit(self._attend, partial(visit, self.kit, offer.host_id, offer.token))
+                self._pool.submit(self._attend, partial(visit, self.worker, offer.host_id, offer.token))
 
-    def _resume(self, parked: "Stay | CommitGroup[Stay]") -> None:
+    def _resume(self, parked: "Visit | CommitGroup[Visit]") -> None:
         if not isinstance(parked, CommitGroup):
             self._attend(lambda: go_on(parked))
             return
@@ -165,7 +165,7 @@ class Fleet:
             self.endings[act().ending] += 1
         except CutOff as error:
             self.errors.append(error)
-            give_back(error.stay)
+            return_host(error.visit)
         except BaseException as error:  # noqa: BLE001 (told at the end)
             self.errors.append(error)
 
@@ -173,12 +173,12 @@ class Fleet:
 class Writers:
     """Operators and janitors on one database."""
 
-    def __init__(self, kit: Kit, web: Webmaster, dice: random.Random, url: str) -> None:
-        self._kit, self._web, self._dice, self._url = kit, web, dice, url
+    def __init__(self, worker: Worker, web: Webmaster, dice: random.Random, url: str) -> None:
+        self._worker, self._web, self._dice, self._url = worker, web, dice, url
         self.done: Counter[str] = Counter()
 
     def acts(self) -> dict[str, Callable[[], object]]:
-        engine, settings = self._kit.engine, self._kit.settings
+        engine, settings = self._worker.engine, self._worker.settings
         return {
             "trim": lambda: trim(engine, settings),
             "promote": lambda: promote(engine),
@@ -230,21 +230,21 @@ class Writers:
     def _pause(self) -> None:
         name = self._dice.choice(self._web.names)
         try:
-            hosts.pause(self._kit.engine, name)
+            hosts.pause(self._worker.engine, name)
         finally:
-            hosts.resume(self._kit.engine, name)
+            hosts.resume(self._worker.engine, name)
 
     def _pause_crawl(self) -> None:
         name = self._crawl()
-        crawls.pause(self._kit.engine, name)
-        crawls.resume(self._kit.engine, name)
+        crawls.pause(self._worker.engine, name)
+        crawls.resume(self._worker.engine, name)
 
     def _again(self) -> None:
         """As the command does it that is given once more."""
         name = self._crawl()
         wish = CrawlChange(budgets={"max_pages": CRAWLS[name]})
-        found = seeds.read(self._kit.settings, [self._page()])
-        prepare(self._kit.engine, self._kit.settings, name, wish, found.urls, again=True)
+        found = seeds.read(self._worker.settings, [self._page()])
+        prepare(self._worker.engine, self._worker.settings, name, wish, found.urls, again=True)
 
     def _crawl(self) -> str:
         return self._dice.choice(list(CRAWLS))
@@ -253,19 +253,19 @@ class Writers:
         return f"http://{self._dice.choice(self._web.names)}/{self._dice.randrange(PAGES)}"
 
 
-def plant(kit: Kit, web: Webmaster) -> None:
+def plant(worker: Worker, web: Webmaster) -> None:
     """The crawls, each with a seed at every host."""
     for name, pages in CRAWLS.items():
         crawl = crawls.create(
-            kit.engine, name, CrawlSpec(scope="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
+            worker.engine, name, CrawlSpec(scope="domain", sitemaps="none", budgets=Budgets(max_pages=pages))
         )
-        seeds.add(kit.engine, kit.settings, crawl, [f"http://{host}/" for host in web.names])
+        seeds.add(worker.engine, worker.settings, crawl, [f"http://{host}/" for host in web.names])
 
 
-def overdrawn(kit: Kit) -> list[dict[str, Any]]:
+def overdrawn(worker: Worker) -> list[dict[str, Any]]:
     """Crawls that got more pages than their budget grants, or counted fewer as granted than came."""
     return sql(
-        kit.engine,
+        worker.engine,
         """SELECT * FROM (
                SELECT c.name, c.max_pages, c.pages_reserved, coalesce(sum(ch.pages), 0) AS pages
                FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id

@@ -1,15 +1,15 @@
-"""The Kit of the crawl's tests, others in a hurry, and hostile hosts that end with the test."""
+"""The Worker of the crawl's tests, others in a hurry, and hostile hosts that end with the test."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from app.crawl.state.worker import Kit
-from tests.crawl.conftest import engine, kit, make
+from app.crawl.state.worker import Worker
+from tests.crawl.conftest import engine, make, worker
 from tests.hostile.judge import CAP_BYTES, LONG_S, ROBOTS_TRIES, TRIES
 from tests.hostile.origin import NETWORK, HostileOrigin
 
-__all__ = ["engine", "hurried", "hurry", "kit", "make", "origin"]
+__all__ = ["engine", "hurried", "hurry", "make", "origin", "worker"]
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def origin() -> Iterator[HostileOrigin]:
 
 
 @pytest.fixture
-def hurry(make: Callable[..., Kit]) -> Callable[..., Kit]:
-    """hurry(request_s, robots_s): a Kit with these deadlines and a small cap, that knows nobody but hostile hosts."""
+def hurry(make: Callable[..., Worker]) -> Callable[..., Worker]:
+    """hurry(request_s, robots_s): a Worker with these deadlines and a small cap, that knows only hostile hosts."""
     return lambda request_s=LONG_S, robots_s=LONG_S: make(
         allow_networks=NETWORK,
         request_deadline_s=request_s,
@@ -32,5 +32,5 @@ def hurry(make: Callable[..., Kit]) -> Callable[..., Kit]:
 
 
 @pytest.fixture
-def hurried(hurry: Callable[..., Kit]) -> Kit:
+def hurried(hurry: Callable[..., Worker]) -> Worker:
     return hurry()

@@ -4,7 +4,7 @@ import itertools
 
 from sqlalchemy import Engine
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.hostile.origin import Host, HostileOrigin
 from tests.store.rows import sql, url
 
@@ -19,9 +19,9 @@ HOPS = 10
 ROBOTS_TRIES = 4  # of a host that never answered
 
 
-def assert_decent(kit: Kit, origin: HostileOrigin) -> None:
+def assert_decent(worker: Worker, origin: HostileOrigin) -> None:
     """What holds whatever a host does: one request at a time, each ended in time, bytes bounded, nothing left open."""
-    deadline_s = {True: kit.settings.robots_deadline_s, False: kit.settings.request_deadline_s}
+    deadline_s = {True: worker.settings.robots_deadline_s, False: worker.settings.request_deadline_s}
     assert origin.quiet(), "nobody holds a connection with an answer under way"
     for host in origin.hosts.values():
         for line in host.log:
@@ -32,8 +32,8 @@ def assert_decent(kit: Kit, origin: HostileOrigin) -> None:
             assert later.start >= earlier.end - OVERLAP_S, (earlier, later)
         if host.log:
             assert host.targets[0].startswith("/robots"), "robots.txt comes before anything else"
-    assert sql(kit.engine, "SELECT url, state FROM urls WHERE state = 'queued' OR retrying") == []
-    assert sql(kit.engine, "SELECT name, state FROM hosts WHERE state <> 'idle'") == []
+    assert sql(worker.engine, "SELECT url, state FROM urls WHERE state = 'queued' OR retrying") == []
+    assert sql(worker.engine, "SELECT name, state FROM hosts WHERE state <> 'idle'") == []
 
 
 def ending(engine: Engine, host: Host) -> tuple[str, str | None, str | None]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Budgets
 from tests.crawl.loop import run, start
 from tests.hostile.judge import HOPS, LONG_S, READ_AHEAD_BYTES, SHORT_S, TRIES, assert_decent, ending, stored
@@ -67,7 +67,7 @@ WE_HANG_UP = {"silent", "headerdrip", "bodydrip", "endless", "endlesschunk", "en
 
 @pytest.mark.parametrize(("name", "state", "outcome", "failure", "tries", "kept"), ROWS)
 def test_pages(
-    hurry: Callable[..., Kit],
+    hurry: Callable[..., Worker],
     origin: HostileOrigin,
     name: str,
     state: str,
@@ -76,40 +76,40 @@ def test_pages(
     tries: int,
     kept: bool | None,
 ) -> None:
-    kit = hurry(request_s=SHORT_S if failure == "timeout" else LONG_S)
+    worker = hurry(request_s=SHORT_S if failure == "timeout" else LONG_S)
     host = origin.add(name)
-    start(kit, host.url())
-    run(kit)
-    assert_decent(kit, origin)
-    assert ending(kit.engine, host) == (state, outcome, failure)
-    assert stored(kit.engine, host) is kept
+    start(worker, host.url())
+    run(worker)
+    assert_decent(worker, origin)
+    assert ending(worker.engine, host) == (state, outcome, failure)
+    assert stored(worker.engine, host) is kept
     assert host.pages_asked.count("/") == tries
     assert host.targets.count("/robots.txt") == 1
     assert "/half" not in host.targets, "links of half a page are not followed"
     assert name not in WE_HANG_UP or all(line.hung_up for line in host.log if line.target == "/")
     if state == "quarantined":
-        assert url(kit.engine, host.url())["cause"]
+        assert url(worker.engine, host.url())["cause"]
 
 
-def test_a_slow_answer_within_the_deadline_is_a_page(hurry: Callable[..., Kit], origin: HostileOrigin) -> None:
-    kit = hurry(request_s=3.0)
+def test_a_slow_answer_within_the_deadline_is_a_page(hurry: Callable[..., Worker], origin: HostileOrigin) -> None:
+    worker = hurry(request_s=3.0)
     host = origin.add("slow", after_s=0.3)
-    start(kit, host.url())
-    run(kit)
-    assert_decent(kit, origin)
-    assert ending(kit.engine, host) == ("resting", "page", None)
+    start(worker, host.url())
+    run(worker)
+    assert_decent(worker, origin)
+    assert ending(worker.engine, host) == ("resting", "page", None)
 
 
-def test_a_slow_answer_after_the_deadline_is_not(hurry: Callable[..., Kit], origin: HostileOrigin) -> None:
-    kit = hurry(request_s=SHORT_S)
+def test_a_slow_answer_after_the_deadline_is_not(hurry: Callable[..., Worker], origin: HostileOrigin) -> None:
+    worker = hurry(request_s=SHORT_S)
     host = origin.add("slow", after_s=SHORT_S * 3)
-    start(kit, host.url())
-    run(kit)
-    assert_decent(kit, origin)
-    assert ending(kit.engine, host) == ("quarantined", "broken", "timeout")
+    start(worker, host.url())
+    run(worker)
+    assert_decent(worker, origin)
+    assert ending(worker.engine, host) == ("quarantined", "broken", "timeout")
 
 
-def test_a_page_that_is_reset_among_good_ones_is_tried_as_often_as_any(hurried: Kit, origin: HostileOrigin) -> None:
+def test_a_page_that_is_reset_among_good_ones_is_tried_as_often_as_any(hurried: Worker, origin: HostileOrigin) -> None:
     host = origin.add("resetamong", pages=300)
     start(hurried, host.url())
     run(hurried)
@@ -130,7 +130,7 @@ REDIRECTS = [
 
 
 @pytest.mark.parametrize(("name", "asked"), REDIRECTS, ids=[row[0] for row in REDIRECTS])
-def test_redirects_end_after_ten_hops(hurried: Kit, origin: HostileOrigin, name: str, asked: list[str]) -> None:
+def test_redirects_end_after_ten_hops(hurried: Worker, origin: HostileOrigin, name: str, asked: list[str]) -> None:
     host = origin.add(name)
     start(hurried, host.url())
     run(hurried)
@@ -138,7 +138,7 @@ def test_redirects_end_after_ten_hops(hurried: Kit, origin: HostileOrigin, name:
     assert host.pages_asked == asked
 
 
-def test_redirects_that_outgrow_a_url_end_there(hurried: Kit, origin: HostileOrigin) -> None:
+def test_redirects_that_outgrow_a_url_end_there(hurried: Worker, origin: HostileOrigin) -> None:
     host = origin.add("redirgrow", by=900)
     start(hurried, host.url())
     run(hurried)
@@ -171,7 +171,7 @@ def dialling() -> Iterator[list[str]]:
         dialled = None
 
 
-def test_nobody_is_dialled_but_who_may_be(hurried: Kit, origin: HostileOrigin) -> None:
+def test_nobody_is_dialled_but_who_may_be(hurried: Worker, origin: HostileOrigin) -> None:
     host = origin.add("redirssrf")
     with dialling() as addresses:
         start(hurried, host.url(), scope="any")
@@ -190,7 +190,7 @@ def test_nobody_is_dialled_but_who_may_be(hurried: Kit, origin: HostileOrigin) -
     assert {(row["outcome"], row["failure"]) for row in logged} == {("blocked_address", "address")}
 
 
-def test_seeds_that_may_not_be_dialled_are_not(hurried: Kit, origin: HostileOrigin) -> None:
+def test_seeds_that_may_not_be_dialled_are_not(hurried: Worker, origin: HostileOrigin) -> None:
     web = [each for each in FORBIDDEN if urlsplit(each).scheme in {"http", "https"}]
     with dialling() as addresses:
         start(hurried, *web)
@@ -218,7 +218,7 @@ ENDLESS_SPACES = [
 
 @pytest.mark.parametrize(("name", "budget", "asked"), ENDLESS_SPACES)
 def test_a_space_without_end_ends_at_the_budget(
-    hurried: Kit, origin: HostileOrigin, name: str, budget: dict[str, int], asked: int
+    hurried: Worker, origin: HostileOrigin, name: str, budget: dict[str, int], asked: int
 ) -> None:
     host = origin.add(name)
     start(hurried, host.url(), budgets=Budgets(**budget))
@@ -229,37 +229,37 @@ def test_a_space_without_end_ends_at_the_budget(
     assert len(host.pages_asked) == len(set(host.pages_asked))
 
 
-def test_a_million_links_are_read_to_the_cap(make: Callable[..., Kit], origin: HostileOrigin) -> None:
-    kit = make(allow_networks=NETWORK, max_links=200)
+def test_a_million_links_are_read_to_the_cap(make: Callable[..., Worker], origin: HostileOrigin) -> None:
+    worker = make(allow_networks=NETWORK, max_links=200)
     host = origin.add("millionlinks")
-    start(kit, host.url(), budgets=Budgets(max_pages=3))
-    run(kit)
+    start(worker, host.url(), budgets=Budgets(max_pages=3))
+    run(worker)
     assert origin.quiet()
-    assert one(kit.engine, "SELECT count(*) FROM urls") == 201
+    assert one(worker.engine, "SELECT count(*) FROM urls") == 201
     assert host.log[1].hung_up
-    assert host.log[1].sent <= kit.settings.max_body_bytes + READ_AHEAD_BYTES
+    assert host.log[1].sent <= worker.settings.max_body_bytes + READ_AHEAD_BYTES
 
 
 @pytest.mark.parametrize("name", ["bigattr", "bigname", "nul"])
-def test_links_after_an_absurd_tag_are_found(make: Callable[..., Kit], origin: HostileOrigin, name: str) -> None:
-    kit = make(allow_networks=NETWORK)
+def test_links_after_an_absurd_tag_are_found(make: Callable[..., Worker], origin: HostileOrigin, name: str) -> None:
+    worker = make(allow_networks=NETWORK)
     host = origin.add(name)
-    start(kit, host.url())
-    run(kit)
+    start(worker, host.url())
+    run(worker)
     assert "/after" in host.pages_asked
 
 
 # --- all of them ------------------------------------------------------------------------------------------------
 
 
-def test_all_at_once_do_not_keep_us_from_a_healthy_host(hurry: Callable[..., Kit], origin: HostileOrigin) -> None:
-    kit = hurry(request_s=1.5, robots_s=1.5)
+def test_all_at_once_do_not_keep_us_from_a_healthy_host(hurry: Callable[..., Worker], origin: HostileOrigin) -> None:
+    worker = hurry(request_s=1.5, robots_s=1.5)
     bad = [origin.add(row[0]) for row in PAGES if row[0] != "healthy"]
     bad += [origin.add(name) for name in BEHAVIOURS if name.startswith("robots") and name != "robotscrawldelay"]
     well = origin.add("healthy", pages=20)
-    start(kit, well.url(), *(host.url() for host in bad))
-    run(kit, threads=16)
-    assert_decent(kit, origin)
+    start(worker, well.url(), *(host.url() for host in bad))
+    run(worker, threads=16)
+    assert_decent(worker, origin)
     assert sorted(well.pages_asked) == sorted(["/", *(f"/{number}" for number in range(1, 20))])
     for host, row in zip(bad, [row for row in PAGES if row[0] != "healthy"], strict=False):
-        assert ending(kit.engine, host) == row[1:4], host.name
+        assert ending(worker.engine, host) == row[1:4], host.name

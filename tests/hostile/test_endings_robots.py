@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
 from tests.hostile.judge import LONG_S, READ_AHEAD_BYTES, ROBOTS_TRIES, SHORT_S, assert_decent
 from tests.hostile.origin import NETWORK, HostileOrigin
@@ -47,26 +47,26 @@ ROBOTS = [
 
 @pytest.mark.parametrize(("name", "availability", "asked", "tries"), ROBOTS, ids=[row[0] for row in ROBOTS])
 def test_robots(
-    hurry: Callable[..., Kit], origin: HostileOrigin, name: str, availability: str, asked: set[str], tries: int
+    hurry: Callable[..., Worker], origin: HostileOrigin, name: str, availability: str, asked: set[str], tries: int
 ) -> None:
-    kit = hurry(robots_s=SHORT_S if name in NEVER_OVER else LONG_S)
+    worker = hurry(robots_s=SHORT_S if name in NEVER_OVER else LONG_S)
     host = origin.add(name)
-    start(kit, host.url())
-    run(kit)
-    assert_decent(kit, origin)
+    start(worker, host.url())
+    run(worker)
+    assert_decent(worker, origin)
     assert sorted(host.pages_asked) == sorted(asked), "each once, and no other"
     assert host.targets.count("/robots.txt") == tries
     known = "SELECT availability FROM robots JOIN hosts ON hosts.id = host_id WHERE name = :name"
-    assert one(kit.engine, known, name=host.address) == availability
+    assert one(worker.engine, known, name=host.address) == availability
     assert all(line.sent <= 500 * 1024 + READ_AHEAD_BYTES for line in host.log)
     if not asked:
-        seed = url(kit.engine, host.url())
+        seed = url(worker.engine, host.url())
         assert (seed["state"], "robots.txt" in seed["cause"]) == ("refused", True)
     elif asked == BUT_X:
-        assert url(kit.engine, host.url("/x"))["state"] == "refused"
+        assert url(worker.engine, host.url("/x"))["state"] == "refused"
 
 
-def test_robots_that_redirect_in_a_circle_forbid_all(hurried: Kit, origin: HostileOrigin) -> None:
+def test_robots_that_redirect_in_a_circle_forbid_all(hurried: Worker, origin: HostileOrigin) -> None:
     host = origin.add("robotsloop")
     start(hurried, host.url())
     run(hurried)
@@ -75,12 +75,12 @@ def test_robots_that_redirect_in_a_circle_forbid_all(hurried: Kit, origin: Hosti
 
 @pytest.mark.parametrize("value", ["864000000", "1e99", "9" * 400, "inf"])
 def test_an_absurd_crawl_delay_is_capped_or_ignored_and_never_raises(
-    make: Callable[..., Kit], origin: HostileOrigin, value: str
+    make: Callable[..., Worker], origin: HostileOrigin, value: str
 ) -> None:
-    kit = make(allow_networks=NETWORK, crawl_delay_max_s=600.0)
+    worker = make(allow_networks=NETWORK, crawl_delay_max_s=600.0)
     host = origin.add("robotscrawldelay", value=value)
-    start(kit, host.url())
-    run(kit)
+    start(worker, host.url())
+    run(worker)
     assert sorted(host.pages_asked) == sorted(BUT_X)
-    assert one(kit.engine, "SELECT crawl_delay_raw FROM robots") == value[:100]
-    assert one(kit.engine, "SELECT delay_s FROM hosts") in {0.0, 600.0}
+    assert one(worker.engine, "SELECT crawl_delay_raw FROM robots") == value[:100]
+    assert one(worker.engine, "SELECT delay_s FROM hosts") in {0.0, 600.0}

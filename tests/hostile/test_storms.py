@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from app.admin.audit import audit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.clock import STEP, host, step, work
 from tests.crawl.loop import run, start
 from tests.hostile import storms
@@ -18,7 +18,7 @@ from tests.hostile.judge import SHORT_S, assert_decent
 from tests.hostile.origin import NETWORK, HostileOrigin
 from tests.store.rows import one, sql
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 PAGES = 12
 ALL = {"/", *(f"/{number}" for number in range(1, PAGES))}
 BACKOFF_S, CAP_S = 0.4, 1.5
@@ -26,8 +26,8 @@ DELAY_S = 0.05
 CLOCK_S = 0.01  # between our clock and the origin's
 
 
-def settled(kit: Kit) -> set[str]:
-    return {row["state"] for row in sql(kit.engine, "SELECT state FROM urls")}
+def settled(worker: Worker) -> set[str]:
+    return {row["state"] for row in sql(worker.engine, "SELECT state FROM urls")}
 
 
 # --- storms -----------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ STORMS = [
 def test_nobody_comes_before_its_time_nothing_is_lost_and_others_do_not_notice(
     make: Make, origin: HostileOrigin
 ) -> None:
-    kit = make(
+    worker = make(
         allow_networks=NETWORK,
         default_delay_s=DELAY_S,
         adaptive_level_max=2,
@@ -68,24 +68,24 @@ def test_nobody_comes_before_its_time_nothing_is_lost_and_others_do_not_notice(
         for name, asks, refused, rest_s in STORMS
     ]
     well = [origin.add("healthy", pages=PAGES) for _ in range(2)]
-    start(kit, *(each.url() for each in [*well, *(row[0] for row in stormy)]))
-    work(kit, threads=12)
-    assert_decent(kit, origin)
+    start(worker, *(each.url() for each in [*well, *(row[0] for row in stormy)]))
+    work(worker, threads=12)
+    assert_decent(worker, origin)
     for bad, refused, rest_s in stormy:
         lines = [line for line in bad.log if line.path != "/robots.txt"]
         rests = [later.start - earlier.end for earlier, later in itertools.pairwise(lines) if earlier.end is not None]
         assert min(rests[:refused]) >= rest_s - CLOCK_S, (bad.name, rests)
         assert {line.path for line in lines[:refused]} == {"/"}
         assert Counter(line.path for line in lines[refused:]) == dict.fromkeys(ALL, 1), bad.name
-    assert settled(kit) == {"resting"}
-    proof = audit(kit.engine, kit.settings, None)
+    assert settled(worker) == {"resting"}
+    proof = audit(worker.engine, worker.settings, None)
     assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
-    assert one(kit.engine, "SELECT max(failures) FROM hosts") == 0
+    assert one(worker.engine, "SELECT max(failures) FROM hosts") == 0
     calm = min(line.start for bad, *_ in stormy for line in bad.log[-1:])
     for each in well:
         assert Counter(each.pages_asked) == dict.fromkeys(ALL, 1)
         assert each.log[-1].start < calm, "done before the first storm was over"
-        row = host(kit.engine, each.address)
+        row = host(worker.engine, each.address)
         assert (row["adaptive_level"], row["delay_s"], row["failures"]) == (0, DELAY_S, 0)
 
 
@@ -103,18 +103,18 @@ def test_nobody_comes_before_its_time_nothing_is_lost_and_others_do_not_notice(
 def test_a_storm_without_end_costs_few_requests_and_no_url(
     make: Make, origin: HostileOrigin, name: str, options: dict[str, str], most: int
 ) -> None:
-    kit = make(allow_networks=NETWORK, backoff_base_s=10.0, backoff_max_s=3_600.0, adaptive_level_max=8, **STEP)
+    worker = make(allow_networks=NETWORK, backoff_base_s=10.0, backoff_max_s=3_600.0, adaptive_level_max=8, **STEP)
     bad = origin.add(name, requests=None, **options)
-    start(kit, *(bad.url(f"/{number}") for number in range(1, PAGES)))
+    start(worker, *(bad.url(f"/{number}") for number in range(1, PAGES)))
     asked = []
     for _ in range(120):
-        step(kit, after_s=5)
+        step(worker, after_s=5)
         asked.append(len(bad.pages_asked))
     moments = [number for number, (before, now) in enumerate(itertools.pairwise([0, *asked])) if now > before]
     assert asked[-1] <= most
     gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
     assert gaps == sorted(gaps), "they grow"
-    rows = sql(kit.engine, "SELECT state, attempts FROM urls")
+    rows = sql(worker.engine, "SELECT state, attempts FROM urls")
     assert {(row["state"], row["attempts"]) for row in rows} == {("queued", 0)}
 
 
@@ -123,12 +123,12 @@ def test_a_storm_without_end_costs_few_requests_and_no_url(
 
 @pytest.mark.parametrize("bad", [1, 2])
 def test_a_flapping_host_is_crawled_to_its_end(make: Make, origin: HostileOrigin, bad: int) -> None:
-    kit = make(allow_networks=NETWORK, adaptive_level_max=8, **STEP)
+    worker = make(allow_networks=NETWORK, adaptive_level_max=8, **STEP)
     flapping = origin.add("flap", bad=bad, of=3)
-    start(kit, flapping.url())
-    run(kit)
-    assert_decent(kit, origin)
-    assert settled(kit) == {"resting"}
+    start(worker, flapping.url())
+    run(worker)
+    assert_decent(worker, origin)
+    assert settled(worker) == {"resting"}
     assert set(flapping.pages_asked) == ALL
     assert len(flapping.pages_asked) <= 3 * PAGES, "no page is asked for again once it was had"
 
@@ -147,34 +147,34 @@ OUTAGES = [
 def test_an_outage_costs_few_tries_and_no_page(
     make: Make, origin: HostileOrigin, settings: dict[str, float], most: int
 ) -> None:
-    kit = make(allow_networks=NETWORK, default_delay_s=1.0, adaptive_level_max=8, **settings, **STEP)
+    worker = make(allow_networks=NETWORK, default_delay_s=1.0, adaptive_level_max=8, **settings, **STEP)
     bad, well = origin.add("outage"), origin.add("healthy", pages=PAGES)
-    start(kit, bad.url(), well.url())
+    start(worker, bad.url(), well.url())
     for _ in range(6):
-        step(kit, after_s=2)
+        step(worker, after_s=2)
     had = len(bad.pages_asked)
     assert 2 <= had < PAGES
     origin.down("outage")
     for _ in range(150):
-        step(kit, after_s=2)
-    tries = one(kit.engine, "SELECT count(*) FROM fetches WHERE failure IS NOT NULL")
+        step(worker, after_s=2)
+    tries = one(worker.engine, "SELECT count(*) FROM fetches WHERE failure IS NOT NULL")
     assert 3 <= tries <= most
     assert len(bad.pages_asked) == had
     assert Counter(well.pages_asked) == dict.fromkeys(ALL, 1), "the other one went on"
     origin.up("outage")
     for _ in range(120):
-        step(kit, after_s=5)
-    run(kit)
-    assert_decent(kit, origin)
+        step(worker, after_s=5)
+    run(worker)
+    assert_decent(worker, origin)
     assert Counter(bad.pages_asked) == dict.fromkeys(ALL, 1), "nothing is lost, nothing comes twice"
-    assert settled(kit) == {"resting"}
+    assert settled(worker) == {"resting"}
 
 
 # --- silence ----------------------------------------------------------------------------------------------------
 
 
 def test_ten_silent_hosts_do_not_hold_up_healthy_ones(make: Make, origin: HostileOrigin) -> None:
-    kit = make(
+    worker = make(
         allow_networks=NETWORK,
         default_delay_s=DELAY_S,
         request_deadline_s=SHORT_S,
@@ -184,9 +184,9 @@ def test_ten_silent_hosts_do_not_hold_up_healthy_ones(make: Make, origin: Hostil
     )
     silent = [origin.add("silent") for _ in range(10)]
     well = [origin.add("healthy", pages=PAGES) for _ in range(3)]
-    start(kit, *(each.url() for each in silent), *(each.url() for each in well))
-    work(kit, threads=14)
-    assert_decent(kit, origin)
+    start(worker, *(each.url() for each in silent), *(each.url() for each in well))
+    work(worker, threads=14)
+    assert_decent(worker, origin)
     for each in silent:
         assert each.pages_asked == ["/"] * 3
         assert all(line.hung_up for line in each.log if line.path == "/")
@@ -194,5 +194,5 @@ def test_ten_silent_hosts_do_not_hold_up_healthy_ones(make: Make, origin: Hostil
     for each in well:
         assert Counter(each.pages_asked) == dict.fromkeys(ALL, 1)
         assert each.log[-1].start < ends[0]
-    states = Counter((row["state"], row["outcome"]) for row in sql(kit.engine, "SELECT state, outcome FROM urls"))
+    states = Counter((row["state"], row["outcome"]) for row in sql(worker.engine, "SELECT state, outcome FROM urls"))
     assert states == {("resting", "page"): 3 * PAGES, ("quarantined", "broken"): 10}

@@ -57,6 +57,12 @@ def test_what_is_on_the_screen() -> None:
     ]
 
 
+def test_a_stopped_archive_is_said_first_of_all() -> None:
+    stopped = look(host(), stopped="archive at /a: its disk is full; free some")
+    assert "stopped  archive at /a: its disk is full; free some" in drawn(stopped)
+    assert "; stopped: archive at /a: its disk is full; free some; hosts:" in progress.line(stopped, 1.0)
+
+
 @pytest.mark.parametrize("height", [8, 10, 24])
 @pytest.mark.parametrize("width", [40, 80])
 def test_it_is_never_more_than_a_screen(width: int, height: int) -> None:

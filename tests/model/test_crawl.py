@@ -16,6 +16,7 @@ FULL = CrawlSpec(
     keep_fresh=True,
     sitemaps="declared",
     honour_opt_outs=True,
+    archive=False,
 )
 
 
@@ -39,6 +40,7 @@ def test_a_spec_comes_back_from_its_columns(spec: CrawlSpec) -> None:
         ({"budgets": {"max_seconds": 1.5}}, {"budgets": Budgets(max_pages=7, max_depth=0, max_seconds=1.5)}),
         ({"keep_fresh": False, "honour_opt_outs": False}, {"keep_fresh": False, "honour_opt_outs": False}),
         ({"sitemaps": "none"}, {"sitemaps": "none"}),
+        ({"archive": True}, {"archive": True}),
     ],
 )
 def test_what_is_not_named_stays(change: dict[str, Any], otherwise: dict[str, Any]) -> None:

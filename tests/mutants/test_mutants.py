@@ -105,7 +105,7 @@ def test_changes_that_once_broke_a_promise_unseen_are_among_them(tree_mutants: l
     assert {each.name for each in tree_mutants} > {
         "app/store/hosts.sql lock_leased: ORDER BY h.id → nothing",
         "app/crawl/robots/ask.py _send_in_a_slot: min(slot.not_after or latest, latest) → (slot.not_after or latest)",
-        "app/crawl/state/visit.py Stay.set_pace: self.ready_at += max(self.delay_s - before, 0.0) → pass",
+        "app/crawl/state/turn.py Turn.adapt: self.ready_at += max(host.delay_s - before, 0.0) → pass",
     }
 
 

@@ -25,7 +25,7 @@ def link(event: UrlEvent) -> Candidate:
     [
         (UrlEvent.ADMITTED, UrlState.QUEUED, None),
         (UrlEvent.DISALLOWED, UrlState.REFUSED, Cause.ROBOTS),
-        (UrlEvent.PUT_OFF, UrlState.RESTING, None),
+        (UrlEvent.DEFERRED, UrlState.RESTING, None),
     ],
 )
 def test_the_event_gives_the_state_and_the_cause(event: UrlEvent, state: UrlState, cause: Cause | None) -> None:

@@ -1,4 +1,4 @@
-"""Who gives way: the lowest score, then the last lane; of equals the newcomer."""
+"""Which are evicted: the lowest score, then the last lane; of equals the newcomer."""
 
 import random
 
@@ -6,7 +6,7 @@ import pytest
 
 from app.policy.caps import Standing, as_real, floor, higher, places, standing
 
-# newcomers (best first), weakest of those there (worst first), room → how many come in, how many give way
+# newcomers (best first), weakest of those there (worst first), room → how many come in, how many are evicted
 PLACES = [
     ([], [], 5, (0, 0)),
     ([0.5, 0.5], [], 5, (2, 0)),
@@ -19,7 +19,7 @@ PLACES = [
     ([], [0.1, 0.2], -1, (0, 1)),  # too many are there already
     ([0.5], [0.1, 0.2, 0.3], -2, (1, 3)),
     ([0.5], [0.1, 0.2], -2, (0, 2)),
-    ([0.5], [0.1], -2, (0, 1)),  # no more may give way
+    ([0.5], [0.1], -2, (0, 1)),  # no more may be evicted
     ([0.5], [], -2, (0, 0)),
 ]
 
@@ -54,7 +54,7 @@ def test_what_stays_is_the_best_of_all_and_no_more_than_there_is_room_for() -> N
 
 @pytest.mark.parametrize("depth", range(200))
 def test_scores_are_compared_as_they_are_stored(depth: int) -> None:
-    """A newcomer that scores what another does is its equal: the other does not give way to it."""
+    """A newcomer that scores what another does is its equal: the other is not evicted for it."""
     score = 1 / (1 + depth)
     assert standing(score, 1) == standing(as_real(score), 1)
     assert as_real(score) == pytest.approx(score, rel=1e-6)

@@ -48,7 +48,7 @@ def test_every_state_leads_back_to_an_open_one() -> None:
 def test_only_an_event_of_the_table_moves_a_url() -> None:
     """What the code concludes of a queued URL has a row, and every row from queued is concluded somewhere."""
     concluded = _events_named("conclude") | {UrlEvent.ALIASED, UrlEvent.SETTLED}
-    concluded |= {UrlEvent.PUT_OFF, UrlEvent.GAVE_WAY}  # not of a fetch: app.crawl.frontier.caps
+    concluded |= {UrlEvent.DEFERRED, UrlEvent.EVICTED}  # not of a fetch: app.crawl.frontier.caps
     rows = {event for state, event in URL_TRANSITIONS if state is UrlState.QUEUED}
     assert concluded <= rows
     assert rows == concluded

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from app.beat import claim
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, go_on, settle_together, visit
 from app.model import VisitEnding
 from app.runtime.delay_queue import DelayQueue
@@ -19,54 +19,54 @@ from tests.crawl.ahead import ahead
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import sql
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 DELAY_S = 0.15
 
 
-class Basket(GroupCommit[Stay]):
+class Basket(GroupCommit[Visit]):
     """Holds what is to be settled together, and what was parked, until the test goes on with it."""
 
     def __init__(self) -> None:
         super().__init__(DelayQueue(lambda _: None, most=0, threads=0))
-        self.gathered: list[Stay] = []
+        self.gathered: list[Visit] = []
         self.shelf = Shelf()
 
-    def add(self, visit: Stay, links: int) -> bool:
+    def add(self, visit: Visit, links: int) -> bool:
         self.gathered.append(visit)
         return True
 
     def settle(self) -> dict[str, str]:
         """All of them together. Returns, by host, what became of the visit."""
-        stays, self.gathered = self.gathered, []
-        if not stays:
+        visits, self.gathered = self.gathered, []
+        if not visits:
             return {}
-        return {each.host or "": each.ending for each in (act() for _, act in settle_together(stays))}
+        return {each.host or "": each.ending for each in (act() for _, act in settle_together(visits))}
 
 
-class Shelf(DelayQueue[Stay]):
+class Shelf(DelayQueue[Visit]):
     def __init__(self) -> None:
         super().__init__(lambda _: None, most=100, threads=0)
-        self.held: list[Stay] = []
+        self.held: list[Visit] = []
 
-    def park(self, visit: Stay, until: float) -> bool:
+    def park(self, visit: Visit, until: float) -> bool:
         self.held.append(visit)
         return True
 
     def go_on(self) -> list[VisitReport]:
         """Each makes its next request when its turn comes."""
-        stays, self.held = self.held, []
+        visits, self.held = self.held, []
         reports = []
-        for stay in stays:
-            stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
-            reports.append(go_on(stay))
+        for each in visits:
+            each.worker.stopping.wait(max(each.turn.ready_at - each.now(), 0.0))
+            reports.append(go_on(each))
         return reports
 
 
-def gathering(make: Make, basket: Basket, **settings: Any) -> Kit:
+def gathering(make: Make, basket: Basket, **settings: Any) -> Worker:
     """Each page is settled; what was fetched with robots.txt alone, all that comes after together. No wait takes
     time."""
-    kit = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
-    return ahead(replace(kit, parking=basket.shelf, gatherer=basket))
+    worker = make(**{"default_delay_s": DELAY_S, "linger_s": 0.02, "settle_s": DELAY_S - 1e-4, **settings})
+    return ahead(replace(worker, parking=basket.shelf, gatherer=basket))
 
 
 def site_of(web: Web, pages: int, *links: str) -> Site:
@@ -79,13 +79,13 @@ def site_of(web: Web, pages: int, *links: str) -> Site:
     return site
 
 
-def gathered(kit: Kit, basket: Basket, n: int) -> list[Stay]:
+def gathered(worker: Worker, basket: Basket, n: int) -> list[Visit]:
     """Visits to every host, each with its second page to settle."""
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
     assert len(offers) == n
     for offer in offers:
-        assert visit(kit, offer.host_id, offer.token).ending == VisitEnding.PARKED
+        assert visit(worker, offer.host_id, offer.token).ending == VisitEnding.PARKED
     for _ in range(2):
         basket.settle()
         basket.shelf.go_on()

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.audit import audit
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import go_on, settle_together
 from app.model import Budgets, VisitEnding
@@ -104,18 +104,18 @@ def test_those_who_are_gathered_take_the_room_that_they_would_take_alone() -> No
 
 
 def test_several_hosts_are_settled_in_one_transaction(make: Make, web: Web, basket: Basket) -> None:
-    kit = gathering(make, basket)
+    worker = gathering(make, basket)
     sites = [site_of(web, 4) for _ in range(3)]
-    start(kit, *(site.url() for site in sites))
-    stays = gathered(kit, basket, 3)
-    with commits(kit.engine) as counted:
+    start(worker, *(site.url() for site in sites))
+    visits = gathered(worker, basket, 3)
+    with commits(worker.engine) as counted:
         assert basket.settle() == {site.host: VisitEnding.PARKED for site in sites}
     assert len(counted) == 1
-    assert {stay.host_id for stay in basket.shelf.held} == {stay.host_id for stay in stays}
-    assert all(stay.due and not stay.batch.results for stay in stays)
-    assert all(states(kit.engine, site).count("queued") == 2 for site in sites)
+    assert {visit.host_id for visit in basket.shelf.held} == {visit.host_id for visit in visits}
+    assert all(visit.picked.due and not visit.batch.results for visit in visits)
+    assert all(states(worker.engine, site).count("queued") == 2 for site in sites)
     rows = sql(
-        kit.engine,
+        worker.engine,
         """SELECT h.name, count(f) AS fetches, count(DISTINCT v.id) AS visits, min(f.started_at) >= min(v.taken_at) AS
         after,
                   (SELECT sum(fetches) FROM crawl_hosts AS c WHERE c.host_id = h.id) AS counted,
@@ -143,32 +143,32 @@ def test_a_crawl_settled_together_is_the_crawl_settled_alone(make: Make, web: We
         site.pages["/4"] = Answer(status=404)
         site.pages["/new"] = html("/newer", text=f"only others know of this at {site.host}")
         site.pages["/newer"] = html(text=f"the last of {site.host}")
-    kit = make(default_delay_s=DELAY_S, linger_s=0.02, settle_s=DELAY_S)
+    worker = make(default_delay_s=DELAY_S, linger_s=0.02, settle_s=DELAY_S)
     found = []
     for name in ("alone", "together"):
         joined = 0
 
-        def resume(parked: Stay | CommitGroup[Stay]) -> None:
+        def resume(parked: Visit | CommitGroup[Visit]) -> None:
             nonlocal joined
             if not isinstance(parked, CommitGroup):
                 go_on(parked)
                 return
-            stays = parked.close()
-            joined = max(joined, len(stays))
-            for _, act in settle_together(stays):
+            visits = parked.close()
+            joined = max(joined, len(visits))
+            for _, act in settle_together(visits):
                 act()
 
-        parking: DelayQueue[Stay | CommitGroup[Stay]] = DelayQueue(resume, most=100, threads=1)
-        start(kit, *(site.url() for site in sites), name=name, budgets=Budgets(max_pages=200))
-        work(replace(kit, parking=parking, gatherer=GroupCommit(parking) if name == "together" else None), threads=1)
+        parking: DelayQueue[Visit | CommitGroup[Visit]] = DelayQueue(resume, most=100, threads=1)
+        start(worker, *(site.url() for site in sites), name=name, budgets=Budgets(max_pages=200))
+        work(replace(worker, parking=parking, gatherer=GroupCommit(parking) if name == "together" else None), threads=1)
         parking.close()
         parking.join()
-        found.append(_written(kit.engine, name))
+        found.append(_written(worker.engine, name))
         assert (joined > 1) == (name == "together")
     assert found[0] == found[1]
     assert {row["state"] for row in found[0]["urls"]} == {"resting", "refused"}
     assert found[0]["duplicates"] == [{"urls": 3, "kind": "body"}]
-    proof = audit(kit.engine, kit.settings, None)
+    proof = audit(worker.engine, worker.settings, None)
     assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
     assert all(min(site.gaps()) >= DELAY_S for site in sites)
 
@@ -191,27 +191,27 @@ def _written(engine: Engine, crawl: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_a_mirror_settled_with_its_original_is_noted(make: Make, web: Web, basket: Basket) -> None:
-    kit = gathering(make, basket, keep_text=True)
+    worker = gathering(make, basket, keep_text=True)
     sites = [site_of(web, 2) for _ in range(2)]
     for site in sites:
         site.pages["/1"] = html(text="the same bytes")
-    start(kit, *(site.url() for site in sites))
-    gathered(kit, basket, 2)
+    start(worker, *(site.url() for site in sites))
+    gathered(worker, basket, 2)
     basket.settle()
-    (row,) = sql(kit.engine, "SELECT url, of_url, kind FROM duplicates")
+    (row,) = sql(worker.engine, "SELECT url, of_url, kind FROM duplicates")
     assert {row["url"], row["of_url"]} == {site.url("/1") for site in sites}
     assert row["kind"] == "body"
 
 
 def test_a_link_to_a_host_of_the_gathering_is_picked_at_once(make: Make, web: Web, basket: Basket) -> None:
-    kit = gathering(make, basket)
+    worker = gathering(make, basket)
     there = site_of(web, 2)
     here = site_of(web, 2, there.url("/new"))
     there.pages["/new"] = html(text="found by another")
-    start(kit, here.url(), there.url())
-    gathered(kit, basket, 2)
-    with commits(kit.engine) as counted:
+    start(worker, here.url(), there.url())
+    gathered(worker, basket, 2)
+    with commits(worker.engine) as counted:
         assert basket.settle() == {here.host: "nothing due", there.host: VisitEnding.PARKED}
     assert len(counted) == 1
-    (stay,) = basket.shelf.held
-    assert [due.url for due in stay.due] == [there.url("/new")]
+    (visit,) = basket.shelf.held
+    assert [due.url for due in visit.picked.due] == [there.url("/new")]

@@ -4,6 +4,7 @@ database."""
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from hashlib import sha256
 from threading import Thread
 from typing import Any, TypeVar
@@ -11,9 +12,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
 
+from app.policy.pace import History
 from app.store import db, hosts, urls
 from app.store.caps import Weak
-from app.store.host_rows import Contact, Offer
+from app.store.host_rows import Contact, HostPace, Offer
 from app.store.tables import metadata
 from app.store.url_rows import Admission, Result, Wanted
 
@@ -172,24 +174,21 @@ def claim(engine: Engine, rooms: dict[str, int] | None = None, *, n: int = 1_000
 
 
 def contact(host_id: int, token: UUID, **columns: Any) -> Contact:
-    values: dict[str, Any] = {
-        "host_id": host_id,
-        "token": token,
+    """News of a host that answered just now.   columns: fields of Contact, or of its pace"""
+    named = {each.name for each in fields(HostPace)}
+    pace: dict[str, Any] = {
         "delay_s": 1.0,
         "robots_delay_s": None,
-        "age_s": 0.0,
-        "answered": True,
-        "address": "127.0.0.1",
+        "history": History(0, (200,), (5,), 0.005),
+        "trips": 0,
         "failures": 0,
-        "adaptive_level": 0,
-        "recent_statuses": [200],
-        "recent_ms": [5],
-        "latency_s": 0.005,
-        "breaker_trips": 0,
         "isolate": 0,
+        "answered": True,
     }
-    values |= columns
-    return Contact(**{"pause_s": values["delay_s"], **values})
+    pace |= {name: value for name, value in columns.items() if name in named}
+    others = {name: value for name, value in columns.items() if name not in named}
+    values = {"pause_s": pace["delay_s"], "age_s": 0.0, "address": "127.0.0.1", **others}
+    return Contact(host_id=host_id, token=token, pace=HostPace(**pace), **values)
 
 
 class Aside(Thread):

@@ -98,7 +98,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
         tx,
         [{"crawl_id": crawl_id, "key": b"k", "reason": "scope", "url": word, "detail": word, "found_on": word}],
     )
-    sitemaps.note(tx, host_id=host_id, crawl_id=crawl_id, key=b"k", url=word, format="urlset", entries=1, problem=word)
+    sitemaps.note(tx, sitemaps.ReadSitemap(host_id, crawl_id, b"k", word, "urlset", 1, word))
     row: dict[str, Any] = dict.fromkeys(pages.PageRow.__annotations__, word)
     row |= {"host_id": host_id, "crawl_id": crawl_id, "key": b"k", "status": 200, "body_sha256": b"b"}
     row |= {"charset": "utf-8", "text_sha256": b"t", "body_bytes": 1, "truncated": False, "links": 0, "depth": 0}
@@ -127,7 +127,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     request |= {"truncated": False, "total_ms": 1.0, "conditional": False, "attempt": 1}
     fetches.log(tx, [request])  # type: ignore[list-item]
     budget = Budget(BudgetKind.DOMAIN, word, 1.0)
-    budgets.reserve(tx, [budget], host_id=host_id, ready_in_s=0.0, horizon_s=1.0, has_ticket=False)
+    budgets.reserve(tx, [budget], budgets.StartTerms(host_id, 0.0, 1.0))
     budgets.refused(tx, budget, because=word, base_s=1.0, max_s=1.0)
     visit_id = tx.execute(
         text("INSERT INTO visits (host_id, token, queue, worker, taken_at) VALUES (1, :t, 'q', 'w', :at) RETURNING id"),

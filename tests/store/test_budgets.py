@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from app.model import Rest, RestReason
 from app.store import budgets, db
-from app.store.budgets import Budget, BudgetAnswer, BudgetKind
+from app.store.budgets import Budget, BudgetAnswer, BudgetKind, StartTerms
 from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", 10.0)
@@ -25,9 +25,7 @@ def ask(
     ticket: bool = False,
 ) -> BudgetAnswer:
     with db.transaction(engine) as tx:
-        return budgets.reserve(
-            tx, wanted, host_id=host_id, ready_in_s=ready_in_s, horizon_s=horizon_s, has_ticket=ticket
-        )
+        return budgets.reserve(tx, wanted, StartTerms(host_id, ready_in_s, horizon_s, has_ticket=ticket))
 
 
 def pass_by(engine: Engine, seconds: float) -> None:
@@ -146,7 +144,7 @@ def test_a_new_budget_is_made_before_the_others_are_locked(engine: Engine) -> No
     """Two visits that want the ceiling and a new address: one has made the address, and asks for the ceiling next."""
     ask(engine, EVERYTHING)
     with db.transaction(engine) as tx:
-        budgets.reserve(tx, [ADDRESS], host_id=1, ready_in_s=0, horizon_s=1, has_ticket=False)
+        budgets.reserve(tx, [ADDRESS], StartTerms(1, ready_in_s=0, horizon_s=1))
         aside = Aside(lambda: ask(engine, ADDRESS, EVERYTHING, host_id=2))
         assert await_blocked(engine, backend(tx), aside)
         budgets.lock(tx, [ADDRESS, EVERYTHING])
@@ -187,13 +185,7 @@ def draw(engine: Engine, budget: Budget, *, near_s: float = 0.0, starts: int = 1
         return budgets.reserve(
             tx,
             [budget],
-            host_id=1,
-            ready_in_s=0.0,
-            horizon_s=0.5,
-            has_ticket=False,
-            starts=starts,
-            near_s=near_s,
-            lost=lost,
+            StartTerms(1, ready_in_s=0.0, horizon_s=0.5, starts=starts, near_s=near_s, lost=lost),
         )
 
 
@@ -228,9 +220,7 @@ def test_a_lot_on_several_budgets_holds_each_of_them_as_long_as_its_widest_gap_a
         ask(engine, *both, host_id=host_id)
     pass_by(engine, 600)
     with db.transaction(engine) as tx:
-        lot = budgets.reserve(
-            tx, both, host_id=1, ready_in_s=0.0, horizon_s=0.5, has_ticket=False, starts=3, near_s=0.0
-        )
+        lot = budgets.reserve(tx, both, StartTerms(1, ready_in_s=0.0, horizon_s=0.5, starts=3))
     assert lot.granted
     held = draw(engine, ADDRESS, near_s=3_600.0)
     assert held.wait_s == pytest.approx(2 * DOMAIN.gap_s + ADDRESS.gap_s + ADDRESS.slack_s, abs=0.3)
@@ -250,7 +240,7 @@ def test_a_promise_is_not_waited_for_at_its_commit_and_a_start_is(engine: Engine
     def committed(host_id: int) -> str:
         with db.transaction(engine) as tx:
             tx.exec_driver_sql("SELECT set_config('synchronous_commit', 'on', true)")
-            budgets.reserve(tx, [ADDRESS], host_id=host_id, ready_in_s=0.0, horizon_s=0.5, has_ticket=False, alone=True)
+            budgets.reserve(tx, [ADDRESS], StartTerms(host_id, ready_in_s=0.0, horizon_s=0.5, alone=True))
             return str(tx.exec_driver_sql("SHOW synchronous_commit").scalar_one())
 
     assert [committed(host_id) for host_id in (1, 2)] == ["on", "off"]

@@ -111,19 +111,19 @@ def test_what_was_fetched_is_waded_through_as_far_as_it_goes(engine: Engine) -> 
     assert weakest(engine, host_id, n=50) == []
 
 
-@pytest.mark.parametrize("leave", ["give_way", "put_off"])
+@pytest.mark.parametrize("leave", ["evict", "defer"])
 def test_only_what_is_queued_and_was_never_fetched_leaves(engine: Engine, leave: str) -> None:
     crawl_id, host_id = make_crawl(engine), make_host(engine)
     rows = [link(host_id, crawl_id, f"/{number}") for number in range(3)]
     admit(engine, *rows)
     sql(engine, "UPDATE urls SET fetched_at = now() WHERE url LIKE '%/1'")
     sql(engine, "UPDATE urls SET state = 'gone' WHERE url LIKE '%/2'")
-    values = {"due_s": 60.0} if leave == "put_off" else {}
+    values = {"due_s": 60.0} if leave == "defer" else {}
     with db.transaction(engine) as tx:
         gone = getattr(caps, leave)(tx, [weak(row) for row in rows], **values)
     assert gone == {weak(rows[0]).where}
     found = {row["url"][-1]: row["state"] for row in sql(engine, "SELECT url, state FROM urls")}
-    assert found == {"1": "queued", "2": "gone"} | ({"0": "resting"} if leave == "put_off" else {})
+    assert found == {"1": "queued", "2": "gone"} | ({"0": "resting"} if leave == "defer" else {})
 
 
 # --- how many -----------------------------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ def test_a_borrowed_host_comes_back_with_its_delay(engine: Engine) -> None:
     assert lease is not None
     host_id, token = lease.host_id, lease.token
     with db.transaction(engine) as tx:
-        hosts.give_back(tx, host_id=host_id, token=token, age_s=2.0)
+        hosts.return_loan(tx, host_id=host_id, token=token, age_s=2.0)
     row = host(engine, host_id)
     assert (row["state"], row["lease_token"], row["next_fetch_at"]) == ("idle", None, None)
     assert abs((row["polite_at"] - row["last_contact_at"]).total_seconds() - 30.0) < 0.01
@@ -244,7 +244,7 @@ def test_a_host_lent_out_after_a_crash_is_still_isolated(engine: Engine) -> None
     with db.transaction(engine) as tx:
         lease = hosts.borrow(tx, name="poisoned.test", lease_s=15, isolate=50)
         assert lease is not None
-        hosts.give_back(tx, host_id=host_id, token=lease.token, age_s=0)
+        hosts.return_loan(tx, host_id=host_id, token=lease.token, age_s=0)
     sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 s'")
     claim(engine)
     assert host(engine, host_id)["isolate"] == ISOLATE

@@ -88,7 +88,7 @@ def test_while_a_lease_runs_the_next_contact_is_its_end_and_the_delay(engine: En
     take_up(engine, host_id, token)
     assert held() == pytest.approx(3.0, abs=0.001)
     with db.transaction(engine) as tx:
-        hosts.stay(tx, [contact(host_id, token, delay_s=20.0)], lease_s=60)
+        hosts.extend_visits(tx, [contact(host_id, token, delay_s=20.0)], lease_s=60)
     assert held() == pytest.approx(20.0, abs=0.001)
     with db.transaction(engine) as tx:
         assert hosts.extend(tx, host_id=host_id, token=token, lease_s=90)
@@ -100,12 +100,12 @@ def test_while_a_lease_runs_the_next_contact_is_its_end_and_the_delay(engine: En
 WRITES: list[tuple[str, Callable[..., object]]] = [
     ("lock_leased", lambda tx, **who: hosts.lock_leased(tx, **who)),
     (
-        "stay",
-        lambda tx, **who: hosts.stay(tx, [contact(**who, delay_s=9)], lease_s=60),
+        "extend_visits",
+        lambda tx, **who: hosts.extend_visits(tx, [contact(**who, delay_s=9)], lease_s=60),
     ),
     ("leave", lambda tx, **who: hosts.leave(tx, [contact(**who, delay_s=9, failures=4)])),
     ("extend", lambda tx, **who: hosts.extend(tx, lease_s=600, **who)),
-    ("give_back", lambda tx, **who: hosts.give_back(tx, age_s=1, **who)),
+    ("return_loan", lambda tx, **who: hosts.return_loan(tx, age_s=1, **who)),
     ("end_dead", lambda tx, **who: hosts.end_dead(tx, **who)),
 ]
 

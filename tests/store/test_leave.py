@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from app.model import RestReason
+from app.model import Rest, RestReason
 from app.store import db, hosts, urls
 from tests.store.leases import leave, taken_host
 from tests.store.rows import (
@@ -58,7 +58,7 @@ def test_the_next_contact_is_the_pace_or_the_rest_whichever_is_later(
         delay_s=delay_s,
         age_s=age_s,
         rest_s=rest_s,
-        resting_because=RestReason.OTHER if rest_s else None,
+        resting=Rest(RestReason.OTHER) if rest_s else None,
     )
     row = host(engine, host_id)
     assert (row["next_fetch_at"] - row["now"]).total_seconds() == pytest.approx(wait_s, abs=0.5)

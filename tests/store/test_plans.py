@@ -70,7 +70,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("urls", "admit", {"rows": db.rows_param(LINKS)}, "urls", 20),
     ("urls", "record", {"rows": db.rows_param(RESULTS)}, "urls", 39),
     ("hosts", "lock_leased", LEASES, "hosts", 20),
-    ("hosts", "stay", {"rows": CONTACTS, "lease_s": 60}, "hosts", 20),
+    ("hosts", "extend_visits", {"rows": CONTACTS, "lease_s": 60}, "hosts", 20),
     ("hosts", "leave", {"rows": CONTACTS}, "hosts", 20),
     ("visits", "mark_lost", {}, "visits", 0),
     ("hosts", "pause_outlived", {}, "hosts", 0),

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from app.admin import crawls, doctor, seeds
-from app.crawl.state.setup import make_kit, make_sender
+from app.crawl.state.setup import make_sender, make_worker
 from app.errors import InputError, ServiceError
 from app.local.running import free_port
 from app.model import CrawlSpec
@@ -93,10 +93,10 @@ def test_a_crawl_through_a_pooler(pooled: str) -> None:
         site = web.site()
         site.pages = {f"/{n}": html(*(f"/{m}" for m in range(30)), text=f"Words of {n}") for n in range(30)}
         engine = db.connect(pooled)
-        kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:1")
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name="test:1")
         crawl = crawls.create(engine, "pooled", CrawlSpec(sitemaps="none"))
         seeds.add(engine, settings, crawl, [site.url("/0")])
-        run(kit, threads=4)
+        run(worker, threads=4)
         assert crawls.find(engine, "pooled").state == "finished"
         assert one(engine, "SELECT count(*) FROM urls WHERE status = 200") == 30
         assert one(engine, "SELECT count(*) FROM hosts WHERE state <> 'idle'") == 0

@@ -67,14 +67,14 @@ SQL_EVENTS: list[tuple[str, UrlEvent, Callable[[Connection, Admission], None]]] 
     ("reopen", UrlEvent.REOPENED, _reopen),
     ("retry", UrlEvent.RETRIED, _retry),
     ("go_round", UrlEvent.RETRIED, lambda tx, row: (go_round(tx, row["crawl_id"]), None)[1]),
-    ("put_off", UrlEvent.PUT_OFF, lambda tx, row: (caps.put_off(tx, [weak(row)], due_s=60), None)[1]),
-    ("give_way", UrlEvent.GAVE_WAY, lambda tx, row: (caps.give_way(tx, [weak(row)]), None)[1]),
+    ("defer", UrlEvent.DEFERRED, lambda tx, row: (caps.defer(tx, [weak(row)], due_s=60), None)[1]),
+    ("evict", UrlEvent.EVICTED, lambda tx, row: (caps.evict(tx, [weak(row)]), None)[1]),
     ("give_up: refused", UrlEvent.DISALLOWED, _give_up(UrlState.REFUSED)),
     ("give_up: quarantined", UrlEvent.EXHAUSTED, _give_up(UrlState.QUARANTINED)),
     *(
         (f"record: {event}", event, _record(target))
         for (state, event), target in URL_TRANSITIONS.items()
-        if state is UrlState.QUEUED and target is not None and event is not UrlEvent.PUT_OFF
+        if state is UrlState.QUEUED and target is not None and event is not UrlEvent.DEFERRED
     ),
 ]
 
@@ -97,7 +97,7 @@ def test_sql_moves_a_url_as_the_table_says(
     [
         (UrlState.QUEUED, UrlEvent.ADMITTED, {}),
         (UrlState.REFUSED, UrlEvent.DISALLOWED, {"cause": "robots.txt"}),
-        (UrlState.RESTING, UrlEvent.PUT_OFF, {"due_s": 60.0}),
+        (UrlState.RESTING, UrlEvent.DEFERRED, {"due_s": 60.0}),
     ],
 )
 def test_a_row_is_admitted_as_the_table_says(

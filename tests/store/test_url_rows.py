@@ -58,8 +58,8 @@ def test_a_candidate_becomes_a_row(engine: Engine, columns: dict[str, Any], expe
     assert row["lastmod"] == (datetime.fromisoformat(columns["lastmod"]) if "lastmod" in columns else None)
 
 
-def test_one_that_is_put_off_is_due_later(engine: Engine) -> None:
-    row = stored(engine, parsed("http://h.test/a"), event=UrlEvent.PUT_OFF, due_s=3_600.0)
+def test_one_that_is_deferred_is_due_later(engine: Engine) -> None:
+    row = stored(engine, parsed("http://h.test/a"), event=UrlEvent.DEFERRED, due_s=3_600.0)
     assert row["state"] == "resting"
     assert round(row["due_s"] / 60) == 60
 

@@ -17,7 +17,7 @@ from workers import process, visit
 @pytest.fixture
 def fresh_process(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As a worker process starts: nothing made yet."""
-    made = (config.current, process._engine, process._kit)
+    made = (config.current, process._engine, process._worker, process._intake)
     monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
     for cached in made:
         cached.cache_clear()
@@ -28,12 +28,12 @@ def fresh_process(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
-    """A kit each would be a sender each: as many connections to a host, and caches, as threads."""
+    """A worker each would be a sender each: as many connections to a host, and caches, as threads."""
     together = threading.Barrier(16)
 
     def ask(_: int) -> int:
         together.wait()
-        return id(process.kit())
+        return id(process.worker())
 
     with ThreadPoolExecutor(16) as pool:
         assert len(set(pool.map(ask, range(16)))) == 1
@@ -42,20 +42,20 @@ def test_all_threads_of_a_process_share_one_kit(fresh_process: None) -> None:
 def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
     gone_on: list[str] = []
 
-    def crash_or_go_on(stay: SimpleNamespace) -> visits.VisitReport:
-        gone_on.append(stay.name)
-        if stay.name == "first":
+    def crash_or_go_on(visit: SimpleNamespace) -> visits.VisitReport:
+        gone_on.append(visit.name)
+        if visit.name == "first":
             raise KeyError("a bug")
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "go_on", crash_or_go_on)
-    kit = process.kit()
-    assert kit.parking is not None
+    worker = process.worker()
+    assert worker.parking is not None
     for name in ("first", "second"):
-        kit.parking.park(SimpleNamespace(name=name, kit=kit, host_id=1), 0.0)
+        worker.parking.park(SimpleNamespace(name=name, worker=worker, host_id=1), 0.0)
     process._stopped()
     assert gone_on == ["first", "second"]
-    assert kit.stopping.is_set()
+    assert worker.stopping.is_set()
 
 
 @pytest.mark.parametrize("error", [ServiceError("Postgres", "is away"), KeyError("a bug")])
@@ -64,21 +64,23 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
 ) -> None:
     seen_to: list[str] = []
 
-    def fail(stays: list[SimpleNamespace]) -> None:
+    def fail(visits: list[SimpleNamespace]) -> None:
         raise error
 
-    def see_to(stay: SimpleNamespace) -> visits.VisitReport:
-        seen_to.append(stay.name)
-        if stay.name == "first":
+    def see_to(visit: SimpleNamespace) -> visits.VisitReport:
+        seen_to.append(visit.name)
+        if visit.name == "first":
             raise KeyError("it was this one")
         return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
 
     monkeypatch.setattr(visit, "settle_together", fail)
     monkeypatch.setattr(visit, "settle_alone", see_to)
-    kit = process.kit()
-    assert kit.gatherer is not None
+    worker = process.worker()
+    assert worker.gatherer is not None
     for number, name in enumerate(("first", "second")):
-        kit.gatherer.add(SimpleNamespace(name=name, taken=SimpleNamespace(name=name), kit=kit, host_id=number), 1)
+        worker.gatherer.add(
+            SimpleNamespace(name=name, lease=SimpleNamespace(host=name), worker=worker, host_id=number), 1
+        )
     process._stopped()
     assert seen_to == ["first", "second"]
 
@@ -93,6 +95,6 @@ def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: p
         process._stop()  # as a second SIGTERM, just here
 
     monkeypatch.setattr(process, "_is_told", False)
-    monkeypatch.setattr(process, "kit", lambda: SimpleNamespace(stop=stop))
+    monkeypatch.setattr(process, "worker", lambda: SimpleNamespace(stop=stop))
     process._stop()
     assert stops == ["stop"]

@@ -13,7 +13,11 @@ from sqlalchemy import Connection, Engine
 from app.crawl.frontier import caps
 from app.crawl.frontier.admit import refusal_key
 from app.crawl.state.batch import Batch
-from app.crawl.state.visit import Stay
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins
+from app.crawl.state.robots_book import RobotsBook
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.model import Origin, Url
 from app.policy.candidate import Candidate
 from app.policy.host import queue_for, registrable_domain
@@ -23,7 +27,7 @@ from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
 
-_Found = Sequence[tuple[Stay, list[Candidate]]]
+_Found = Sequence[tuple[Visit, list[Candidate]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +43,30 @@ def admit(tx: Connection, found: _Found) -> Entered:
     """Rows for what visits have found, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
     judged = []
     found, standing = _without_standing(tx, found)
-    for stay, candidates in found:
-        candidates = _first_allowed(_with_foreign_robots(stay, tx, candidates))
-        judged.append((stay, caps.of_crawls(stay, tx, candidates) if stay.floors else candidates))
+    for visit, candidates in found:
+        worker, picked = visit.worker, visit.picked
+        candidates = _first_allowed(_with_foreign_robots(worker, visit.origins, visit.now(), tx, candidates))
+        judged.append(
+            (visit, caps.of_crawls(worker, picked, visit.batch, tx, candidates) if picked.floors else candidates)
+        )
     names = {each.url.origin.host for _, candidates in judged for each in candidates}
-    ids, made = _host_ids(tx, [stay for stay, _ in found], names)
+    ids, made = _host_ids(tx, [visit for visit, _ in found], names)
     entering: list[Candidate] = []
-    giving_way = []
-    for stay, candidates in judged:
-        if caps.is_tight(stay, candidates):
-            candidates, weaker = caps.of_hosts(stay, tx, candidates, ids)
+    evictions = []
+    for visit, candidates in judged:
+        if caps.is_tight(visit.worker, visit.picked, candidates):
+            candidates, weaker = caps.of_hosts(visit, tx, candidates, ids)
             if weaker:
-                giving_way.append((stay, weaker))
+                evictions.append((visit, weaker))
         entering += candidates
-    gone = {where for _, weaker in giving_way for where in weaker}
+    gone = {where for _, weaker in evictions for where in weaker}
     if gone:  # another's link to one of them, too
         entering = [each for each in entering if (ids[each.url.host], each.crawl_id, each.url.key) not in gone]
     queued = urls.admit(tx, [admission(each, ids[each.url.origin.host]) for each in entering]).queued
-    for stay, _ in found:
-        stay.unfetched += queued[stay.host_id]
-    for stay, weaker in giving_way:
-        caps.give_way(stay, tx, weaker)
+    for visit, _ in found:
+        visit.picked.unfetched += queued[visit.host_id]
+    for visit, weaker in evictions:
+        caps.evict(visit.worker, visit.picked, visit.batch, tx, weaker)
     return Entered(candidates=entering + standing, queued=queued, hosts=made)
 
 
@@ -67,43 +74,45 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
     """Without what has a row already, and that: what the Bloom filter takes for known is looked up, all at once."""
     places = {
         id(each): (host_id, each.crawl_id, each.url.key)
-        for stay, candidates in found
+        for visit, candidates in found
         for each in candidates
-        if each.seen and (host_id := _known_host(stay, each.url)) is not None
+        if each.seen and (host_id := _known_host(visit.worker, visit.lease, each.url)) is not None
     }
     if not places:
         return found, []
     there = urls.stand(tx, sorted(set(places.values())))
     standing = [each for _, candidates in found for each in candidates if places.get(id(each)) in there]
-    evicted = found[0][0].kit.known.evicted
+    evicted = found[0][0].worker.known.evicted
     if evicted is not None:
         evicted.confirmed += len(standing)
         evicted.refuted += len(places) - len(standing)
-    others = [(stay, [each for each in candidates if places.get(id(each)) not in there]) for stay, candidates in found]
+    others = [
+        (visit, [each for each in candidates if places.get(id(each)) not in there]) for visit, candidates in found
+    ]
     return others, standing
 
 
-def _known_host(stay: Stay, url: Url) -> int | None:
+def _known_host(worker: Worker, lease: Lease, url: Url) -> int | None:
     """The id of its host, if the process knows it."""
-    return stay.host_id if url.host == stay.taken.name else stay.kit.host_ids.get(url.host)
+    return lease.host_id if url.host == lease.host else worker.host_ids.get(url.host)
 
 
-def committed(stays: Sequence[Stay], entered: Entered, batches: Sequence[Batch]) -> None:
+def committed(visits: Sequence[Visit], entered: Entered, batches: Sequence[Batch]) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
-    kit = stays[0].kit
+    worker = visits[0].worker
     for name, host_id in entered.hosts.items():
-        kit.host_ids.put(name, host_id)
+        worker.host_ids.put(name, host_id)
     for each in entered.candidates:
         # A refused form tells nothing of the URL's others: one that is allowed would be queued.
-        kit.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
+        worker.known.add(each.crawl_id, each.url.form if each.state is UrlState.REFUSED else each.url.key)
     for batch in batches:
         for crawl_id, key, _ in batch.suppressions:
-            kit.known.add(crawl_id, refusal_key(key))
-    visited = {stay.host_id for stay in stays}
+            worker.known.add(crawl_id, refusal_key(key))
+    visited = {visit.host_id for visit in visits}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
     if others:
-        db.repeat(partial(_wake, kit.engine, sorted(others)))
-    caps.tell(kit, others)
+        db.repeat(partial(_wake, worker.engine, sorted(others)))
+    caps.add_queued(worker, others)
 
 
 def _wake(engine: Engine, host_ids: list[int]) -> None:
@@ -111,22 +120,24 @@ def _wake(engine: Engine, host_ids: list[int]) -> None:
         hosts.wake(tx, host_ids)
 
 
-def _with_foreign_robots(stay: Stay, tx: Connection, candidates: list[Candidate]) -> list[Candidate]:
+def _with_foreign_robots(
+    worker: Worker, origins: HostOrigins, now: float, tx: Connection, candidates: list[Candidate]
+) -> list[Candidate]:
     """Links to origins that we are not visiting: judged by their robots.txt, if anybody has it (R6).
 
     A refusal by a copy that we remember is confirmed: the file may have changed, and what its change reopened is past.
     """
-    foreign = {each.url.origin for each in candidates} - stay.robots.keys()
+    foreign = {each.url.origin for each in candidates} - origins.robots.keys()
     if not foreign:
         return candidates
-    book = stay.kit.robots
-    _look_up(stay, tx, {origin for origin in foreign if book.foreign(origin, stay.now()) is None})
-    verdicts = [_allows(stay, each.url) if each.url.origin in foreign else None for each in candidates]
+    book = worker.robots
+    _look_up(worker, now, tx, {origin for origin in foreign if book.foreign(origin, now) is None})
+    verdicts = [_allows(book, now, each.url) if each.url.origin in foreign else None for each in candidates]
     if False in verdicts:
         refused = {each.url.origin for each, allowed in zip(candidates, verdicts, strict=True) if allowed is False}
-        _look_up(stay, tx, refused)
+        _look_up(worker, now, tx, refused)
         verdicts = [
-            _allows(stay, each.url) if allowed is False else allowed
+            _allows(book, now, each.url) if allowed is False else allowed
             for each, allowed in zip(candidates, verdicts, strict=True)
         ]
     return [
@@ -134,9 +145,9 @@ def _with_foreign_robots(stay: Stay, tx: Connection, candidates: list[Candidate]
     ]
 
 
-def _allows(stay: Stay, url: Url) -> bool | None:
+def _allows(book: RobotsBook, now: float, url: Url) -> bool | None:
     """Whether a file allows it. None: no file says so. Where nothing may be fetched for now, a link waits for its gate."""
-    rules = stay.kit.robots.foreign(url.origin, stay.now())
+    rules = book.foreign(url.origin, now)
     return None if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL else rules.permits(url)
 
 
@@ -156,32 +167,31 @@ def _first_allowed(candidates: list[Candidate]) -> list[Candidate]:
     return list(chosen.values())
 
 
-def _look_up(stay: Stay, tx: Connection, origins: set[Origin]) -> None:
+def _look_up(worker: Worker, now: float, tx: Connection, origins: set[Origin]) -> None:
     """Remember what the database has of these origins' robots.txt."""
-    book = stay.kit.robots
     stored = robots.of_origins(tx, sorted(origins)) if origins else {}
     for origin in origins:
         found = stored.get(origin)
-        book.remember(origin, ALLOW_ALL if found is None else _rules(stay, found), stay.now())
+        worker.robots.remember(origin, ALLOW_ALL if found is None else _rules(worker, found), now)
 
 
-def _rules(stay: Stay, found: Elsewhere) -> Robots:
-    book = stay.kit.robots
-    return in_force_rules(found.standing, stay.kit.settings, lambda: book.parsed(found.body or b""))[1]
+def _rules(worker: Worker, found: Elsewhere) -> Robots:
+    book = worker.robots
+    return in_force_rules(found.standing, worker.settings, lambda: book.parsed(found.body or b""))[1]
 
 
-def _host_ids(tx: Connection, stays: Sequence[Stay], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:
+def _host_ids(tx: Connection, visits: Sequence[Visit], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:
     """{name: id}, hosts made where they are new; and those that the process did not know: no sooner than committed."""
-    kit = stays[0].kit
-    ids = {stay.taken.name: stay.host_id for stay in stays}
+    worker = visits[0].worker
+    ids = {visit.lease.host: visit.host_id for visit in visits}
     for name in names - ids.keys():
-        known = kit.host_ids.get(name)
+        known = worker.host_ids.get(name)
         if known is not None:
             ids[name] = known
     made = hosts.ensure(
         tx,
-        rows=host_rows(sorted(names - ids.keys()), kit.settings.queues),
-        delay_s=kit.settings.default_delay_s,
+        rows=host_rows(sorted(names - ids.keys()), worker.settings.queues),
+        delay_s=worker.settings.default_delay_s,
     )
     return ids | made, made
 

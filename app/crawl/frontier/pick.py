@@ -2,17 +2,24 @@
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
 not somewhere behind it: from what the process has drawn (`app.crawl.state.grants`), else from the crawl's row, where hosts
-share a small budget. What is not used is given back; what a crash loses, `finish` counts free again.
+share a small budget. What is not used is returned; what a crash loses, `finish` counts free again.
 """
 
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from operator import itemgetter
+from random import Random
 
 from sqlalchemy import Connection
 
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
+from app.config import Settings
+from app.crawl.state.batch import most_in_hand
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins
+from app.crawl.state.picked import Picked
+from app.crawl.state.turn import Turn
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.model import RequestKind
 from app.policy import lane, scope
 from app.store import crawls, urls
@@ -20,73 +27,89 @@ from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
 
 
-def pick(stays: Sequence[Stay], tx: Connection) -> None:
+def pick(visits: Sequence[Visit], tx: Connection) -> None:
     """Fill the `due` of each anew. Crawls with a budget are locked in the order of their ids."""
-    if not stays:
+    if not visits:
         return
-    sizes = {stay.host_id: stay.batch_size() for stay in stays}
-    found: dict[int, list[Due]] = {stay.host_id: [] for stay in stays}
-    for due in urls.pick(tx, [_wanted(stay, sizes[stay.host_id]) for stay in stays]):
+    sizes = {visit.host_id: _batch_size(visit.worker, visit.turn) for visit in visits}
+    found: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
+    for due in urls.pick(
+        tx, [_wanted(visit.lease, visit.turn, visit.origins, sizes[visit.host_id]) for visit in visits]
+    ):
         found[due.host_id].append(due)
-    chosen = [(stay, _chosen(stay, found[stay.host_id], sizes[stay.host_id])) for stay in stays]
-    granted: dict[int, list[Due]] = {stay.host_id: [] for stay in stays}
+    chosen = [(visit, _chosen(visit.worker.rng, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
+    granted: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
     asked = [
-        (crawl_id, stay, of_crawls.get(crawl_id, []))
-        for stay, of_crawls in chosen
-        for crawl_id in of_crawls.keys() | stay.granted.keys()
+        (crawl_id, visit, of_crawls.get(crawl_id, []))
+        for visit, of_crawls in chosen
+        for crawl_id in of_crawls.keys() | visit.picked.granted.keys()
     ]
     for crawl_id, each, wanted in sorted(asked, key=itemgetter(0)):
         if wanted:
-            granted[each.host_id] += _granted(each, tx, crawl_id, wanted)
+            granted[each.host_id] += _granted(each.worker, each.lease, each.picked, tx, wanted)
         else:
-            _reserve(each, tx, crawl_id, 0)  # given back in the order of crawls: nothing of it is due here
-    for stay, of_crawls in chosen:
-        own = granted[stay.host_id]
-        stay.budget_spent = bool(of_crawls) and not own
-        stay.due = deque(sorted(own, key=lambda due: stay.kit.rng.random()) if len(of_crawls) > 1 else own)
+            _reserve(
+                each.worker, each.lease, each.picked, tx, crawl_id, 0
+            )  # returned in the order of crawls: nothing of it is due here
+    for visit, of_crawls in chosen:
+        own = granted[visit.host_id]
+        visit.picked.is_budget_spent = bool(of_crawls) and not own
+        visit.picked.due = deque(sorted(own, key=lambda due: visit.worker.rng.random()) if len(of_crawls) > 1 else own)
 
 
-def _wanted(stay: Stay, size: int) -> Wanted:
-    return {"host_id": stay.host_id, "n": size, "out_of_reach": [str(origin) for origin in stay.out_of_reach()]}
+def _batch_size(worker: Worker, turn: Turn) -> int:
+    """The number of URLs to pick: as many as can be fetched until the next settle; one on a host that is probed."""
+    settings, delay_s = worker.settings, turn.pace.delay_s
+    if turn.pace.isolate > 0 or turn.is_probing(worker):
+        return 1
+    if delay_s > settings.linger_s and worker.parking is None:
+        return 1
+    return most_in_hand(settings, delay_s)
 
 
-def _granted(stay: Stay, tx: Connection, crawl_id: int, wanted: list[Due]) -> list[Due]:
+def _wanted(lease: Lease, turn: Turn, origins: HostOrigins, size: int) -> Wanted:
+    away = [str(origin) for origin in origins.out_of_reach(lease, turn)]
+    return {"host_id": lease.host_id, "n": size, "out_of_reach": away}
+
+
+def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wanted: list[Due]) -> list[Due]:
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
-    stay.scopes[crawl_id] = scope_of(stay.kit, tx, crawl_id, wanted[0].revision)
-    _set_floor(stay, wanted[0])
+    crawl_id = wanted[0].crawl_id
+    picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
+    _set_floor(worker.settings, picked, wanted[0])
     if not wanted[0].has_page_budget:
         return wanted
     documents = [due for due in wanted if due.kind == RequestKind.PAGE]
-    most = _reserve(stay, tx, crawl_id, len(documents))
+    most = _reserve(worker, lease, picked, tx, crawl_id, len(documents))
     return [due for due in wanted if due.kind != RequestKind.PAGE] + documents[:most]
 
 
-def give_back(stay: Stay, tx: Connection) -> None:
-    """Reservations that the visit did not use: to the crawl, or after the commit to the process (`given_back`)."""
-    for crawl_id, left in sorted(stay.granted.items()):
-        if left and not stay.kit.grants.is_open(crawl_id, stay.now()):
+def unreserve(worker: Worker, picked: Picked, now: float, tx: Connection) -> None:
+    """Return pages that the visit did not use: to the crawl, or after the commit to the process (`return_grants`)."""
+    for crawl_id, left in sorted(picked.granted.items()):
+        if left and not worker.grants.is_open(crawl_id, now):
             crawls.reserve(tx, crawl_id=crawl_id, n=-left)
-            stay.granted[crawl_id] = 0
+            picked.granted[crawl_id] = 0
 
 
-def given_back(stay: Stay) -> None:
-    """After the commit that gave the host back: what the visit had left may be another's of this process."""
-    for crawl_id, left in stay.granted.items():
+def return_grants(worker: Worker, picked: Picked, now: float) -> None:
+    """After the commit that returned the host: what the visit had left may be another's of this process."""
+    for crawl_id, left in picked.granted.items():
         if left > 0:
-            stay.kit.grants.put(crawl_id, left, stay.now())
-    stay.granted.clear()
+            worker.grants.put(crawl_id, left, now)
+    picked.granted.clear()
 
 
-def scope_of(kit: Kit, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
+def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
     """The crawl's scope, read again only when its revision is new: seeds can be many. In a new round any URL may be new."""
-    cached = kit.scopes.get(crawl_id)
+    cached = worker.scopes.get(crawl_id)
     if cached is not None and cached[0] == revision:
         return cached[2]
     crawl = crawls.by_id(tx, crawl_id)
     if cached is not None and cached[1] != crawl.round:
-        kit.known.forget_all()
+        worker.known.forget_all()
     found = make_scope(crawl)
-    kit.scopes.put(crawl_id, (revision, crawl.round, found))
+    worker.scopes.put(crawl_id, (revision, crawl.round, found))
     return found
 
 
@@ -111,38 +134,38 @@ def make_scope(crawl: Crawl) -> scope.Scope:
     return scope.widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 
 
-def _set_floor(stay: Stay, due: Due) -> None:
-    if due.admits_above is not None and stay.kit.settings.caps_crawls:
-        stay.floors[due.crawl_id] = due.admits_above
-    elif stay.floors:
-        stay.floors.pop(due.crawl_id, None)
+def _set_floor(settings: Settings, picked: Picked, due: Due) -> None:
+    if due.admits_above is not None and settings.caps_crawls:
+        picked.floors[due.crawl_id] = due.admits_above
+    elif picked.floors:
+        picked.floors.pop(due.crawl_id, None)
 
 
-def _chosen(stay: Stay, found: list[Due], size: int) -> dict[int, list[Due]]:
+def _chosen(rng: Random, found: list[Due], size: int) -> dict[int, list[Due]]:
     """By crawl, in the order to fetch: an equal share of the batch for each crawl, lanes drawn within it."""
     by_crawl: dict[int, dict[int, deque[Due]]] = defaultdict(lambda: defaultdict(deque))
     for due in found:
         by_crawl[due.crawl_id][due.lane].append(due)
     crawl_ids = list(by_crawl)
-    stay.kit.rng.shuffle(crawl_ids)
+    rng.shuffle(crawl_ids)
     chosen: dict[int, list[Due]] = {}
     left = size
     for place, crawl_id in enumerate(crawl_ids):
         share = -(-left // (len(crawl_ids) - place))
         lanes = by_crawl[crawl_id]
-        drawn = lane.draw({number: len(waiting) for number, waiting in lanes.items()}, share, stay.kit.rng)
+        drawn = lane.draw({number: len(waiting) for number, waiting in lanes.items()}, share, rng)
         if drawn:
             chosen[crawl_id] = [lanes[number].popleft() for number in drawn]
             left -= len(drawn)
     return chosen
 
 
-def _reserve(stay: Stay, tx: Connection, crawl_id: int, wanted: int) -> int:
+def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:
     """How many of the wanted pages the crawl's budget still has room for, counting what this visit holds already."""
-    held, grants = stay.granted.get(crawl_id, 0), stay.kit.grants
+    held, grants, now = picked.granted.get(crawl_id, 0), worker.grants, lease.now()
     if wanted > held:
-        held += grants.take(crawl_id, wanted - held, stay.now())
-    if wanted > held or (wanted < held and not grants.is_open(crawl_id, stay.now())):
-        held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held, host_id=stay.host_id, held=held)
-    stay.granted[crawl_id] = held
+        held += grants.take(crawl_id, wanted - held, now)
+    if wanted > held or (wanted < held and not grants.is_open(crawl_id, now)):
+        held += crawls.reserve(tx, crawl_id=crawl_id, n=wanted - held, host_id=lease.host_id, held=held)
+    picked.granted[crawl_id] = held
     return max(held, 0)

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
+from app.config import Settings
 from app.crawl.page.preferences import Wishes
-from app.crawl.state.visit import Stay
+from app.crawl.state.batch import Batch
+from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, Url
 from app.policy import recrawl
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store.url_rows import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
-_KEPT = {*_SPENT, UrlEvent.DEFERRED}
+_KEPT = {*_SPENT, UrlEvent.REQUEUED}
 LEAST_SCORE = 1e-30  # halved without end, a score would leave the range of Postgres' real
 
 
@@ -80,25 +82,25 @@ class Conclusion(NamedTuple):
     wishes: Wishes | None = None
 
 
-def conclude(stay: Stay, due: Due, end: Conclusion) -> None:
+def conclude(batch: Batch, picked: Picked, due: Due, end: Conclusion) -> None:
     """Put the URL's result into the batch."""
-    row = _result(stay.host_id, due, end)
+    row = _result(due, end)
     if end.sends is not None:
         row["sends"] = end.sends
-    stay.batch.results.append(row)
-    if due.fetched_at is None and end.event is not UrlEvent.DEFERRED:
-        stay.batch.left += 1
-        stay.unfetched = max(stay.unfetched - 1, 0)
+    batch.results.append(row)
+    if due.fetched_at is None and end.event is not UrlEvent.REQUEUED:
+        batch.left += 1
+        picked.fetched_first()
 
 
-def _result(host_id: int, due: Due, end: Conclusion) -> Result:
+def _result(due: Due, end: Conclusion) -> Result:
     event, attempt, wishes = end.event, end.attempt, end.wishes
     reply = attempt.reply if attempt else None
     is_new = attempt is not None and attempt.is_new
     network, server, parse = _failures(due, event, attempt)
     cause, detail = _why(due, end)
     return {
-        "host_id": host_id,
+        "host_id": due.host_id,
         "crawl_id": due.crawl_id,
         "key": due.key,
         "state": url_after(UrlState.QUEUED, event).value,
@@ -121,7 +123,7 @@ def _result(host_id: int, due: Due, end: Conclusion) -> Result:
         "directives": wishes.directives if wishes else due.directives,
         "opt_out": wishes.opt_out if wishes else due.opt_out,
         "alias_of": end.alias_of,
-        "fetched": attempt is not None and event is not UrlEvent.DEFERRED,
+        "fetched": attempt is not None and event is not UrlEvent.REQUEUED,
         "changed": end.changed,
     }
 
@@ -130,7 +132,7 @@ def _attempts(due: Due, event: UrlEvent, attempt: Attempt | None) -> int:
     """Tries that count from now on: a good ending forgets them."""
     if event in _SPENT:
         return attempt.attempts if attempt else due.attempts
-    return due.attempts if event is UrlEvent.DEFERRED else 0
+    return due.attempts if event is UrlEvent.REQUEUED else 0
 
 
 def _why(due: Due, end: Conclusion) -> tuple[str | None, str | None]:
@@ -147,7 +149,7 @@ def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, 
     network, server, parse = due.network_failures, due.server_failures, due.parse_failures
     if event not in _KEPT:
         return 0, 0, 0
-    if event is UrlEvent.DEFERRED or attempt is None:
+    if event is UrlEvent.REQUEUED or attempt is None:
         return network, server, parse
     if attempt.is_unread:
         return network, server, parse + 1
@@ -156,9 +158,8 @@ def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, 
     return network, server + 1, parse
 
 
-def interval_s(stay: Stay, due: Due, *, changed: bool | None) -> float:
+def interval_s(settings: Settings, due: Due, *, changed: bool | None) -> float:
     """Seconds until the page's next recrawl."""
-    settings = stay.kit.settings
     return recrawl.next_interval_s(
         due.interval_s,
         changed=changed,

@@ -14,44 +14,44 @@ from app.crawl.page.gate import Shut
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.state.slot import Slot
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.model import Request, RequestKind, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
 from app.store.url_rows import Due
 
 
-def fetch(stay: Stay, due: Due) -> VisitEnding | None:
+def fetch(visit: Visit, due: Due) -> VisitEnding | None:
     """Take one URL as far as it goes. Returns how the visit ends, or None to go on. Raises LeaseLost."""
-    match gate.check(stay, due):
+    match gate.check(visit, due):
         case Url() as url:
-            return _fetch(stay, due, url)
+            return _fetch(visit, due, url)
         case Shut.DONE:
             return None
         case Shut.AWAY:
-            return stay.why_away
+            return visit.rest.why_away
         case never:
             assert_never(never)
 
 
-def _fetch(stay: Stay, due: Due, url: Url) -> VisitEnding | None:
-    slot = slots.take(stay, url, stay.kit.settings.request_deadline_s)
+def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
+    slot = slots.take(visit, url, visit.worker.settings.request_deadline_s)
     if slot is None:
-        return stay.why_away
-    isolated = isolation.holds(stay, due)
-    attempts = isolation.count(stay, due) if isolated else due.attempts + 1
+        return visit.rest.why_away
+    isolated = isolation.holds(visit.pace, due)
+    attempts = isolation.count(visit, due) if isolated else due.attempts + 1
     if attempts is None:
         return None
-    attempt = _send(stay, slot, due, url, attempts, isolated=isolated)
+    attempt = _send(visit, slot, due, url, attempts, isolated=isolated)
     if attempt is None:
-        isolation.owe(stay)
-        isolation.pay(stay.kit)
-        return stay.why_away
-    return act_on_outcome(stay, attempt)
+        isolation.refund_later(visit.worker, visit.host_id, visit.batch)
+        isolation.refund(visit.worker)
+        return visit.rest.why_away
+    return act_on_outcome(visit, attempt)
 
 
-def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
-    settings, is_page = stay.kit.settings, due.kind == RequestKind.PAGE
-    whole = preferences.is_wanted_whole(stay, due, url)
+def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
+    settings, is_page = visit.worker.settings, due.kind == RequestKind.PAGE
+    whole = preferences.is_wanted_whole(visit.origins, due, url)
     sink = None if is_page else sitemaps.sink()
     request = Request(
         url=url.text,
@@ -65,11 +65,11 @@ def _send(stay: Stay, slot: Slot, due: Due, url: Url, attempts: int, *, isolated
         fresh=due.network_failures > 0,
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"
-    sent = send.send(stay, slot, Sending(request, url, reason, due.crawl_id, attempts))
+    sent = send.send(visit, slot, Sending(request, url, reason, due.crawl_id, attempts))
     if sent is None:
         return None
     reply, outcome, digest = sent
-    tally = stay.batch.tally(due.crawl_id)
+    tally = visit.batch.tally(due.crawl_id)
     tally.fetches += 1
     tally.bytes += reply.wire_bytes
     return Attempt(

@@ -6,16 +6,18 @@ A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host
 in `app.crawl.request.slots`.
 """
 
-from collections import deque
 from enum import Enum
+from typing import assert_never
 
 from app.crawl.page import failures, sitemaps
 from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
+from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import GivingUp
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.model import Cause, Refusal, RequestKind, Url
 from app.policy.lifecycle import UrlEvent, UrlState
+from app.policy.robots import Robots
 from app.policy.scope import judge
 from app.store.url_rows import Due
 
@@ -27,45 +29,55 @@ class Shut(Enum):
     AWAY = "the visit is to leave, and the URL stays queued"
 
 
-def check(stay: Stay, due: Due) -> Url | Shut:
+def check(visit: Visit, due: Due) -> Url | Shut:
     """The URL, if it may be fetched now. Raises LeaseLost."""
-    url = stay.kit.canon.of_row(due.url, due.key, due.linked)
-    scope = stay.scopes.get(due.crawl_id)
+    url = visit.worker.canon.of_row(due.url, due.key, due.linked)
+    scope = visit.picked.scopes.get(due.crawl_id)
     if isinstance(url, Refusal) or scope is None:
         why = url if isinstance(url, Refusal) else "no scope"
-        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.NO_URL, detail=why))
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.NO_URL, detail=why))
         return Shut.DONE
     refusal = judge(scope, url, due.depth) if due.kind == RequestKind.PAGE else None
     if refusal is not None:
-        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal))
+        end = Conclusion(UrlEvent.EXHAUSTED, cause=Cause.OUT_OF_SCOPE, detail=refusal)
+        conclude(visit.batch, visit.picked, due, end)
         return Shut.DONE
-    rules = obtain.of(stay, url.origin)
-    if rules == "wait":
-        return Shut.AWAY
-    if rules == "shut":
-        _without_robots(stay, url)
-        return Shut.DONE
-    sitemaps.discover(stay, due, url.origin)
+    match obtain.of(visit, url.origin):
+        case Robots() as rules:
+            return _by_rules(visit, due, url, rules)
+        case NoRules.WAIT:
+            return Shut.AWAY
+        case NoRules.SHUT:
+            _without_robots(visit, url)
+            return Shut.DONE
+        case never:
+            assert_never(never)
+
+
+def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
+    """The URL, if robots.txt and what its site reserves let it be fetched now. Raises LeaseLost."""
+    sitemaps.discover(visit.worker, visit.origins, visit.picked, visit.batch, due, url.origin)
     decision = rules.judge(url) if not rules.permits(url) else None
     if decision is not None:
-        stay.kit.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
+        visit.worker.known.forget(due.crawl_id, due.key)  # another form of it may be allowed
         line = f"line {decision.line}: {decision.rule}"
-        conclude(stay, due, Conclusion(UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line))
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.DISALLOWED, cause=Cause.ROBOTS, detail=line))
         return Shut.DONE
-    if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(stay, url, rules):
+    if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(visit, url, rules):
         return Shut.AWAY
     return url
 
 
-def _without_robots(stay: Stay, url: Url) -> None:
+def _without_robots(visit: Visit, url: Url) -> None:
     """No page of the origin for now: its URLs stay queued, and are not picked until it may be tried again.
 
     An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh, which
     have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
-    file = stay.robots[url.origin]
-    if file.rules is None and file.failures >= failures.most_in_a_row(stay) and not obtain.awaits_copy(stay, file):
-        stay.batch.give_up.append(
+    file = visit.origins.robots[url.origin]
+    most = failures.most_in_a_row(visit.worker.settings, visit.pace)
+    if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.worker, file, visit.now()):
+        visit.batch.give_up.append(
             GivingUp(
                 state=UrlState.REFUSED,
                 cause=Cause.ROBOTS_OUT_OF_REACH,
@@ -74,4 +86,4 @@ def _without_robots(stay: Stay, url: Url) -> None:
                 spares_fresh=True,
             )
         )
-    stay.due = deque(other for other in stay.due if not other.url.startswith(f"{url.origin}/"))
+    visit.picked.drop_origin(f"{url.origin}/")

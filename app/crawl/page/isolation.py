@@ -5,7 +5,7 @@ delay); a URL when it has ended a reader before. So a document that crashes, han
 How its reader ended is its cause. Where only the document can be to blame, it is quarantined at once. Where a busy or full
 machine may be, it is tried again in isolation: `attempts_max` times with the visit that was lost. What kills the worker all the
 same (in the sender, say, or where no process can be started) is quarantined after as many more visits. A visit that ended because
-Postgres did is no death: it gives back what it counted.
+Postgres did is no death: what it counted is refunded.
 """
 
 from collections.abc import Iterable
@@ -18,9 +18,11 @@ import structlog
 from app.config import Settings
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request import slots
-from app.crawl.state.batch import most_in_hand
-from app.crawl.state.visit import LEASE_MARGIN_S, Stay
-from app.crawl.state.worker import Kit
+from app.crawl.state.batch import Batch, most_in_hand
+from app.crawl.state.lease import LEASE_MARGIN_S, Lease
+from app.crawl.state.picked import Picked
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, ServiceError
 from app.model import Cause, Header, Page, RequestKind, VisitEnding
 from app.parse.html.html import read as read_html
@@ -30,6 +32,7 @@ from app.policy.lifecycle import UrlEvent
 from app.runtime.reader import Listing, PageOptions
 from app.runtime.reader_process import Death
 from app.store import db, hosts, urls
+from app.store.host_rows import HostPace
 from app.store.url_rows import Due, Result
 from app.words import counted
 
@@ -42,58 +45,61 @@ def longest(settings: Settings, delay_s: float) -> int:
     return min(3 * most_in_hand(settings, delay_s), settings.settle_urls)
 
 
-def holds(stay: Stay, due: Due) -> bool:
-    return stay.isolate > 0 or due.parse_failures > 0
+def holds(pace: HostPace, due: Due) -> bool:
+    """Whether the URL is fetched in isolation."""
+    return pace.isolate > 0 or due.parse_failures > 0
 
 
-def count(stay: Stay, due: Due) -> int | None:
+def count(visit: Visit, due: Due) -> int | None:
     """Attempts with this one, which is spent now. Raises LeaseLost.
 
     None: not to be fetched. Either somebody took it out of the queue, or it has killed its last visit.
     """
-    if due.parse_failures >= stay.kit.settings.attempts_max:
+    if due.parse_failures >= visit.worker.settings.attempts_max:
         detail = f"{counted(due.parse_failures, 'visit')} died while fetching or reading it"
-        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.POISON, detail=detail))
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.EXHAUSTED, cause=Cause.POISON, detail=detail))
         return None
-    stay.isolate = max(stay.isolate - 1, 0)
-    with db.transaction(stay.kit.engine) as tx:
-        if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
-            raise LeaseLost(stay.taken.name)
-        attempts = urls.count_attempt(tx, host_id=stay.host_id, crawl_id=due.crawl_id, key=due.key)
-    stay.batch.counted = due
+    visit.pace.isolated_one()
+    with db.transaction(visit.worker.engine) as tx:
+        if hosts.lock_leased(tx, host_id=visit.host_id, token=visit.lease.token) is None:
+            raise LeaseLost(visit.lease.host)
+        attempts = urls.count_attempt(tx, host_id=visit.host_id, crawl_id=due.crawl_id, key=due.key)
+    visit.batch.counted = due
     return attempts
 
 
-def owe(stay: Stay) -> None:
-    """The visit ends, and no document is to blame: the request could not be sent, or Postgres is away. What was counted is to be
-    given back, now or when Postgres serves again."""
-    due, stay.batch.counted = stay.batch.counted, None
+def refund_later(worker: Worker, host_id: int, batch: Batch) -> None:
+    """Note an attempt to refund, now or when Postgres serves again: the visit ends, and no document is to blame.
+
+    The request could not be sent, or Postgres is away.
+    """
+    due, batch.counted = batch.counted, None
     if due is not None:
-        stay.kit.owed.append((stay.host_id, due.crawl_id, due.key))
+        worker.refunds.append((host_id, due.crawl_id, due.key))
 
 
-def paid(kit: Kit, results: Iterable[Result]) -> None:
-    """These were written after all, attempts and failures with them: nothing is owed for their URLs."""
+def cancel_refund(worker: Worker, results: Iterable[Result]) -> None:
+    """These were written after all, attempts and failures with them: nothing is refunded for their URLs."""
     for result in results:
         with suppress(ValueError):
-            kit.owed.remove((result["host_id"], result["crawl_id"], result["key"]))
+            worker.refunds.remove((result["host_id"], result["crawl_id"], result["key"]))
 
 
-def pay(kit: Kit) -> None:
-    """Give back what is owed. It needs no lease: one attempt less, of a URL that nobody has settled since."""
-    while kit.owed:
-        host_id, crawl_id, key = owed = kit.owed.popleft()
+def refund(worker: Worker) -> None:
+    """Refund what is due. It needs no lease: one attempt less, of a URL that nobody has settled since."""
+    while worker.refunds:
+        host_id, crawl_id, key = attempt = worker.refunds.popleft()
         try:
-            with db.transaction(kit.engine) as tx:
+            with db.transaction(worker.engine) as tx:
                 urls.uncount_attempt(tx, host_id=host_id, crawl_id=crawl_id, key=key)
         except ServiceError:
-            kit.owed.append(owed)
+            worker.refunds.append(attempt)
             return
 
 
-def page(stay: Stay, attempt: Attempt) -> Page | Unread:
+def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
     """The document, read here, or in isolation by a reader. Raises LeaseLost."""
-    settings, reply = stay.kit.settings, attempt.reply
+    settings, reply = worker.settings, attempt.reply
     options = PageOptions(
         content_type=reply.header(Header.CONTENT_TYPE),
         content_language=reply.header("content-language"),
@@ -102,60 +108,58 @@ def page(stay: Stay, attempt: Attempt) -> Page | Unread:
         want_text=settings.keep_text,
     )
     if attempt.isolated:
-        within_s = _within_s(stay)
-        found = "busy" if within_s is None else stay.kit.readers.page(reply.body, options, within_s=within_s)
+        within_s = _within_s(worker, lease)
+        found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
         if found != "none":
             return found
-    with stay.kit.room.reading(reply.body, patience_s=stay.lease_ends - stay.now() - LEASE_MARGIN_S):
+    with worker.memory_gate.reading(reply.body, patience_s=lease.left_s() - LEASE_MARGIN_S):
         return read_html(reply.body, **options)
 
 
-def sitemap(stay: Stay, attempt: Attempt, body: BinaryIO) -> SitemapReading | Listing | Unread:
+def sitemap(worker: Worker, lease: Lease, attempt: Attempt, body: BinaryIO) -> SitemapReading | Listing | Unread:
     """A sitemap that was read."""
     if attempt.isolated:
-        within_s = _within_s(stay)
-        found = "busy" if within_s is None else stay.kit.readers.sitemap(body, within_s=within_s)
+        within_s = _within_s(worker, lease)
+        found = "busy" if within_s is None else worker.readers.sitemap(body, within_s=within_s)
         if found != "none":
             return found
         body.seek(0)
     return SitemapReading(body)
 
 
-def unread(stay: Stay, attempt: Attempt, why: Unread) -> VisitEnding | None:
+def unread(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, why: Unread) -> VisitEnding | None:
     """Deal with a document that was fetched and not read. Returns how the visit ends, None to go on."""
-    due, settings, attempt = attempt.due, stay.kit.settings, replace(attempt, is_unread=True)
-    tally = stay.batch.tally(due.crawl_id)
+    due, settings, attempt = attempt.due, worker.settings, replace(attempt, is_unread=True)
+    tally = batch.tally(due.crawl_id)
     if due.kind == RequestKind.PAGE:  # it was counted as one
         tally.pages -= 1
-        if due.crawl_id in stay.granted:
-            stay.granted[due.crawl_id] += 1
+        picked.use_page(due.crawl_id, -1)
     if why == "busy":
-        conclude(stay, due, Conclusion(UrlEvent.DEFERRED, attempt))
+        conclude(batch, picked, due, Conclusion(UrlEvent.REQUEUED, attempt))
         return VisitEnding.READERS_BUSY
     times = due.parse_failures + 1
     tally.failed += 1
     _log.warning("page.killed_its_reader", url=attempt.url.text, cause=why.cause, said=why.said)
     if why.is_proof:
-        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=why.cause))
+        conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=why.cause))
     elif times >= max(settings.attempts_max - 1, 1):  # the visit that was lost was the first try
         detail = f"{why.cause}, {times} times"
-        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=detail))
+        conclude(batch, picked, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.UNREADABLE, detail=detail))
     else:
-        rest_s = backoff.url_retry_s(times, stay.kit.rng)
+        rest_s = backoff.url_retry_s(times, worker.rng)
         end = Conclusion(UrlEvent.FAILED, attempt, due_s=rest_s, cause=Cause.UNREADABLE, detail=why.cause)
-        conclude(stay, due, end)
+        conclude(batch, picked, due, end)
     return None
 
 
-def _within_s(stay: Stay) -> float | None:
+def _within_s(worker: Worker, lease: Lease) -> float | None:
     """Seconds that a reader may take, so that the visit can still write what came of it. Raises LeaseLost.
 
     None: Postgres is away. The answer is counted already, and has to come to an end that takes it back: it is unread.
     """
-    if stay.lease_ends - stay.now() < stay.kit.readers.patience_s + LEASE_MARGIN_S:
-        try:
-            slots.extend(stay)
-        except ServiceError as error:
-            _log.warning("page.unread", host=stay.taken.name, error=str(error))
-            return None
-    return stay.lease_ends - stay.now() - LEASE_MARGIN_S
+    try:
+        slots.outlast(worker, lease, worker.readers.patience_s)
+    except ServiceError as error:
+        _log.warning("page.unread", host=lease.host, error=str(error))
+        return None
+    return lease.left_s() - LEASE_MARGIN_S

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.crawl.robots import tdmrep
-from app.crawl.state.visit import Stay
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins
+from app.crawl.state.worker import Worker
 from app.model import Cause, Header, Page, Reply, Url
 from app.policy import directives, tdm
 from app.policy.directives import Directives
@@ -40,41 +42,45 @@ NONE = Wishes(directives=None, opt_out=None, nofollow=False, noarchive=False, ke
 _SPEAKING = frozenset({"x-robots-tag", "content-usage", "content-signal", "tdm-reservation", "tdm-policy"})
 
 
-def of_page(stay: Stay, due: Due, url: Url, reply: Reply, document: Page) -> Wishes:
-    if _is_silent(stay, due, url, reply, document):
+def of_page(
+    worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply, document: Page
+) -> Wishes:
+    if _is_silent(origins, due, url, reply, document):
         return NONE
-    said = _directives(stay, reply, document.robots)
-    site = _of_site(stay, due, url)
+    said = _directives(worker, lease, reply, document.robots)
+    site = _of_site(origins, due, url)
     signals = [*tdm.of_reply(reply.headers), *tdm.of_meta(document.tdm), *tdm.of_directives(said.no_ai), *site]
     return _wishes(due, said, tdm.text(signals), site)
 
 
-def _is_silent(stay: Stay, due: Due, url: Url, reply: Reply, document: Page) -> bool:
+def _is_silent(origins: HostOrigins, due: Due, url: Url, reply: Reply, document: Page) -> bool:
     """Nobody has said anything: most pages."""
     return (
         not document.robots
         and not document.tdm
         and not due.honour_opt_outs
-        and stay.robots[url.origin].signals.is_silent
+        and origins.robots[url.origin].signals.is_silent
         and _SPEAKING.isdisjoint(reply.headers)
     )
 
 
-def of_unchanged(stay: Stay, due: Due, url: Url, reply: Reply) -> Wishes:
+def of_unchanged(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
     """After a 304."""
-    said = _directives(stay, reply, (due.directives or "").split(","))
-    site = _of_site(stay, due, url)
+    said = _directives(worker, lease, reply, (due.directives or "").split(","))
+    site = _of_site(origins, due, url)
     signals = [*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]
     opt_out = due.opt_out if tdm.was_reserved(due.opt_out) else tdm.text(signals) or due.opt_out
     return _wishes(due, said, opt_out, site)
 
 
-def is_wanted_whole(stay: Stay, due: Due, url: Url) -> bool:
+def is_wanted_whole(origins: HostOrigins, due: Due, url: Url) -> bool:
     """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of those
     that the page itself tells."""
     if due.cause not in {Cause.OPTED_OUT, Cause.SITE_OPTED_OUT}:
         return False
-    return not due.honour_opt_outs or (due.cause == Cause.SITE_OPTED_OUT and not tdm.reserved(_of_site(stay, due, url)))
+    return not due.honour_opt_outs or (
+        due.cause == Cause.SITE_OPTED_OUT and not tdm.reserved(_of_site(origins, due, url))
+    )
 
 
 def effects(*, directives: str | None, opt_out: str | None, honours: bool) -> list[str]:
@@ -90,15 +96,15 @@ def effects(*, directives: str | None, opt_out: str | None, honours: bool) -> li
     return found
 
 
-def _directives(stay: Stay, reply: Reply, others: Iterable[str]) -> Directives:
-    now = stay.database_time(stay.now())
-    return directives.read(reply.header(Header.X_ROBOTS_TAG), others, stay.kit.settings.product_token, now=now)
+def _directives(worker: Worker, lease: Lease, reply: Reply, others: Iterable[str]) -> Directives:
+    now = lease.database_time(lease.now())
+    return directives.read(reply.header(Header.X_ROBOTS_TAG), others, worker.settings.product_token, now=now)
 
 
-def _of_site(stay: Stay, due: Due, url: Url) -> tuple[Signal, ...]:
+def _of_site(origins: HostOrigins, due: Due, url: Url) -> tuple[Signal, ...]:
     """robots.txt in every crawl, tdmrep.json in those that ask for it."""
-    signals = stay.robots[url.origin].signals.of(url.target)
-    return signals + tdmrep.signals(stay, url) if due.honour_opt_outs else signals
+    signals = origins.robots[url.origin].signals.of(url.target)
+    return signals + tdmrep.signals(origins, url) if due.honour_opt_outs else signals
 
 
 def _wishes(due: Due, said: Directives, opt_out: str | None, site: Iterable[Signal]) -> Wishes:

@@ -6,40 +6,40 @@ from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude, interval_s
 from app.crawl.page.preferences import Wishes
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
 from app.policy.lifecycle import UrlEvent
-from app.policy.scope import judge
-from app.policy.url import in_encoding
+from app.policy.scope import Scope, judge
+from app.policy.url import Canon, in_encoding
 from app.store.pages import PageRow
 
 _EMPTY = sha256(b"").digest()
 
 
-def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
+def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Read the body of `attempt` into the batch. Returns how the visit ends, None to go on. Raises LeaseLost."""
-    settings, due, reply = stay.kit.settings, attempt.due, attempt.reply
-    document = isolation.page(stay, attempt)
+    settings, due, reply = visit.worker.settings, attempt.due, attempt.reply
+    document = isolation.page(visit.worker, visit.lease, attempt)
     if not isinstance(document, Page):
-        return isolation.unread(stay, attempt, document)
-    base = _base(stay, attempt.url, document)
-    wished = preferences.of_page(stay, due, attempt.url, reply, document)
-    found = admit.links(stay, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
+        return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
+    base = _base(visit.worker.canon, attempt.url, document)
+    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, attempt.url, reply, document)
+    found = admit.links(visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
     home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
-    canonical = stay.kit.canon.join(base, home_link) if home_link else None
-    home = _home(stay, attempt, canonical if isinstance(canonical, Url) else None)
+    canonical = visit.worker.canon.join(base, home_link) if home_link else None
+    home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
-        found += admit.candidates(stay, due, [home], found_on=due.url, depth=due.depth, hops=0)
+        found += admit.candidates(visit, due, [home], found_on=due.url, depth=due.depth, hops=0)
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
     row = _row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
-    stay.batch.read(row, found)
+    visit.batch.read(row, found)
     if wished.kept_out is not None:
-        stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
+        visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
     changed = due.text_sha256 is not None and due.text_sha256 != text_sha256
-    seconds = interval_s(stay, due, changed=None if due.text_sha256 is None else changed)
-    sitemaps.score_claim(stay, due, changed=changed)
+    seconds = interval_s(settings, due, changed=None if due.text_sha256 is None else changed)
+    sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,
@@ -50,20 +50,20 @@ def page(stay: Stay, attempt: Attempt) -> VisitEnding | None:
         alias_of=home.text if home else None,
         wishes=wished,
     )
-    conclude(stay, due, end)
+    conclude(visit.batch, visit.picked, due, end)
     return None
 
 
-def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:
+def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
     """Apply the headers of a 304 to a page that we have: what is kept of it may change."""
     due = attempt.due
-    wished = preferences.of_unchanged(stay, due, attempt.url, attempt.reply)
+    wished = preferences.of_unchanged(visit.worker, visit.lease, visit.origins, due, attempt.url, attempt.reply)
     if wished.kept_out is not None:
-        stay.batch.kept_out.append((stay.host_id, due.crawl_id, due.key))
+        visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
     elif (wished.directives, wished.opt_out) != (due.directives, due.opt_out):
-        stay.batch.revisions.append(
+        visit.batch.revisions.append(
             {
-                "host_id": stay.host_id,
+                "host_id": visit.host_id,
                 "crawl_id": due.crawl_id,
                 "key": due.key,
                 "directives": wished.directives,
@@ -74,18 +74,17 @@ def headers_alone(stay: Stay, attempt: Attempt) -> Wishes:
     return wished
 
 
-def _base(stay: Stay, url: Url, document: Page) -> str:
+def _base(canon: Canon, url: Url, document: Page) -> str:
     """<base href> where it is one of ours, else the document's own URL."""
-    base = stay.kit.canon.join(url.text, document.base) if document.base else url
+    base = canon.join(url.text, document.base) if document.base else url
     return base.text if isinstance(base, Url) else url.text
 
 
-def _home(stay: Stay, attempt: Attempt, canonical: Url | None) -> Url | None:
+def _home(scope: Scope, attempt: Attempt, canonical: Url | None) -> Url | None:
     """The URL that rel=canonical names as the document's home (U3): believed within the host and the crawl's scope."""
     url = attempt.url
     if canonical is None or canonical.key == url.key or canonical.host != url.host:
         return None
-    scope = stay.scopes[attempt.due.crawl_id]
     return canonical if judge(scope, canonical, attempt.due.depth, is_link=True) is None else None
 
 

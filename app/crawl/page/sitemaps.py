@@ -8,7 +8,7 @@ a crash repeats at most one file.
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO
@@ -16,7 +16,12 @@ from typing import BinaryIO
 from app.crawl.frontier import admit, enter
 from app.crawl.page import isolation
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
-from app.crawl.state.visit import Stay
+from app.crawl.state.batch import Batch
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins
+from app.crawl.state.picked import Picked
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, Unwritable
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
@@ -25,9 +30,10 @@ from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, ScopeKind
+from app.policy.url import Canon
 from app.runtime.reader import Listing
 from app.store import db, hosts, sitemaps, suppressions
-from app.store.sitemaps import Known
+from app.store.sitemaps import Known, ReadSitemap
 from app.store.url_rows import Due
 
 MAX_BYTES = 50 * 1024 * 1024  # sitemaps.org, "Sitemap files must be no larger than 50MB"
@@ -37,22 +43,22 @@ LEVELS = 3  # of index files above a sitemap
 GUESS = "/sitemap.xml"
 
 
-def discover(stay: Stay, due: Due, origin: Origin) -> None:
+def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
     """Once a visit and crawl: admit the sitemaps of an origin whose robots.txt is known, if the crawl is about its host."""
-    if due.sitemaps == "none" or (due.crawl_id, origin) in stay.discovered:
+    if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
         return
-    stay.discovered.add((due.crawl_id, origin))
-    if due.depth > 0 and not _is_named(stay.scopes[due.crawl_id], origin.host):
+    origins.discovered.add((due.crawl_id, origin))
+    if due.depth > 0 and not _is_named(picked.scopes[due.crawl_id], origin.host):
         return
-    file = stay.robots[origin]
+    file = origins.robots[origin]
     declared = file.rules.sitemaps if file.rules is not None else ()
     texts: Iterable[str] = declared or ((GUESS,) if due.sitemaps == "all" else ())
-    found = [stay.kit.canon.join(f"{origin}/", text) for text in texts]
+    found = [worker.canon.join(f"{origin}/", text) for text in texts]
     found_on = f"{origin}/robots.txt" if declared else f"{origin}/"
-    stay.batch.admissions += [
+    batch.admissions += [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, found_on=found_on)
         for url in found
-        if not isinstance(url, Refusal) and not stay.kit.known.has(due.crawl_id, url.key)
+        if not isinstance(url, Refusal) and not worker.known.has(due.crawl_id, url.key)
     ]
 
 
@@ -61,27 +67,28 @@ def sink() -> BinaryIO:
     return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]
 
 
-def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
+def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
     """Admit what the sitemap lists, and put its result into the batch. Returns how the visit ends, None to go on. Raises
     LeaseLost."""
     due = attempt.due
     digest = _digest(body)
-    reading = isolation.sitemap(stay, attempt, body)
+    reading = isolation.sitemap(visit.worker, visit.lease, attempt, body)
     if not isinstance(reading, SitemapReading | Listing):
-        return isolation.unread(stay, attempt, reading)
+        return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, reading)
     try:
-        _admit_all(stay, due, attempt.url, reading)
+        _admit_all(visit, due, attempt.url, reading)
     except Unwritable as error:
         detail = str(error)[:300]
-        conclude(stay, due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.LIST_UNWRITABLE, detail=detail))
+        end = Conclusion(UrlEvent.EXHAUSTED, attempt, cause=Cause.LIST_UNWRITABLE, detail=detail)
+        conclude(visit.batch, visit.picked, due, end)
         return None
     changed = due.body_sha256 != digest
     seconds = recrawl.next_interval_s(
         due.interval_s,
         changed=None if due.body_sha256 is None else changed,
-        base_s=stay.kit.settings.sitemap_interval_s,
-        min_s=stay.kit.settings.recrawl_min_s,
-        max_s=stay.kit.settings.recrawl_max_s,
+        base_s=visit.worker.settings.sitemap_interval_s,
+        min_s=visit.worker.settings.recrawl_min_s,
+        max_s=visit.worker.settings.recrawl_max_s,
     )
     end = Conclusion(
         UrlEvent.SETTLED,
@@ -91,75 +98,74 @@ def read(stay: Stay, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         body_sha256=digest,
         changed=changed,
     )
-    conclude(stay, due, end)
+    conclude(visit.batch, visit.picked, due, end)
     return None
 
 
-def score_claim(stay: Stay, due: Due, *, changed: bool) -> None:
+def score_claim(batch: Batch, due: Due, *, changed: bool) -> None:
     """A page that a sitemap lists was fetched again: did its lastmod tell the truth?"""
     if due.sitemap_id is None or due.lastmod is None or due.fetched_at is None:
         return
     verdict = lastmod.is_true(due.lastmod, fetched_at=due.fetched_at, changed=changed)
     if verdict is not None:
-        claims, true_claims = stay.batch.claims.get(due.sitemap_id, (0, 0))
-        stay.batch.claims[due.sitemap_id] = (claims + 1, true_claims + verdict)
+        claims, true_claims = batch.claims.get(due.sitemap_id, (0, 0))
+        batch.claims[due.sitemap_id] = (claims + 1, true_claims + verdict)
 
 
-def _admit_all(stay: Stay, due: Due, base: Url, reading: SitemapReading | Listing) -> None:
+def _admit_all(visit: Visit, due: Due, base: Url, reading: SitemapReading | Listing) -> None:
     values = iter(reading)
-    known = _note(stay, due, reading)
+    known = _note(visit.worker, visit.lease, due, reading)
     while chunk := list(islice(values, CHUNK)):
-        _admit(stay, due, known, base, chunk)
-    _note(stay, due, reading)
+        _admit(visit, due, known, base, chunk)
+    _note(visit.worker, visit.lease, due, reading)
 
 
-def _admit(stay: Stay, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
-    now = stay.taken.now + timedelta(seconds=stay.since_anchor(stay.now()))
-    children = [_join(stay, base, value) for value in chunk if isinstance(value, Child)]
+def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | Child]) -> None:
+    canon, now = visit.worker.canon, visit.lease.database_time(visit.now())
+    children = [_join(canon, base, value) for value in chunk if isinstance(value, Child)]
     candidates = [
         in_front(due.crawl_id, url, RequestKind.SITEMAP, depth=due.depth + 1, found_on=due.url)
         for url, _ in _urls(children)
-        if due.depth < LEVELS and url.host == base.host and not stay.kit.known.has(due.crawl_id, url.key)
+        if due.depth < LEVELS and url.host == base.host and not visit.worker.known.has(due.crawl_id, url.key)
     ]
-    pages = list(_urls(_join(stay, base, value) for value in chunk if isinstance(value, Entry)))
+    pages = list(_urls(_join(canon, base, value) for value in chunk if isinstance(value, Entry)))
     said = {url.key: lastmod.plausible(when, now) for url, when in pages}
-    for each in admit.candidates(stay, due, [url for url, _ in pages], found_on=due.url, depth=1, hops=0):
+    for each in admit.candidates(visit, due, [url for url, _ in pages], found_on=due.url, depth=1, hops=0):
         when = said[each.url.key]
         candidates.append(each if when is None else each._replace(sitemap_id=known.id, lastmod=_iso(when)))
     new = {each.url.key for each in candidates}
     claims = [
         {"key": url.key, "lastmod": _iso(said[url.key])}
         for url, _ in pages
-        if url.host == stay.taken.name and said[url.key] is not None and url.key not in new
+        if url.host == visit.lease.host and said[url.key] is not None and url.key not in new
     ]
-    _write(stay, due, known, candidates, claims)
+    _write(visit, due, known, candidates, claims)
 
 
 def _write(
-    stay: Stay, due: Due, known: Known, candidates: list[Candidate], claims: Sequence[Mapping[str, object]]
+    visit: Visit, due: Due, known: Known, candidates: list[Candidate], claims: Sequence[Mapping[str, object]]
 ) -> None:
-    sent = stay.now()
-    with db.transaction(stay.kit.engine) as tx:
-        if not hosts.extend(tx, host_id=stay.host_id, token=stay.token, lease_s=stay.kit.settings.lease_s):
-            raise LeaseLost(stay.taken.name)
-        admitted = enter.admit(tx, [(stay, candidates)])
-        suppressions.note(tx, list(stay.batch.suppressions.values()))
+    sent = visit.now()
+    with db.transaction(visit.worker.engine) as tx:
+        if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.worker.settings.lease_s):
+            raise LeaseLost(visit.lease.host)
+        admitted = enter.admit(tx, [(visit, candidates)])
+        suppressions.note(tx, list(visit.batch.suppressions.values()))
         believed = lastmod.is_believed(known.claims, known.true_claims)
         sitemaps.claim(
-            tx, host_id=stay.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
+            tx, host_id=visit.host_id, crawl_id=due.crawl_id, sitemap_id=known.id, believed=believed, rows=claims
         )
-    stay.lease_ends = sent + stay.kit.settings.lease_s
-    enter.committed([stay], admitted, [stay.batch])
-    stay.batch.suppressions.clear()
+    visit.lease.renew(sent, visit.worker.settings.lease_s)
+    enter.committed([visit], admitted, [visit.batch])
+    visit.batch.suppressions.clear()
 
 
-def _note(stay: Stay, due: Due, reading: SitemapReading | Listing) -> Known:
-    with db.transaction(stay.kit.engine) as tx:
-        if hosts.lock_leased(tx, host_id=stay.host_id, token=stay.token) is None:
-            raise LeaseLost(stay.taken.name)
-        return sitemaps.note(
-            tx,
-            host_id=stay.host_id,
+def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:
+    with db.transaction(worker.engine) as tx:
+        if hosts.lock_leased(tx, host_id=lease.host_id, token=lease.token) is None:
+            raise LeaseLost(lease.host)
+        read = ReadSitemap(
+            host_id=lease.host_id,
             crawl_id=due.crawl_id,
             key=due.key,
             url=due.url,
@@ -167,6 +173,7 @@ def _note(stay: Stay, due: Due, reading: SitemapReading | Listing) -> Known:
             entries=reading.entries,
             problem=reading.problem,
         )
+        return sitemaps.note(tx, read)
 
 
 def _is_named(scope: Scope, host: str) -> bool:
@@ -174,8 +181,8 @@ def _is_named(scope: Scope, host: str) -> bool:
     return host in scope.hosts or (scope.kind is ScopeKind.DOMAIN and registrable_domain(host) in scope.domains)
 
 
-def _join(stay: Stay, base: Url, value: Entry | Child) -> tuple[Url | Refusal, datetime | None]:
-    return stay.kit.canon.join(base.text, value.loc), value.lastmod
+def _join(canon: Canon, base: Url, value: Entry | Child) -> tuple[Url | Refusal, datetime | None]:
+    return canon.join(base.text, value.loc), value.lastmod
 
 
 def _urls(found: Iterable[tuple[Url | Refusal, datetime | None]]) -> Iterator[tuple[Url, datetime | None]]:

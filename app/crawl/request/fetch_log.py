@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import structlog
 
+from app.crawl.state.lease import Lease
 from app.crawl.state.slot import Slot
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent, Url
 from app.policy import blocks, walls
 from app.policy.outcome import classify
@@ -46,17 +47,17 @@ class _Ended(NamedTuple):
     body_sha256: bytes | None = None
 
 
-def log(stay: Stay, slot: Slot, sending: Sending, reply: Reply, *, body_sha256: bytes | None = None) -> Outcome:
+def log(visit: Visit, slot: Slot, sending: Sending, reply: Reply, *, body_sha256: bytes | None = None) -> Outcome:
     """Put the request into the batch's log. Returns its outcome."""
     request = sending.request
     conditional = request.etag is not None or request.last_modified is not None
     outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
-    ended = _Ended(outcome, evidence, conditional, _shift_s(stay, slot), body_sha256)
-    stay.batch.fetches.append(_row(stay, slot, sending, reply, ended))
+    ended = _Ended(outcome, evidence, conditional, _shift_s(visit.lease, slot), body_sha256)
+    visit.batch.fetches.append(_row(visit.lease, visit.pace.delay_s, slot, sending, reply, ended))
     return outcome
 
 
-def log_unsent(stay: Stay, slot: Slot, sending: Sending, unsent: Unsent, *, why: Rest) -> None:
+def log_unsent(visit: Visit, slot: Slot, sending: Sending, unsent: Unsent, *, why: Rest) -> None:
     """Put a request that was not sent into the log: when it waited, why it was not, and the connection that it made."""
     stands_for = Reply(
         status=None,
@@ -69,9 +70,11 @@ def log_unsent(stay: Stay, slot: Slot, sending: Sending, unsent: Unsent, *, why:
         contacted_s=unsent.contacted_s,
     )
     loan = sending.loan
-    _log.info("request.unsent", host=loan.host_id if loan else stay.taken.name, why=why.words)
+    _log.info("request.unsent", host=loan.host_id if loan else visit.lease.host, why=why.words)
     no_attempt = sending._replace(reason="unsent", attempt=0)
-    stay.batch.fetches.append(_row(stay, slot, no_attempt, stands_for, _Ended(Outcome.UNSENT)))
+    visit.batch.fetches.append(
+        _row(visit.lease, visit.pace.delay_s, slot, no_attempt, stands_for, _Ended(Outcome.UNSENT))
+    )
 
 
 def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:
@@ -82,24 +85,24 @@ def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Out
     return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
-def _shift_s(stay: Stay, slot: Slot) -> float:
+def _shift_s(lease: Lease, slot: Slot) -> float:
     """Take-up and grant each tie a moment of ours to the database's, no later than it was: the later of the two is nearer."""
     if slot.granted_at is None:
         return 0.0
     now, received = slot.granted_at
-    return max((now - stay.taken.now).total_seconds() - (received - stay.anchor), 0.0)
+    return max((now - lease.taken_at).total_seconds() - (received - lease.anchor), 0.0)
 
 
-def _row(stay: Stay, slot: Slot, sending: Sending, reply: Reply, ended: _Ended) -> Fetch:
+def _row(lease: Lease, delay_s: float, slot: Slot, sending: Sending, reply: Reply, ended: _Ended) -> Fetch:
     """A request as a row: its moments are seconds since the visit's take-up."""
-    anchor, shift_s = stay.anchor, ended.shift_s
+    anchor, shift_s = lease.anchor, ended.shift_s
     loan, budget = sending.loan, slot.address_budget
     start_s = max(reply.started_s - anchor + shift_s, 0.0)
     return {
-        "host_id": loan.host_id if loan else stay.host_id,
+        "host_id": loan.host_id if loan else lease.host_id,
         "crawl_id": sending.crawl_id,
-        "visit_id": stay.taken.visit_id,
-        "anchor": stay.taken.now,
+        "visit_id": lease.visit_id,
+        "anchor": lease.taken_at,
         "url_key": sending.url.key,
         "url": sending.url.text,
         "kind": sending.request.kind.value,
@@ -107,7 +110,7 @@ def _row(stay: Stay, slot: Slot, sending: Sending, reply: Reply, ended: _Ended) 
         "start_s": start_s,
         "end_s": max(reply.ended_s - anchor + shift_s, start_s),
         "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - anchor, 0.0),
-        "delay_s": loan.delay_s if loan else stay.delay_s,
+        "delay_s": loan.delay_s if loan else delay_s,
         "address_budget": budget.name if budget else None,
         "address_gap_s": budget.gap_s if budget else None,
         "rest_s": None,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from app.crawl.state.line import Line, StartLot
 from app.crawl.state.slot import Slot
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Rest, RestReason
 from app.store import budgets, db
-from app.store.budgets import Budget, BudgetAnswer
+from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
 LEAD_S = 0.02  # from asking to sending, when nothing else is waited for
 LATE_SHARE = 0.4  # of the slack, for a start; the rest is for the road, and for a thread that is held up
@@ -38,7 +38,7 @@ class LineGate:
     lot      of the start that it opened for;   answer: why it did not, where a budget said so
     """
 
-    kit: Kit
+    worker: Worker
     line: Line
     wanted: tuple[Budget, ...]
     host_id: int
@@ -60,13 +60,13 @@ class LineGate:
 
     def open(self) -> bool:
         self.lot = None
-        wait_s = self.ready_at - self.kit.monotonic()
-        if wait_s > 0 and self.kit.stopping.wait(wait_s):
+        wait_s = self.ready_at - self.worker.monotonic()
+        if wait_s > 0 and self.worker.stopping.wait(wait_s):
             return False
         if not self._is_below_ceiling():
             return False
         found = self.line.wait(self._draw, self.until)
-        if self.kit.stopping.is_set():
+        if self.worker.stopping.is_set():
             return False
         if isinstance(found, StartLot):
             self.lot, self.opened = found, self.opened + 1
@@ -76,17 +76,17 @@ class LineGate:
 
     def _is_below_ceiling(self) -> bool:
         """Waits for a start of the fleet's, if it comes in time."""
-        kit = self.kit
-        if kit.ceiling is None:
+        worker = self.worker
+        if worker.ceiling is None:
             return True
-        left_s = max(self.until - kit.monotonic(), 0.0)
-        start_s = kit.ceiling.take(kit.engine, horizon_s=left_s)
+        left_s = max(self.until - worker.monotonic(), 0.0)
+        start_s = worker.ceiling.take(worker.engine, horizon_s=left_s)
         self.is_at_ceiling = start_s > left_s
-        return not self.is_at_ceiling and not kit.stopping.wait(start_s)
+        return not self.is_at_ceiling and not worker.stopping.wait(start_s)
 
     def is_late(self) -> bool:
         """Later than its lot allows, by a share of what is left for the road."""
-        return self.lot is None or self.kit.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
+        return self.lot is None or self.worker.monotonic() > self.lot.last_at + self._slack_s * HELD_UP_SHARE
 
     @property
     def _slack_s(self) -> float:
@@ -96,26 +96,24 @@ class LineGate:
         self.line.sent(at_s)
 
     def _draw(self, standing: int, left_s: float, lost: int) -> StartLot | BudgetAnswer:
-        kit = self.kit
+        worker = self.worker
         starts = starts_for(standing, self.wanted)
-        sent = kit.monotonic()
-        with db.transaction(kit.draws or kit.engine, by_statement=True) as tx:
-            answer = budgets.reserve(
-                tx,
-                self.wanted,
-                host_id=self.host_id,
+        sent = worker.monotonic()
+        with db.transaction(worker.draws or worker.engine, by_statement=True) as tx:
+            terms = StartTerms(
+                self.host_id,
                 ready_in_s=LEAD_S,
                 horizon_s=min(left_s, DRAW_AHEAD_S),
                 near_s=left_s,
-                has_ticket=False,
                 starts=starts,
                 lost=lost,
             )
-        received = kit.monotonic()
+            answer = budgets.reserve(tx, self.wanted, terms)
+        received = worker.monotonic()
         if not answer.granted:
             return answer
         lot_s = 0.0 if answer.failures else (starts - 1) * max(each.gap_s for each in self.wanted)
-        earliest, latest = kit.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
+        earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
         return StartLot(
             starts_at=latest + answer.wait_s,
             last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
@@ -129,17 +127,17 @@ def starts_for(standing: int, wanted: tuple[Budget, ...]) -> int:
     return min(standing + standing // NEWCOMERS, *(each.lot_most for each in wanted))
 
 
-def gate(kit: Kit, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
+def gate(worker: Worker, slot: Slot, *, host_id: int, ready_at: float) -> LineGate | None:
     """The gate at which the request waits, no sooner than its host is ready; None: it has its start."""
     if slot.line is None:
         return None
     return LineGate(
-        kit=kit,
+        worker=worker,
         line=slot.line,
         wanted=slot.drawn,
         host_id=host_id,
         ready_at=ready_at,
-        until=max(kit.monotonic(), ready_at) + GATE_S,
+        until=max(worker.monotonic(), ready_at) + GATE_S,
     )
 
 

@@ -1,17 +1,16 @@
 """A start on the shared budgets of an address: where the host is, what its budgets are asked, and their answer as a slot."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.crawl.request.line_gate import LEAD_S
 from app.crawl.state.line import Line
 from app.crawl.state.slot import Slot
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Url
 from app.store import budgets
-from app.store.budgets import Budget, BudgetAnswer
+from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
 LONE_MARGIN_S = 0.1
 
@@ -23,33 +22,22 @@ class Found:
     choices: tuple[str, ...]
     dns_ms: float | None
 
-    def wanted(self, kit: Kit, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
+    def wanted(self, worker: Worker, domain: str | None) -> list[tuple[str, tuple[Budget, ...]]]:
         """Each address with the budgets that a request to it draws on."""
-        return [(address, kit.shared.of(address, domain)) for address in self.choices]
+        return [(address, worker.shared.of(address, domain)) for address in self.choices]
 
 
-def where(kit: Kit, url: Url, prefer: str | None) -> Found:
+def where(worker: Worker, url: Url, prefer: str | None) -> Found:
     """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them."""
-    if kit.where is None:
+    if worker.where is None:
         return Found(choices=(), dns_ms=None)
-    found = kit.where(url.text, prefer)
+    found = worker.where(url.text, prefer)
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
-
-
-class Terms(NamedTuple):
-    """The terms on which a start is asked for; the fields are those of `budgets.reserve`."""
-
-    host_id: int
-    ready_in_s: float
-    horizon_s: float
-    has_ticket: bool = False
-    hold_s: float = 0.0
-    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedAnswer:
-    """An answer, and the monotonic moments around it. hold_s: as in budgets.reserve."""
+    """An answer, and the monotonic moments around it. hold_s: as in StartTerms."""
 
     answer: BudgetAnswer
     sent: float
@@ -57,20 +45,12 @@ class TimedAnswer:
     hold_s: float
 
 
-def ask(kit: Kit, tx: Connection, wanted: tuple[Budget, ...], terms: Terms) -> TimedAnswer:
+def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
     """The last statement of a transaction, as `budgets.reserve`."""
-    sent = kit.monotonic()
-    answer = budgets.reserve(
-        tx,
-        wanted,
-        host_id=terms.host_id,
-        ready_in_s=max(terms.ready_in_s, LEAD_S),
-        horizon_s=max(terms.horizon_s, 2 * LEAD_S),
-        has_ticket=terms.has_ticket,
-        hold_s=terms.hold_s,
-        alone=terms.alone,
-    )
-    return TimedAnswer(answer=answer, sent=sent, received=kit.monotonic(), hold_s=terms.hold_s)
+    ready_in_s, horizon_s = max(terms.ready_in_s, LEAD_S), max(terms.horizon_s, 2 * LEAD_S)
+    sent = worker.monotonic()
+    answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
+    return TimedAnswer(answer=answer, sent=sent, received=worker.monotonic(), hold_s=terms.hold_s)
 
 
 def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:
@@ -90,7 +70,7 @@ def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, d
     )
 
 
-def line_for(kit: Kit, wanted: tuple[Budget, ...]) -> Line:
+def line_for(worker: Worker, wanted: tuple[Budget, ...]) -> Line:
     """The line of this process for a start on these budgets."""
     gap_s = max(each.gap_s for each in wanted)
-    return kit.lines.of(wanted, gap_s)
+    return worker.lines.of(wanted, gap_s)

@@ -9,13 +9,17 @@ from dataclasses import dataclass, replace
 
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
+from app.crawl.request.learn import block, retry_after_s, trouble
 from app.crawl.request.line_gate import AT_GATE_S
+from app.crawl.state.lease import LEASE_MARGIN_S, Lease
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
-from app.crawl.state.visit import LEASE_MARGIN_S, Stay
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.model import Header, Origin, Outcome, Refusal, Reply, Request, RequestKind, Rest, RestReason, Url
 from app.policy import backoff, robots
 from app.policy.host import queue_for, registrable_domain
+from app.policy.hours import Hours
 from app.policy.robots import Availability
 from app.policy.url import Canon
 from app.store import db, host_rows, hosts
@@ -42,13 +46,13 @@ class RobotsAnswer:
     is_circle: bool = False
 
 
-def url_of(stay: Stay, origin: Origin) -> Url:
-    url = stay.kit.canon.canonicalise(f"{origin}/robots.txt")
+def url_of(canon: Canon, origin: Origin) -> Url:
+    url = canon.canonicalise(f"{origin}/robots.txt")
     assert isinstance(url, Url), f"an origin has a robots.txt: {origin}"
     return url
 
 
-def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
+def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsAnswer | None:
     """Send the request and follow redirects, each hop at its own host's pace. Returns None if the slot had passed, and
     nothing was sent.   known: the file so far, for its validators."""
     has_copy = known is not None and known.body_sha256 is not None
@@ -58,33 +62,33 @@ def follow(stay: Stay, known: RobotsFile | None, url: Url, slot: Slot) -> Robots
         etag=known.etag if known and has_copy else None,
         last_modified=known.last_modified if known and has_copy else None,
         max_body_bytes=robots.MAX_BYTES + 1,
-        deadline_s=stay.kit.settings.robots_deadline_s,
+        deadline_s=visit.worker.settings.robots_deadline_s,
     )
-    first = _send(stay, slot, url, request)
+    first = _send(visit, slot, url, request)
     if first is None:
         return None
     answer = RobotsAnswer(reply=first)
     seen = {url.key}
     for _ in range(HOPS):
-        target = _target(stay.kit.canon, url, answer.reply)
+        target = _target(visit.worker.canon, url, answer.reply)
         if target is None or answer.is_busy:
             break
         if target.key in seen:
             return replace(answer, is_circle=True)
         seen.add(target.key)
         url = target
-        answer = _hop(stay, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
+        answer = _hop(visit, url, request._replace(url=url.text, etag=None, last_modified=None), answer.reply)
     return answer
 
 
-def judge(stay: Stay, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
+def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched:
     """Decide what the answer means for the origin.   known: the file before it."""
-    reply, settings = answer.reply, stay.kit.settings
+    reply, settings = answer.reply, worker.settings
     failures = known.failures if known else 0
-    asked_s = stay.asked_s(reply) or 0.0
-    fetched = _fetched(stay, reply)
+    asked_s = retry_after_s(worker, lease, reply) or 0.0
+    fetched = _fetched(lease, reply)
     if answer.is_busy:  # out of reach for a moment, which counts as no failure
-        again_s = max(_again_s(stay, known, answer.free_s), asked_s)
+        again_s = max(_again_s(known, answer.free_s, lease.now()), asked_s)
         return replace(fetched, availability=Availability.UNREACHABLE, fresh_s=again_s, failures=failures)
     if reply.status == 304 and known is not None and known.body_sha256 is not None:
         return replace(fetched, availability=Availability.AVAILABLE, revalidated=True)
@@ -101,7 +105,7 @@ def judge(stay: Stay, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched
         )
     if fetched.availability == Availability.UNAVAILABLE:
         return fetched
-    rules = stay.kit.robots.parsed(reply.body)
+    rules = worker.robots.parsed(reply.body)
     return replace(
         fetched,
         body=reply.body,
@@ -111,18 +115,18 @@ def judge(stay: Stay, answer: RobotsAnswer, known: RobotsFile | None) -> Fetched
     )
 
 
-def _again_s(stay: Stay, known: RobotsFile | None, free_s: float) -> float:
+def _again_s(known: RobotsFile | None, free_s: float, now: float) -> float:
     """Seconds until the hop is tried again. Each try repeats the request to our own host, so wait as long as the file has
     been out of reach."""
     since = known.unreachable_from if known else None
-    away_s = 0.0 if since is None else stay.now() - since
+    away_s = 0.0 if since is None else now - since
     return min(max(BORROW_AGAIN_S, away_s, free_s), AGAIN_MAX_S)
 
 
-def _fetched(stay: Stay, reply: Reply) -> Fetched:
+def _fetched(lease: Lease, reply: Reply) -> Fetched:
     """The reply as a row, as if it had no valid body."""
     return Fetched(
-        at=stay.database_time(reply.ended_s),
+        at=lease.database_time(reply.ended_s),
         availability=robots.availability(reply),
         revalidated=False,
         status=reply.status,
@@ -138,91 +142,96 @@ def _fetched(stay: Stay, reply: Reply) -> Fetched:
     )
 
 
-def _hop(stay: Stay, url: Url, request: Request, before: Reply) -> RobotsAnswer:
+def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswer:
     """Follow one redirect. Returns its reply; where it may not be requested now, the reply before it, with the reason."""
     free_s = 0.0
-    if stay.is_blocked:
+    if visit.rest.is_blocked:
         why = "redirected, but it asks us to wait first"
-    elif url.host == stay.taken.name:
-        slot = slots.wait(stay, url, LONGEST_HOP_WAIT_S, request.deadline_s)
-        own = _send(stay, slot, url, request) if slot is not None else None
+    elif url.host == visit.lease.host:
+        slot = slots.wait(visit, url, LONGEST_HOP_WAIT_S, request.deadline_s)
+        own = _send(visit, slot, url, request) if slot is not None else None
         if own is not None:
             return RobotsAnswer(reply=own)
         why = "its redirect cannot be followed at this host's delay"
     else:
-        reply, free_s = _send_elsewhere(stay, url, request)
+        reply, free_s = _send_elsewhere(visit, url, request)
         if reply is not None:
             return RobotsAnswer(reply=reply)
         why = f"redirected to {url.host}, which may not be contacted now"
     return RobotsAnswer(reply=before._replace(detail=why), is_busy=True, free_s=free_s)
 
 
-def _send(stay: Stay, slot: Slot, url: Url, request: Request) -> Reply | None:
+def _send(visit: Visit, slot: Slot, url: Url, request: Request) -> Reply | None:
     """Send a request to the visit's own host. None: its slot had passed."""
-    sent = send.send(stay, slot, Sending(request, url, "robots"))
+    sent = send.send(visit, slot, Sending(request, url, "robots"))
     if sent is None:
         return None
     reply, outcome, _ = sent
-    asked_s = stay.asked_s(reply)
+    asked_s = retry_after_s(visit.worker, visit.lease, reply)
     if outcome in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE}:
-        send.trouble(stay, reply, RestReason.ROBOTS_OUT_OF_REACH)
+        trouble(visit, reply, RestReason.ROBOTS_OUT_OF_REACH)
     elif outcome is Outcome.REDIRECT and asked_s:
-        stay.block(asked_s, Rest(RestReason.RETRY_AFTER))
+        block(visit, asked_s, Rest(RestReason.RETRY_AFTER))
     return reply
 
 
-def _send_elsewhere(stay: Stay, url: Url, request: Request) -> tuple[Reply | None, float]:
+def _send_elsewhere(visit: Visit, url: Url, request: Request) -> tuple[Reply | None, float]:
     """Send one request to another host, under a borrowed lease. None: it may not be contacted yet; the seconds say when."""
-    kit = stay.kit
+    worker = visit.worker
     row = {
         "name": url.host,
         "domain": registrable_domain(url.host),
-        "queue": queue_for(url.host, kit.settings.queues),
+        "queue": queue_for(url.host, worker.settings.queues),
     }
     lease_s = LONGEST_SLOT_WAIT_S + request.deadline_s + LEASE_MARGIN_S
-    with db.transaction(kit.engine) as tx:
-        hosts.ensure(tx, rows=[row], delay_s=kit.settings.default_delay_s)
-        lent = kit.monotonic()
+    with db.transaction(worker.engine) as tx:
+        hosts.ensure(tx, rows=[row], delay_s=worker.settings.default_delay_s)
+        lent = worker.monotonic()
         loan = hosts.borrow(
             tx,
             name=url.host,
             lease_s=lease_s,
-            isolate=kit.settings.settle_urls,
+            isolate=worker.settings.settle_urls,
         )
         free_s = hosts.free_in(tx, url.host) if loan is None else 0.0
     if loan is None:
         return None, AGAIN_MAX_S if free_s is None else free_s
     within_lease = lent + lease_s - request.deadline_s
-    quiet_s = stay.quiet_for_s(loan.quiet_hours)
-    sent = None if quiet_s else _send_in_a_slot(stay, url, request, loan, within_lease)
+    quiet_s = _quiet_for_s(visit.lease, loan.quiet_hours)
+    sent = None if quiet_s else _send_in_a_slot(visit, url, request, loan, within_lease)
     rest_s, why = (sent[1] if sent else None) or (None, None)
-    with db.transaction(kit.engine) as tx:
-        hosts.give_back(
+    with db.transaction(worker.engine) as tx:
+        hosts.return_loan(
             tx,
             host_id=loan.host_id,
             token=loan.token,
-            age_s=kit.monotonic() - sent[0].ended_s if sent else None,
+            age_s=worker.monotonic() - sent[0].ended_s if sent else None,
             rest_s=rest_s,
             why=why,
         )
     return (sent[0], 0.0) if sent else (None, quiet_s)
 
 
+def _quiet_for_s(lease: Lease, hours: str | None) -> float:
+    """Seconds until these quiet hours, set by an operator, end; 0.0 outside of them."""
+    return Hours.parse(hours).until_end_s(lease.database_time(lease.now())) if hours is not None else 0.0
+
+
 def _send_in_a_slot(
-    stay: Stay, url: Url, request: Request, loan: host_rows.Loan, within_lease: float
+    visit: Visit, url: Url, request: Request, loan: host_rows.Loan, within_lease: float
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
     """Send in a slot of the other host. A slot that passed before there was a connection is replaced while the loan lasts.
 
     within_lease: monotonic second after which the request would outlast the loan, and is not sent
     """
-    until = stay.now() + LONGEST_SLOT_WAIT_S
+    until = visit.now() + LONGEST_SLOT_WAIT_S
     for _ in range(send.TRIES):
-        slot = slots.elsewhere(stay.kit, url, loan.host_id, until - stay.now())
+        slot = slots.elsewhere(visit.worker, url, loan.host_id, until - visit.now())
         if slot is not None:
             latest = within_lease - (AT_GATE_S if slot.line is not None else 0.0)
             slot = slot._replace(not_after=min(slot.not_after or latest, latest))
-        sent = send.send_elsewhere(stay, slot, request, loan, url=url) if slot is not None else None
-        if slot is None or sent is not None or stay.rest_until is not None:
+        sent = send.send_elsewhere(visit, slot, request, loan, url=url) if slot is not None else None
+        if slot is None or sent is not None or visit.rest.until is not None:
             return sent
     return None
 

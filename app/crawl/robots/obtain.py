@@ -6,18 +6,22 @@ rules hold while it is out of reach; this module keeps them up to date in the vi
 
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from hashlib import sha256
-from typing import Literal
 
 from sqlalchemy import Connection
 
 from app.crawl.request import slots
 from app.crawl.robots import ask
 from app.crawl.robots.ask import RobotsAnswer
+from app.crawl.state.batch import Batch
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins, shut
 from app.crawl.state.robots_file import RobotsFile
 from app.crawl.state.slot import Slot
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.model import Origin, Url
 from app.policy import robots
 from app.policy.robots import Availability, InForce, Robots
@@ -28,82 +32,87 @@ from app.store.robots import Fetched
 # On a host with a delay of hours a copy must stay fresh beyond the next page, or no page would ever be fetched.
 FRESH_DELAYS = 2.5
 
-Verdict = Robots | Literal["wait", "shut"]
+
+class NoRules(Enum):
+    """Why there are no rules by which a page of the origin may be fetched now."""
+
+    WAIT = "it is too early to ask for them, or the answer closed the host: the visit is to leave"
+    SHUT = "no page of the origin may be fetched for now"
 
 
-def load(stay: Stay, tx: Connection) -> None:
+def load(worker: Worker, lease: Lease, origins: HostOrigins, tx: Connection) -> None:
     """Load into the visit what the database knows of the host's origins."""
-    for row in robots_store.pace_of_host(tx, stay.host_id, at=stay.taken.now):
-        origin = Origin(row.scheme, stay.taken.name, row.port)
+    for row in robots_store.pace_of_host(tx, lease.host_id, at=lease.taken_at):
+        origin = Origin(row.scheme, lease.host, row.port)
         away_s = row.unreachable_for_s
         file = RobotsFile(
             availability=Availability(row.availability),
             status=row.status,
             failures=row.failures,
-            asked=stay.anchor - row.age_s,
-            fresh_until=stay.anchor + row.fresh_s,
-            unreachable_from=None if away_s is None else stay.anchor - away_s,
+            asked=lease.anchor - row.age_s,
+            fresh_until=lease.anchor + row.fresh_s,
+            unreachable_from=None if away_s is None else lease.anchor - away_s,
             body_sha256=row.body_sha256,
             etag=row.etag,
             last_modified=row.last_modified,
             crawl_delay_s=row.crawl_delay_s,
         )
-        stay.robots[origin] = _enforce(stay, file, partial(_body, stay, tx, origin))
+        origins.robots[origin] = _enforce(worker, lease.now(), file, partial(_body, tx, lease.host_id, origin))
 
 
-def of(stay: Stay, origin: Origin) -> Verdict:
-    """The rules in force. "shut": no page of the origin for now. "wait": leave; it is too early to ask for the rules, or
-    the answer closed the host."""
-    file = stay.robots.get(origin)
-    if file is None or file.fresh_until <= stay.now():
-        url = ask.url_of(stay, origin)
-        slot = slots.take(stay, url, stay.kit.settings.robots_deadline_s)
+def of(visit: Visit, origin: Origin) -> Robots | NoRules:
+    """Find the rules in force, and ask for them where they are not known. Raises LeaseLost."""
+    file = visit.origins.robots.get(origin)
+    if file is None or file.fresh_until <= visit.now():
+        url = ask.url_of(visit.worker.canon, origin)
+        slot = slots.take(visit, url, visit.worker.settings.robots_deadline_s)
         if slot is None:
-            return "wait"
-        file = _ask(stay, origin, file, url, slot)
+            return NoRules.WAIT
+        file = _ask(visit, origin, file, url, slot)
         if file is None:
-            return "wait"
-    if file.rules is None or stay.shut(file) is not None:
-        return "shut"
-    return "wait" if stay.is_blocked else file.rules
+            return NoRules.WAIT
+    if file.rules is None or shut(file, visit.lease, visit.turn) is not None:
+        return NoRules.SHUT
+    return NoRules.WAIT if visit.rest.is_blocked else file.rules
 
 
-def doubt(stay: Stay, origin: Origin) -> None:
+def doubt(worker: Worker, origins: HostOrigins, batch: Batch, origin: Origin) -> None:
     """Ask for robots.txt again before the next page, after a 403 or 429: the site may have changed its rules (promise R4).
     Not within an hour of the last request. A file out of reach is asked for repeatedly anyway."""
-    file = stay.robots[origin]
-    again = file.asked + stay.kit.settings.robots_recheck_s
+    file = origins.robots[origin]
+    again = file.asked + worker.settings.robots_recheck_s
     if file.availability is not Availability.UNREACHABLE and again < file.fresh_until:
         file.fresh_until = again
-        stay.batch.doubted_robots.add(origin)
+        batch.doubted_robots.add(origin)
 
 
-def awaits_copy(stay: Stay, file: RobotsFile) -> bool:
+def awaits_copy(worker: Worker, file: RobotsFile, now: float) -> bool:
     """Whether the file is out of reach, and its last good copy is in force or will be."""
-    away_s = 0.0 if file.unreachable_from is None else stay.now() - file.unreachable_from
-    return file.body_sha256 is not None and away_s < stay.kit.settings.robots_copy_s
+    away_s = 0.0 if file.unreachable_from is None else now - file.unreachable_from
+    return file.body_sha256 is not None and away_s < worker.settings.robots_copy_s
 
 
-def _ask(stay: Stay, origin: Origin, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsFile | None:
+def _ask(visit: Visit, origin: Origin, known: RobotsFile | None, url: Url, slot: Slot) -> RobotsFile | None:
     """Ask the site, and add its answer to the visit and the batch. None: the slot had passed, and nothing was sent."""
-    answer = ask.follow(stay, known, url, slot)
+    answer = ask.follow(visit, known, url, slot)
     if answer is None:
         return None
-    fetched = ask.judge(stay, answer, known)
-    file = _enforce(stay, _file(answer, fetched, known), partial(_bytes, stay, origin, fetched))
+    fetched = ask.judge(visit.worker, visit.lease, answer, known)
+    body = partial(_bytes, visit.worker, visit.host_id, origin, fetched)
+    file = _enforce(visit.worker, visit.now(), _file(answer, fetched, known), body)
     could_be_had = file.availability is not Availability.UNREACHABLE
     # While the file is out of reach it is asked for every hour: only a new phase can allow what was refused before.
-    if known is not None and (could_be_had or _decides(stay, file, file.asked) != _decides(stay, known, known.asked)):
-        stay.batch.renewed_robots.append(origin)
-    stay.robots[origin] = file
-    stay.set_pace()
+    if known is not None and (could_be_had or _decides(visit.worker, file) != _decides(visit.worker, known)):
+        visit.batch.renewed_robots.append(origin)
+    visit.origins.robots[origin] = file
+    visit.turn.adapt(visit.worker, visit.origins.crawl_delay_s())
     if could_be_had:
-        stay.answered, stay.failures = True, 0
-        least_s = FRESH_DELAYS * stay.delay_s
+        visit.pace.serve(file.status)
+        least_s = FRESH_DELAYS * visit.pace.delay_s
         fetched = replace(fetched, fresh_s=max(fetched.fresh_s, least_s))
         file.fresh_until = max(file.fresh_until, file.asked + least_s)
-    stay.batch.robots.append((origin, fetched))
-    stay.batch.doubted_robots.discard(origin)
+    visit.batch.robots.append((origin, fetched))
+    visit.batch.doubted_robots.discard(origin)
     return file
 
 
@@ -136,34 +145,34 @@ def _file(answer: RobotsAnswer, fetched: Fetched, known: RobotsFile | None) -> R
     return file
 
 
-def _enforce(stay: Stay, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
+def _enforce(worker: Worker, now: float, file: RobotsFile, body: Callable[[], bytes]) -> RobotsFile:
     """Set the rules in force now, for the length of a visit. A copy's rules end when the copy does.
 
     body: reads the copy; called only when this process has not parsed it lately.
     """
-    book, digest = stay.kit.robots, file.body_sha256 or b""
+    book, digest = worker.robots, file.body_sha256 or b""
     decides, rules = robots.in_force_rules(
-        file.standing(stay.now()), stay.kit.settings, lambda: book.known(digest) or book.parsed(body())
+        file.standing(now), worker.settings, lambda: book.known(digest) or book.parsed(body())
     )
     file.rules = None if decides is InForce.DISALLOW_ALL else rules
     if decides in {InForce.RULES, InForce.COPY}:
         file.signals = book.signals(digest, body)
     if decides is InForce.COPY and file.unreachable_from is not None:
-        file.fresh_until = min(file.fresh_until, file.unreachable_from + stay.kit.settings.robots_copy_s)
+        file.fresh_until = min(file.fresh_until, file.unreachable_from + worker.settings.robots_copy_s)
     return file
 
 
-def _decides(stay: Stay, file: RobotsFile, moment: float) -> InForce:
-    return robots.in_force(file.standing(moment), stay.kit.settings)
+def _decides(worker: Worker, file: RobotsFile) -> InForce:
+    return robots.in_force(file.standing(file.asked), worker.settings)
 
 
-def _bytes(stay: Stay, origin: Origin, fetched: Fetched) -> bytes:
+def _bytes(worker: Worker, host_id: int, origin: Origin, fetched: Fetched) -> bytes:
     """The body just fetched; else the copy that a 304 confirms or that replaces it, which may be only in the database."""
     if fetched.body is not None:
         return fetched.body
-    with db.transaction(stay.kit.engine) as tx:
-        return _body(stay, tx, origin)
+    with db.transaction(worker.engine) as tx:
+        return _body(tx, host_id, origin)
 
 
-def _body(stay: Stay, tx: Connection, origin: Origin) -> bytes:
-    return robots_store.body(tx, host_id=stay.host_id, scheme=origin.scheme, port=origin.port)
+def _body(tx: Connection, host_id: int, origin: Origin) -> bytes:
+    return robots_store.body(tx, host_id=host_id, scheme=origin.scheme, port=origin.port)

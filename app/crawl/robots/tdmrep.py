@@ -8,9 +8,13 @@ rest that it asks for: a site that cannot serve this file is crawled by its othe
 
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
+from app.crawl.request.learn import trouble
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins
 from app.crawl.state.robots_file import Tdmrep
 from app.crawl.state.slot import Slot
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.model import Origin, Reply, Request, RequestKind, RestReason, Url
 from app.policy import tdm
 from app.policy.outcome import is_host_trouble
@@ -30,57 +34,61 @@ TYPES = (
 )  # text/html is the site's page for a missing file
 
 
-def is_settled(stay: Stay, url: Url, rules: Robots) -> bool:
+def is_settled(visit: Visit, url: Url, rules: Robots) -> bool:
     """Whether the origin's reservations are known, or cannot be. False: leave; it is too early to ask, or the answer closed
     the host. Raises LeaseLost."""
-    known = stay.tdmrep.get(url.origin) or _stored(stay, url.origin)
-    if known.ask_at > stay.now():
+    known = visit.origins.tdmrep.get(url.origin)
+    if known is None:
+        known = _stored(visit.worker, visit.lease, url.origin, visit.pace.delay_s)
+        visit.origins.tdmrep[url.origin] = known
+    if known.ask_at > visit.now():
         return True
-    file = stay.kit.canon.canonicalise(f"{url.origin}/.well-known/tdmrep.json")
+    file = visit.worker.canon.canonicalise(f"{url.origin}/.well-known/tdmrep.json")
     assert isinstance(file, Url), f"an origin has a tdmrep.json: {url.origin}"
     if not rules.allowed(file.target):
         return True
-    slot = slots.take(stay, file, stay.kit.settings.robots_deadline_s)
-    return slot is not None and _ask(stay, slot, file, known) and not stay.is_blocked
+    slot = slots.take(visit, file, visit.worker.settings.robots_deadline_s)
+    return slot is not None and _ask(visit, slot, file, known) and not visit.rest.is_blocked
 
 
-def signals(stay: Stay, url: Url) -> tuple[Signal, ...]:
+def signals(origins: HostOrigins, url: Url) -> tuple[Signal, ...]:
     """The file's signals about a URL, as far as the visit knows them."""
-    known = stay.tdmrep.get(url.origin)
+    known = origins.tdmrep.get(url.origin)
     return tdm.of_tdmrep(known.body, url.target) if known else ()
 
 
-def _stored(stay: Stay, origin: Origin) -> Tdmrep:
-    """Load into the visit what the database knows of the file."""
-    with db.transaction(stay.kit.engine) as tx:
-        body, age_s = robots_store.tdmrep(tx, host_id=stay.host_id, origin=origin)
-    ask_at = stay.now() if age_s is None else stay.now() - age_s + _again_s(stay, body)
-    stay.tdmrep[origin] = Tdmrep(body=body or b"", ask_at=ask_at)
-    return stay.tdmrep[origin]
+def _stored(worker: Worker, lease: Lease, origin: Origin, delay_s: float) -> Tdmrep:
+    """The file as the database knows it."""
+    with db.transaction(worker.engine) as tx:
+        body, age_s = robots_store.tdmrep(tx, host_id=lease.host_id, origin=origin)
+    ask_at = lease.now() if age_s is None else lease.now() - age_s + _again_s(delay_s, body)
+    return Tdmrep(body=body or b"", ask_at=ask_at)
 
 
-def _ask(stay: Stay, slot: Slot, file: Url, known: Tdmrep) -> bool:
+def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
     """Ask the site, and add its answer to the visit and the batch. False: the slot had passed, and nothing was sent."""
     request = Request(
         url=file.text,
         kind=RequestKind.TDMREP,
         wanted_types=TYPES,
         max_body_bytes=tdm.MAX_BYTES,
-        deadline_s=stay.kit.settings.robots_deadline_s,
+        deadline_s=visit.worker.settings.robots_deadline_s,
     )
-    sent = send.send(stay, slot, Sending(request, file, "recrawl" if known.body else "new"))
+    sent = send.send(visit, slot, Sending(request, file, "recrawl" if known.body else "new"))
     if sent is None:
         return False
     reply, outcome, _ = sent
     if is_host_trouble(outcome):
-        send.trouble(stay, reply, RestReason(outcome.value))
+        trouble(visit, reply, RestReason(outcome.value))
     else:
-        stay.failures, stay.answered = 0, stay.answered or reply.status is not None
+        visit.pace.serve(reply.status)
     # Counted from the end of a rest: a host that asks for long rests would otherwise get requests for this file alone.
-    since = stay.now() + max(stay.rest_s or 0.0, 0.0)
+    since = visit.now() + max(visit.rest.left_s(visit.now()) or 0.0, 0.0)
     body = _body(reply)
-    stay.tdmrep[file.origin] = Tdmrep(body=known.body if body is None else body, ask_at=since + _again_s(stay, body))
-    stay.batch.tdmrep.append((file.origin, AskedTdmrep(at=stay.database_time(since), body=body)))
+    visit.origins.tdmrep[file.origin] = Tdmrep(
+        body=known.body if body is None else body, ask_at=since + _again_s(visit.pace.delay_s, body)
+    )
+    visit.batch.tdmrep.append((file.origin, AskedTdmrep(at=visit.lease.database_time(since), body=body)))
     return True
 
 
@@ -92,5 +100,5 @@ def _body(reply: Reply) -> bytes | None:
     return reply.body if 200 <= reply.status < 300 and not reply.truncated and tdm.is_tdmrep(reply.body) else b""
 
 
-def _again_s(stay: Stay, body: bytes | None) -> float:
-    return max(AGAIN_UNKNOWN_S if body is None else AGAIN_S, SHARE * stay.delay_s)
+def _again_s(delay_s: float, body: bytes | None) -> float:
+    return max(AGAIN_UNKNOWN_S if body is None else AGAIN_S, SHARE * delay_s)

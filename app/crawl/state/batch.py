@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.config import Settings
-
-# X from Batch
 from app.model import Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
@@ -76,7 +74,6 @@ class Batch:
     doubted_robots: set[Origin] = field(default_factory=set)
     tdmrep: list[tuple[Origin, AskedTdmrep]] = field(default_factory=list)
     tallies: dict[int, Tally] = field(default_factory=dict)
-    last_end: float | None = None
     give_up: list[GivingUp] = field(default_factory=list)
     counted: Due | None = None
     refused: tuple[Budget, Failure] | None = None

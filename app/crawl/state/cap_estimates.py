@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 MOST = 50_000  # hosts; a process that links to more drops its counts, and their own visits count again
-TOLD = 64  # updates of the row on the way to the cap
+ROW_UPDATES = 64  # updates of the row on the way to the cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class FullHosts:
     @property
     def quantum(self) -> int:
         """Links to a host that its row is updated for at once; that many are admitted without a check."""
-        return sys.maxsize if self.cap is None else max(self.cap // TOLD, 1)
+        return sys.maxsize if self.cap is None else max(self.cap // ROW_UPDATES, 1)
 
     def floor(self, host_id: int, now: float) -> float | None:
         """The score that links to a host must exceed; None: it is not known to be full. An expired verdict holds until the

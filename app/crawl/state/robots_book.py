@@ -2,15 +2,11 @@
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from app.model import Origin
 from app.policy import robots
 from app.policy.tdm_robots import RobotsSignals
 from app.runtime.lru import Lru
-
-if TYPE_CHECKING:
-    pass
 
 
 class RobotsBook:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -22,14 +22,12 @@ from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.http import Sender
 from app.policy import breaker, identity, pace
-from app.runtime.delay_queue import DelayQueue
-from app.runtime.group_commit import GroupCommit
 from app.runtime.reader_pool import Readers
 from app.store import db
 
 if TYPE_CHECKING:
     from app.net.signature import Signer
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 
 REFUSED_NAME_S = 30.0  # at most
 
@@ -88,26 +86,21 @@ def make_signer(settings: Settings) -> "Signer | None":
     return Signer(key, settings.signature_agent, AgentForm(settings.signature_agent_form))
 
 
-def make_kit(
+def make_worker(
     settings: Settings,
     *,
     engine: Engine,
     send: Callable[[Request], Reply | Unsent],
     where: Callable[[str, str | None], Whereabouts] | None,
-    worker: str,
-    parking: DelayQueue[Any] | None = None,
-    gatherer: GroupCommit[Any] | None = None,
-    draws: Engine | None = None,
-) -> Kit:
-    return Kit(
+    name: str,
+) -> Worker:
+    """Make the resources, without those for parking visits: a process adds them.   send, where: the sender's"""
+    return Worker(
         settings=settings,
         engine=engine,
-        draws=draws,
         send=send,
         where=where,
-        worker=worker,
-        parking=parking,
-        gatherer=gatherer,
+        name=name,
         shared=SharedBudgets(settings),
         ceiling=Ceiling(settings.requests_per_s_max) if settings.requests_per_s_max else None,
         full_hosts=FullHosts(cap=settings.frontier_max_per_host),

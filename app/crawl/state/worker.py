@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -33,18 +33,16 @@ from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
 from app.runtime.reader_pool import Readers
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
+class Worker:
     """A process's resources. `monotonic` is here so that tests need not wait; `stopping` makes visits leave early.
 
+    name        of the process, in logs and in `visits`: host:pid
     where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
     ceiling     of the whole fleet; None: there is none
     readers     processes that read documents that may have killed a worker
-    owed        attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
+    refunds     attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
     gatherer    settles their batches together. None: each is settled alone
@@ -56,7 +54,7 @@ class Kit:
     settings: Settings
     engine: Engine
     send: Callable[[Request], Reply | Unsent]
-    worker: str
+    name: str
     canon: Canon
     robots: RobotsBook
     shared: SharedBudgets
@@ -66,13 +64,13 @@ class Kit:
     where: Callable[[str, str | None], Whereabouts] | None = None
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
-    room: MemoryGate = field(default_factory=MemoryGate)
+    memory_gate: MemoryGate = field(default_factory=MemoryGate)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
     full_hosts: FullHosts = field(default_factory=FullHosts)
-    owed: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
+    refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     parking: DelayQueue[Any] | None = None
     gatherer: GroupCommit[Any] | None = None
@@ -94,7 +92,7 @@ class Kit:
         if self.parking is not None:
             self.parking.join()
 
-    def heed(self, lineage: datetime | None) -> None:
+    def forget_if_restored(self, lineage: datetime | None) -> None:
         """Drop the caches if the database was restored or failed over: they may name rows that no longer exist.
 
         lineage: since when the rows have been in their present database (app.store.lineage)

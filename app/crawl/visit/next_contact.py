@@ -7,97 +7,118 @@ from sqlalchemy import Connection
 
 from app.crawl.frontier import pick
 from app.crawl.request import slots
-from app.crawl.state.visit import Stay
-from app.model import Failure, Rest, VisitEnding
-from app.store import budgets, host_rows, hosts, urls, visits
+from app.crawl.state.batch import Batch
+from app.crawl.state.host_rest import HostRest
+from app.crawl.state.lease import Lease
+from app.crawl.state.shared_start import SharedStart
+from app.crawl.state.slot import Slot
+from app.crawl.state.turn import Turn
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.model import Failure, RestReason, VisitEnding
+from app.store import budgets, host_rows, hosts, urls
+from app.store import visits as visit_rows
+from app.store.budgets import Budget
 
 
-def pick_next(tx: Connection, stays: Sequence[Stay]) -> dict[UUID, VisitEnding | None]:
+def pick_next(tx: Connection, visits: Sequence[Visit]) -> dict[UUID, VisitEnding | None]:
     """Pick the next URLs of each visit. Returns, by token, the ending of a visit that has nothing to stay for, else None."""
-    pick.pick(stays, tx)
-    idle = [stay for stay in stays if not stay.due and not stay.budget_spent]
-    waiting = urls.waiting(tx, [(stay.host_id, str(origin)) for stay in idle for origin in stay.out_of_reach()])
-    queued = {stay.token: {origin for host_id, origin in waiting if host_id == stay.host_id} for stay in idle}
-    return {
-        stay.token: stay.wait_for_origins(queued[stay.token]) or VisitEnding.NOTHING_DUE
-        if stay.token in queued
-        else None
-        for stay in stays
-    }
+    pick.pick(visits, tx)
+    idle = [visit for visit in visits if not visit.picked.due and not visit.picked.is_budget_spent]
+    away = {visit.host_id: visit.origins.out_of_reach(visit.lease, visit.turn) for visit in idle}
+    waiting = urls.waiting(tx, [(host_id, str(origin)) for host_id, origins in away.items() for origin in origins])
+    endings: dict[UUID, VisitEnding | None] = dict.fromkeys(visit.lease.token for visit in visits)
+    for visit in idle:
+        queued = {origin for host_id, origin in waiting if host_id == visit.host_id}
+        ends = [end for origin, end in away[visit.host_id].items() if str(origin) in queued]
+        endings[visit.lease.token] = _wait_for_origins(visit.lease, visit.turn, visit.rest, ends)
+    return endings
 
 
-def contact(stay: Stay) -> host_rows.Contact:
+def _wait_for_origins(lease: Lease, turn: Turn, rest: HostRest, ends: list[tuple[float, RestReason]]) -> VisitEnding:
+    """Set the moment to return, with nothing else to fetch: when an origin out of reach may be tried.
+
+    ends: of origins that have URLs queued; the others are not waited for. The host itself does not rest, so that a URL of
+    another of its origins is fetched at once.
+    """
+    if not ends:
+        return VisitEnding.NOTHING_DUE
+    until, why = min(ends)
+    rest.wait(max(until, lease.now() + turn.pace.delay_s), why)
+    return VisitEnding.WAITS
+
+
+def contact(visit: Visit) -> host_rows.Contact:
     """The host's next contact. Write it after all of the host's rows: so it sees links admitted while we waited for the lock."""
-    last_end = stay.batch.last_end
-    why = stay.resting or (Rest(stay.waiting) if stay.waiting is not None else None)
+    now, turn, rest, picked = visit.now(), visit.turn, visit.rest, visit.picked
     contact = host_rows.Contact(
-        host_id=stay.host_id,
-        token=stay.token,
-        delay_s=stay.delay_s,
-        pause_s=stay.delay_s if last_end is None else max(stay.ready_at - last_end, stay.delay_s),
-        robots_delay_s=stay.robots_delay_s,
-        age_s=None if last_end is None else stay.now() - last_end,
-        answered=stay.answered and last_end is not None,
-        address=stay.address,
-        failures=stay.failures,
-        adaptive_level=stay.history.level,
-        recent_statuses=stay.history.statuses,
-        recent_ms=stay.history.ms,
-        latency_s=stay.history.latency_s,
-        breaker_trips=stay.trips,
-        isolate=stay.isolate,
-        rest_s=stay.rest_s,
-        resting_because=why and why.reason,
-        resting_detail=why and why.detail,
-        wait_s=stay.wait_s,
-        unfetched=max(stay.unfetched, 0) if stay.counted else stay.unfetched - stay.told,
-        counted=stay.counted,
+        host_id=visit.host_id,
+        token=visit.lease.token,
+        pace=turn.pace,
+        pause_s=turn.pause_s(),
+        age_s=None if turn.last_end is None else now - turn.last_end,
+        address=visit.start.address,
+        rest_s=rest.left_s(now),
+        resting=rest.reason,
+        wait_s=rest.wait_s(now),
+        unfetched=max(picked.unfetched, 0) if picked.is_counted else picked.unfetched - picked.unfetched_on_row,
+        counted=picked.is_counted,
     )
-    stay.told, stay.counted = stay.unfetched, False
+    picked.written()
     return contact
 
 
-def return_hosts(stays: Sequence[Stay], tx: Connection) -> None:
-    visits.close(tx, [ending_row(stay, stay.leaving) for stay in stays if stay.leaving is not None])
-    for stay in stays:
-        pick.give_back(stay, tx)
-        _lock_budgets(stay, tx)
-    hosts.leave(tx, [contact(stay) for stay in stays])
-    budgets.let_go(
-        tx,
-        [
-            (stay.host_id, stay.held.drawn, slots.others_from(stay) - stay.now())
-            for stay in stays
-            if stay.held is not None
-        ],
-    )
+def return_hosts(visits: Sequence[Visit], tx: Connection) -> None:
+    """Return the hosts of visits that leave, with the pages and budgets that they hold."""
+    endings = [
+        ending_row(visit.lease, visit.rest, visit.turn.requests, visit.leaving)
+        for visit in visits
+        if visit.leaving is not None
+    ]
+    visit_rows.close(tx, endings)
+    for visit in visits:
+        pick.unreserve(visit.worker, visit.picked, visit.now(), tx)
+        _lock_budgets(visit.start, visit.batch, tx)
+    hosts.leave(tx, [contact(visit) for visit in visits])
+    held = [
+        _held(visit.host_id, visit.start.held, visit.turn, visit.now())
+        for visit in visits
+        if visit.start.held is not None
+    ]
+    budgets.return_held(tx, held)
 
 
-def _lock_budgets(stay: Stay, tx: Connection) -> None:
+def _held(host_id: int, held: Slot, turn: Turn, now: float) -> tuple[int, Sequence[Budget], float]:
+    """The budgets that a host held, and the seconds until others may draw on them."""
+    last_end = now if turn.last_end is None else turn.last_end
+    return host_id, held.drawn, slots.others_from(held, last_end) - now
+
+
+def _lock_budgets(start: SharedStart, batch: Batch, tx: Connection) -> None:
     """Lock the budgets of a visit that is settled alone: two statements change those it holds and that of its address."""
-    told = stay.batch.refused[0] if stay.batch.refused is not None else stay.batch.answered
-    if told is not None and stay.held is not None:
-        budgets.lock(tx, [*stay.held.drawn, told])
+    reported = batch.refused[0] if batch.refused is not None else batch.answered
+    if reported is not None and start.held is not None:
+        budgets.lock(tx, [*start.held.drawn, reported])
 
 
-def ending_row(stay: Stay, ending: VisitEnding) -> visits.Ending:
+def ending_row(lease: Lease, rest: HostRest, requests: int, ending: VisitEnding) -> visit_rows.Ending:
     return {
-        "id": stay.taken.visit_id,
-        "taken_at": stay.taken.now,
+        "id": lease.visit_id,
+        "taken_at": lease.taken_at,
         "ending": ending,
-        "detail": stay.detail_of(ending),
-        "fetches": stay.requests,
+        "detail": rest.detail_of(ending),
+        "fetches": requests,
     }
 
 
-def tell_budgets(stay: Stay, tx: Connection) -> None:
+def report_to_budgets(worker: Worker, host_id: int, batch: Batch, tx: Connection) -> None:
     """Report to the address's budget: it rests if it refused a connection or reset those of two names, until it answers."""
-    settings, batch = stay.kit.settings, stay.batch
+    settings = worker.settings
     if batch.refused is not None:
         budget, because = batch.refused
         base_s, max_s = settings.backoff_base_s, settings.backoff_max_s
         if because == Failure.RESET:
-            budgets.reset(tx, budget, host_id=stay.host_id, because=because, base_s=base_s, max_s=max_s)
+            budgets.reset(tx, budget, host_id=host_id, because=because, base_s=base_s, max_s=max_s)
         else:
             budgets.refused(tx, budget, because=because, base_s=base_s, max_s=max_s)
     elif batch.answered is not None:

@@ -5,6 +5,7 @@ The statements of `write` and `next_contact` follow the lock order (ARCHITECTURE
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -13,221 +14,226 @@ import structlog
 
 from app.crawl.frontier import enter, pick
 from app.crawl.state.batch import Batch, Sent
-from app.crawl.state.visit import Stay
+from app.crawl.state.host_rest import HostRest
+from app.crawl.state.lease import Lease
+from app.crawl.state.picked import PickedCounts
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import unwritable
-from app.crawl.visit.next_contact import contact, ending_row, pick_next, return_hosts, tell_budgets
+from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
 from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable
-from app.model import Rest, VisitEnding
+from app.model import VisitEnding
 from app.policy.lifecycle_visit import BatchEvent, BatchState, VisitEvent, VisitState
-from app.store import crawls, db, fetches, hosts, lineage, visits
+from app.store import crawls, db, fetches, hosts, lineage
+from app.store import visits as visit_rows
 
 _log = structlog.get_logger()
 
 
-def go_on(stay: Stay) -> VisitEnding | None:
+def go_on(visit: Visit) -> VisitEnding | None:
     """Settle the batch, extend the lease, and pick the next URLs. Raises LeaseLost.
 
     Returns the ending with which the host was returned; None: the visit continues.
     """
-    ((_, ending),) = together([stay])
+    ((_, ending),) = together([visit])
     if ending is VisitEnding.FENCED:
-        raise LeaseLost(stay.taken.name)
+        raise LeaseLost(visit.lease.host)
     return ending
 
 
-def leave(stay: Stay, ending: VisitEnding) -> None:
+def leave(visit: Visit, ending: VisitEnding) -> None:
     """Settle the batch and return the host, due again when its pace allows if anything is queued. Raises LeaseLost."""
-    stay.leaving = ending
-    go_on(stay)
+    visit.leaving = ending
+    go_on(visit)
 
 
-def may_join(stay: Stay, *, leaves: bool = False) -> bool:
+def may_join(visit: Visit, *, leaves: bool = False) -> bool:
     """Whether the batch may be settled with others': besides its host it takes locks only by inserting, or last of all.
 
     leaves: the host is returned with it. Granted pages would be, too, which locks their crawl.
     """
-    batch = stay.batch
-    told = batch.refused is not None or batch.answered is not None
-    gives_back = (leaves or stay.leaving is not None) and any(stay.granted.values())
-    return not (told or gives_back or batch.robots or batch.tdmrep or batch.counted is not None)
+    batch = visit.batch
+    reports = batch.refused is not None or batch.answered is not None
+    returns_pages = (leaves or visit.leaving is not None) and any(visit.picked.granted.values())
+    return not (reports or returns_pages or batch.robots or batch.tdmrep or batch.counted is not None)
 
 
-def together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
+def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     """Settle batches in one transaction, extend the leases and pick the next URLs. Several batches: those that `may_join`.
 
     Returns how each visit ended or must end, FENCED where its lease is lost; None: it continues. A failure is one of all
     the batches: settle each alone then. A single batch with values that Postgres refuses twice is mended and retried. A
     deadlock is retried.
     """
-    kit = stays[0].kit
-    kit.grants.top_up(kit.engine, kit.monotonic(), kit.settings.lease_s)
-    for stay in stays:
-        for crawl_id, folder in stay.batch.taken_in:
-            db.repeat(partial(_take_in, stay, crawl_id, folder))
-    act = partial(db.repeat, partial(_together, stays))
+    worker = visits[0].worker
+    worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
+    for visit in visits:
+        for crawl_id, folder in visit.batch.taken_in:
+            db.repeat(partial(_take_in, worker, visit.lease, crawl_id, folder))
+    act = partial(db.repeat, partial(_together, visits))
     try:
         return act()
     except Unwritable:
-        if len(stays) > 1:
+        if len(visits) > 1:
             raise
     try:
         return act()
     except Unwritable:
-        unwritable.mend(stays[0], _refusal)
+        unwritable.mend(visits[0], _refusal)
         return act()
 
 
-def _take_in(stay: Stay, crawl_id: int, folder: str) -> None:
+def _take_in(worker: Worker, lease: Lease, crawl_id: int, folder: str) -> None:
     """Widen a crawl's scope by a seed's redirect, before its links are admitted. The crawl's row is locked in a transaction
     of its own, and repeating it is harmless. Does nothing if the lease is lost."""
-    with db.transaction(stay.kit.engine) as tx:
-        crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=stay.host_id, token=stay.token)
+    with db.transaction(worker.engine) as tx:
+        crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=lease.host_id, token=lease.token)
 
 
-def _refusal(stay: Stay, part: Batch) -> Unwritable | None:
+def _refusal(visit: Visit, part: Batch) -> Unwritable | None:
     """Why Postgres refuses a part of the visit's batch; None: it accepts it. Nothing is written in either case."""
-    before, batch = _Before.of(stay), stay.batch
-    stay.batch = part
+    before, batch = _Before.of(visit), visit.batch
+    visit.batch = part
     try:
-        with db.transaction(stay.kit.engine) as tx:
-            hosts.lock_all_leased(tx, [(stay.host_id, stay.token)])
-            write([stay], tx)
+        with db.transaction(visit.worker.engine) as tx:
+            hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token)])
+            write([visit], tx)
             tx.rollback()
     except Unwritable as error:
         return error
     finally:
-        before.restore(stay)
-        stay.batch = batch
+        before.restore(visit)
+        visit.batch = batch
     return None
 
 
-def _together(stays: Sequence[Stay]) -> list[tuple[Stay, VisitEnding | None]]:
-    kit, is_alone = stays[0].kit, len(stays) == 1
-    sent = kit.monotonic()
-    before = [_Before.of(stay) for stay in stays]
+def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
+    worker, is_alone = visits[0].worker, len(visits) == 1
+    sent = worker.monotonic()
+    before = [_Before.of(visit) for visit in visits]
     endings: dict[UUID, VisitEnding | None] = {}
-    leaving: list[Stay] = []
+    leaving: list[Visit] = []
     try:
-        with db.transaction(kit.engine) as tx:
-            pauses, xid = hosts.lock_all_leased(tx, [(stay.host_id, stay.token) for stay in stays])
-            held = [stay for stay in stays if stay.token in pauses]
+        with db.transaction(worker.engine) as tx:
+            pauses, xid = hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token) for visit in visits])
+            held = [visit for visit in visits if visit.lease.token in pauses]
             if held:
                 entered = write(held, tx)
                 endings = {
-                    stay.token: stay.leaving or (VisitEnding.PAUSED if pauses[stay.token] else None) for stay in held
+                    visit.lease.token: visit.leaving or (VisitEnding.PAUSED if pauses[visit.lease.token] else None)
+                    for visit in held
                 }
-                endings |= pick_next(tx, [stay for stay in held if endings[stay.token] is None])
-                for stay in held:
-                    if endings[stay.token] is not None and (is_alone or may_join(stay, leaves=True)):
-                        stay.leaving = endings[stay.token]
-                        leaving.append(stay)
-                hosts.stay(tx, [contact(stay) for stay in held if stay.leaving is None], lease_s=kit.settings.lease_s)
+                endings |= pick_next(tx, [visit for visit in held if endings[visit.lease.token] is None])
+                for visit in held:
+                    if endings[visit.lease.token] is not None and (is_alone or may_join(visit, leaves=True)):
+                        visit.leaving = endings[visit.lease.token]
+                        leaving.append(visit)
+                hosts.extend_visits(
+                    tx, [contact(visit) for visit in held if visit.leaving is None], lease_s=worker.settings.lease_s
+                )
                 return_hosts(leaving, tx)
                 if is_alone:
-                    tell_budgets(held[0], tx)
-            for stay in held:
-                stay.batch.sent = Sent(xid, leaves=stay.leaving is not None)
-                stay.batch.move(BatchEvent.SENT)
+                    report_to_budgets(worker, held[0].host_id, held[0].batch, tx)
+            for visit in held:
+                visit.batch.sent = Sent(xid, leaves=visit.leaving is not None)
+                visit.batch.move(BatchEvent.SENT)
     except Exception as error:
-        for stay, was in zip(stays, before, strict=True):
-            was.restore(stay)
+        for visit, was in zip(visits, before, strict=True):
+            was.restore(visit)
             if isinstance(error, Unwritable | Deadlock):
-                stay.batch.move(BatchEvent.REFUSED)
-            elif stay.batch.state is BatchState.SENT:
-                stay.batch.move(BatchEvent.UNANSWERED)
+                visit.batch.move(BatchEvent.REFUSED)
+            elif visit.batch.state is BatchState.SENT:
+                visit.batch.move(BatchEvent.UNANSWERED)
         raise
     if held:
-        batches = [stay.batch for stay in held]
-        for stay in held:
-            _renew(stay, sent)
+        batches = [visit.batch for visit in held]
+        for visit in held:
+            _renew(visit, sent)
         enter.committed(held, entered, batches)
-    return [(stay, endings.get(stay.token, VisitEnding.FENCED)) for stay in stays]
+    return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
 
 
 class _Before(NamedTuple):
-    """The fields of a visit that a settle changes, as they were before: restored if it fails."""
+    """The parts of a visit that a settle changes, as they were before: restored if it fails."""
 
-    unfetched: int
-    told: int
-    counted: bool
+    counts: PickedCounts
+    rest: HostRest
     leaving: VisitEnding | None
-    rest_until: float | None
-    resting: Rest | None
-    granted: dict[int, int]
 
     @classmethod
-    def of(cls, stay: Stay) -> "_Before":
-        return cls(**{name: getattr(stay, name) for name in cls._fields[:-1]}, granted=dict(stay.granted))
+    def of(cls, visit: Visit) -> "_Before":
+        return cls(visit.picked.counts(), replace(visit.rest), visit.leaving)
 
-    def restore(self, stay: Stay) -> None:
-        for name, value in zip(self._fields, self, strict=True):
-            setattr(stay, name, value)
+    def restore(self, visit: Visit) -> None:
+        visit.picked.restore(self.counts)
+        visit.rest, visit.leaving = self.rest, self.leaving
 
 
-def _renew(stay: Stay, sent: float) -> None:
+def _renew(visit: Visit, sent: float) -> None:
     """Start a new batch after the commit, and extend or end the lease."""
-    batch = stay.batch
+    batch = visit.batch
     batch.move(BatchEvent.COMMITTED)
-    stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
-    if stay.leaving is not None:
-        stay.move(VisitEvent.LEFT)
-        pick.given_back(stay)
+    visit.batch = Batch(started=visit.now())
+    if visit.leaving is not None:
+        visit.move(VisitEvent.LEFT)
+        pick.return_grants(visit.worker, visit.picked, visit.now())
     else:
-        stay.lease_ends = sent + stay.kit.settings.lease_s
+        visit.lease.renew(sent, visit.worker.settings.lease_s)
     _log.debug(
         "visit.settled",
-        visit=stay.taken.visit_id,
-        host=stay.taken.name,
+        visit=visit.lease.visit_id,
+        host=visit.lease.host,
         urls=len(batch.results),
         fetches=len(batch.fetches),
-        ending=stay.leaving and stay.leaving.value,
+        ending=visit.leaving and visit.leaving.value,
     )
 
 
-def give_back(stay: Stay) -> bool:
+def retry_settle(visit: Visit) -> bool:
     """Settle the batch and leave, after Postgres was away during the visit. Raises LeaseLost, ServiceError.
 
     False: it is unknown whether the batch was written. The lease then runs out.
     """
-    if stay.batch.state is BatchState.IN_DOUBT and not _is_out_of_doubt(stay):
+    if visit.batch.state is BatchState.IN_DOUBT and not _is_out_of_doubt(visit):
         return False
-    if stay.state is not VisitState.LEFT:
-        leave(stay, stay.leaving or VisitEnding.POSTGRES_AWAY)
+    if visit.state is not VisitState.LEFT:
+        leave(visit, visit.leaving or VisitEnding.POSTGRES_AWAY)
     return True
 
 
-def _is_out_of_doubt(stay: Stay) -> bool:
+def _is_out_of_doubt(visit: Visit) -> bool:
     """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped. False: Postgres no longer knows."""
-    batch, sent = stay.batch, stay.batch.sent
+    batch, sent = visit.batch, visit.batch.sent
     assert sent is not None, "what is in doubt was sent"
-    with db.transaction(stay.kit.engine) as tx:
-        fate = lineage.fate(tx, xid=sent.xid, since=stay.taken.lineage)
+    with db.transaction(visit.worker.engine) as tx:
+        fate = lineage.fate(tx, xid=sent.xid, since=visit.lease.lineage)
     match fate:
         case None:
             batch.move(BatchEvent.FORGOTTEN)
-            stay.move(VisitEvent.LOST)
+            visit.move(VisitEvent.LOST)
             return False
         case "aborted":
             batch.move(BatchEvent.ROLLED_BACK)
         case "committed":
             batch.move(BatchEvent.COMMITTED)
-            stay.batch = Batch(started=stay.now(), last_end=batch.last_end)
+            visit.batch = Batch(started=visit.now())
             if sent.leaves:
-                stay.move(VisitEvent.LEFT)
-            stay.told = stay.unfetched
-            stay.granted.clear()  # the pages it reserved are unknown here, and counted free when the visit is over
+                visit.move(VisitEvent.LEFT)
+            visit.picked.written()
+            visit.picked.granted.clear()  # the pages it reserved are unknown here, and counted free when the visit is over
     return True
 
 
-def log_fenced(stay: Stay) -> None:
+def log_fenced(visit: Visit) -> None:
     """Log the requests of a visit that lost its lease: they were made, although the fence refuses their results. A rest
     that the site asked for still holds."""
-    with db.transaction(stay.kit.engine) as tx:
-        fetches.log(tx, stay.batch.fetches, fenced=True)
-        visits.close(tx, [ending_row(stay, VisitEnding.FENCED)])
-        if stay.is_blocked and stay.resting is not None and stay.rest_s is not None:
-            hosts.block(tx, host_id=stay.host_id, rest_s=stay.rest_s, why=stay.resting)
-    stay.batch.move(BatchEvent.FENCED)
-    stay.move(VisitEvent.FENCED)
-    _log.warning("visit.fenced", host=stay.taken.name, fetches=len(stay.batch.fetches))
+    rest = visit.rest
+    with db.transaction(visit.worker.engine) as tx:
+        fetches.log(tx, visit.batch.fetches, fenced=True)
+        visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
+        if rest.is_blocked and rest.why is not None and rest.until is not None:
+            hosts.block(tx, host_id=visit.host_id, rest_s=rest.until - visit.now(), why=rest.why)
+    visit.batch.move(BatchEvent.FENCED)
+    visit.move(VisitEvent.FENCED)
+    _log.warning("visit.fenced", host=visit.lease.host, fetches=len(visit.batch.fetches))

@@ -6,14 +6,13 @@ whose robots.txt is at fault, with all its URLs. A link is left out; a line of t
 errors of SQLSTATE 22 or 23 are handled here: a full disk and an outage are no row's fault.
 """
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
 
 from app.crawl.state.batch import Batch, GivingUp, ReadDocument
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.errors import Unwritable
 from app.model import Cause, Origin
 from app.model.reasons import words
@@ -29,70 +28,72 @@ _DETAIL_CHARS = 300
 _SAID_BY_THE_SITE = ("address", "status", "location", "retry_after", "content_type", "etag", "last_modified")
 
 # Tries to write a batch and rolls back. Returns why Postgres refuses it, None when it accepts it.
-Refuses = Callable[[Stay, Batch], Unwritable | None]
+Refuses = Callable[[Visit, Batch], Unwritable | None]
 
 
-def mend(stay: Stay, refuses: Refuses) -> None:
+def mend(visit: Visit, refuses: Refuses) -> None:
     """Remove from the visit's batch, or replace, the rows that Postgres refuses."""
-    batch, started = stay.batch, stay.batch.started
+    batch, host, started = visit.batch, visit.lease.host, visit.batch.started
 
     def fault(**part: object) -> Unwritable | None:
-        return refuses(stay, replace(Batch(started=started), **part))  # type: ignore[arg-type]
+        return refuses(visit, replace(Batch(started=started), **part))  # type: ignore[arg-type]
 
     for origin, fetched in list(batch.robots):
         if error := fault(robots=[(origin, fetched)]):
-            _mend_robots(stay, origin, fetched, error)
+            _mend_robots(visit, origin, fetched, error)
     for place, result in enumerate(batch.results):
         if error := fault(results=[result]):
-            batch.results[place] = _quarantined(stay, result, error)
+            batch.results[place] = _quarantined(host, batch, result, error)
     for place, reading in enumerate(batch.readings):
-        batch.readings[place] = _mended_reading(stay, reading, fault)
+        batch.readings[place] = _mended_reading(host, batch, reading, fault)
     for place, row in enumerate(batch.fetches):
         if error := fault(fetches=[row]):
-            batch.fetches[place] = _bare(stay, row, error)
+            batch.fetches[place] = _bare(host, row, error)
     batch.admissions = [
-        each for each in batch.admissions if not _is_left_out(stay, fault(admissions=[each]), each.url.text)
+        each for each in batch.admissions if not _is_left_out(host, fault(admissions=[each]), each.url.text)
     ]
     batch.suppressions = {
         key: row
         for key, row in batch.suppressions.items()
-        if not _is_left_out(stay, fault(suppressions={key: row}), row["url"])
+        if not _is_left_out(host, fault(suppressions={key: row}), row["url"])
     }
     batch.revisions = [
-        row for row in batch.revisions if not _is_left_out(stay, fault(revisions=[row]), "what a 304 says")
+        row for row in batch.revisions if not _is_left_out(host, fault(revisions=[row]), "what a 304 says")
     ]
     batch.tdmrep = [
         (
             origin,
-            replace(asked, body=None) if _is_left_out(stay, fault(tdmrep=[(origin, asked)]), str(origin)) else asked,
+            replace(asked, body=None) if _is_left_out(host, fault(tdmrep=[(origin, asked)]), str(origin)) else asked,
         )
         for origin, asked in batch.tdmrep
     ]
 
 
-def _mended_reading(stay: Stay, reading: ReadDocument, fault: Callable[..., Unwritable | None]) -> ReadDocument:
+def _mended_reading(
+    host: str, batch: Batch, reading: ReadDocument, fault: Callable[..., Unwritable | None]
+) -> ReadDocument:
     """The document, if it can be stored, and those of its links that can be admitted."""
     page = reading.page
     error = fault(readings=[ReadDocument(page=page, links=[])]) if page is not None else None
     if page is not None and error is not None:
-        for place, result in enumerate(stay.batch.results):
+        for place, result in enumerate(batch.results):
             if (result["crawl_id"], result["key"]) == (page["crawl_id"], page["key"]):
-                stay.batch.results[place] = _quarantined(stay, result, error)
+                batch.results[place] = _quarantined(host, batch, result, error)
         return ReadDocument(page=None, links=[])
     if not reading.links or fault(readings=[ReadDocument(page=None, links=reading.links)]) is None:
         return reading
     links = [
         each
         for each in reading.links
-        if not _is_left_out(stay, fault(readings=[ReadDocument(page=None, links=[each])]), each.url.text)
+        if not _is_left_out(host, fault(readings=[ReadDocument(page=None, links=[each])]), each.url.text)
     ]
     return ReadDocument(page=page, links=links)
 
 
-def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
+def _quarantined(host: str, batch: Batch, result: Result, error: Unwritable) -> Result:
     """The result as a quarantined URL, without any value that came from the site."""
-    _log.error("settle.url_refused", host=stay.taken.name, key=result["key"].hex(), error=str(error))
-    stay.batch.tally(result["crawl_id"]).failed += 1
+    _log.error("settle.url_refused", host=host, key=result["key"].hex(), error=str(error))
+    batch.tally(result["crawl_id"]).failed += 1
     bare: dict[str, object] = dict.fromkeys(Result.__annotations__)
     kept = ("host_id", "crawl_id", "key", "attempts", "network_failures", "server_failures", "parse_failures")
     bare |= {name: result[name] for name in kept}  # type: ignore[literal-required]
@@ -107,9 +108,9 @@ def _quarantined(stay: Stay, result: Result, error: Unwritable) -> Result:
     return bare  # type: ignore[return-value]
 
 
-def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
+def _mend_robots(visit: Visit, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
     """Replace rules that cannot be stored, and so not be shared with the fleet, by complete disallow; the URLs end."""
-    _log.error("settle.robots_refused", host=stay.taken.name, origin=str(origin), error=str(error))
+    _log.error("settle.robots_refused", host=visit.lease.host, origin=str(origin), error=str(error))
     why = str(error)[:_DETAIL_CHARS]
     bare = replace(
         fetched,
@@ -126,14 +127,14 @@ def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable
         crawl_delay_s=None,
         sitemaps=(),
     )
-    batch = stay.batch
+    batch = visit.batch
     batch.robots = [(each, bare if each == origin else was) for each, was in batch.robots]
     batch.renewed_robots = [each for each in batch.renewed_robots if each != origin]
     batch.give_up.append(
         GivingUp(state=UrlState.QUARANTINED, cause=Cause.ROBOTS_UNWRITABLE, detail=why, prefix=f"{origin}/")
     )
-    file = stay.robots[origin]
-    stay.robots[origin] = replace(
+    file = visit.origins.robots[origin]
+    visit.origins.robots[origin] = replace(
         file,
         rules=None,
         availability=Availability.UNREACHABLE,
@@ -146,12 +147,12 @@ def _mend_robots(stay: Stay, origin: Origin, fetched: Fetched, error: Unwritable
         last_modified=None,
         crawl_delay_s=None,
     )
-    stay.due = deque(due for due in stay.due if not due.url.startswith(f"{origin}/"))
+    visit.picked.drop_origin(f"{origin}/")
 
 
-def _bare(stay: Stay, row: Fetch, error: Unwritable) -> Fetch:
+def _bare(host: str, row: Fetch, error: Unwritable) -> Fetch:
     """The row of the log without any value that came from the site: the request was made, so it is logged."""
-    _log.error("settle.fetch_refused", host=stay.taken.name, url=row["url"], error=str(error))
+    _log.error("settle.fetch_refused", host=host, url=row["url"], error=str(error))
     bare = row.copy()
     for name in _SAID_BY_THE_SITE:
         bare[name] = None  # type: ignore[literal-required]
@@ -159,7 +160,7 @@ def _bare(stay: Stay, row: Fetch, error: Unwritable) -> Fetch:
     return bare
 
 
-def _is_left_out(stay: Stay, error: Unwritable | None, what: str) -> bool:
+def _is_left_out(host: str, error: Unwritable | None, what: str) -> bool:
     if error is not None:
-        _log.error("settle.row_refused", host=stay.taken.name, what=what, error=str(error))
+        _log.error("settle.row_refused", host=host, what=what, error=str(error))
     return error is not None

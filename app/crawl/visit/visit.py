@@ -17,16 +17,21 @@ from app.crawl.page import isolation
 from app.crawl.request import slots
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
+from app.crawl.state.lease import Lease
+from app.crawl.state.picked import Picked
+from app.crawl.state.shared_start import SharedStart
+from app.crawl.state.turn import Turn
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.work import gather, park, refill, work
 from app.errors import LeaseLost, ServiceError
 from app.model import VisitEnding
-from app.policy import pace
+from app.model.reasons import TICKETS
 from app.policy.hours import Hours
 from app.policy.lifecycle_visit import BatchState, VisitEvent, VisitState
 from app.store import db, hosts
+from app.store.host_rows import TakenHost
 
 _log = structlog.get_logger()
 
@@ -41,161 +46,168 @@ class VisitReport:
 
 
 class CutOff(ServiceError):
-    """A service failed during a visit: call `give_back` when Postgres is available again."""
+    """A service failed during a visit: call `return_host` when Postgres is available again."""
 
-    def __init__(self, stay: Stay, error: ServiceError) -> None:
+    def __init__(self, visit: Visit, error: ServiceError) -> None:
         super().__init__(error.what, error.remedy)
-        self.stay = stay
+        self.visit = visit
 
 
-def visit(kit: Kit, host_id: int, token: UUID) -> VisitReport:
+def visit(worker: Worker, host_id: int, token: UUID) -> VisitReport:
     """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
-    isolation.pay(kit)
-    stay = take_up(kit, host_id, token)
-    return VisitReport(host=None, ending=VisitEnding.CLOSED) if stay is None else go_on(stay)
+    isolation.refund(worker)
+    taken = take_up(worker, host_id, token)
+    return VisitReport(host=None, ending=VisitEnding.CLOSED) if taken is None else go_on(taken)
 
 
-def go_on(stay: Stay) -> VisitReport:
+def go_on(visit: Visit) -> VisitReport:
     """Continue a visit that was just taken up, or was parked. Raises CutOff."""
-    return _until_its_end(stay, lambda: work(stay))
+    return _until_its_end(visit, lambda: work(visit))
 
 
-def settle_together(stays: Sequence[Stay]) -> list[tuple[Stay, Callable[[], VisitReport]]]:
+def settle_together(visits: Sequence[Visit]) -> list[tuple[Visit, Callable[[], VisitReport]]]:
     """Settle gathered batches together. Returns each visit's next step, which sends no request. Raises CutOff."""
-    return [(stay, partial(_settled_together, stay, ending)) for stay, ending in settle.together(stays)]
+    return [(visit, partial(_settled_together, visit, ending)) for visit, ending in settle.together(visits)]
 
 
-def settle_alone(stay: Stay) -> VisitReport:
+def settle_alone(visit: Visit) -> VisitReport:
     """Settle one batch, after settling it together with others failed. Raises CutOff."""
-    if stay.batch.state is BatchState.IN_DOUBT:
-        stay.move(VisitEvent.CUT_OFF)
-        return give_back(stay)
-    if stay.state is VisitState.LEFT:
-        return _settled_together(stay, stay.leaving)
-    return _until_its_end(stay, lambda: _settled(stay, settle.go_on(stay)))
+    if visit.batch.state is BatchState.IN_DOUBT:
+        visit.move(VisitEvent.CUT_OFF)
+        return return_host(visit)
+    if visit.state is VisitState.LEFT:
+        return _settled_together(visit, visit.leaving)
+    return _until_its_end(visit, lambda: _settled(visit, settle.go_on(visit)))
 
 
-def _settled_together(stay: Stay, ending: VisitEnding | None) -> VisitReport:
-    if stay.state is VisitState.LEFT and ending is not None:
-        with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
-            return _left(stay, ending)
-    return _until_its_end(stay, lambda: _settled(stay, ending))
+def _settled_together(visit: Visit, ending: VisitEnding | None) -> VisitReport:
+    if visit.state is VisitState.LEFT and ending is not None:
+        with structlog.contextvars.bound_contextvars(visit=visit.lease.visit_id):
+            return _left(visit, ending)
+    return _until_its_end(visit, lambda: _settled(visit, ending))
 
 
-def _settled(stay: Stay, ending: VisitEnding | None) -> VisitEnding:
+def _settled(visit: Visit, ending: VisitEnding | None) -> VisitEnding:
     """Continue after a group commit, without fetching: the other visits of the group wait for this thread."""
     if ending is VisitEnding.FENCED:
-        raise LeaseLost(stay.taken.name)
+        raise LeaseLost(visit.lease.host)
     if ending is not None:
         return ending
-    if stay.kit.stopping.is_set():
+    if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
-    return park(stay) if stay.due else refill(stay) or VisitEnding.DELAY
+    return park(visit) if visit.picked.due else refill(visit) or VisitEnding.DELAY
 
 
-def _until_its_end(stay: Stay, act: Callable[[], VisitEnding]) -> VisitReport:
+def _until_its_end(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
     """Let the visit act until it ends or is parked. Raises CutOff."""
-    with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
-        stay.move(VisitEvent.SERVED)
+    with structlog.contextvars.bound_contextvars(visit=visit.lease.visit_id):
+        visit.move(VisitEvent.SERVED)
         try:
             ending = act()
             if ending is VisitEnding.PARKED:  # it belongs to another thread now
-                return VisitReport(host=stay.taken.name, ending=ending)
-            if stay.state is not VisitState.LEFT:
-                _keep_promise(stay)
-                stay.leaving = ending
-                if gather(stay):
-                    return VisitReport(host=stay.taken.name, ending=VisitEnding.PARKED)
-                settle.leave(stay, ending)
+                return VisitReport(host=visit.lease.host, ending=ending)
+            if visit.state is not VisitState.LEFT:
+                _keep_promise(visit)
+                visit.leaving = ending
+                if gather(visit):
+                    return VisitReport(host=visit.lease.host, ending=VisitEnding.PARKED)
+                settle.leave(visit, ending)
         except LeaseLost:
-            ending = _fenced(stay)
+            ending = _fenced(visit)
         except ServiceError as error:
-            isolation.owe(stay)
-            stay.move(VisitEvent.CUT_OFF)
-            raise CutOff(stay, error) from error
-        return _left(stay, ending)
+            isolation.refund_later(visit.worker, visit.host_id, visit.batch)
+            visit.move(VisitEvent.CUT_OFF)
+            raise CutOff(visit, error) from error
+        return _left(visit, ending)
 
 
-def _keep_promise(stay: Stay) -> None:
+def _keep_promise(visit: Visit) -> None:
     """Keep a promised start when the visit leaves before it: the host rests until then, and returns with its ticket."""
-    if stay.promised is not None and stay.rest_until is None and stay.ready_at > stay.now():
-        stay.rest(stay.ready_at - stay.now(), stay.promised)
+    if visit.start.promised is not None and visit.rest.until is None and visit.turn.ready_at > visit.now():
+        visit.rest.prolong(visit.turn.ready_at, visit.start.promised)
 
 
-def give_back(stay: Stay) -> VisitReport:
+def return_host(visit: Visit) -> VisitReport:
     """Settle and end a visit that was cut off, when Postgres is available again. Raises ServiceError.
 
     Nothing is lost while its lease runs.
     """
-    with structlog.contextvars.bound_contextvars(visit=stay.taken.visit_id):
-        results = stay.batch.results
+    with structlog.contextvars.bound_contextvars(visit=visit.lease.visit_id):
+        results = visit.batch.results
         try:
             ending = VisitEnding.IN_DOUBT
-            if settle.give_back(stay):
-                ending = stay.leaving or VisitEnding.POSTGRES_AWAY
-                isolation.paid(stay.kit, results)
+            if settle.retry_settle(visit):
+                ending = visit.leaving or VisitEnding.POSTGRES_AWAY
+                isolation.cancel_refund(visit.worker, results)
         except LeaseLost:
-            ending = _fenced(stay)
-        return _left(stay, ending)
+            ending = _fenced(visit)
+        return _left(visit, ending)
 
 
-def _fenced(stay: Stay) -> VisitEnding:
-    settle.log_fenced(stay)
+def _fenced(visit: Visit) -> VisitEnding:
+    settle.log_fenced(visit)
     return VisitEnding.FENCED
 
 
-def _left(stay: Stay, ending: VisitEnding) -> VisitReport:
+def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
     _log.info(
         "visit.left",
-        host=stay.taken.name,
-        requests=stay.requests,
+        host=visit.lease.host,
+        requests=visit.turn.requests,
         ending=ending.value,
-        detail=stay.detail_of(ending),
-        rest_s=stay.rest_s,
+        detail=visit.rest.detail_of(ending),
+        rest_s=visit.rest.left_s(visit.now()),
     )
-    return VisitReport(host=stay.taken.name, ending=ending, requests=stay.requests)
+    return VisitReport(host=visit.lease.host, ending=ending, requests=visit.turn.requests)
 
 
-def take_up(kit: Kit, host_id: int, token: UUID) -> Stay | None:
+def take_up(worker: Worker, host_id: int, token: UUID) -> Visit | None:
     """Take up an offer: the visit, with its first URLs picked. None: the offer is no longer valid. Raises ServiceError."""
-    settings = kit.settings
-    sent = kit.monotonic()
-    with db.transaction(kit.engine) as tx:
-        taken = hosts.take_up(tx, host_id=host_id, token=token, worker=kit.worker, lease_s=settings.lease_s)
+    settings = worker.settings
+    sent = worker.monotonic()
+    with db.transaction(worker.engine) as tx:
+        taken = hosts.take_up(tx, host_id=host_id, token=token, worker=worker.name, lease_s=settings.lease_s)
         if taken is None:
             return None
-        received = kit.monotonic()
-        stay = Stay(
-            kit=kit,
+        visit = _taken_up(worker, host_id, token, taken, sent, worker.monotonic())
+        worker.known.renew(visit.lease.anchor)
+        worker.forget_if_restored(taken.lineage)
+        caps.take_up(worker, visit.lease, visit.picked, tx)
+        obtain.load(worker, visit.lease, visit.origins, tx)
+        visit.turn.adapt(worker, visit.origins.crawl_delay_s())
+        pick.pick([visit], tx)
+        slots.reserve_ahead(visit, tx)
+    return visit
+
+
+def _taken_up(worker: Worker, host_id: int, token: UUID, taken: TakenHost, sent: float, received: float) -> Visit:
+    """A visit as it begins.   sent, received: monotonic seconds of the take-up"""
+    taken.pace.isolate = min(taken.pace.isolate, isolation.longest(worker.settings, taken.pace.delay_s))
+    return Visit(
+        worker=worker,
+        lease=Lease(
             host_id=host_id,
+            host=taken.name,
+            visit_id=taken.visit_id,
             token=token,
-            taken=taken,
-            started=received,
+            taken_at=taken.now,
             anchor=received,
-            lease_ends=sent + settings.lease_s,
+            lineage=taken.lineage,
+            ends=sent + worker.settings.lease_s,
+            monotonic=worker.monotonic,
+        ),
+        turn=Turn(
+            pace=taken.pace,
             ready_at=received + taken.wait_s,
-            delay_s=taken.delay_s,
-            robots_delay_s=taken.robots_delay_s,
-            failures=taken.failures,
-            history=pace.History(
-                level=taken.adaptive_level,
-                statuses=tuple(taken.recent_statuses),
-                ms=tuple(taken.recent_ms),
-                latency_s=taken.latency_s,
-            ),
-            trips=taken.breaker_trips,
+            was_contacted=taken.contacted,
+            override_s=taken.delay_override_s,
             quiet=Hours.parse(taken.quiet_hours) if taken.quiet_hours else None,
-            isolate=min(taken.isolate, isolation.longest(settings, taken.delay_s)),
-            answered=taken.answered,
-            batch=Batch(started=received),
-            unfetched=taken.unfetched,
-            told=taken.unfetched,
-        )
-        kit.known.renew(received)
-        kit.heed(taken.lineage)
-        caps.take_up(stay, tx)
-        obtain.load(stay, tx)
-        stay.set_pace()
-        pick.pick([stay], tx)
-        slots.reserve_ahead(stay, tx)
-    return stay
+        ),
+        start=SharedStart(
+            domain=taken.domain,
+            address_before=taken.address,
+            has_come_back=taken.resting_because in TICKETS,
+        ),
+        picked=Picked(unfetched=taken.unfetched, unfetched_on_row=taken.unfetched),
+        batch=Batch(started=received),
+    )

@@ -1,117 +1,126 @@
 """Works at a host: fetches until there is a reason to leave or to park, and settles in between."""
 
+from app.config import Settings
 from app.crawl.page import fetch
-from app.crawl.state.visit import LEASE_MARGIN_S, Stay
+from app.crawl.request import slots
+from app.crawl.state.lease import LEASE_MARGIN_S
+from app.crawl.state.shared_start import SharedStart
+from app.crawl.state.visit import Visit
 from app.crawl.visit import settle
 from app.model import Rest, RestReason, VisitEnding
+from app.policy import pace
 from app.policy.lifecycle_visit import BatchEvent, VisitEvent
 from app.runtime.group_commit import GATHER_S, SETTLE_LINKS
+from app.store.host_rows import HostPace
 
 BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
+SLOW_S = 5.0
 LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled this often, so that it notices a pause
 PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
 
-def work(stay: Stay) -> VisitEnding:
+def work(visit: Visit) -> VisitEnding:
     """Work at the host until its visit ends or is parked. Slow hosts get at most half of the threads (promise F7); a visit
     that finds none free leaves, and the host rests a moment."""
-    if not stay.is_slow():
-        return _work(stay)
-    if not stay.kit.slow_slots.acquire(blocking=False):
-        stay.rest(SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
+    if not _is_slow(visit.pace):
+        return _work(visit)
+    if not visit.worker.slow_slots.acquire(blocking=False):
+        visit.rest.prolong(visit.now() + SLOW_REST_S, Rest(RestReason.SLOW_SHARE))
         return VisitEnding.RESTS
     try:
-        return _work(stay)
+        return _work(visit)
     finally:
-        stay.kit.slow_slots.release()
+        visit.worker.slow_slots.release()
 
 
-def _work(stay: Stay) -> VisitEnding:
+def _work(visit: Visit) -> VisitEnding:
     """Fetch until there is a reason to leave, or to park. Returns it."""
     while True:
-        ending = _step(stay)
+        ending = _step(visit)
         if ending is not None:
             return ending
 
 
-def _step(stay: Stay) -> VisitEnding | None:
+def _step(visit: Visit) -> VisitEnding | None:
     """Fetch the next URL, then leave, settle or park. None: fetch the next one."""
-    if stay.kit.stopping.is_set():
+    if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
-    if not stay.due and (ending := refill(stay)) is not None:
+    if not visit.picked.due and (ending := refill(visit)) is not None:
         return ending
-    due = stay.due.popleft()
-    ending = fetch.fetch(stay, due)
-    is_put_off = ending is VisitEnding.DELAY and stay.rest_until is None and (stay.is_early() or stay.is_promised())
-    if is_put_off:
-        stay.due.appendleft(due)  # such as after a request for robots.txt: the page's turn is the next one
+    due = visit.picked.due.popleft()
+    ending = fetch.fetch(visit, due)
+    is_postponed = (
+        ending is VisitEnding.DELAY and visit.rest.until is None and (_is_early(visit) or visit.start.is_promised)
+    )
+    if is_postponed:
+        visit.picked.due.appendleft(due)  # such as after a request for robots.txt: the page's turn is the next one
     elif ending is not None:
         return ending
-    return _why_leave(stay) or _wait(stay, is_put_off=is_put_off)
+    return _why_leave(visit) or _wait(visit, is_postponed=is_postponed)
 
 
-def _why_leave(stay: Stay) -> VisitEnding | None:
-    if stay.is_blocked:
-        return VisitEnding.ADDRESS_RESTS if stay.resting is None else VisitEnding.RESTS
-    if stay.kit.stopping.is_set():
+def _why_leave(visit: Visit) -> VisitEnding | None:
+    if visit.rest.is_blocked:
+        return VisitEnding.ADDRESS_RESTS if visit.rest.why is None else VisitEnding.RESTS
+    if visit.worker.stopping.is_set():
         return VisitEnding.STOPS
-    if max(stay.now(), stay.ready_at) - stay.started > stay.longest_s():
+    if max(visit.now(), visit.turn.ready_at) - visit.lease.anchor > _longest_s(visit.worker.settings, visit.start):
         return VisitEnding.LONG_ENOUGH
     return None
 
 
-def _wait(stay: Stay, *, is_put_off: bool) -> VisitEnding | None:
+def _wait(visit: Visit, *, is_postponed: bool) -> VisitEnding | None:
     """Settle if the batch is full, and park if the host's turn is not near. None: fetch the next URL."""
-    is_early = is_put_off or stay.is_early()
-    if is_early and not _may_park(stay):
+    is_early = is_postponed or _is_early(visit)
+    if is_early and not _may_park(visit):
         return VisitEnding.DELAY
-    if _is_full(stay, is_early=is_early) or (is_early and not stay.due):
-        if gather(stay):
+    if _is_full(visit, is_early=is_early) or (is_early and not visit.picked.due):
+        if gather(visit):
             return VisitEnding.PARKED
-        ending = settle.go_on(stay)
+        ending = settle.go_on(visit)
         if ending is not None:
             return ending
-        is_early = is_put_off or stay.is_early()
-    return park(stay) if is_early and stay.due else None
+        is_early = is_postponed or _is_early(visit)
+    return park(visit) if is_early and visit.picked.due else None
 
 
-def park(stay: Stay) -> VisitEnding:
-    parking = stay.kit.parking
-    if len(stay.joined) > PARKED_JOINS:
-        stay.joined.clear()
+def park(visit: Visit) -> VisitEnding:
+    parking = visit.worker.parking
+    if len(visit.picked.joined) > PARKED_JOINS:
+        visit.picked.joined.clear()
     if parking is None:
         return VisitEnding.DELAY
-    until = stay.ready_at - stay.connect_s
-    if stay.is_promised():
-        until = min(until, stay.now() + LOOKED_AFTER_S)
-    stay.move(VisitEvent.PARKED)  # first: once parked, it belongs to another thread
-    if parking.park(stay, until):
+    until = visit.turn.ready_at - visit.start.connect_s
+    if visit.start.is_promised:
+        until = min(until, visit.now() + LOOKED_AFTER_S)
+    visit.move(VisitEvent.PARKED)  # first: once parked, it belongs to another thread
+    if parking.park(visit, until):
         return VisitEnding.PARKED
-    stay.move(VisitEvent.SERVED)
+    visit.move(VisitEvent.SERVED)
     return VisitEnding.DELAY
 
 
-def gather(stay: Stay) -> bool:
+def gather(visit: Visit) -> bool:
     """Hand the batch to a group commit, if there is time and it may join. True: the visit belongs to another thread now.
 
     A visit whose host is to rest is not gathered: its rest is written at once.
     """
-    gatherer, now = stay.kit.gatherer, stay.now()
-    if gatherer is None or stay.rest_until is not None or not settle.may_join(stay):
+    gatherer, now = visit.worker.gatherer, visit.now()
+    if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
-    if stay.ready_at - now < 2 * GATHER_S or stay.lease_ends - now < 2 * LEASE_MARGIN_S:
+    if visit.turn.ready_at - now < 2 * GATHER_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
         return False
-    stay.move(VisitEvent.PARKED)
-    stay.batch.move(BatchEvent.GATHERED)
-    if gatherer.add(stay, stay.batch.links):
+    visit.move(VisitEvent.PARKED)
+    visit.batch.move(BatchEvent.GATHERED)
+    if gatherer.add(visit, visit.batch.links):
         return True
-    stay.batch.move(BatchEvent.NO_ROOM)
-    stay.move(VisitEvent.SERVED)
+    visit.batch.move(BatchEvent.NO_ROOM)
+    visit.move(VisitEvent.SERVED)
     return False
 
 
-def _may_park(stay: Stay) -> bool:
+def _may_park(visit: Visit) -> bool:
     """Whether the visit may keep its lease, without a thread, until its turn.
 
     - Not in isolation: its URL may kill the worker, and the leases of all visits parked there with it.
@@ -119,33 +128,51 @@ def _may_park(stay: Stay) -> bool:
     - Not beyond the next settle, so that it notices a pause and its URLs are still wanted. While it waits longer, for a
       promised start, it is settled in between.
     """
-    parking = stay.kit.parking
-    if parking is None or not parking.has_room or stay.isolate > 0 or stay.rest_until is not None:
+    parking = visit.worker.parking
+    if parking is None or not parking.has_room or visit.pace.isolate > 0 or visit.rest.until is not None:
         return False
-    return stay.ready_at - stay.now() <= stay.longest_wait_s()
+    settings = visit.worker.settings
+    longest_s = settings.promise_longest_s if visit.start.is_promised else settings.settle_s
+    return visit.turn.ready_at - visit.now() <= longest_s
 
 
-def refill(stay: Stay) -> VisitEnding | None:
+def refill(visit: Visit) -> VisitEnding | None:
     """Settle, and pick more URLs. Returns the reason to leave where there are none."""
-    if stay.budget_spent:
-        stay.rest(BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
+    if visit.picked.is_budget_spent:
+        visit.rest.prolong(visit.now() + BUDGET_REST_S, Rest(RestReason.PAGE_BUDGET))
         return VisitEnding.RESTS
-    return settle.go_on(stay) or (None if stay.due else refill(stay))
+    return settle.go_on(visit) or (None if visit.picked.due else refill(visit))
 
 
-def _is_full(stay: Stay, *, is_early: bool) -> bool:
+def _is_full(visit: Visit, *, is_early: bool) -> bool:
     """Whether to settle now: at 50 URLs, at 2 s by the next request, or at many links; in isolation after every URL.
 
     A visit that would be parked is settled at fewer links.
     """
-    settings, batch = stay.kit.settings, stay.batch
+    settings, batch = visit.worker.settings, visit.batch
     links_most = PARKED_LINKS if is_early else SETTLE_LINKS
-    if stay.is_promised() and not batch.fetches and not batch.results:
-        return stay.now() - batch.started >= LOOKED_AFTER_S
+    if visit.start.is_promised and not batch.fetches and not batch.results:
+        return visit.now() - batch.started >= LOOKED_AFTER_S
     return (
         len(batch.results) >= settings.settle_urls
-        or max(stay.now(), stay.ready_at) - batch.started >= settings.settle_s
+        or max(visit.now(), visit.turn.ready_at) - batch.started >= settings.settle_s
         or batch.links >= links_most
-        or (stay.isolate > 0 and bool(batch.results))
+        or (visit.pace.isolate > 0 and bool(batch.results))
         or batch.answered is not None  # other hosts wait for the news that their address answers again
     )
+
+
+def _is_early(visit: Visit) -> bool:
+    """Whether the host's turn is further away than the visit waits for it in its thread."""
+    return visit.turn.ready_at - visit.now() > slots.patience_s(visit.worker.settings, visit.turn, visit.start)
+
+
+def _longest_s(settings: Settings, start: SharedStart) -> float:
+    """Seconds that the visit may last: more where it shares a budget, so that it may get several starts."""
+    return settings.visit_longest_s if start.is_crowded or start.is_promised else settings.visit_max_s
+
+
+def _is_slow(host: HostPace) -> bool:
+    """Whether the host did not serve its last visit, or takes seconds to answer."""
+    is_silent = host.history.statuses[-1:] == (pace.NO_ANSWER,)
+    return host.failures > 0 or is_silent or (host.history.latency_s or 0.0) > SLOW_S

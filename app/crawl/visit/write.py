@@ -6,63 +6,67 @@ from sqlalchemy import Connection
 
 from app.crawl.frontier import duplicates, enter
 from app.crawl.frontier.enter import Entered
-from app.crawl.state.visit import Stay
+from app.crawl.state.batch import Batch
+from app.crawl.state.picked import Picked
+from app.crawl.state.visit import Visit
 from app.model import Origin, Refusal
 from app.policy.candidate import Candidate
+from app.policy.robots import Robots
+from app.policy.url import Canon
 from app.store import crawls, fetches, pages, robots, sitemaps, suppressions, urls
 from app.store.pages import Where
 
 REOPEN_PAGE = 1_000
 
 
-def write(stays: Sequence[Stay], tx: Connection) -> Entered:
+def write(visits: Sequence[Visit], tx: Connection) -> Entered:
     """Write everything but the hosts' own rows. Returns what was admitted."""
-    batches = [stay.batch for stay in stays]
+    batches = [visit.batch for visit in visits]
     kept_out = [page for batch in batches for page in batch.kept_out]
     pages.drop(tx, kept_out)  # first: a page that is dropped must not count as the original of a new one
     repeating = duplicates.note(batches, tx)
-    entered = enter.admit(tx, [(stay, _admissions(stay, repeating)) for stay in stays])
+    entered = enter.admit(tx, [(visit, _admissions(visit.batch, repeating)) for visit in visits])
     refused = {each: row for batch in batches for each, row in batch.suppressions.items()}
     suppressions.note(tx, list(refused.values()))
     urls.record(tx, [result for batch in batches for result in batch.results])
-    for stay in stays:
-        _give_up(stay, tx)
+    for visit in visits:
+        _give_up(visit.host_id, visit.batch, visit.picked, tx)
     fetches.log(tx, [fetch for batch in batches for fetch in batch.fetches])
     crawls.count(
         tx,
         [
             {
                 "crawl_id": crawl_id,
-                "host_id": stay.host_id,
+                "host_id": visit.host_id,
                 "pages": tally.pages,
                 "fetches": tally.fetches,
                 "failed": tally.failed,
                 "bytes": tally.bytes,
             }
-            for stay in stays
-            for crawl_id, tally in stay.batch.tallies.items()
+            for visit in visits
+            for crawl_id, tally in visit.batch.tallies.items()
         ],
     )
     pages.keep(tx, [reading.page for batch in batches for reading in batch.readings if reading.page is not None])
     pages.revise(tx, [revision for batch in batches for revision in batch.revisions])
-    for stay in stays:
-        _write_robots(stay, tx)
+    for visit in visits:
+        _write_robots(visit, tx)
     sitemaps.credit(
         tx,
         [
-            {"host_id": stay.host_id, "id": id, "claims": claims, "true_claims": true_claims}
-            for stay in stays
-            for id, (claims, true_claims) in sorted(stay.batch.claims.items())
+            {"host_id": visit.host_id, "id": id, "claims": claims, "true_claims": true_claims}
+            for visit in visits
+            for id, (claims, true_claims) in sorted(visit.batch.claims.items())
         ],
     )
     return entered
 
 
-def _give_up(stay: Stay, tx: Connection) -> None:
-    for ending in stay.batch.give_up:
-        stay.unfetched -= urls.give_up(
+def _give_up(host_id: int, batch: Batch, picked: Picked, tx: Connection) -> None:
+    for ending in batch.give_up:
+        picked.unfetched -= urls.give_up(
             tx,
-            host_id=stay.host_id,
+            host_id=host_id,
             state=ending.state,
             cause=ending.cause,
             detail=ending.detail,
@@ -71,20 +75,21 @@ def _give_up(stay: Stay, tx: Connection) -> None:
         )
 
 
-def _write_robots(stay: Stay, tx: Connection) -> None:
-    batch = stay.batch
-    robots.store(tx, host_id=stay.host_id, fetched=batch.robots)
-    robots.store_tdmrep(tx, host_id=stay.host_id, asked=batch.tdmrep)
+def _write_robots(visit: Visit, tx: Connection) -> None:
+    batch = visit.batch
+    robots.store(tx, host_id=visit.host_id, fetched=batch.robots)
+    robots.store_tdmrep(tx, host_id=visit.host_id, asked=batch.tdmrep)
     for origin in batch.doubted_robots:
-        robots.doubt(tx, host_id=stay.host_id, origin=origin, recheck_s=stay.kit.settings.robots_recheck_s)
+        robots.doubt(tx, host_id=visit.host_id, origin=origin, recheck_s=visit.worker.settings.robots_recheck_s)
     for origin in batch.renewed_robots:
-        _reopen(stay, tx, origin)
+        picked = visit.picked
+        picked.unfetched += _reopen(visit.worker.canon, visit.host_id, origin, visit.origins.robots[origin].rules, tx)
 
 
-def _admissions(stay: Stay, repeating: set[Where]) -> list[Candidate]:
+def _admissions(batch: Batch, repeating: set[Where]) -> list[Candidate]:
     """The batch's sitemaps and links, each once, but for those of documents that repeat another's."""
-    found = {each.form: each for each in stay.batch.admissions}
-    for reading in stay.batch.readings:
+    found = {each.form: each for each in batch.admissions}
+    for reading in batch.readings:
         page = reading.page
         if page is not None and (page["host_id"], page["crawl_id"], page["key"]) in repeating:
             continue
@@ -93,21 +98,21 @@ def _admissions(stay: Stay, repeating: set[Where]) -> list[Candidate]:
     return list(found.values())
 
 
-def _reopen(stay: Stay, tx: Connection, origin: Origin) -> None:
-    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6)."""
-    rules = stay.robots[origin].rules
+def _reopen(canon: Canon, host_id: int, origin: Origin, rules: Robots | None, tx: Connection) -> int:
+    """Queue again what an origin's new robots.txt allows, and an earlier one refused (promise R6). Returns how many."""
     if rules is None:
-        return
-    after = (0, b"")
-    while rows := urls.refused_of_host(tx, host_id=stay.host_id, after=after, n=REOPEN_PAGE):
+        return 0
+    after, reopened = (0, b""), 0
+    while rows := urls.refused_of_host(tx, host_id=host_id, after=after, n=REOPEN_PAGE):
         after = rows[-1][:2]
-        parsed = [(crawl_id, key, stay.kit.canon.of_row(text, key, linked)) for crawl_id, key, text, linked in rows]
-        stay.unfetched += urls.reopen(
+        parsed = [(crawl_id, key, canon.of_row(text, key, linked)) for crawl_id, key, text, linked in rows]
+        reopened += urls.reopen(
             tx,
-            host_id=stay.host_id,
+            host_id=host_id,
             rows=[
                 {"crawl_id": crawl_id, "key": key}
                 for crawl_id, key, url in parsed
                 if not isinstance(url, Refusal) and url.origin == origin and rules.permits(url)
             ],
         )
+    return reopened

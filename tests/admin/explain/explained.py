@@ -2,15 +2,15 @@
 
 from app.admin import explain
 from app.admin.explain import Explanation, InCrawl
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 
 ROBOTS = "User-agent: *\nDisallow: /private\n"
 
 
-def why(kit: Kit, text: str) -> Explanation:
-    return explain.why(kit.engine, kit.settings, text)
+def why(worker: Worker, text: str) -> Explanation:
+    return explain.why(worker.engine, worker.settings, text)
 
 
-def alone(kit: Kit, text: str) -> InCrawl:
-    (found,) = why(kit, text).crawls
+def alone(worker: Worker, text: str) -> InCrawl:
+    (found,) = why(worker, text).crawls
     return found

@@ -3,7 +3,7 @@
 import pytest
 
 from app.admin.url_changes import respelt
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Url
 from app.policy.url import Canon
@@ -13,10 +13,10 @@ from tests.crawl.web import Site
 from tests.store.rows import sql
 
 
-def test_a_page_that_was_fetched(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    run(kit)
-    found = why(kit, site.url("/a") + "?utm_source=x#top")
+def test_a_page_that_was_fetched(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    found = why(worker, site.url("/a") + "?utm_source=x#top")
     (here,) = found.crawls
     assert found.url == site.url("/a")
     assert found.changed == ["parameters dropped: utm_source", "fragment dropped: #top"]
@@ -30,34 +30,34 @@ def test_a_page_that_was_fetched(kit: Kit, site: Site) -> None:
     assert found.robots.allowed is True
 
 
-def test_a_page_that_keeps_fresh_waits_for_its_recrawl(kit: Kit, site: Site) -> None:
-    start(kit, site.url(), keep_fresh=True)
-    go(kit)
-    assert alone(kit, site.url()).waits_for[0].startswith("its recrawl, due ")
+def test_a_page_that_keeps_fresh_waits_for_its_recrawl(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), keep_fresh=True)
+    go(worker)
+    assert alone(worker, site.url()).waits_for[0].startswith("its recrawl, due ")
 
 
-def test_a_duplicate_names_its_original(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    run(kit)
+def test_a_duplicate_names_its_original(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
     one, two = site.url("/one"), site.url("/two")
-    (alias,) = [url for url in (one, two) if alone(kit, url).url["state"] == "alias"]
+    (alias,) = [url for url in (one, two) if alone(worker, url).url["state"] == "alias"]
     original = two if alias == one else one
-    here = alone(kit, alias)
+    here = alone(worker, alias)
     assert here.duplicate is not None
     assert (here.duplicate["kind"], here.duplicate["of_url"]) == ("body", original)
     assert here.waits_for == [f"nothing: the document is at {original}"]
 
 
-def test_a_redirect_names_its_target(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    run(kit)
-    assert alone(kit, site.url("/moved")).waits_for == [f"nothing: the document is at {site.url('/a')}"]
+def test_a_redirect_names_its_target(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    assert alone(worker, site.url("/moved")).waits_for == [f"nothing: the document is at {site.url('/a')}"]
 
 
-def test_what_robots_refuses_names_the_line(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    run(kit)
-    found = why(kit, site.url("/private/x"))
+def test_what_robots_refuses_names_the_line(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    found = why(worker, site.url("/private/x"))
     (here,) = found.crawls
     assert here.url["state"] == "refused"
     assert here.waits_for[0].startswith("robots.txt to allow it")
@@ -66,29 +66,29 @@ def test_what_robots_refuses_names_the_line(kit: Kit, site: Site) -> None:
     assert found.robots.sentence() == "refused: line 2, Disallow: /private (group *)"
 
 
-def test_a_failing_page_waits_for_its_retry_then_for_an_operator(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    go(kit)
-    assert alone(kit, site.url("/broken")).waits_for[0].startswith("its retry after attempt 1, due ")
-    run(kit)
-    here = alone(kit, site.url("/broken"))
+def test_a_failing_page_waits_for_its_retry_then_for_an_operator(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    go(worker)
+    assert alone(worker, site.url("/broken")).waits_for[0].startswith("its retry after attempt 1, due ")
+    run(worker)
+    here = alone(worker, site.url("/broken"))
     assert here.url["state"] == "quarantined"
     assert here.waits_for == [
         f"an operator (failed too often: server_error (500) 3 times): tiptoe url retry {site.url('/broken')}"
     ]
-    assert len(why(kit, site.url("/broken")).fetches) == 3
+    assert len(why(worker, site.url("/broken")).fetches) == 3
 
 
-def test_a_gone_page(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    run(kit)
-    assert alone(kit, site.url("/gone")).url["state"] == "gone"
+def test_a_gone_page(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    assert alone(worker, site.url("/gone")).url["state"] == "gone"
 
 
-def test_a_link_out_of_scope_was_refused(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    go(kit)
-    found = why(kit, "http://elsewhere.test/")
+def test_a_link_out_of_scope_was_refused(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    go(worker)
+    found = why(worker, "http://elsewhere.test/")
     assert found.crawls == []
     assert [(row["reason"], row["found_on"]) for row in found.suppressions] == [("scope", site.url())]
     assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it is refused: scope"]
@@ -96,30 +96,30 @@ def test_a_link_out_of_scope_was_refused(kit: Kit, site: Site) -> None:
     assert found.robots.allowed is None
 
 
-def test_a_link_that_is_no_url_was_refused(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    go(kit)
-    found = why(kit, "http://")
+def test_a_link_that_is_no_url_was_refused(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    go(worker)
+    found = why(worker, "http://")
     assert found.url is None
     assert [row["reason"] for row in found.suppressions] == ["invalid"]
 
 
-def test_a_text_that_nobody_ever_met_is_refused(kit: Kit) -> None:
+def test_a_text_that_nobody_ever_met_is_refused(worker: Worker) -> None:
     with pytest.raises(InputError, match="'nonsense': not a URL; write it in full"):
-        why(kit, "nonsense")
+        why(worker, "nonsense")
 
 
-def test_a_url_that_no_crawl_knows(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    found = why(kit, site.url("/never-linked"))
+def test_a_url_that_no_crawl_knows(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    found = why(worker, site.url("/never-linked"))
     assert found.crawls == []
     assert [would_be.verdict for would_be in found.elsewhere] == ["a link to it would be admitted; none was found yet"]
 
 
-def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    run(kit)
-    assert why(kit, site.url("/never-linked")).elsewhere == []
+def test_a_finished_crawl_says_nothing_of_urls_it_does_not_know(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    assert why(worker, site.url("/never-linked")).elsewhere == []
 
 
 # as given → what the canonical form changed
@@ -150,10 +150,10 @@ def test_what_the_canonical_form_changed(asked: str, changes: list[str] | None) 
     assert respelt(asked, url) == changes
 
 
-def test_explaining_changes_nothing(kit: Kit, site: Site) -> None:
-    start(kit, site.url())
-    go(kit)
-    before = sql(kit.engine, "SELECT * FROM urls ORDER BY id"), sql(kit.engine, "SELECT * FROM hosts")
+def test_explaining_changes_nothing(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    go(worker)
+    before = sql(worker.engine, "SELECT * FROM urls ORDER BY id"), sql(worker.engine, "SELECT * FROM hosts")
     for path in ("/", "/a", "/private/x", "/nowhere"):
-        why(kit, site.url(path))
-    assert (sql(kit.engine, "SELECT * FROM urls ORDER BY id"), sql(kit.engine, "SELECT * FROM hosts")) == before
+        why(worker, site.url(path))
+    assert (sql(worker.engine, "SELECT * FROM urls ORDER BY id"), sql(worker.engine, "SELECT * FROM hosts")) == before

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.admin import crawls, explain
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.store import db
 from app.store import hosts as rows
@@ -16,23 +16,23 @@ from tests.crawl.web import Site
 from tests.store.rows import Aside, await_blocked, backend, one
 
 
-def test_retry_queues_and_wakes(kit: Kit, site: Site) -> None:
-    crawl = start(kit, site.url())
-    run(kit)
-    crawls.activate(kit.engine, crawl.name)
+def test_retry_queues_and_wakes(worker: Worker, site: Site) -> None:
+    crawl = start(worker, site.url())
+    run(worker)
+    crawls.activate(worker.engine, crawl.name)
     asked = len(site.log)
-    assert explain.retry(kit.engine, kit.settings, site.url("/broken") + "#x", None) == ["c"]
-    assert alone(kit, site.url("/broken")).url["state"] == "queued"
-    assert one(kit.engine, "SELECT next_fetch_at IS NOT NULL FROM hosts WHERE name = :name", name=site.host)
-    go(kit)
+    assert explain.retry(worker.engine, worker.settings, site.url("/broken") + "#x", None) == ["c"]
+    assert alone(worker, site.url("/broken")).url["state"] == "queued"
+    assert one(worker.engine, "SELECT next_fetch_at IS NOT NULL FROM hosts WHERE name = :name", name=site.host)
+    go(worker)
     assert site.paths[asked:] == ["/broken"]
 
 
-def test_forget_takes_it_out_of_one_crawl(kit: Kit, site: Site) -> None:
-    start(kit, site.url(), name="one")
-    start(kit, site.url(), name="two")
-    assert explain.forget(kit.engine, kit.settings, site.url(), "two") == ["two"]
-    assert [row.crawl for row in why(kit, site.url()).crawls] == ["one"]
+def test_forget_takes_it_out_of_one_crawl(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), name="one")
+    start(worker, site.url(), name="two")
+    assert explain.forget(worker.engine, worker.settings, site.url(), "two") == ["two"]
+    assert [row.crawl for row in why(worker, site.url()).crawls] == ["one"]
 
 
 @pytest.mark.parametrize("act", [explain.retry, explain.forget])
@@ -46,20 +46,20 @@ def test_forget_takes_it_out_of_one_crawl(kit: Kit, site: Site) -> None:
     ],
 )
 def test_retry_and_forget_refuse_what_is_not_there(
-    kit: Kit, act: Callable[..., object], text: str, crawl: str | None, says: str
+    worker: Worker, act: Callable[..., object], text: str, crawl: str | None, says: str
 ) -> None:
-    start(kit, "http://site.test/")
+    start(worker, "http://site.test/")
     with pytest.raises(InputError) as refused:
-        act(kit.engine, kit.settings, text, crawl)
+        act(worker.engine, worker.settings, text, crawl)
     assert str(refused.value).startswith(says)
 
 
 @pytest.mark.parametrize("act", ["retry", "forget"])
-def test_operators_change_a_url_under_its_host(kit: Kit, act: str) -> None:
-    start(kit, "http://a.test/")
-    with db.transaction(kit.engine) as tx:
+def test_operators_change_a_url_under_its_host(worker: Worker, act: str) -> None:
+    start(worker, "http://a.test/")
+    with db.transaction(worker.engine) as tx:
         rows.lock(tx, [1])
-        aside = Aside(lambda: getattr(explain, act)(kit.engine, kit.settings, "http://a.test/", None))
-        assert await_blocked(kit.engine, backend(tx), aside)
+        aside = Aside(lambda: getattr(explain, act)(worker.engine, worker.settings, "http://a.test/", None))
+        assert await_blocked(worker.engine, backend(tx), aside)
         tx.execute(text("UPDATE urls SET score = 0.5"))
     assert aside.outcome() == ["c"]

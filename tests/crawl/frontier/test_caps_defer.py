@@ -6,7 +6,7 @@ import pytest
 
 from app.admin import crawls, explain
 from app.beat.promote import promote
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, run, start
 from tests.crawl.waiting import CAP, flat, plant, refused, waiting
 from tests.crawl.web import Site, Web, html
@@ -19,63 +19,63 @@ def site(web: Web) -> Site:
 
 
 @pytest.fixture
-def kit(make: Callable[..., Kit]) -> Kit:
+def worker(make: Callable[..., Worker]) -> Worker:
     return make(frontier_max_per_host=CAP, settle_urls=1, frontier_full="defer")
 
 
-def test_what_is_put_off_waits_for_the_next_round_and_does_not_keep_the_crawl_open(kit: Kit, site: Site) -> None:
+def test_what_is_deferred_waits_for_the_next_round_and_does_not_keep_the_crawl_open(worker: Worker, site: Site) -> None:
     paths = flat(site, 3 * CAP)
-    crawl = start(kit, site.url())
+    crawl = start(worker, site.url())
     for fetched in (CAP, 2 * CAP, 3 * CAP):
-        run(kit)
-        assert one(kit.engine, "SELECT ended_because FROM crawls") == "done"
-        rest = sql(kit.engine, "SELECT url, retrying FROM urls WHERE state = 'resting' AND fetched_at IS NULL")
+        run(worker)
+        assert one(worker.engine, "SELECT ended_because FROM crawls") == "done"
+        rest = sql(worker.engine, "SELECT url, retrying FROM urls WHERE state = 'resting' AND fetched_at IS NULL")
         assert len(rest) == 3 * CAP - fetched
         assert not any(row["retrying"] for row in rest)
-        assert {row["url"] for row in rest} <= refused(kit.engine).keys()
-        crawls.go_round(kit.engine, crawl.name, kit.settings)
-        assert waiting(kit.engine, site) == min(3 * CAP - fetched, CAP)
-    assert set(refused(kit.engine).values()) == {"cap per host: waits for the next cycle"}
+        assert {row["url"] for row in rest} <= refused(worker.engine).keys()
+        crawls.go_round(worker.engine, crawl.name, worker.settings)
+        assert waiting(worker.engine, site) == min(3 * CAP - fetched, CAP)
+    assert set(refused(worker.engine).values()) == {"cap per host: waits for the next cycle"}
     assert {path for path in site.pages_asked if path != "/"} == set(paths)
 
 
-def test_the_worst_is_put_off_for_a_better_one(kit: Kit, site: Site) -> None:
-    crawl = start(kit, site.url())
-    plant(kit, crawl, site, *(f"/low/{number}" for number in range(CAP - 1)))
+def test_the_worst_is_deferred_for_a_better_one(worker: Worker, site: Site) -> None:
+    crawl = start(worker, site.url())
+    plant(worker, crawl, site, *(f"/low/{number}" for number in range(CAP - 1)))
     site.pages["/"] = html("/new/0", "/new/1", "/new/2")
-    run(kit)
-    late = refused(kit.engine)
+    run(worker)
+    late = refused(worker.engine)
     assert len(late) == 2
     rows = sql(
-        kit.engine,
+        worker.engine,
         "SELECT url, due_at > now() + interval '6 days' AS late FROM urls WHERE state = 'resting' AND "
         "fetched_at IS NULL",
     )
     assert {row["url"]: row["late"] for row in rows} == dict.fromkeys(late, True)
 
 
-def test_what_is_put_off_comes_by_itself_where_a_crawl_keeps_fresh(kit: Kit, site: Site) -> None:
+def test_what_is_deferred_comes_by_itself_where_a_crawl_keeps_fresh(worker: Worker, site: Site) -> None:
     paths = flat(site, CAP + 5)
-    start(kit, site.url(), keep_fresh=True)
+    start(worker, site.url(), keep_fresh=True)
     for _ in range(6):
-        go(kit)
+        go(worker)
     assert len(site.pages_asked) == 1 + CAP
-    sql(kit.engine, "UPDATE urls SET due_at = now() WHERE state = 'resting' AND fetched_at IS NULL")
-    promote(kit.engine)
+    sql(worker.engine, "UPDATE urls SET due_at = now() WHERE state = 'resting' AND fetched_at IS NULL")
+    promote(worker.engine)
     for _ in range(3):
-        go(kit)
+        go(worker)
     assert set(site.pages_asked) == {"/", *paths}
 
 
 @pytest.mark.parametrize(("keep_fresh", "comes"), [(False, "tiptoe crawl start c --again"), (True, "then, 20")])
-def test_why_it_waits(kit: Kit, site: Site, keep_fresh: bool, comes: str) -> None:
+def test_why_it_waits(worker: Worker, site: Site, keep_fresh: bool, comes: str) -> None:
     paths = flat(site, CAP + 1)
-    start(kit, site.url(), keep_fresh=keep_fresh)
+    start(worker, site.url(), keep_fresh=keep_fresh)
     for _ in range(6):
-        go(kit)
-    (late,) = refused(kit.engine)
+        go(worker)
+    (late,) = refused(worker.engine)
     assert late in {site.url(path) for path in paths}
-    found = explain.why(kit.engine, kit.settings, late)
+    found = explain.why(worker.engine, worker.settings, late)
     (here,) = found.crawls
     (line,) = here.waits_for
     assert line.startswith("the next cycle: the frontier was full when it was found")

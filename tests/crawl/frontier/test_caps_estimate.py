@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.admin import crawls
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.waiting import CAP, count, estimate, flat, plant, refused, waiting
 from tests.crawl.web import Answer, Site, Web, html
@@ -13,7 +13,7 @@ from tests.store.rows import one, sql
 
 
 @pytest.fixture
-def kit(make: Callable[..., Kit]) -> Kit:
+def worker(make: Callable[..., Worker]) -> Worker:
     return make(frontier_max_per_host=CAP, settle_urls=5)
 
 
@@ -22,85 +22,87 @@ def site(web: Web) -> Site:
     return web.site()
 
 
-def test_a_wrong_estimate_refuses_nothing(kit: Kit, site: Site) -> None:
+def test_a_wrong_estimate_refuses_nothing(worker: Worker, site: Site) -> None:
     """It is made exact before it decides, unless that was done lately; and then it is told to the row."""
     paths = flat(site, CAP)
-    start(kit, site.url())
-    sql(kit.engine, "UPDATE hosts SET unfetched = 1000, unfetched_at = now() - interval '10 minutes'")
-    run(kit)
+    start(worker, site.url())
+    sql(worker.engine, "UPDATE hosts SET unfetched = 1000, unfetched_at = now() - interval '10 minutes'")
+    run(worker)
     assert set(site.pages_asked) == {"/", *paths}
-    assert refused(kit.engine) == {}
-    assert estimate(kit.engine, site) == 0
-    assert one(kit.engine, "SELECT unfetched_at > now() - interval '1 minute' FROM hosts")
+    assert refused(worker.engine) == {}
+    assert estimate(worker.engine, site) == 0
+    assert one(worker.engine, "SELECT unfetched_at > now() - interval '1 minute' FROM hosts")
 
 
-def test_urls_of_a_crawl_that_has_ended_are_in_nobodys_way(kit: Kit, site: Site) -> None:
+def test_urls_of_a_crawl_that_has_ended_are_in_nobodys_way(worker: Worker, site: Site) -> None:
     """However lately they were counted."""
     paths = flat(site, CAP)
-    ended = start(kit, site.url("/x"), name="ended")
-    plant(kit, ended, site, *(f"/old/{number}" for number in range(3 * CAP)), score=1.0)
-    crawls.finish(kit.engine, ended.name)
-    assert estimate(kit.engine, site) == 3 * CAP + 1
-    start(kit, site.url())
-    run(kit)
+    ended = start(worker, site.url("/x"), name="ended")
+    plant(worker, ended, site, *(f"/old/{number}" for number in range(3 * CAP)), score=1.0)
+    crawls.finish(worker.engine, ended.name)
+    assert estimate(worker.engine, site) == 3 * CAP + 1
+    start(worker, site.url())
+    run(worker)
     assert {"/", *paths} <= set(site.pages_asked)
-    assert refused(kit.engine) == {}
-    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 3 * CAP + 1, "nor are they touched"
+    assert refused(worker.engine) == {}
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 3 * CAP + 1, "nor are they touched"
 
 
-def test_an_estimate_that_is_too_low_is_found_by_a_visit_in_64(kit: Kit, site: Site) -> None:
-    crawl = start(kit, site.url())
-    plant(kit, crawl, site, *(f"/{number}" for number in range(CAP)))
-    sql(kit.engine, "UPDATE hosts SET unfetched = 0, unfetched_at = now() - interval '10 minutes'")
-    sql(kit.engine, "SELECT setval(pg_get_serial_sequence('visits', 'id'), 63)")
+def test_an_estimate_that_is_too_low_is_found_by_a_visit_in_64(worker: Worker, site: Site) -> None:
+    crawl = start(worker, site.url())
+    plant(worker, crawl, site, *(f"/{number}" for number in range(CAP)))
+    sql(worker.engine, "UPDATE hosts SET unfetched = 0, unfetched_at = now() - interval '10 minutes'")
+    sql(worker.engine, "SELECT setval(pg_get_serial_sequence('visits', 'id'), 63)")
     site.pages["/"] = html()
-    go(kit)
+    go(worker)
     fetched = len(site.pages_asked)
-    assert estimate(kit.engine, site) == max(CAP + 1 - fetched, 0)
-    assert one(kit.engine, "SELECT unfetched_at > now() - interval '1 minute' FROM hosts")
+    assert estimate(worker.engine, site) == max(CAP + 1 - fetched, 0)
+    assert one(worker.engine, "SELECT unfetched_at > now() - interval '1 minute' FROM hosts")
 
 
-def test_too_many_give_way_down_to_the_cap(kit: Kit, site: Site) -> None:
+def test_too_many_give_way_down_to_the_cap(worker: Worker, site: Site) -> None:
     """As when the cap was lowered."""
-    crawl = start(kit, site.url())
-    plant(kit, crawl, site, *(f"/{number}" for number in range(4 * CAP)))
+    crawl = start(worker, site.url())
+    plant(worker, crawl, site, *(f"/{number}" for number in range(4 * CAP)))
     seen: list[int] = []
 
     def asked(hit: object) -> Answer:
-        seen.append(waiting(kit.engine, site))
+        seen.append(waiting(worker.engine, site))
         return html()
 
     site.pages |= {"/": html(), **{f"/{number}": asked for number in range(4 * CAP)}}
-    run(kit)
+    run(worker)
     assert seen[-1] <= CAP
-    assert len(refused(kit.engine)) == 4 * CAP - len(seen)
-    count(kit.engine)
-    assert estimate(kit.engine, site) == 0
+    assert len(refused(worker.engine)) == 4 * CAP - len(seen)
+    count(worker.engine)
+    assert estimate(worker.engine, site) == 0
 
 
-def test_what_is_given_up_and_what_is_reopened_is_counted(kit: Kit, web: Web) -> None:
+def test_what_is_given_up_and_what_is_reopened_is_counted(worker: Worker, web: Web) -> None:
     """A host that ends all its URLs at once, and one whose robots.txt takes back what it refused."""
     dead, strict = web.site(), web.site()
     dead.pages["/"] = html(*(f"/{number}" for number in range(9)))
     dead.pages |= {f"/{number}": Answer(status=429) for number in range(9)}
     strict.robots = "User-agent: *\nDisallow: /no"
     strict.pages["/"] = html(*(f"/no/{number}" for number in range(9)))
-    start(kit, dead.url(), strict.url(), keep_fresh=True)
-    go(kit)
-    count(kit.engine)
-    assert estimate(kit.engine, strict) == 0
+    start(worker, dead.url(), strict.url(), keep_fresh=True)
+    go(worker)
+    count(worker.engine)
+    assert estimate(worker.engine, strict) == 0
     strict.robots = "User-agent: *\nDisallow: /nothing"
-    sql(kit.engine, "UPDATE robots SET expires_at = now()")
-    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=strict.url())
+    sql(worker.engine, "UPDATE robots SET expires_at = now()")
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=strict.url())
     for _ in range(16):
-        bring_forward(kit.engine)
+        bring_forward(worker.engine)
         sql(
-            kit.engine, "UPDATE hosts SET next_fetch_at = now() WHERE name = :name AND state = 'idle'", name=strict.host
+            worker.engine,
+            "UPDATE hosts SET next_fetch_at = now() WHERE name = :name AND state = 'idle'",
+            name=strict.host,
         )
-        go(kit)
-        assert (estimate(kit.engine, dead), estimate(kit.engine, strict)) == (
-            waiting(kit.engine, dead),
-            waiting(kit.engine, strict),
+        go(worker)
+        assert (estimate(worker.engine, dead), estimate(worker.engine, strict)) == (
+            waiting(worker.engine, dead),
+            waiting(worker.engine, strict),
         )
-    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'quarantined'") == 9
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'quarantined'") == 9
     assert {f"/no/{number}" for number in range(9)} <= set(strict.pages_asked)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Budgets, Refusal, Url
 from app.policy.url import Canon
 from tests.crawl.loop import go, start
@@ -50,48 +50,48 @@ OTHER = [
 ]
 
 
-def robots_of_other(kit: Kit) -> None:
+def robots_of_other(worker: Worker) -> None:
     """Somebody has the robots.txt of another host."""
     sql(
-        kit.engine,
+        worker.engine,
         """INSERT INTO robots (host_id, scheme, port, availability, status, body, fetched_at, expires_at)
            VALUES (:id, 'http', 8080, 'available', 200, convert_to(:body, 'UTF8'), now(), now() + interval '1 hour')""",
-        id=make_host(kit.engine, "other.test"),
+        id=make_host(worker.engine, "other.test"),
         body="User-agent: *\nDisallow: /no",
     )
 
 
-def states(kit: Kit) -> dict[str, str]:
-    rows = sql(kit.engine, "SELECT u.url, h.name, u.state FROM urls AS u JOIN hosts AS h ON h.id = u.host_id")
+def states(worker: Worker) -> dict[str, str]:
+    rows = sql(worker.engine, "SELECT u.url, h.name, u.state FROM urls AS u JOIN hosts AS h ON h.id = u.host_id")
     assert all(row["url"].startswith((f"http://{row['name']}/", f"http://{row['name']}:")) for row in rows)
     return {row["url"]: row["state"] for row in rows}
 
 
 @pytest.mark.parametrize("floor", [None, 0.01])
-def test_the_links_of_a_page_are_parsed_once(kit: Kit, site: Site, floor: float | None) -> None:
+def test_the_links_of_a_page_are_parsed_once(worker: Worker, site: Site, floor: float | None) -> None:
     """Own and foreign, allowed, refused, sent otherwise than linked; judged by a full crawl's floor, too."""
     links = ["/a", "/b?utm_source=x", "/c?b=1&a=2", "/private", *OTHER]
     site.robots = "User-agent: *\nDisallow: /private"
     site.pages["/"] = html(*links)
     counting = Counting()
-    kit = replace(kit, canon=counting)
-    robots_of_other(kit)
-    start(kit, site.url(), scope="any", budgets=Budgets(max_pages=1))
-    sql(kit.engine, "UPDATE crawls SET admits_above = :floor", floor=floor)
-    go(kit)
+    worker = replace(worker, canon=counting)
+    robots_of_other(worker)
+    start(worker, site.url(), scope="any", budgets=Budgets(max_pages=1))
+    sql(worker.engine, "UPDATE crawls SET admits_above = :floor", floor=floor)
+    go(worker)
     assert site.pages_asked == ["/"]
-    found = states(kit)
+    found = states(worker)
     own = [site.url(path) for path in ("/a", "/b", "/c?b=1&a=2", "/private")]
     refused = {site.url("/private"), OTHER[1]}
     assert {text: found[text] for text in own + OTHER} == {
         text: "refused" if text in refused else "queued" for text in own + OTHER
     }
-    keys = [row["key"] for row in sql(kit.engine, "SELECT key FROM urls WHERE depth > 0")]
+    keys = [row["key"] for row in sql(worker.engine, "SELECT key FROM urls WHERE depth > 0")]
     assert len(keys) == len(links)
     assert {key.hex(): counting.parsed[key] for key in keys} == dict.fromkeys((key.hex() for key in keys), 1)
 
 
-def test_and_so_are_the_pages_of_a_sitemap(kit: Kit, site: Site) -> None:
+def test_and_so_are_the_pages_of_a_sitemap(worker: Worker, site: Site) -> None:
     pages = [site.url(f"/{number}") for number in range(5)]
     entries = "".join(
         f"<url><loc>{page}</loc><lastmod>2024-01-0{n + 1}</lastmod></url>" for n, page in enumerate(pages)
@@ -100,11 +100,13 @@ def test_and_so_are_the_pages_of_a_sitemap(kit: Kit, site: Site) -> None:
     site.pages["/sitemap.xml"] = Answer(body=body.encode(), headers={"Content-Type": "application/xml"})
     site.pages["/"] = html()
     counting = Counting()
-    kit = replace(kit, canon=counting)
-    start(kit, site.url(), budgets=Budgets(max_pages=1), sitemaps="all")
-    go(kit)
-    go(kit)
-    rows = sql(kit.engine, "SELECT key, lastmod, sitemap_id FROM urls WHERE found_on LIKE '%/sitemap.xml' ORDER BY url")
+    worker = replace(worker, canon=counting)
+    start(worker, site.url(), budgets=Budgets(max_pages=1), sitemaps="all")
+    go(worker)
+    go(worker)
+    rows = sql(
+        worker.engine, "SELECT key, lastmod, sitemap_id FROM urls WHERE found_on LIKE '%/sitemap.xml' ORDER BY url"
+    )
     assert len(rows) == len(pages)
     assert [row["lastmod"].day for row in rows] == [1, 2, 3, 4, 5]
     assert all(row["sitemap_id"] is not None for row in rows)

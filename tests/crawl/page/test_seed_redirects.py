@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import report
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import VisitEnding
@@ -36,118 +36,120 @@ def taken_in(engine: Engine) -> list[str]:
 
 
 @pytest.mark.parametrize("scope", ["host", "domain", "prefix"])
-def test_a_seed_brings_in_the_host_that_it_redirects_to(kit: Kit, apex: Site, www: Site, scope: str) -> None:
-    start(kit, apex.url(), scope=scope)
-    run(kit)
+def test_a_seed_brings_in_the_host_that_it_redirects_to(worker: Worker, apex: Site, www: Site, scope: str) -> None:
+    start(worker, apex.url(), scope=scope)
+    run(worker)
     assert www.pages_asked == ["/", "/a", "/b"]
     assert apex.pages_asked == ["/", "/old"], "its own host stays in scope"
-    assert taken_in(kit.engine) == [www.url()]
-    found = report.report(kit.engine, "c")
+    assert taken_in(worker.engine) == [www.url()]
+    found = report.report(worker.engine, "c")
     assert found.crawl.scope_redirects == [www.url()]
     assert found.why_nothing is None
 
 
-def test_no_more_than_that_host_comes_in(kit: Kit, web: Web, apex: Site, www: Site) -> None:
+def test_no_more_than_that_host_comes_in(worker: Worker, web: Web, apex: Site, www: Site) -> None:
     other = web.site()
     www.pages["/"] = html("/a", other.url(), text="Home.")
     www.pages["/a"] = redirect(other.url())  # of a link
-    start(kit, apex.url())
-    run(kit)
+    start(worker, apex.url())
+    run(worker)
     assert www.pages_asked == ["/", "/a"]
     assert other.paths == []
-    assert taken_in(kit.engine) == [www.url()]
+    assert taken_in(worker.engine) == [www.url()]
 
 
-def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(kit: Kit, apex: Site, www: Site) -> None:
+def test_a_prefix_comes_in_as_the_folder_that_was_redirected_to(worker: Worker, apex: Site, www: Site) -> None:
     apex.pages["/docs/"] = redirect(www.url("/docs/start"))
     www.pages |= {"/docs/start": html("/docs/b", "/a", text="Start."), "/docs/b": html(text="B.")}
-    start(kit, apex.url("/docs/"), scope="prefix")
-    run(kit)
+    start(worker, apex.url("/docs/"), scope="prefix")
+    run(worker)
     assert www.pages_asked == ["/docs/start", "/docs/b"]
-    assert taken_in(kit.engine) == [www.url("/docs/")]
+    assert taken_in(worker.engine) == [www.url("/docs/")]
 
 
-def test_a_prefix_is_no_wider_for_a_redirect_within_its_origin(kit: Kit, apex: Site) -> None:
+def test_a_prefix_is_no_wider_for_a_redirect_within_its_origin(worker: Worker, apex: Site) -> None:
     apex.pages["/docs/"] = redirect("/login")
-    start(kit, apex.url("/docs/"), scope="prefix")
-    run(kit)
+    start(worker, apex.url("/docs/"), scope="prefix")
+    run(worker)
     assert apex.pages_asked == ["/docs/"]
-    assert taken_in(kit.engine) == []
+    assert taken_in(worker.engine) == []
 
 
-def test_a_chain_of_redirects_brings_in_each_host_of_it(kit: Kit, web: Web, apex: Site, www: Site) -> None:
+def test_a_chain_of_redirects_brings_in_each_host_of_it(worker: Worker, web: Web, apex: Site, www: Site) -> None:
     last = web.site()
     www.pages["/"] = redirect(last.url("/x"))
     last.pages |= {"/x": html("/y", text="X."), "/y": html(text="Y.")}
-    start(kit, apex.url())
-    run(kit)
+    start(worker, apex.url())
+    run(worker)
     assert last.pages_asked == ["/x", "/y"]
-    assert taken_in(kit.engine) == [www.url(), last.url()]
+    assert taken_in(worker.engine) == [www.url(), last.url()]
 
 
-def test_a_chain_of_hosts_ends_after_ten_hops(kit: Kit, web: Web) -> None:
+def test_a_chain_of_hosts_ends_after_ten_hops(worker: Worker, web: Web) -> None:
     sites = [web.site() for _ in range(12)]
     for site, after in pairwise(sites):
         site.pages["/"] = redirect(after.url())
-    start(kit, sites[0].url())
-    run(kit)
+    start(worker, sites[0].url())
+    run(worker)
     assert [len(site.pages_asked) for site in sites] == [1] * 11 + [0]
-    assert len(taken_in(kit.engine)) == 10
+    assert len(taken_in(worker.engine)) == 10
 
 
-def test_many_seeds_that_redirect_to_one_host_bring_it_in_once(kit: Kit, web: Web, www: Site, apex: Site) -> None:
+def test_many_seeds_that_redirect_to_one_host_bring_it_in_once(worker: Worker, web: Web, www: Site, apex: Site) -> None:
     twin = web.site()
     twin.pages["/"] = redirect(www.url("/b"))
-    start(kit, apex.url(), twin.url())
-    run(kit)
-    assert taken_in(kit.engine) == [www.url()]
+    start(worker, apex.url(), twin.url())
+    run(worker)
+    assert taken_in(worker.engine) == [www.url()]
 
 
-def test_a_scope_takes_in_so_many_hosts_and_then_no_more(kit: Kit, apex: Site, www: Site) -> None:
-    start(kit, apex.url())
+def test_a_scope_takes_in_so_many_hosts_and_then_no_more(worker: Worker, apex: Site, www: Site) -> None:
+    start(worker, apex.url())
     sql(
-        kit.engine, "UPDATE crawls SET scope_redirects = array_fill('http://x.test/'::text, ARRAY[:n])", n=MOST_TAKEN_IN
+        worker.engine,
+        "UPDATE crawls SET scope_redirects = array_fill('http://x.test/'::text, ARRAY[:n])",
+        n=MOST_TAKEN_IN,
     )
-    run(kit)
+    run(worker)
     assert www.paths == []
-    assert one(kit.engine, "SELECT reason FROM suppressions") == "scope"
+    assert one(worker.engine, "SELECT reason FROM suppressions") == "scope"
 
 
-def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Kit], apex: Site, www: Site) -> None:
-    kit = make()
-    start(kit, apex.url())
-    sql(kit.engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
-    (offer,) = claim(kit.engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    stay.batch.taken_in.append((1, www.url()))
-    sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
-    assert settle.together([stay]) == [(stay, VisitEnding.FENCED)]
-    assert taken_in(kit.engine) == []
+def test_a_visit_that_lost_its_lease_widens_nothing(make: Callable[..., Worker], apex: Site, www: Site) -> None:
+    worker = make()
+    start(worker, apex.url())
+    sql(worker.engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
+    (offer,) = claim(worker.engine)
+    visit = take_up(worker, offer.host_id, offer.token)
+    assert visit is not None
+    visit.batch.taken_in.append((1, www.url()))
+    sql(worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+    assert settle.together([visit]) == [(visit, VisitEnding.FENCED)]
+    assert taken_in(worker.engine) == []
 
 
-def test_patterns_hold_for_links_and_not_for_seeds(kit: Kit, apex: Site, www: Site) -> None:
+def test_patterns_hold_for_links_and_not_for_seeds(worker: Worker, apex: Site, www: Site) -> None:
     www.pages["/"] = html("/a", "/b", text="Home.")
-    start(kit, apex.url(), include=("/b$",))
-    run(kit)
+    start(worker, apex.url(), include=("/b$",))
+    run(worker)
     assert apex.pages_asked == ["/"]
     assert www.pages_asked == ["/", "/b"]
 
 
-def test_a_seed_is_fetched_though_a_pattern_excludes_it(kit: Kit, apex: Site) -> None:
+def test_a_seed_is_fetched_though_a_pattern_excludes_it(worker: Worker, apex: Site) -> None:
     apex.pages |= {
         "/": html("/a", "/?page=2", text="Home.", head='<link rel="canonical" href="/?page=1">'),
         "/a": html(text="A."),
     }
     start(
-        kit,
+        worker,
         apex.url(),
         exclude=(
             "/$",
             r"page=",
         ),
     )
-    run(kit)
+    run(worker)
     assert apex.pages_asked == ["/", "/a"], "what its page calls canonical is a link"
 
 
@@ -196,37 +198,37 @@ def is_an_image(site: Site) -> None:
     ],
 )
 def test_a_crawl_that_brought_nothing_says_why(
-    kit: Kit, web: Web, make_it: Callable[[Site], None], seed: str, says: str
+    worker: Worker, web: Web, make_it: Callable[[Site], None], seed: str, says: str
 ) -> None:
     site = web.site()
     make_it(site)
-    start(kit, site.url(seed), scope="prefix")
-    run(kit)
-    why = report.report(kit.engine, "c").why_nothing
+    start(worker, site.url(seed), scope="prefix")
+    run(worker)
+    why = report.report(worker.engine, "c").why_nothing
     assert why is not None
     assert site.url() in why
     assert says in why
 
 
-def test_a_seed_that_was_not_fetched_yet_says_what_it_waits_for(kit: Kit, web: Web) -> None:
+def test_a_seed_that_was_not_fetched_yet_says_what_it_waits_for(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = Answer(status=429, headers={"Retry-After": "3600"})
-    start(kit, site.url(), web.site().url())
-    go(kit)
-    assert "rate_limited" in str(report.report(kit.engine, "c").why_nothing)
-    assert "and 1 seed more" in str(report.report(kit.engine, "c").why_nothing)
+    start(worker, site.url(), web.site().url())
+    go(worker)
+    assert "rate_limited" in str(report.report(worker.engine, "c").why_nothing)
+    assert "and 1 seed more" in str(report.report(worker.engine, "c").why_nothing)
 
 
-def test_why_nothing_without_a_seed(kit: Kit) -> None:
-    start(kit)
-    assert report.report(kit.engine, "c").why_nothing == "it has no seed"
+def test_why_nothing_without_a_seed(worker: Worker) -> None:
+    start(worker)
+    assert report.report(worker.engine, "c").why_nothing == "it has no seed"
 
 
-def test_a_seed_that_redirects_where_nobody_may_go_is_not_followed_there(kit: Kit, web: Web) -> None:
+def test_a_seed_that_redirects_where_nobody_may_go_is_not_followed_there(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = redirect("http://169.254.169.254/latest/meta-data/")
-    start(kit, site.url())
-    run(kit)
-    why = str(report.report(kit.engine, "c").why_nothing)
+    start(worker, site.url())
+    run(worker)
+    why = str(report.report(worker.engine, "c").why_nothing)
     assert "http://169.254.169.254/latest/meta-data/ is refused: robots.txt out of reach" in why
-    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE status IS NOT NULL AND url LIKE '%169.254%'") == 0
+    assert one(worker.engine, "SELECT count(*) FROM fetches WHERE status IS NOT NULL AND url LIKE '%169.254%'") == 0

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import crawls, seeds
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Budgets, CrawlSpec, RequestKind
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -45,18 +45,18 @@ def site(web: Web) -> Site:
     return site
 
 
-def test_a_sitemap_that_robots_txt_names_is_read_and_its_pages_are_fetched(kit: Kit, site: Site) -> None:
+def test_a_sitemap_that_robots_txt_names_is_read_and_its_pages_are_fetched(worker: Worker, site: Site) -> None:
     site.robots = f"User-agent: *\nDisallow: /c\nSitemap: {site.url('/map.xml')}\n"
     site.pages["/map.xml"] = urlset(site.url("/a"), site.url("/b"), site.url("/c"), "http://elsewhere.test/x")
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
     assert site.paths[0] == "/robots.txt"
     assert sorted(site.paths[1:]) == ["/", "/a", "/b", "/map.xml"]
-    assert url(kit.engine, site.url("/c"))["state"] == "refused"
-    assert url(kit.engine, site.url("/a"))["found_on"] == site.url("/map.xml")
-    (row,) = sql(kit.engine, "SELECT * FROM sitemaps")
+    assert url(worker.engine, site.url("/c"))["state"] == "refused"
+    assert url(worker.engine, site.url("/a"))["found_on"] == site.url("/map.xml")
+    (row,) = sql(worker.engine, "SELECT * FROM sitemaps")
     assert (row["format"], row["entries"], row["problem"]) == ("urlset", 4, None)
-    (outside,) = sql(kit.engine, "SELECT reason, url FROM suppressions")
+    (outside,) = sql(worker.engine, "SELECT reason, url FROM suppressions")
     assert (outside["reason"], outside["url"]) == ("scope", "http://elsewhere.test/x")
 
 
@@ -74,53 +74,53 @@ DISCOVERY = [
 
 
 @pytest.mark.parametrize(("sitemaps", "robots", "asked"), DISCOVERY)
-def test_discovery(kit: Kit, site: Site, sitemaps: str, robots: str | None, asked: set[str]) -> None:
+def test_discovery(worker: Worker, site: Site, sitemaps: str, robots: str | None, asked: set[str]) -> None:
     if robots is not None:
         site.robots = f"User-agent: *\n{robots}\n"
-    start(kit, site.url(), sitemaps=sitemaps)
-    run(kit)
+    start(worker, site.url(), sitemaps=sitemaps)
+    run(worker)
     assert set(site.paths) - {"/robots.txt", "/"} == asked
     assert len(site.paths) == len(set(site.paths)), "nothing twice"
 
 
-def test_a_guess_that_is_not_there_is_no_failure(kit: Kit, site: Site) -> None:
-    crawl = start(kit, site.url(), sitemaps="all")
-    run(kit)
-    (row,) = sql(kit.engine, "SELECT pages, fetches, failed FROM crawl_hosts WHERE crawl_id = :id", id=crawl.id)
+def test_a_guess_that_is_not_there_is_no_failure(worker: Worker, site: Site) -> None:
+    crawl = start(worker, site.url(), sitemaps="all")
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT pages, fetches, failed FROM crawl_hosts WHERE crawl_id = :id", id=crawl.id)
     assert row == {"pages": 1, "fetches": 2, "failed": 0}
 
 
-def test_an_index_leads_to_sitemaps_three_levels_deep_and_no_deeper(kit: Kit, site: Site) -> None:
+def test_an_index_leads_to_sitemaps_three_levels_deep_and_no_deeper(worker: Worker, site: Site) -> None:
     site.robots = "Sitemap: /0.xml"
     for level in range(5):
         site.pages[f"/{level}.xml"] = index(site.url(f"/{level + 1}.xml"), site.url(f"/{level}.xml"))
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
-    assert kinds(kit.engine)["sitemap"] == ["/0.xml", "/1.xml", "/2.xml", "/3.xml"]
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
+    assert kinds(worker.engine)["sitemap"] == ["/0.xml", "/1.xml", "/2.xml", "/3.xml"]
 
 
-def test_an_index_names_no_sitemaps_of_other_hosts(kit: Kit, site: Site, web: Web) -> None:
+def test_an_index_names_no_sitemaps_of_other_hosts(worker: Worker, site: Site, web: Web) -> None:
     other = web.site()
     site.robots = "Sitemap: /index.xml"
     site.pages["/index.xml"] = index(other.url("/map.xml"))
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
     assert other.paths == []
 
 
 def test_robots_txt_may_name_a_sitemap_on_another_host_which_is_asked_at_its_own_pace(
-    kit: Kit, site: Site, web: Web
+    worker: Worker, site: Site, web: Web
 ) -> None:
     other = web.site()
     other.pages["/map.xml"] = urlset(site.url("/a"), other.url("/x"))
     site.robots = f"Sitemap: {other.url('/map.xml')}"
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
     assert other.paths == ["/robots.txt", "/map.xml"]
     assert sorted(site.paths) == ["/", "/a", "/robots.txt"]
 
 
-def test_gzip_text_and_feeds(kit: Kit, site: Site) -> None:
+def test_gzip_text_and_feeds(worker: Worker, site: Site) -> None:
     site.robots = "Sitemap: /z.xml.gz\nSitemap: /t.txt\nSitemap: /feed"
     packed = urlset(site.url("/a"))
     site.pages["/z.xml.gz"] = Answer(headers={"Content-Type": "application/gzip"}, body=gzip.compress(packed.body))
@@ -128,74 +128,76 @@ def test_gzip_text_and_feeds(kit: Kit, site: Site) -> None:
     site.pages["/feed"] = Answer(
         body=f"<rss><channel><item><link>{site.url('/c')}</link></item></channel></rss>".encode()
     )
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
-    assert kinds(kit.engine)["page"] == ["/", "/a", "/b", "/c"]
-    formats = {row["format"] for row in sql(kit.engine, "SELECT format FROM sitemaps")}
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
+    assert kinds(worker.engine)["page"] == ["/", "/a", "/b", "/c"]
+    formats = {row["format"] for row in sql(worker.engine, "SELECT format FROM sitemaps")}
     assert formats == {"urlset", "text", "rss"}
 
 
-def test_a_large_sitemap_goes_in_by_chunks_and_its_problem_is_kept(kit: Kit, site: Site) -> None:
+def test_a_large_sitemap_goes_in_by_chunks_and_its_problem_is_kept(worker: Worker, site: Site) -> None:
     site.robots = "User-agent: *\nDisallow: /p/\nSitemap: /map.xml"
     whole = urlset(*(site.url(f"/p/{number}") for number in range(2_500)))
     site.pages["/map.xml"] = Answer(headers=whole.headers, body=whole.body[:-40])
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
-    (row,) = sql(kit.engine, "SELECT count(*) AS n FROM urls WHERE state = 'refused'")
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT count(*) AS n FROM urls WHERE state = 'refused'")
     assert row["n"] >= 2_499
-    (row,) = sql(kit.engine, "SELECT entries, problem FROM sitemaps")
+    (row,) = sql(worker.engine, "SELECT entries, problem FROM sitemaps")
     assert row["entries"] >= 2_499
     assert row["problem"] is not None
 
 
-def test_a_sitemap_is_no_page_of_the_budget_and_not_stored(kit: Kit, site: Site) -> None:
+def test_a_sitemap_is_no_page_of_the_budget_and_not_stored(worker: Worker, site: Site) -> None:
     site.robots = "Sitemap: /map.xml"
     site.pages["/map.xml"] = urlset(site.url("/a"), site.url("/b"))
-    crawl = start(kit, site.url(), sitemaps="declared", budgets=Budgets(max_pages=2))
-    run(kit)
-    (row,) = sql(kit.engine, "SELECT pages FROM crawl_hosts WHERE crawl_id = :id", id=crawl.id)
+    crawl = start(worker, site.url(), sitemaps="declared", budgets=Budgets(max_pages=2))
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT pages FROM crawl_hosts WHERE crawl_id = :id", id=crawl.id)
     assert row["pages"] == 2
-    assert sql(kit.engine, "SELECT url FROM pages WHERE url LIKE '%map.xml'") == []
+    assert sql(worker.engine, "SELECT url FROM pages WHERE url LIKE '%map.xml'") == []
 
 
-def test_by_hand(kit: Kit, site: Site) -> None:
+def test_by_hand(worker: Worker, site: Site) -> None:
     site.pages["/odd-name"] = urlset(site.url("/a"))
-    crawl = crawls.create(kit.engine, "hand", CrawlSpec(sitemaps="none"))
-    added = seeds.add(kit.engine, kit.settings, crawl, [site.url("/odd-name"), "nonsense"], kind=RequestKind.SITEMAP)
+    crawl = crawls.create(worker.engine, "hand", CrawlSpec(sitemaps="none"))
+    added = seeds.add(
+        worker.engine, worker.settings, crawl, [site.url("/odd-name"), "nonsense"], kind=RequestKind.SITEMAP
+    )
     assert (added.added, added.bad_count) == (1, 1)
-    run(kit)
+    run(worker)
     assert site.paths == ["/robots.txt", "/odd-name", "/a"]
 
 
-def test_a_redirected_sitemap_is_still_one(kit: Kit, site: Site) -> None:
+def test_a_redirected_sitemap_is_still_one(worker: Worker, site: Site) -> None:
     site.robots = "Sitemap: /old.xml"
     site.pages["/old.xml"] = Answer(status=301, headers={"Location": "/new.xml"})
     site.pages["/new.xml"] = urlset(site.url("/a"))
-    start(kit, site.url(), sitemaps="declared")
-    run(kit)
-    assert kinds(kit.engine) == {"page": ["/", "/a"], "sitemap": ["/new.xml", "/old.xml"]}
+    start(worker, site.url(), sitemaps="declared")
+    run(worker)
+    assert kinds(worker.engine) == {"page": ["/", "/a"], "sitemap": ["/new.xml", "/old.xml"]}
 
 
 # --- lastmod
 
 
-def fresh(kit: Kit, site: Site, **claims: Any) -> None:
+def fresh(worker: Worker, site: Site, **claims: Any) -> None:
     """A crawl that keeps fresh, at rest: everything was fetched once, ten days ago."""
     site.robots = "Sitemap: /map.xml"
     site.pages["/map.xml"] = urlset(site.url("/a"), site.url("/b"))
-    start(kit, site.url(), sitemaps="declared", keep_fresh=True)
+    start(worker, site.url(), sitemaps="declared", keep_fresh=True)
     for _ in range(4):
-        go(kit)
+        go(worker)
     assert len(site.paths) == 5
     sql(
-        kit.engine,
+        worker.engine,
         """UPDATE urls SET fetched_at = now() - interval '10 days', due_at = now() + interval '80 days',
                             changed_at = now() - interval '20 days'""",
     )
-    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE kind = 'sitemap'")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE kind = 'sitemap'")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
     if claims:
-        sql(kit.engine, "UPDATE sitemaps SET claims = :claims, true_claims = :true_claims", **claims)
+        sql(worker.engine, "UPDATE sitemaps SET claims = :claims, true_claims = :true_claims", **claims)
 
 
 def days_ago(days: float) -> str:
@@ -215,14 +217,18 @@ BELIEF = [
 
 @pytest.mark.parametrize(("claims", "true_claims", "days", "forward"), BELIEF)
 def test_a_believed_lastmod_brings_a_page_forward(
-    kit: Kit, site: Site, claims: int, true_claims: int, days: float, forward: bool
+    worker: Worker, site: Site, claims: int, true_claims: int, days: float, forward: bool
 ) -> None:
-    fresh(kit, site, claims=claims, true_claims=true_claims)
+    fresh(worker, site, claims=claims, true_claims=true_claims)
     site.pages["/map.xml"] = urlset((site.url("/a"), days_ago(days)), site.url("/b"))
-    go(kit)
-    (row,) = sql(kit.engine, "SELECT due_at <= clock_timestamp() AS due FROM urls WHERE url = :url", url=site.url("/a"))
+    go(worker)
+    (row,) = sql(
+        worker.engine, "SELECT due_at <= clock_timestamp() AS due FROM urls WHERE url = :url", url=site.url("/a")
+    )
     assert row["due"] is forward
-    (row,) = sql(kit.engine, "SELECT due_at <= clock_timestamp() AS due FROM urls WHERE url = :url", url=site.url("/b"))
+    (row,) = sql(
+        worker.engine, "SELECT due_at <= clock_timestamp() AS due FROM urls WHERE url = :url", url=site.url("/b")
+    )
     assert row["due"] is False
 
 
@@ -237,31 +243,31 @@ TRUTH = [
 
 @pytest.mark.parametrize(("days", "changes", "score"), TRUTH)
 def test_claims_are_scored_against_what_fetches_saw(
-    kit: Kit, site: Site, days: float, changes: bool, score: tuple[int, int]
+    worker: Worker, site: Site, days: float, changes: bool, score: tuple[int, int]
 ) -> None:
-    fresh(kit, site)
+    fresh(worker, site)
     site.pages["/map.xml"] = urlset((site.url("/a"), days_ago(days)))
-    go(kit)
+    go(worker)
     if changes:
         site.pages["/a"] = html(text="another text")
-    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=site.url("/a"))
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
-    go(kit)
-    (row,) = sql(kit.engine, "SELECT claims, true_claims FROM sitemaps")
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE url = :url", url=site.url("/a"))
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    (row,) = sql(worker.engine, "SELECT claims, true_claims FROM sitemaps")
     assert (row["claims"], row["true_claims"]) == score
 
 
-def test_a_sitemap_that_did_not_change_is_304_and_its_interval_grows(make: Callable[..., Kit], site: Site) -> None:
-    kit = make(sitemap_interval_s=7200.0)
+def test_a_sitemap_that_did_not_change_is_304_and_its_interval_grows(make: Callable[..., Worker], site: Site) -> None:
+    worker = make(sitemap_interval_s=7200.0)
     site.robots = "Sitemap: /map.xml"
     site.pages["/map.xml"] = urlset(site.url("/a"), ETag='"1"')
-    start(kit, site.url(), sitemaps="declared", keep_fresh=True)
+    start(worker, site.url(), sitemaps="declared", keep_fresh=True)
     for _ in range(4):
-        go(kit)
-    before = url(kit.engine, site.url("/map.xml"))
+        go(worker)
+    before = url(worker.engine, site.url("/map.xml"))
     assert (before["state"], before["interval_s"]) == ("resting", 7200)
-    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE kind = 'sitemap'")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now()")
-    go(kit)
-    after = url(kit.engine, site.url("/map.xml"))
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL WHERE kind = 'sitemap'")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    after = url(worker.engine, site.url("/map.xml"))
     assert (after["status"], after["interval_s"]) == (304, 7200 * 1.5)

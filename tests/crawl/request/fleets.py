@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.clock import step
 from tests.crawl.crowd import Shared
 from tests.store.rows import one
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 
 
-def go_on(kit: Kit, shared: Shared, *, after_s: float, most: int) -> None:
+def go_on(worker: Worker, shared: Shared, *, after_s: float, most: int) -> None:
     """Steps, each so much later, until everything was asked for, each thing once."""
     for _ in range(most):
         if shared.asked == shared.everything:
             return
-        step(kit, after_s=after_s)
+        step(worker, after_s=after_s)
     raise AssertionError(f"after {most} steps: {shared.asked}")
 
 

@@ -6,26 +6,26 @@ from dataclasses import replace
 import pytest
 
 from app.crawl.request.line_gate import LineGate, starts_for
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.store import db
 from app.store.budgets import Budget, BudgetKind
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 FRONT = Budget(BudgetKind.NETWORK, "192.0.2.0/24", 0.02)
 
 
-def gate(kit: Kit) -> LineGate:
-    now = kit.monotonic()
-    line = kit.lines.of((FRONT,), FRONT.gap_s)
-    return LineGate(kit=kit, line=line, wanted=(FRONT,), host_id=1, ready_at=now, until=now + 60.0)
+def gate(worker: Worker) -> LineGate:
+    now = worker.monotonic()
+    line = worker.lines.of((FRONT,), FRONT.gap_s)
+    return LineGate(worker=worker, line=line, wanted=(FRONT,), host_id=1, ready_at=now, until=now + 60.0)
 
 
 def test_a_draw_waits_for_no_connection_that_visits_hold(make: Make) -> None:
-    kit = make()
-    busy = db.connect(kit.engine.url.render_as_string(hide_password=False), pool_size=1)
+    worker = make()
+    busy = db.connect(worker.engine.url.render_as_string(hide_password=False), pool_size=1)
     held = [busy.connect() for _ in range(5)]  # all that its pool may have
     try:
-        assert gate(replace(kit, engine=busy, draws=kit.engine)).open()
+        assert gate(replace(worker, engine=busy, draws=worker.engine)).open()
     finally:
         for each in held:
             each.close()

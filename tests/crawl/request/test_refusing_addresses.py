@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.clock import HOUR, STEP, step
 from tests.crawl.crowd import Shared, names, unhurried
 from tests.crawl.loop import start
@@ -15,20 +15,20 @@ from tests.crawl.web import Answer, Hit, Web, html
 from tests.store.rows import one, sql
 
 
-def first_try(kit: Kit) -> None:
+def first_try(worker: Worker) -> None:
     """At once; or, where a start had passed on a busy machine before there was a connection, a gap later."""
     for _ in range(30):
-        if tries(kit.engine):
+        if tries(worker.engine):
             return
-        step(kit, after_s=1)
+        step(worker, after_s=1)
     raise AssertionError("nobody tried")
 
 
 @pytest.fixture
-def refusing(make: Make, web: Web) -> tuple[Kit, Shared]:
+def refusing(make: Make, web: Web) -> tuple[Worker, Shared]:
     """Six hosts on an address where nobody listens."""
     shared = Shared(web, names(6), pages=2)
-    kit = unhurried(
+    worker = unhurried(
         make(
             address_gap_s=0.5,
             backoff_base_s=10.0,
@@ -38,38 +38,38 @@ def refusing(make: Make, web: Web) -> tuple[Kit, Shared]:
             **STEP,
         )
     )
-    start(kit, *shared.urls)
+    start(worker, *shared.urls)
     shared.down()
-    return kit, shared
+    return worker, shared
 
 
-def test_an_address_that_refuses_connections_rests_as_a_whole(refusing: tuple[Kit, Shared]) -> None:
-    kit, _ = refusing
-    first_try(kit)
-    assert tries(kit.engine) == 1, "one host tried, five know"
+def test_an_address_that_refuses_connections_rests_as_a_whole(refusing: tuple[Worker, Shared]) -> None:
+    worker, _ = refusing
+    first_try(worker)
+    assert tries(worker.engine) == 1, "one host tried, five know"
     (budget,) = sql(
-        kit.engine,
+        worker.engine,
         "SELECT failures, resting_because, extract(epoch FROM blocked_until - clock_timestamp())::float AS s "
         "FROM budgets",
     )
     assert (budget["failures"], budget["resting_because"], budget["s"]) == (1, "refused", pytest.approx(10, abs=2))
     for _ in range(4):
-        step(kit, after_s=2)
-    assert tries(kit.engine) == 1
-    because = Counter(row["resting_because"] for row in sql(kit.engine, "SELECT resting_because FROM hosts"))
+        step(worker, after_s=2)
+    assert tries(worker.engine) == 1
+    because = Counter(row["resting_because"] for row in sql(worker.engine, "SELECT resting_because FROM hosts"))
     assert because == {"robots.txt out of reach": 1, "address rests": 5}
 
 
-def test_one_host_tries_it_after_each_rest_and_each_is_longer(refusing: tuple[Kit, Shared]) -> None:
-    kit, _ = refusing
-    first_try(kit)
+def test_one_host_tries_it_after_each_rest_and_each_is_longer(refusing: tuple[Worker, Shared]) -> None:
+    worker, _ = refusing
+    first_try(worker)
     rested_s, tried_at = 0.0, []
     for _ in range(160):
-        before = tries(kit.engine)
-        step(kit, after_s=5)
+        before = tries(worker.engine)
+        step(worker, after_s=5)
         rested_s += 5
-        assert tries(kit.engine) <= before + 1
-        if tries(kit.engine) > before:
+        assert tries(worker.engine) <= before + 1
+        if tries(worker.engine) > before:
             tried_at.append(rested_s)
     spans = [after - before for before, after in itertools.pairwise([0.0, *tried_at])]
     for span, rest_s in zip(spans, (10, 20, 40, 80, 160, 320), strict=False):
@@ -79,31 +79,33 @@ def test_one_host_tries_it_after_each_rest_and_each_is_longer(refusing: tuple[Ki
 
 def test_visits_at_the_same_time_do_not_all_find_out_by_themselves(make: Make, web: Web) -> None:
     shared = Shared(web, names(8), pages=1)
-    kit = make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, dispatch_tick_s=0.25)
-    start(kit, *shared.urls)
+    worker = make(
+        address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, dispatch_tick_s=0.25
+    )
+    start(worker, *shared.urls)
     shared.down()
     for _ in range(3):
-        step(kit, threads=8)
-    assert tries(kit.engine) <= 2, "a second one may have had its start before the first was refused"
+        step(worker, threads=8)
+    assert tries(worker.engine) <= 2, "a second one may have had its start before the first was refused"
 
 
-def test_who_waited_for_an_address_goes_on_when_it_answers(refusing: tuple[Kit, Shared], web: Web) -> None:
-    kit, shared = refusing
-    first_try(kit)
+def test_who_waited_for_an_address_goes_on_when_it_answers(refusing: tuple[Worker, Shared], web: Web) -> None:
+    worker, shared = refusing
+    first_try(worker)
     shared.up(web)
-    go_on(kit, shared, after_s=5, most=300)
-    assert tries(kit.engine) == 1
-    (budget,) = sql(kit.engine, "SELECT failures, blocked_until, resting_because FROM budgets")
+    go_on(worker, shared, after_s=5, most=300)
+    assert tries(worker.engine) == 1
+    (budget,) = sql(worker.engine, "SELECT failures, blocked_until, resting_because FROM budgets")
     assert budget == {"failures": 0, "blocked_until": None, "resting_because": None}
 
 
 def test_the_probe_of_an_address_comes_when_its_rest_is_over_however_many_wait(
-    refusing: tuple[Kit, Shared], web: Web
+    refusing: tuple[Worker, Shared], web: Web
 ) -> None:
-    kit, shared = refusing
-    first_try(kit)
+    worker, shared = refusing
+    first_try(worker)
     shared.up(web)
-    step(kit, after_s=11)
+    step(worker, after_s=11)
     assert len(shared.site.log) >= 1
 
 
@@ -115,29 +117,30 @@ def resetting(*hosts: str) -> Callable[[Hit], Answer]:
 def test_connections_of_one_name_that_are_reset_rest_that_name_alone(make: Make, web: Web) -> None:
     shared = Shared(web, names(3), pages=1)
     shared.site.robots = resetting("host0.")
-    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
-    start(kit, *shared.urls)
+    worker = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(worker, *shared.urls)
     for _ in range(12):
-        step(kit, after_s=2)
+        step(worker, after_s=2)
     assert shared.asked == {
         ("host0.test", "/robots.txt"): 1,
         **{(name, path): 1 for name in ("host1.test", "host2.test") for path in ("/robots.txt", "/")},
     }
-    assert one(kit.engine, "SELECT resting_because FROM budgets") is None
+    assert one(worker.engine, "SELECT resting_because FROM budgets") is None
     assert (
-        one(kit.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at > clock_timestamp() + interval '30 min'") == 1
+        one(worker.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at > clock_timestamp() + interval '30 min'")
+        == 1
     )
 
 
 def test_connections_of_two_names_that_are_reset_rest_the_address(make: Make, web: Web) -> None:
     shared = Shared(web, names(3), pages=1)
     shared.site.robots = resetting("host")
-    kit = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
-    start(kit, *shared.urls)
+    worker = unhurried(make(address_gap_s=0.5, backoff_base_s=HOUR, backoff_max_s=HOUR, resolve=shared.resolve, **STEP))
+    start(worker, *shared.urls)
     for _ in range(12):
-        step(kit, after_s=2)
+        step(worker, after_s=2)
     assert len(shared.site.log) == 2, "two tried, the third knows"
-    assert one(kit.engine, "SELECT resting_because FROM budgets") == "reset"
+    assert one(worker.engine, "SELECT resting_because FROM budgets") == "reset"
 
 
 def test_errors_of_one_host_do_not_rest_its_neighbours(make: Make, web: Web) -> None:
@@ -147,11 +150,11 @@ def test_errors_of_one_host_do_not_rest_its_neighbours(make: Make, web: Web) -> 
         if hit.headers["Host"].startswith("host0.")
         else html("/1", text=hit.headers["Host"])
     )
-    kit = unhurried(make(address_gap_s=0.5, resolve=shared.resolve, **STEP))
-    start(kit, *shared.urls)
+    worker = unhurried(make(address_gap_s=0.5, resolve=shared.resolve, **STEP))
+    start(worker, *shared.urls)
     for _ in range(30):
-        step(kit, after_s=1)
+        step(worker, after_s=1)
     asked = shared.asked
     assert (asked["host0.test", "/"], asked["host0.test", "/1"]) == (1, 0)
     assert (asked["host1.test", "/1"], asked["host2.test", "/1"]) == (1, 1)
-    assert one(kit.engine, "SELECT failures FROM budgets") == 0
+    assert one(worker.engine, "SELECT failures FROM budgets") == 0

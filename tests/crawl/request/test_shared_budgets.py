@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from app.admin.audit import audit
 from app.beat import claim
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
 from app.model import Reply, Request, Unsent
 from app.store.host_rows import Offer
@@ -25,9 +25,9 @@ from tests.store.rows import one, sql
 LATE_S = 0.4  # a start on the ceiling alone may be late: it is a rate, and no gap
 
 
-def fleet(kits: Sequence[Kit], threads: int = 3) -> None:
-    with ThreadPoolExecutor(len(kits)) as pool:
-        list(pool.map(lambda kit: work(kit, threads=threads), kits))
+def fleet(workers: Sequence[Worker], threads: int = 3) -> None:
+    with ThreadPoolExecutor(len(workers)) as pool:
+        list(pool.map(lambda worker: work(worker, threads=threads), workers))
 
 
 def drawn(engine: Engine) -> set[tuple[str, str]]:
@@ -46,18 +46,18 @@ HASTY: dict[str, object] = {"dispatch_tick_s": 0.02, "linger_s": 0.0}  # it leav
 @pytest.mark.parametrize("manner", [PATIENT, HASTY], ids=["patient", "hasty"])
 def test_starts_at_an_address_are_a_gap_apart_whoever_asks(make: Make, web: Web, manner: dict[str, object]) -> None:
     shared = Shared(web, names(3), pages=3)
-    kits = [make(address_gap_s=GAP_S, resolve=shared.resolve, **manner) for _ in range(2)]
-    start(kits[0], *shared.urls)
-    fleet(kits)
+    workers = [make(address_gap_s=GAP_S, resolve=shared.resolve, **manner) for _ in range(2)]
+    start(workers[0], *shared.urls)
+    fleet(workers)
     assert shared.asked == shared.everything
     found = gaps(shared.site.log)
     assert min(found) >= GAP_S - ROAD_S
     assert sum(found) >= GAP_S * len(found) - ROAD_S
-    assert len({row["worker"] for row in sql(kits[0].engine, "SELECT worker FROM visits")}) == 2
-    assert drawn(kits[0].engine) == {("address", shared.site.host)}
-    proof = audit(kits[0].engine, kits[0].settings, None)
+    assert len({row["worker"] for row in sql(workers[0].engine, "SELECT worker FROM visits")}) == 2
+    assert drawn(workers[0].engine) == {("address", shared.site.host)}
+    proof = audit(workers[0].engine, workers[0].settings, None)
     assert (proof.violations, proof.disorder, len(proof.addresses)) == (0, 0, 1), proof.verdict
-    logged = sql(kits[0].engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches")
+    logged = sql(workers[0].engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches")
     assert logged == [{"address_budget": shared.site.host, "address_gap_s": GAP_S}]
 
 
@@ -66,27 +66,27 @@ def test_a_host_alone_at_its_address_keeps_the_gap_from_a_start_that_was_late(
     make: Make, web: Web, manner: dict[str, object]
 ) -> None:
     shared = Shared(web, names(1), pages=6)
-    kit = make(address_gap_s=2 * GAP_S, default_delay_s=0.01, resolve=shared.resolve, **manner)
+    worker = make(address_gap_s=2 * GAP_S, default_delay_s=0.01, resolve=shared.resolve, **manner)
     sent = itertools.count()
 
     def late(request: Request) -> Reply | Unsent:
         """Every other request goes out late, as on a busy machine."""
         if next(sent) % 2:
-            kit.stopping.wait(GAP_S)
-        return kit.send(request)
+            worker.stopping.wait(GAP_S)
+        return worker.send(request)
 
-    start(kit, *shared.urls)
-    fleet([replace(kit, send=late)], threads=1)
+    start(worker, *shared.urls)
+    fleet([replace(worker, send=late)], threads=1)
     assert shared.asked == shared.everything
     assert min(gaps(shared.site.log)) >= 2 * GAP_S - ROAD_S
-    assert audit(kit.engine, kit.settings, None).violations == 0
+    assert audit(worker.engine, worker.settings, None).violations == 0
 
 
 def test_the_slower_of_host_and_address_decides(make: Make, web: Web) -> None:
     shared = Shared(web, names(2), pages=3)
-    kit = make(address_gap_s=0.05, default_delay_s=0.3, resolve=shared.resolve)
-    start(kit, *shared.urls)
-    fleet([kit])
+    worker = make(address_gap_s=0.05, default_delay_s=0.3, resolve=shared.resolve)
+    start(worker, *shared.urls)
+    fleet([worker])
     assert min(gaps(shared.site.log)) >= 0.05 - ROAD_S
     for name in shared.names:
         mine = [hit for hit in shared.site.log if hit.headers["Host"].startswith(name)]
@@ -94,21 +94,21 @@ def test_the_slower_of_host_and_address_decides(make: Make, web: Web) -> None:
 
 
 def test_hosts_of_different_addresses_do_not_wait_for_each_other(make: Make, web: Web) -> None:
-    kit = unhurried(make(address_gap_s=HOUR, **STEP))
+    worker = unhurried(make(address_gap_s=HOUR, **STEP))
     sites = [web.site() for _ in range(4)]
-    start(kit, *(site.url() for site in sites))
-    step(kit, threads=4)
+    start(worker, *(site.url() for site in sites))
+    step(worker, threads=4)
     assert [site.paths for site in sites] == [["/robots.txt"]] * 4
-    assert drawn(kit.engine) == {("address", site.host) for site in sites}
+    assert drawn(worker.engine) == {("address", site.host) for site in sites}
 
 
 def test_who_comes_too_early_says_what_it_waits_for(make: Make, web: Web) -> None:
     shared = Shared(web, names(3), pages=1)
-    kit = unhurried(make(address_gap_s=100.0, resolve=shared.resolve, **STEP))
-    start(kit, *shared.urls)
-    step(kit)
+    worker = unhurried(make(address_gap_s=100.0, resolve=shared.resolve, **STEP))
+    start(worker, *shared.urls)
+    step(worker)
     rows = sql(
-        kit.engine,
+        worker.engine,
         """SELECT resting_because, round(extract(epoch FROM next_fetch_at - clock_timestamp()), -1)::integer AS in_s
            FROM hosts ORDER BY next_fetch_at""",
     )
@@ -116,16 +116,16 @@ def test_who_comes_too_early_says_what_it_waits_for(make: Make, web: Web) -> Non
         "the one that asked for robots.txt comes again last"
     )
     for _ in range(2):
-        step(kit)
+        step(worker)
     assert len(shared.site.log) == 1
 
 
 def test_every_host_gets_its_turn(make: Make, web: Web) -> None:
     shared = Shared(web, names(4), pages=4)
-    kit = unhurried(make(address_gap_s=100.0, resolve=shared.resolve, **STEP))
-    start(kit, *shared.urls)
+    worker = unhurried(make(address_gap_s=100.0, resolve=shared.resolve, **STEP))
+    start(worker, *shared.urls)
     for _ in range(20):
-        step(kit, after_s=101)
+        step(worker, after_s=101)
     turns = Counter(name for name, _ in shared.asked.elements())
     assert turns.total() == 20
     assert max(turns.values()) - min(turns.values()) <= 1, turns
@@ -136,28 +136,28 @@ def test_every_host_gets_its_turn(make: Make, web: Web) -> None:
 
 def test_hosts_of_a_domain_share_its_budget_wherever_they_are(make: Make, web: Web) -> None:
     sites = {name: web.site() for name in ("www.shop.test", "a.shop.test", "other.test")}
-    kit = make(domain_gap_s=GAP_S, resolve=" ".join(f"{name}={site.host}" for name, site in sites.items()))
+    worker = make(domain_gap_s=GAP_S, resolve=" ".join(f"{name}={site.host}" for name, site in sites.items()))
     for site in sites.values():
         site.pages["/"] = html("/1", "/2", text=site.host)
         site.pages |= {f"/{number}": html(text=f"{site.host} {number}") for number in (1, 2)}
-    start(kit, *(f"http://{name}:{site.port}/" for name, site in sites.items()))
-    fleet([kit])
+    start(worker, *(f"http://{name}:{site.port}/" for name, site in sites.items()))
+    fleet([worker])
     shop = sites["www.shop.test"].log + sites["a.shop.test"].log
     assert len(shop) == 8
     assert min(gaps(shop)) >= GAP_S - ROAD_S
-    assert drawn(kit.engine) == {("domain", "shop.test"), ("domain", "other.test")}
+    assert drawn(worker.engine) == {("domain", "shop.test"), ("domain", "other.test")}
 
 
 def test_a_front_has_a_budget_of_its_own_for_all_its_addresses(make: Make, web: Web) -> None:
     sites = [web.site() for _ in range(3)]
-    kit = make(address_gap_s=0.01, front_gaps_s=f"127.128.0.0/9={GAP_S} {sites[2].host}/32=0")
+    worker = make(address_gap_s=0.01, front_gaps_s=f"127.128.0.0/9={GAP_S} {sites[2].host}/32=0")
     for site in sites:
         site.pages |= {"/": html("/1", text=site.host), "/1": html(text=f"{site.host} 1")}
-    start(kit, *(site.url() for site in sites))
-    fleet([kit])
+    start(worker, *(site.url() for site in sites))
+    fleet([worker])
     assert min(gaps(sites[0].log + sites[1].log)) >= GAP_S - ROAD_S
-    assert drawn(kit.engine) == {("network", "127.128.0.0/9")}, "the narrowest decides, and 0 is no budget"
-    rows = sql(kit.engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches ORDER BY 1")
+    assert drawn(worker.engine) == {("network", "127.128.0.0/9")}, "the narrowest decides, and 0 is no budget"
+    rows = sql(worker.engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches ORDER BY 1")
     assert rows == [
         {"address_budget": "127.128.0.0/9", "address_gap_s": GAP_S},
         {"address_budget": None, "address_gap_s": None},
@@ -170,25 +170,25 @@ def test_the_fleet_keeps_below_its_ceiling(make: Make, web: Web) -> None:
         site.pages |= {"/": html("/1", "/2", text=site.host)} | {
             f"/{number}": html(text=f"{site.host} {number}") for number in (1, 2)
         }
-    kits = [make(requests_per_s_max=10.0) for _ in range(2)]
-    start(kits[0], *(site.url() for site in sites))
-    fleet(kits, threads=4)
+    workers = [make(requests_per_s_max=10.0) for _ in range(2)]
+    start(workers[0], *(site.url() for site in sites))
+    fleet(workers, threads=4)
     starts = sorted(hit.started for hit in web.log)
     assert len(starts) == 16
     assert starts[-1] - starts[0] >= 15 / 10 - LATE_S
     for first, eleventh in zip(starts, starts[11:], strict=False):
         assert eleventh - first >= 1.0 - LATE_S, "more than ten in a second"
-    assert drawn(kits[0].engine) == {("all", "all")}
+    assert drawn(workers[0].engine) == {("all", "all")}
 
 
 def test_every_budget_at_once(make: Make, web: Web) -> None:
     shared = Shared(web, ["www.shop.test", "a.shop.test", "b.shop.test"], pages=2)
-    kit = make(address_gap_s=0.05, domain_gap_s=GAP_S, requests_per_s_max=50.0, resolve=shared.resolve)
-    start(kit, *shared.urls)
-    fleet([kit])
+    worker = make(address_gap_s=0.05, domain_gap_s=GAP_S, requests_per_s_max=50.0, resolve=shared.resolve)
+    start(worker, *shared.urls)
+    fleet([worker])
     assert shared.asked == shared.everything
     assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
-    assert drawn(kit.engine) == {("address", shared.site.host), ("domain", "shop.test"), ("all", "all")}
+    assert drawn(worker.engine) == {("address", shared.site.host), ("domain", "shop.test"), ("all", "all")}
 
 
 def test_a_robots_txt_elsewhere_draws_on_the_budget_there(make: Make, web: Web) -> None:
@@ -196,18 +196,18 @@ def test_a_robots_txt_elsewhere_draws_on_the_budget_there(make: Make, web: Web) 
     first, second = shared.names
     moved = redirect(shared.url(second, "/robots.txt"))
     shared.site.robots = lambda hit: moved if hit.headers["Host"].startswith(first) else "User-agent: *\nAllow: /\n"
-    kit = make(address_gap_s=GAP_S, resolve=shared.resolve)
+    worker = make(address_gap_s=GAP_S, resolve=shared.resolve)
     late: list[str] = []
 
     def send(request: Request) -> Reply | Unsent:
         """The first one to the other host comes too late for its start."""
         if second in request.url and not late:
             late.append(request.url)
-            return Unsent(begun_s=kit.monotonic(), ended_s=kit.monotonic())
-        return kit.send(request)
+            return Unsent(begun_s=worker.monotonic(), ended_s=worker.monotonic())
+        return worker.send(request)
 
-    start(kit, shared.url(first))
-    fleet([replace(kit, send=send)], threads=1)
+    start(worker, shared.url(first))
+    fleet([replace(worker, send=send)], threads=1)
     assert late == [shared.url(second, "/robots.txt")]
     assert [("host1.test", "/robots.txt") in shared.asked, shared.asked["host0.test", "/"]] == [True, 1]
     assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
@@ -218,40 +218,40 @@ def test_a_robots_txt_elsewhere_draws_on_the_budget_there(make: Make, web: Web) 
 
 def test_a_visit_that_never_came_back_costs_the_others_no_start(make: Make, web: Web) -> None:
     shared = Shared(web, names(2), pages=3)
-    kit = unhurried(make(address_gap_s=10.0, resolve=shared.resolve, **STEP))
-    start(kit, *shared.urls)
+    worker = unhurried(make(address_gap_s=10.0, resolve=shared.resolve, **STEP))
+    start(worker, *shared.urls)
     for _ in range(9):
-        step(kit, after_s=10.5)
-        if not one(kit.engine, "SELECT count(*) FROM hosts WHERE address IS NULL"):
+        step(worker, after_s=10.5)
+        if not one(worker.engine, "SELECT count(*) FROM hosts WHERE address IS NULL"):
             break
-    later(kit.engine, 10.5)
+    later(worker.engine, 10.5)
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
-    taken = [take_up(kit, offer.host_id, offer.token) for offer in offers]
-    assert [stay for stay in taken if stay is not None], "a visit that never comes back"
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
+    taken = [take_up(worker, offer.host_id, offer.token) for offer in offers]
+    assert [visit for visit in taken if visit is not None], "a visit that never comes back"
     asked = len(shared.site.log)
     for _ in range(30):
-        step(kit, after_s=10.5)
+        step(worker, after_s=10.5)
     assert len(shared.site.log) >= asked + 3, "the others went on meanwhile, and its host after its lease"
-    go_on(kit, shared, after_s=10.5, most=100)
+    go_on(worker, shared, after_s=10.5, most=100)
 
 
-def test_without_budgets_nothing_is_drawn_on(kit: Kit, web: Web) -> None:
+def test_without_budgets_nothing_is_drawn_on(worker: Worker, web: Web) -> None:
     sites = [web.site() for _ in range(2)]
     for site in sites:
         site.pages["/"] = html()
-    start(kit, *(site.url() for site in sites))
-    run(kit)
-    assert drawn(kit.engine) == set()
-    assert sql(kit.engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches") == [
+    start(worker, *(site.url() for site in sites))
+    run(worker)
+    assert drawn(worker.engine) == set()
+    assert sql(worker.engine, "SELECT DISTINCT address_budget, address_gap_s FROM fetches") == [
         {"address_budget": None, "address_gap_s": None}
     ]
 
 
 def test_without_an_address_budget_no_address_rests(make: Make, web: Web) -> None:
     shared = Shared(web, names(3), pages=1)
-    kit = unhurried(make(resolve=shared.resolve, backoff_base_s=100.0, backoff_max_s=100.0, **STEP))
-    start(kit, *shared.urls)
+    worker = unhurried(make(resolve=shared.resolve, backoff_base_s=100.0, backoff_max_s=100.0, **STEP))
+    start(worker, *shared.urls)
     shared.down()
-    step(kit)
-    assert tries(kit.engine) == 3, "each host finds out by itself"
+    step(worker)
+    assert tries(worker.engine) == 3, "each host finds out by itself"

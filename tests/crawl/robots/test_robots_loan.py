@@ -6,19 +6,19 @@ from dataclasses import replace
 import pytest
 
 from app.crawl.robots import ask
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Reply, Request, Unsent
 from tests.crawl.ahead import ahead
 from tests.crawl.loop import go, start
 from tests.crawl.web import Hit, Web, redirect
 from tests.store.rows import one
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 RULES = "User-agent: *\nDisallow: /no"
 
 
 def test_a_borrowed_lease_outlasts_the_wait_and_the_request(make: Make, web: Web) -> None:
-    kit = make(robots_deadline_s=30.0)
+    worker = make(robots_deadline_s=30.0)
     site, other = web.site(), web.site()
     site.robots = redirect(other.url("/its-robots"))
     seen: list[float] = []
@@ -27,14 +27,14 @@ def test_a_borrowed_lease_outlasts_the_wait_and_the_request(make: Make, web: Web
         lent = (
             "SELECT CAST(extract(epoch FROM lease_until - taken_at) AS double precision) FROM hosts WHERE name = :name"
         )
-        seen.append(one(kit.engine, lent, name=other.host))
+        seen.append(one(worker.engine, lent, name=other.host))
         return RULES
 
     other.pages["/its-robots"] = watched
-    start(kit, site.url())
-    go(kit)
+    start(worker, site.url())
+    go(worker)
     (lease_s,) = seen
-    assert lease_s >= ask.LONGEST_SLOT_WAIT_S + kit.settings.robots_deadline_s
+    assert lease_s >= ask.LONGEST_SLOT_WAIT_S + worker.settings.robots_deadline_s
 
 
 @pytest.mark.parametrize(("stopped_s", "asked"), [(0.0, 1), (1_000.0, 0)])
@@ -42,16 +42,16 @@ def test_a_worker_that_was_stopped_asks_nobody_under_a_loan_that_ran_out(
     make: Make, web: Web, stopped_s: float, asked: int
 ) -> None:
     """No budget of an address bounds the start here: the loan does."""
-    kit = ahead(make(address_gap_s=0.0, backoff_base_s=1000.0, backoff_max_s=1000.0))
+    worker = ahead(make(address_gap_s=0.0, backoff_base_s=1000.0, backoff_max_s=1000.0))
     site, other = web.site(), web.site()
     site.robots = redirect(other.url("/its-robots"))
     other.pages["/its-robots"] = RULES
 
     def send(request: Request) -> Reply | Unsent:
         if request.url.startswith(other.url("")):
-            kit.stopping.wait(stopped_s)  # of SIGSTOP, right before it sends
-        return kit.send(request)
+            worker.stopping.wait(stopped_s)  # of SIGSTOP, right before it sends
+        return worker.send(request)
 
-    start(kit, site.url())
-    go(replace(kit, send=send))
+    start(worker, site.url())
+    go(replace(worker, send=send))
     assert other.paths == ["/its-robots"] * asked

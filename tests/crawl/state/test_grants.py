@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from app.beat.finish import finish
 from app.crawl.state.grants import HELD_SHARE, LOT_LEAST, LOT_MOST, LOT_SHARE, MARGIN_S, Grants
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import Budgets, VisitEnding
@@ -16,7 +16,7 @@ from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import Aside, claim, make_crawl, make_due_host, one, sql
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 LEASE_S = 60.0
 HELD_S = LEASE_S * HELD_SHARE
 LARGE = LOT_SHARE * 200
@@ -138,30 +138,30 @@ def site_of(web: Web, pages: int) -> Site:
 
 def test_a_visit_takes_from_the_lot_and_gives_back_to_it(make: Make, web: Web) -> None:
     """The second settle and all after it need the crawl's row no more; the end of the visit neither."""
-    kit = make(settle_urls=1)
-    start(kit, site_of(web, 4).url(), budgets=Budgets(max_pages=LARGE))
-    run(kit)
-    assert one(kit.engine, "SELECT sum(pages) FROM crawl_hosts") == 4
+    worker = make(settle_urls=1)
+    start(worker, site_of(web, 4).url(), budgets=Budgets(max_pages=LARGE))
+    run(worker)
+    assert one(worker.engine, "SELECT sum(pages) FROM crawl_hosts") == 4
     lot = (LARGE - 1) // LOT_SHARE
-    assert reserved(kit.engine) == 1 + lot, "the first by itself, then one lot"
-    assert kit.grants.take(1, 1_000, kit.monotonic()) == lot - 3
+    assert reserved(worker.engine) == 1 + lot, "the first by itself, then one lot"
+    assert worker.grants.take(1, 1_000, worker.monotonic()) == lot - 3
 
 
 def test_a_small_budget_is_shared_by_all_hosts(make: Make, web: Web) -> None:
     """Five visits at once: nobody holds pages back, so none finds nothing."""
-    kit = make(settle_urls=2)
-    start(kit, *(site_of(web, 40).url() for _ in range(5)), budgets=Budgets(max_pages=60))
-    run(kit, threads=5)
-    got = [row["pages"] for row in sql(kit.engine, "SELECT pages FROM crawl_hosts")]
+    worker = make(settle_urls=2)
+    start(worker, *(site_of(web, 40).url() for _ in range(5)), budgets=Budgets(max_pages=60))
+    run(worker, threads=5)
+    got = [row["pages"] for row in sql(worker.engine, "SELECT pages FROM crawl_hosts")]
     assert got == [12] * 5
-    assert reserved(kit.engine) == 60
+    assert reserved(worker.engine) == 60
 
 
 def test_what_a_host_has_no_use_for_is_for_the_others(make: Make, web: Web) -> None:
-    kit = make()
-    start(kit, *(site_of(web, pages).url() for pages in (2, 40, 5, 40)), budgets=Budgets(max_pages=41))
-    run(kit, threads=4)
-    got = sorted(row["pages"] for row in sql(kit.engine, "SELECT pages FROM crawl_hosts"))
+    worker = make()
+    start(worker, *(site_of(web, pages).url() for pages in (2, 40, 5, 40)), budgets=Budgets(max_pages=41))
+    run(worker, threads=4)
+    got = sorted(row["pages"] for row in sql(worker.engine, "SELECT pages FROM crawl_hosts"))
     assert got == [2, 5, 17, 17]
 
 
@@ -214,16 +214,16 @@ def test_a_small_budget_is_shared_by_what_hosts_can_use_soon(
         assert crawls.reserve(tx, crawl_id=crawl_id, n=n, host_id=hosts[0], held=held) == granted
 
 
-def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(kit: Kit, engine: Engine, web: Web) -> None:
-    start(kit, site_of(web, 4).url(), budgets=Budgets(max_pages=LARGE))
-    kit.grants.take(1, 1, kit.monotonic())
-    kit.grants.top_up(engine, kit.monotonic(), kit.settings.lease_s)
+def test_a_visit_that_lost_its_lease_gives_nothing_to_the_process(worker: Worker, engine: Engine, web: Web) -> None:
+    start(worker, site_of(web, 4).url(), budgets=Budgets(max_pages=LARGE))
+    worker.grants.take(1, 1, worker.monotonic())
+    worker.grants.top_up(engine, worker.monotonic(), worker.settings.lease_s)
     sql(engine, "UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute'")
     (offer,) = claim(engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    assert stay.granted == {1: 1}
+    visit = take_up(worker, offer.host_id, offer.token)
+    assert visit is not None
+    assert visit.picked.granted == {1: 1}
     sql(engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
-    ((_, ending),) = settle.together([stay])
+    ((_, ending),) = settle.together([visit])
     assert ending == VisitEnding.FENCED
-    assert kit.grants.take(1, 1_000, kit.monotonic()) == 199
+    assert worker.grants.take(1, 1_000, worker.monotonic()) == 199

@@ -7,7 +7,7 @@ import pytest
 
 from app.admin import crawls
 from app.crawl.state.seen import Evicted, KnownKeys, Load
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import sql
@@ -120,7 +120,7 @@ class Sure(Evicted):
 
 
 @pytest.fixture
-def kit(make: Callable[..., Kit]) -> Kit:
+def worker(make: Callable[..., Worker]) -> Worker:
     made = make()
     made.known.evicted = Sure(1_000)
     return made
@@ -133,40 +133,40 @@ def hundred(site: Site) -> set[str]:
     return paths | {"/"}
 
 
-def test_no_url_is_lost_to_false_positives(kit: Kit, web: Web) -> None:
+def test_no_url_is_lost_to_false_positives(worker: Worker, web: Web) -> None:
     site = web.site()
     paths = hundred(site)
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert sorted(site.pages_asked) == sorted(paths)
-    evicted = kit.known.evicted
+    evicted = worker.known.evicted
     assert evicted is not None
     assert evicted.refuted >= 100, "none of them was there"
 
 
-def test_what_is_there_is_looked_up_and_known_from_then_on(kit: Kit, web: Web) -> None:
+def test_what_is_there_is_looked_up_and_known_from_then_on(worker: Worker, web: Web) -> None:
     site = web.site()
     paths = hundred(site)
-    crawl = start(kit, site.url())
-    run(kit)
-    evicted = kit.known.evicted
+    crawl = start(worker, site.url())
+    run(worker)
+    evicted = worker.known.evicted
     assert evicted is not None
     before = evicted.confirmed, evicted.refuted
-    crawls.go_round(kit.engine, crawl.name)
-    run(kit)
+    crawls.go_round(worker.engine, crawl.name)
+    run(worker)
     assert sorted(site.pages_asked) == sorted([*paths, *paths])
     assert evicted.confirmed - before[0] >= 100
     assert evicted.refuted == before[1], "all were there"
-    rows = sql(kit.engine, "SELECT key FROM urls WHERE url <> :url", url=site.url())
+    rows = sql(worker.engine, "SELECT key FROM urls WHERE url <> :url", url=site.url())
     assert len(rows) == 100
-    assert sum(kit.known.has(crawl.id, bytes(row["key"])) for row in rows) >= 99, "two may share a slot"
+    assert sum(worker.known.has(crawl.id, bytes(row["key"])) for row in rows) >= 99, "two may share a slot"
 
 
-def test_a_refused_row_is_reopened_all_the_same(kit: Kit, web: Web) -> None:
+def test_a_refused_row_is_reopened_all_the_same(worker: Worker, web: Web) -> None:
     """A form that robots.txt allows takes the place of one that it refused, though the key is there."""
     site = web.site()
     site.robots = "User-agent: *\nDisallow: /*utm_source=\n"
     site.pages |= {"/": html("/x?utm_source=a", "/y"), "/y": html("/x"), "/x": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert sorted(site.pages_asked) == ["/", "/x", "/y"]

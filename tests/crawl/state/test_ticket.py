@@ -3,7 +3,7 @@ detail."""
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
 from app.model import RestReason
 from tests.crawl.loop import start
@@ -28,18 +28,18 @@ R = RestReason
         (None, None, False),
     ],
 )
-def test_a_ticket(kit: Kit, web: Web, reason: RestReason | None, detail: str | None, has_ticket: bool) -> None:
-    start(kit, web.site().url())
+def test_a_ticket(worker: Worker, web: Web, reason: RestReason | None, detail: str | None, has_ticket: bool) -> None:
+    start(worker, web.site().url())
     sql(
-        kit.engine,
+        worker.engine,
         """UPDATE hosts SET queue = 'host-00', next_fetch_at = now() - interval '1 minute',
                   resting_because = :reason, resting_detail = :detail""",
         reason=reason,
         detail=detail,
     )
-    (offer,) = claim(kit.engine)
-    stay = take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    assert stay.has_ticket is has_ticket
-    stay.requests = 1
-    assert stay.has_ticket is False, "a ticket is for one start"
+    (offer,) = claim(worker.engine)
+    visit = take_up(worker, offer.host_id, offer.token)
+    assert visit is not None
+    assert visit.start.has_ticket(visit.turn.requests) is has_ticket
+    visit.turn.requests = 1
+    assert visit.start.has_ticket(visit.turn.requests) is False, "a ticket is for one start"

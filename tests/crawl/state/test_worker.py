@@ -13,7 +13,7 @@ from app.config import load
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.setup import make_engine, make_sender
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError, ServiceError
 from app.model import Origin
 from app.runtime.lru import Lru
@@ -138,20 +138,20 @@ def test_a_sender_needs_an_honest_identity(overrides: dict[str, str]) -> None:
         make_sender(load(_env_file=None, **overrides))
 
 
-def test_settings_reach_the_kit(make: Callable[..., Kit]) -> None:
-    kit = make(tracking_parameters="mine,our_*")
-    url = kit.canon.canonicalise("http://a.test/?a=1&mine=2&our_x=3&utm_source=4")
+def test_settings_reach_the_kit(make: Callable[..., Worker]) -> None:
+    worker = make(tracking_parameters="mine,our_*")
+    url = worker.canon.canonicalise("http://a.test/?a=1&mine=2&our_x=3&utm_source=4")
     assert getattr(url, "text", url) == "http://a.test/?a=1"
 
 
-def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., Kit]) -> None:
+def test_what_is_remembered_of_another_lineage_is_forgotten(make: Callable[..., Worker]) -> None:
     """After a failover or a restore the rows may be gone that it tells of, and their numbers be others'."""
-    kit, key, one = make(), sha256(b"a URL").digest(), datetime(2026, 1, 1, tzinfo=UTC)
-    kit.heed(one)
-    kit.known.add(1, key)
-    kit.host_ids.put("a.test", 7)
-    kit.heed(one)
-    kit.heed(None)  # nobody has looked yet
-    assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (True, 7)
-    kit.heed(one + timedelta(days=1))
-    assert (kit.known.has(1, key), kit.host_ids.get("a.test")) == (False, None)
+    worker, key, one = make(), sha256(b"a URL").digest(), datetime(2026, 1, 1, tzinfo=UTC)
+    worker.forget_if_restored(one)
+    worker.known.add(1, key)
+    worker.host_ids.put("a.test", 7)
+    worker.forget_if_restored(one)
+    worker.forget_if_restored(None)  # nobody has looked yet
+    assert (worker.known.has(1, key), worker.host_ids.get("a.test")) == (True, 7)
+    worker.forget_if_restored(one + timedelta(days=1))
+    assert (worker.known.has(1, key), worker.host_ids.get("a.test")) == (False, None)

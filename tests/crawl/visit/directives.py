@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.web import Answer, html
 from tests.store.rows import sql
 
@@ -18,13 +18,13 @@ def meta(value: str, *links: str, name: str = "robots", **rest: Any) -> Answer:
     return html(*links, head=f"<meta name='{name}' content='{value}'>", **rest)
 
 
-def pages(kit: Kit) -> list[str]:
+def pages(worker: Worker) -> list[str]:
     """Paths of what is kept."""
-    rows = sql(kit.engine, "SELECT url FROM pages ORDER BY url")
+    rows = sql(worker.engine, "SELECT url FROM pages ORDER BY url")
     return ["/" + row["url"].split("/", 3)[3] for row in rows]
 
 
-def refusals(kit: Kit) -> dict[str, str]:
+def refusals(worker: Worker) -> dict[str, str]:
     """{path: reason}."""
-    rows = sql(kit.engine, "SELECT url, reason FROM suppressions")
+    rows = sql(worker.engine, "SELECT url, reason FROM suppressions")
     return {"/" + row["url"].split("/", 3)[3]: row["reason"] for row in rows}

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.beat import claim
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import visit
 from app.model import Reply, Request, Unsent
 from app.store.host_rows import Offer
@@ -18,9 +18,9 @@ class Killed(BaseException):
     """Stands for kill -9: nothing of ours runs any more."""
 
 
-def offers(kit: Kit) -> list[Offer]:
+def offers(worker: Worker) -> list[Offer]:
     found: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, found.extend, kit.rng)
+    claim.dispatch(worker.engine, worker.settings, found.extend, worker.rng)
     return found
 
 
@@ -42,20 +42,20 @@ def steal(engine: Engine) -> None:
     )
 
 
-def crash_at(kit: Kit, path: str) -> Kit:
+def crash_at(worker: Worker, path: str) -> Worker:
     """A worker that dies when it is about to send this."""
 
     def send(request: Request) -> Reply | Unsent:
         if request.url.endswith(path):
             raise Killed
-        return kit.send(request)
+        return worker.send(request)
 
-    return replace(kit, send=send)
+    return replace(worker, send=send)
 
 
-def crash(kit: Kit, path: str) -> None:
+def crash(worker: Worker, path: str) -> None:
     """Claim, visit, die, and let the lease run out."""
-    for offer in offers(kit):
+    for offer in offers(worker):
         with pytest.raises(Killed):
-            visit(crash_at(kit, path), offer.host_id, offer.token)
-    run_out(kit.engine)
+            visit(crash_at(worker, path), offer.host_id, offer.token)
+    run_out(worker.engine)

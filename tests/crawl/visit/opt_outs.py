@@ -3,7 +3,7 @@
 import json
 
 from app.admin import crawls
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import run
 from tests.crawl.web import Answer
 from tests.store.rows import sql
@@ -17,12 +17,12 @@ def tdmrep(*rules: tuple[str, int]) -> Answer:
     return Answer(headers={"Content-Type": "application/json"}, body=body.encode())
 
 
-def pages(kit: Kit) -> list[str]:
+def pages(worker: Worker) -> list[str]:
     """Paths of what is kept."""
-    rows = sql(kit.engine, "SELECT url FROM pages ORDER BY url")
+    rows = sql(worker.engine, "SELECT url FROM pages ORDER BY url")
     return ["/" + row["url"].split("/", 3)[3] for row in rows]
 
 
-def again(kit: Kit) -> None:
-    crawls.go_round(kit.engine, "c")
-    run(kit)
+def again(worker: Worker) -> None:
+    crawls.go_round(worker.engine, "c")
+    run(worker)

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.beat import claim
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, go_on, visit
 from app.crawl.visit.work import LOOKED_AFTER_S
 from app.runtime.delay_queue import DelayQueue
@@ -17,38 +17,38 @@ from tests.crawl.ahead import ahead
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import one
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 DELAY_S = 0.15
 
 
-class Shelf(DelayQueue[Stay]):
+class Shelf(DelayQueue[Visit]):
     """Holds what is parked until the test goes on with it: when the turn comes is the visit's to wait for."""
 
     def __init__(self, most: int = 10) -> None:
         super().__init__(go_on, most=most, threads=1)
-        self.held: list[Stay] = []
+        self.held: list[Visit] = []
 
     @property
     def has_room(self) -> bool:
         return len(self.held) < self._most
 
-    def park(self, visit: Stay, until: float) -> bool:
-        ready_at = visit.ready_at - visit.connect_s
-        assert until == ready_at or (visit.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
+    def park(self, visit: Visit, until: float) -> bool:
+        ready_at = visit.turn.ready_at - visit.start.connect_s
+        assert until == ready_at or (visit.start.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
         self.held.append(visit)
         return True
 
     def next(self) -> VisitReport:
-        stay = self.held.pop()
-        stay.kit.stopping.wait(max(stay.ready_at - stay.now(), 0.0))
-        return go_on(stay)
+        visit = self.held.pop()
+        visit.worker.stopping.wait(max(visit.turn.ready_at - visit.now(), 0.0))
+        return go_on(visit)
 
 
-def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Kit, Shelf]:
-    """The kit's waits take no time, but for those of a budget, which Postgres counts."""
+def shelved(make: Make, *, most: int = 10, **settings: Any) -> tuple[Worker, Shelf]:
+    """The worker's waits take no time, but for those of a budget, which Postgres counts."""
     shelf = Shelf(most)
-    kit = replace(make(default_delay_s=DELAY_S, linger_s=0.05, **settings), parking=shelf)
-    return kit if kit.shared.any else ahead(kit), shelf
+    worker = replace(make(default_delay_s=DELAY_S, linger_s=0.05, **settings), parking=shelf)
+    return worker if worker.shared.any else ahead(worker), shelf
 
 
 def site_of(web: Web, pages: int) -> Site:
@@ -61,11 +61,11 @@ def site_of(web: Web, pages: int) -> Site:
     return site
 
 
-def begin(kit: Kit) -> VisitReport:
+def begin(worker: Worker) -> VisitReport:
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
     (offer,) = offers
-    return visit(kit, offer.host_id, offer.token)
+    return visit(worker, offer.host_id, offer.token)
 
 
 def settled(engine: Engine) -> int:

@@ -11,16 +11,16 @@ from sqlalchemy import Engine
 
 from app.beat import claim
 from app.crawl.request import slots
-from app.crawl.state.visit import Stay
-from app.crawl.state.worker import Kit
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.crawl.visit import settle, visit
 from app.store import hosts
 from app.store.host_rows import Offer
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Web
-from tests.store.rows import sql
+from tests.store.rows import one, sql
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 ANSWER_S = 7.0  # that Postgres takes to answer, by the test's clock
 RAISED_S = 3_600.0
 
@@ -52,39 +52,42 @@ def postgres(monkeypatch: pytest.MonkeyPatch) -> Postgres:
     return Postgres(monkeypatch)
 
 
-def take_up(kit: Kit) -> Stay:
+def take_up(worker: Worker) -> Visit:
     """The visit of the only host that is due."""
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
     (offer,) = offers
-    stay = visit.take_up(kit, offer.host_id, offer.token)
-    assert stay is not None
-    return stay
+    taken = visit.take_up(worker, offer.host_id, offer.token)
+    assert taken is not None
+    return taken
 
 
 # --- the end of the lease ---------------------------------------------------------------------------------------
 
 
 def test_a_lease_counts_from_the_take_up_as_sent(make: Make, postgres: Postgres) -> None:
-    kit = replace(make(), monotonic=postgres.now)
-    start(kit, "http://h.test/")
+    worker = replace(make(), monotonic=postgres.now)
+    start(worker, "http://h.test/")
     sent = postgres.now()
     postgres.is_slow_to("take_up")
-    assert take_up(kit).lease_ends == sent + kit.settings.lease_s
+    assert take_up(worker).lease.ends == sent + worker.settings.lease_s
 
 
-@pytest.mark.parametrize(("statement", "renew"), [("lock_all_leased", settle.go_on), ("extend", slots.extend)])
+@pytest.mark.parametrize(
+    ("statement", "renew"),
+    [("lock_all_leased", settle.go_on), ("extend", lambda visit: slots.extend(visit.worker, visit.lease))],
+)
 def test_a_lease_that_is_renewed_counts_from_the_renewal_as_sent(
-    make: Make, postgres: Postgres, statement: str, renew: Callable[[Stay], object]
+    make: Make, postgres: Postgres, statement: str, renew: Callable[[Visit], object]
 ) -> None:
-    kit = replace(make(), monotonic=postgres.now)
-    start(kit, "http://h.test/")
-    stay = take_up(kit)
+    worker = replace(make(), monotonic=postgres.now)
+    start(worker, "http://h.test/")
+    visit = take_up(worker)
     sent = postgres.now()
     postgres.is_slow_to(statement)
-    assert renew(stay) is None, "the visit goes on"
+    assert renew(visit) is None, "the visit goes on"
     assert postgres.now() == sent + ANSWER_S
-    assert stay.lease_ends == sent + kit.settings.lease_s
+    assert visit.lease.ends == sent + worker.settings.lease_s
 
 
 # --- the turn ---------------------------------------------------------------------------------------------------
@@ -97,18 +100,22 @@ def test_a_delay_that_was_raised_since_the_last_visit_moves_the_next_request(
 ) -> None:
     """The row's next contact counts by the delay then in force. One that fell moves nothing; nor is a first visit
     moved."""
-    kit = replace(make(default_delay_s=RAISED_S), monotonic=postgres.now)
-    start(kit, "http://h.test/")
+    worker = replace(make(default_delay_s=RAISED_S), monotonic=postgres.now)
+    start(worker, "http://h.test/")
     sql(
-        kit.engine,
+        worker.engine,
         "UPDATE hosts SET delay_s = :s, last_contact_at = CASE WHEN :contacted THEN now() END",
         s=before_s,
         contacted=contacted,
     )
-    stay = take_up(kit)
-    assert stay.delay_s == RAISED_S
+    visit = take_up(worker)
+    assert visit.pace.delay_s == RAISED_S
     moved_s = RAISED_S if contacted and before_s < RAISED_S else 0.0
-    assert stay.ready_at == stay.anchor + stay.taken.wait_s + moved_s
+    wait_s = one(
+        worker.engine,
+        "SELECT CAST(extract(epoch FROM greatest(polite_at, blocked_until) - taken_at) AS double precision) FROM hosts",
+    )
+    assert visit.turn.ready_at == visit.lease.anchor + wait_s + moved_s
 
 
 # --- what a fenced visit was told --------------------------------------------------------------------------------
@@ -123,16 +130,16 @@ def steal(engine: Engine) -> None:
     )
 
 
-def test_a_rest_that_a_fenced_visit_was_told_of_holds(kit: Kit, web: Web) -> None:
+def test_a_rest_that_a_fenced_visit_was_told_of_holds(worker: Worker, web: Web) -> None:
     site = web.site()
 
     def stealing(_: Hit) -> Answer:
-        steal(kit.engine)
+        steal(worker.engine)
         return Answer(status=429, headers={"Retry-After": "3600"})
 
     site.pages["/"] = stealing
-    start(kit, site.url())
-    (report,) = go(kit)
+    start(worker, site.url())
+    (report,) = go(worker)
     assert report.ending == "fenced"
-    (row,) = sql(kit.engine, "SELECT blocked_until > now() + interval '30 minutes' AS rests, state FROM hosts")
+    (row,) = sql(worker.engine, "SELECT blocked_until > now() + interval '30 minutes' AS rests, state FROM hosts")
     assert row == {"rests": True, "state": "offered"}, "under the lease of whoever has it now"

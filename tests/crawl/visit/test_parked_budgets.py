@@ -7,7 +7,7 @@ import pytest
 
 from app.admin.audit import audit
 from app.crawl.state.line import Line, Lines
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import go_on
 from app.crawl.visit.work import LOOKED_AFTER_S
 from app.model import VisitEnding
@@ -35,17 +35,17 @@ def test_who_is_alone_at_an_address_asks_for_it_once_a_visit(
         return answer
 
     monkeypatch.setattr(budgets, "reserve", counting)
-    kit, shelf = shelved(make, address_gap_s=DELAY_S, visit_max_s=6.5 * DELAY_S)
+    worker, shelf = shelved(make, address_gap_s=DELAY_S, visit_max_s=6.5 * DELAY_S)
     site = site_of(web, 30)
-    start(kit, site.url())
-    begin(kit)
+    start(worker, site.url())
+    begin(worker)
     while shelf.held:
         shelf.next()
     assert asked == [False, True], "the first start makes it its own"
-    leaves = one(kit.engine, "SELECT extract(epoch FROM next_at - clock_timestamp())::float FROM budgets")
+    leaves = one(worker.engine, "SELECT extract(epoch FROM next_at - clock_timestamp())::float FROM budgets")
     assert leaves <= 2 * DELAY_S, "and it lets go when it leaves"
-    kit.stopping.wait(2 * DELAY_S)
-    begin(kit)
+    worker.stopping.wait(2 * DELAY_S)
+    begin(worker)
     while shelf.held:
         shelf.next()
     assert asked == [False, True, True]
@@ -54,40 +54,40 @@ def test_who_is_alone_at_an_address_asks_for_it_once_a_visit(
 
 def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: Make, web: Web) -> None:
     shared = Shared(web, names(2), pages=12)
-    kit = make(default_delay_s=0.06, linger_s=0.05, address_gap_s=GAP_S, visit_max_s=1.0, resolve=shared.resolve)
-    kit = replace(kit, parking=DelayQueue(go_on, most=10, threads=4))
-    start(kit, shared.urls[0])
-    assert begin(kit).ending == VisitEnding.PARKED
-    start(kit, shared.urls[1], name="d")
-    work(kit, threads=3)
-    kit.stop()
-    kit.join()
+    worker = make(default_delay_s=0.06, linger_s=0.05, address_gap_s=GAP_S, visit_max_s=1.0, resolve=shared.resolve)
+    worker = replace(worker, parking=DelayQueue(go_on, most=10, threads=4))
+    start(worker, shared.urls[0])
+    assert begin(worker).ending == VisitEnding.PARKED
+    start(worker, shared.urls[1], name="d")
+    work(worker, threads=3)
+    worker.stop()
+    worker.join()
     assert shared.asked == shared.everything
     assert min(gaps(shared.site.log)) >= GAP_S - ROAD_S
-    proof = audit(kit.engine, kit.settings, None)
+    proof = audit(worker.engine, worker.settings, None)
     assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
 
 
-def shared_now(kit: Kit, *, promised_s: float) -> None:
+def shared_now(worker: Worker, *, promised_s: float) -> None:
     """Others draw on its budget from now on, and starts are promised so far ahead."""
     sql(
-        kit.engine,
+        worker.engine,
         """UPDATE budgets SET shared_until = clock_timestamp() + interval '1 hour', next_at = clock_timestamp(),
                               queue_at = clock_timestamp() + make_interval(secs => :promised_s)""",
         promised_s=promised_s,
     )
 
 
-def at_a_crowded_address(make: Make, web: Web, promised_s: float, **settings: Any) -> tuple[Kit, Shelf]:
+def at_a_crowded_address(make: Make, web: Web, promised_s: float, **settings: Any) -> tuple[Worker, Shelf]:
     """A visit that has fetched robots.txt, while a queue of promises has grown."""
-    kit, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR, **settings)
-    kit = unhurried(kit)
-    start(kit, site_of(web, 9).url())
-    begin(kit)
-    (stay,) = shelf.held
-    stay.held = None  # it had its budgets to itself until now
-    shared_now(kit, promised_s=promised_s)
-    return kit, shelf
+    worker, shelf = shelved(make, address_gap_s=0.01, visit_max_s=HOUR, **settings)
+    worker = unhurried(worker)
+    start(worker, site_of(web, 9).url())
+    begin(worker)
+    (visit,) = shelf.held
+    visit.start.held = None  # it had its budgets to itself until now
+    shared_now(worker, promised_s=promised_s)
+    return worker, shelf
 
 
 @pytest.mark.parametrize(("promised_s", "stays"), [(0.8, True), (30.0, False)])
@@ -95,28 +95,28 @@ def test_at_a_crowded_address_the_visit_waits_for_a_start_that_is_promised_soon(
     make: Make, web: Web, promised_s: float, stays: bool
 ) -> None:
     """It keeps its lease and its connection for up to 20 s, and leaves for longer, to come when it was told to."""
-    kit, shelf = at_a_crowded_address(make, web, promised_s)
+    worker, shelf = at_a_crowded_address(make, web, promised_s)
     report = shelf.next()
     if stays:
         assert (report.ending, len(shelf.held)) == ("parked", 1)
         assert shelf.next().ending in {"parked", "nothing due"}, "with its ticket it passes the queue"
     else:
         assert (report.ending, shelf.held) == ("rests", [])
-        assert one(kit.engine, "SELECT resting_because FROM hosts") == "address budget"
+        assert one(worker.engine, "SELECT resting_because FROM hosts") == "address budget"
 
 
 @pytest.mark.parametrize("pause", [False, True])
 def test_a_visit_that_waits_long_for_a_promised_start_hears_of_a_pause(make: Make, web: Web, pause: bool) -> None:
-    kit, shelf = at_a_crowded_address(make, web, 15.0)
+    worker, shelf = at_a_crowded_address(make, web, 15.0)
     assert shelf.next().ending is VisitEnding.PARKED
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "what it has is settled before the wait"
-    (stay,) = shelf.held
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 1, "what it has is settled before the wait"
+    (visit,) = shelf.held
     shelf.held.clear()
-    sql(kit.engine, "UPDATE hosts SET pause_requested = :pause", pause=pause)
-    stay.batch.started -= LOOKED_AFTER_S
-    assert go_on(stay).ending == ("paused" if pause else VisitEnding.PARKED)
-    assert one(kit.engine, "SELECT count(*) FROM visits WHERE ending IS NULL") == (not pause)
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1, "nothing is asked of the host meanwhile"
+    sql(worker.engine, "UPDATE hosts SET pause_requested = :pause", pause=pause)
+    visit.batch.started -= LOOKED_AFTER_S
+    assert go_on(visit).ending == ("paused" if pause else VisitEnding.PARKED)
+    assert one(worker.engine, "SELECT count(*) FROM visits WHERE ending IS NULL") == (not pause)
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 1, "nothing is asked of the host meanwhile"
 
 
 class _FullLine(Line):
@@ -128,14 +128,14 @@ class _FullLines(Lines):
 
 
 def test_a_visit_that_finds_the_line_too_long_comes_again_and_does_not_ask_anew(make: Make, web: Web) -> None:
-    kit, shelf = at_a_crowded_address(make, web, 0.0)
-    stay = shelf.held[0]
-    stay.kit = replace(stay.kit, lines=_FullLines(kit.monotonic))
+    worker, shelf = at_a_crowded_address(make, web, 0.0)
+    visit = shelf.held[0]
+    visit.worker = replace(visit.worker, lines=_FullLines(worker.monotonic))
     assert shelf.next().ending is VisitEnding.PARKED
-    assert stay.near is not None
-    sql(kit.engine, "DELETE FROM budgets")
+    assert visit.start.near is not None
+    sql(worker.engine, "DELETE FROM budgets")
     assert shelf.next().ending is VisitEnding.PARKED
-    assert one(kit.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
-    stay.kit = replace(stay.kit, lines=kit.lines)
+    assert one(worker.engine, "SELECT count(*) FROM budgets") == 0, "an ask would have made it"
+    visit.worker = replace(visit.worker, lines=worker.lines)
     assert shelf.next().ending in {VisitEnding.PARKED, VisitEnding.NOTHING_DUE}
-    assert stay.requests > 1
+    assert visit.turn.requests > 1

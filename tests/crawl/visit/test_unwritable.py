@@ -6,114 +6,114 @@ A constraint of the test's own stands in for the value that nobody has thought o
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Cause
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Web, html
 from tests.store.rows import sql, url
 
 
-def refuse(kit: Kit, table: str, check: str) -> None:
-    sql(kit.engine, f"ALTER TABLE {table} ADD CONSTRAINT planted CHECK ({check})")
+def refuse(worker: Worker, table: str, check: str) -> None:
+    sql(worker.engine, f"ALTER TABLE {table} ADD CONSTRAINT planted CHECK ({check})")
 
 
 @pytest.fixture(autouse=True)
-def _taken_away(kit: Kit) -> object:
+def _taken_away(worker: Worker) -> object:
     yield
     for table in ("pages", "robots", "urls", "fetches", "suppressions"):
-        sql(kit.engine, f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS planted")
+        sql(worker.engine, f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS planted")
 
 
-def test_a_page_at_fault_is_quarantined_and_the_others_are_kept(kit: Kit, web: Web) -> None:
-    refuse(kit, "pages", "title <> 'poison'")
+def test_a_page_at_fault_is_quarantined_and_the_others_are_kept(worker: Worker, web: Web) -> None:
+    refuse(worker, "pages", "title <> 'poison'")
     site = web.site()
     site.pages["/"] = html("/bad", "/good")
     site.pages |= {"/bad": html("/of-bad", title="poison"), "/good": html("/of-good", title="good"), "/of-good": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked.count("/bad") == 1
-    assert url(kit.engine, site.url("/bad"))["state"] == "quarantined"
-    assert "23514" in url(kit.engine, site.url("/bad"))["detail"]
-    kept = [row["url"] for row in sql(kit.engine, "SELECT url FROM pages ORDER BY url")]
+    assert url(worker.engine, site.url("/bad"))["state"] == "quarantined"
+    assert "23514" in url(worker.engine, site.url("/bad"))["detail"]
+    kept = [row["url"] for row in sql(worker.engine, "SELECT url FROM pages ORDER BY url")]
     assert kept == [site.url(path) for path in ("/", "/good", "/of-good")]
-    assert len(sql(kit.engine, "SELECT FROM fetches")) == len(site.log), "every request is logged"
+    assert len(sql(worker.engine, "SELECT FROM fetches")) == len(site.log), "every request is logged"
 
 
-def test_a_result_at_fault_is_quarantined(kit: Kit, web: Web) -> None:
-    refuse(kit, "urls", "etag <> 'poison'")
+def test_a_result_at_fault_is_quarantined(worker: Worker, web: Web) -> None:
+    refuse(worker, "urls", "etag <> 'poison'")
     site = web.site()
     site.pages["/"] = html("/bad", "/good")
     site.pages |= {"/bad": html(headers={"ETag": "poison"}), "/good": html(text="good")}
-    start(kit, site.url())
-    run(kit)
-    assert url(kit.engine, site.url("/bad"))["state"] == "quarantined"
-    assert url(kit.engine, site.url("/good"))["state"] == "resting"
+    start(worker, site.url())
+    run(worker)
+    assert url(worker.engine, site.url("/bad"))["state"] == "quarantined"
+    assert url(worker.engine, site.url("/good"))["state"] == "resting"
 
 
-def test_robots_txt_at_fault_ends_its_origin_and_no_other(kit: Kit, web: Web) -> None:
-    refuse(kit, "robots", "crawl_delay_raw <> '0.007'")
+def test_robots_txt_at_fault_ends_its_origin_and_no_other(worker: Worker, web: Web) -> None:
+    refuse(worker, "robots", "crawl_delay_raw <> '0.007'")
     bad, good = web.site(), web.site()
     bad.robots = "User-agent: *\nCrawl-delay: 0.007"
     bad.pages["/"] = good.pages["/"] = html("/next")
     good.pages["/next"] = html()
-    start(kit, bad.url(), good.url())
-    run(kit)
+    start(worker, bad.url(), good.url())
+    run(worker)
     assert bad.paths == ["/robots.txt", "/"], "fetched before the settle that failed"
     assert good.pages_asked == ["/", "/next"]
-    row = url(kit.engine, bad.url("/next"))
+    row = url(worker.engine, bad.url("/next"))
     assert row["state"] == "quarantined"
     assert row["cause"] == Cause.ROBOTS_UNWRITABLE
 
 
-def test_a_link_at_fault_is_left_out(kit: Kit, web: Web) -> None:
-    refuse(kit, "urls", "url NOT LIKE '%poison%'")
+def test_a_link_at_fault_is_left_out(worker: Worker, web: Web) -> None:
+    refuse(worker, "urls", "url NOT LIKE '%poison%'")
     site = web.site()
     site.pages["/"] = html("/a", "/poison", "/b")
     site.pages |= {"/a": html(), "/b": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert sorted(site.pages_asked) == ["/", "/a", "/b"]
-    assert url(kit.engine, site.url())["state"] == "resting"
+    assert url(worker.engine, site.url())["state"] == "resting"
 
 
-def test_a_request_at_fault_is_logged_without_what_the_site_said(kit: Kit, web: Web) -> None:
-    refuse(kit, "fetches", "content_type <> 'text/poison'")
+def test_a_request_at_fault_is_logged_without_what_the_site_said(worker: Worker, web: Web) -> None:
+    refuse(worker, "fetches", "content_type <> 'text/poison'")
     site = web.site()
     site.pages["/"] = Answer(headers={"Content-Type": "text/poison"})
-    start(kit, site.url())
-    run(kit)
-    (row,) = sql(kit.engine, "SELECT content_type, status, detail FROM fetches WHERE kind = 'page'")
+    start(worker, site.url())
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT content_type, status, detail FROM fetches WHERE kind = 'page'")
     assert (row["content_type"], row["status"]) == (None, None)
     assert "23514" in row["detail"]
 
 
-def test_a_refused_link_at_fault_is_left_out(kit: Kit, web: Web) -> None:
-    refuse(kit, "suppressions", "url NOT LIKE '%poison%'")
+def test_a_refused_link_at_fault_is_left_out(worker: Worker, web: Web) -> None:
+    refuse(worker, "suppressions", "url NOT LIKE '%poison%'")
     site = web.site()
     site.pages["/"] = html("http://user@poison.test/", "/a")
     site.pages["/a"] = html()
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked == ["/", "/a"]
 
 
-def test_a_sitemap_at_fault_is_quarantined(kit: Kit, web: Web) -> None:
-    refuse(kit, "urls", "url NOT LIKE '%poison%'")
+def test_a_sitemap_at_fault_is_quarantined(worker: Worker, web: Web) -> None:
+    refuse(worker, "urls", "url NOT LIKE '%poison%'")
     site = web.site()
     site.pages["/"] = html()
     site.pages["/sitemap.xml"] = Answer(headers={"Content-Type": "text/plain"}, body=site.url("/poison").encode())
-    start(kit, site.url(), sitemaps="all")
-    run(kit)
-    row = url(kit.engine, site.url("/sitemap.xml"))
+    start(worker, site.url(), sitemaps="all")
+    run(worker)
+    row = url(worker.engine, site.url("/sitemap.xml"))
     assert (row["state"], site.paths.count("/sitemap.xml")) == ("quarantined", 1)
     assert "23514" in row["detail"]
 
 
-def test_a_url_that_is_put_off_for_ever_keeps_a_score_that_can_be_written(kit: Kit, web: Web) -> None:
+def test_a_url_that_is_deferred_for_ever_keeps_a_score_that_can_be_written(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = Answer(status=429)
-    crawl = start(kit, site.url(), keep_fresh=True)
-    sql(kit.engine, "UPDATE urls SET score = 1e-45")
-    go(kit)
-    assert len(sql(kit.engine, "SELECT FROM fetches WHERE status = 429 AND crawl_id = :id", id=crawl.id)) == 1
-    assert url(kit.engine, site.url())["state"] == "queued"
+    crawl = start(worker, site.url(), keep_fresh=True)
+    sql(worker.engine, "UPDATE urls SET score = 1e-45")
+    go(worker)
+    assert len(sql(worker.engine, "SELECT FROM fetches WHERE status = 429 AND crawl_id = :id", id=crawl.id)) == 1
+    assert url(worker.engine, site.url())["state"] == "queued"

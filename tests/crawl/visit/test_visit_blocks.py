@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin import explain
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Cause
 from tests.crawl.answers import in_turn
 from tests.crawl.clock import DAY, HOUR, SLACK_S, STEP, host, logged, step, steps
@@ -16,7 +16,7 @@ from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 from tests.store.rows import one, sql, url
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
@@ -26,89 +26,89 @@ DENIED = html("/behind", title="Access Denied", text="Access denied")
 
 
 def test_a_challenge_is_a_no_and_its_host_rests_for_a_day(make: Make, web: Web) -> None:
-    kit = make(**STEP)
+    worker = make(**STEP)
     site = web.site()
     site.pages |= {"/": html("/a", "/b"), "/a": in_turn(CHALLENGE, html()), "/b": in_turn(CHALLENGE, html())}
-    start(kit, site.url())
-    step(kit)
-    row = host(kit.engine)
+    start(worker, site.url())
+    step(worker)
+    row = host(worker.engine)
     assert len(site.pages_asked) == 2
     met = site.pages_asked[-1]
     assert (row["resting_because"], row["rests_s"]) == ("challenged", pytest.approx(DAY, abs=SLACK_S))
-    found = url(kit.engine, site.url(met))
+    found = url(worker.engine, site.url(met))
     assert (found["state"], found["attempts"]) == ("queued", 0)
-    assert logged(kit.engine, "outcome")[-1] == "challenged"
-    (known,) = explain.why(kit.engine, kit.settings, site.url(met)).crawls
+    assert logged(worker.engine, "outcome")[-1] == "challenged"
+    (known,) = explain.why(worker.engine, worker.settings, site.url(met)).crawls
     assert known.waits_for[0].startswith("its rest (challenged) to end")
-    step(kit, after_s=DAY - 60)
+    step(worker, after_s=DAY - 60)
     assert len(site.pages_asked) == 2, "nothing else is asked for"
-    step(kit, after_s=60)
+    step(worker, after_s=60)
     assert len(site.pages_asked) > 2
-    assert one(kit.engine, "SELECT count(*) FROM pages WHERE url = :url", url=site.url("/behind")) == 0
+    assert one(worker.engine, "SELECT count(*) FROM pages WHERE url = :url", url=site.url("/behind")) == 0
 
 
 def test_the_rest_after_a_challenge_is_a_setting(make: Make, web: Web) -> None:
-    kit = make(challenge_rest_s=500.0, **STEP)
+    worker = make(challenge_rest_s=500.0, **STEP)
     site = web.site()
     site.pages["/"] = CHALLENGE
-    start(kit, site.url())
-    step(kit)
-    assert host(kit.engine)["rests_s"] == pytest.approx(500, abs=SLACK_S)
-    assert logged(kit.engine, "rest_s") == [500.0]
+    start(worker, site.url())
+    step(worker)
+    assert host(worker.engine)["rests_s"] == pytest.approx(500, abs=SLACK_S)
+    assert logged(worker.engine, "rest_s") == [500.0]
 
 
 def test_a_host_that_only_challenges_is_given_up(make: Make, web: Web) -> None:
-    kit = make(host_failures_max=3, **STEP)
+    worker = make(host_failures_max=3, **STEP)
     site = web.site()
     site.pages |= {"/": CHALLENGE, "/a": CHALLENGE}
-    start(kit, site.url(), site.url("/a"))
-    steps(kit, 5, after_s=DAY)
+    start(worker, site.url(), site.url("/a"))
+    steps(worker, 5, after_s=DAY)
     assert len(site.pages_asked) == 3
-    causes = sql(kit.engine, "SELECT DISTINCT state, cause, detail FROM urls")
+    causes = sql(worker.engine, "SELECT DISTINCT state, cause, detail FROM urls")
     assert causes == [{"state": "quarantined", "cause": Cause.CHALLENGED, "detail": "3 times in a row"}]
 
 
 def test_a_soft_block_cuts_the_rate_and_is_no_page(make: Make, web: Web) -> None:
-    kit = make(adaptive_level_max=8, **STEP)
+    worker = make(adaptive_level_max=8, **STEP)
     site = web.site()
     site.pages |= {"/": html("/x"), "/x": DENIED}
-    start(kit, site.url())
-    step(kit)
-    row = host(kit.engine)
+    start(worker, site.url())
+    step(worker)
+    row = host(worker.engine)
     assert (row["adaptive_level"], row["delay_s"]) == (3, 8.0)
     assert row["waits_s"] is None, "its only URL waits for its retry"
-    found = url(kit.engine, site.url("/x"))
+    found = url(worker.engine, site.url("/x"))
     assert (found["state"], found["retrying"], found["attempts"]) == ("resting", True, 1)
-    run(kit)
-    found = url(kit.engine, site.url("/x"))
+    run(worker)
+    found = url(worker.engine, site.url("/x"))
     assert (found["state"], site.pages_asked.count("/x")) == ("quarantined", 3)
     assert (found["cause"], found["detail"]) == (Cause.FAILED, "soft_blocked (200) 3 times")
-    assert [row["url"] for row in sql(kit.engine, "SELECT url FROM pages")] == [site.url()]
+    assert [row["url"] for row in sql(worker.engine, "SELECT url FROM pages")] == [site.url()]
     assert "/behind" not in site.pages_asked
-    assert logged(kit.engine, "outcome") == ["page"] + ["soft_blocked"] * 3
+    assert logged(worker.engine, "outcome") == ["page"] + ["soft_blocked"] * 3
 
 
 def test_a_soft_block_that_ends_brings_the_page(make: Make, web: Web) -> None:
-    kit = make(adaptive_level_max=8, **STEP)
+    worker = make(adaptive_level_max=8, **STEP)
     site = web.site()
     site.pages |= {"/": in_turn(DENIED, html("/a")), "/a": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked == ["/", "/", "/a"]
-    assert url(kit.engine, site.url())["attempts"] == 0
+    assert url(worker.engine, site.url())["attempts"] == 0
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(401, "unauthorised"), (403, "forbidden"), (451, "forbidden")])
 def test_a_refusal_stops_one_url_and_not_its_host(make: Make, web: Web, status: int, outcome: str) -> None:
-    kit = make(adaptive_level_max=8)
+    worker = make(adaptive_level_max=8)
     site = web.site()
     site.pages |= {"/": html("/x", "/y"), "/x": Answer(status=status), "/y": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert Counter(site.pages_asked) == {"/": 1, "/x": 1, "/y": 1}
-    found = url(kit.engine, site.url("/x"))
+    found = url(worker.engine, site.url("/x"))
     assert (found["state"], found["outcome"], found["status"]) == ("resting", outcome, status)
-    row = host(kit.engine)
+    row = host(worker.engine)
     assert (row["adaptive_level"], row["failures"], row["resting_because"]) == (0, 0, None)
 
 
@@ -124,39 +124,39 @@ def classes(engine: Engine, text: str) -> tuple[int, int, int]:
 
 
 def test_failures_of_each_class_are_counted_apart(make: Make, web: Web) -> None:
-    kit = make(attempts_max=3, **STEP)
+    worker = make(attempts_max=3, **STEP)
     site = web.site()
     site.pages["/"] = in_turn(SERVER, NETWORK, SERVER, NETWORK, SERVER)
-    start(kit, site.url())
+    start(worker, site.url())
     found = []
     for _ in range(4):
-        step(kit, after_s=HOUR)
-        found.append(classes(kit.engine, site.url()))
+        step(worker, after_s=HOUR)
+        found.append(classes(worker.engine, site.url()))
     assert found == [(1, 0, 1), (1, 1, 2), (2, 1, 3), (2, 2, 4)]
-    assert url(kit.engine, site.url())["retrying"] is True, "two of each are not three of one"
-    steps(kit, 2)
-    row = url(kit.engine, site.url())
+    assert url(worker.engine, site.url())["retrying"] is True, "two of each are not three of one"
+    steps(worker, 2)
+    row = url(worker.engine, site.url())
     assert (row["cause"], row["detail"]) == (Cause.FAILED, "server_error (500) 3 times")
     assert len(site.pages_asked) == 5
 
 
 def test_a_good_answer_forgets_the_failures_of_every_class(make: Make, web: Web) -> None:
-    kit = make(attempts_max=3, **STEP)
+    worker = make(attempts_max=3, **STEP)
     site = web.site()
     site.pages["/"] = in_turn(SERVER, NETWORK, html())
-    start(kit, site.url())
-    steps(kit, 2)
-    assert classes(kit.engine, site.url()) == (1, 1, 2)
-    step(kit, after_s=HOUR)
-    assert classes(kit.engine, site.url()) == (0, 0, 0)
+    start(worker, site.url())
+    steps(worker, 2)
+    assert classes(worker.engine, site.url()) == (1, 1, 2)
+    step(worker, after_s=HOUR)
+    assert classes(worker.engine, site.url()) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_what_is_the_hosts_trouble_spends_no_class(make: Make, web: Web, status: int) -> None:
-    kit = make(**STEP)
+    worker = make(**STEP)
     site = web.site()
     site.pages["/"] = in_turn(SERVER, Answer(status=status, headers={"Retry-After": "5"}))
-    start(kit, site.url())
-    steps(kit, 6)
+    start(worker, site.url())
+    steps(worker, 6)
     assert len(site.pages_asked) == 6
-    assert classes(kit.engine, site.url()) == (1, 0, 1)
+    assert classes(worker.engine, site.url()) == (1, 0, 1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.crawl.state.setup import make_sender
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Request
 from tests.crawl.loop import make_settings, run, start
 from tests.crawl.web import Web, html, redirect
@@ -15,7 +15,7 @@ SECRET = "opensesame"
 
 
 def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
-    database_url: str, make: Callable[..., Kit], web: Web, tmp_path: Path
+    database_url: str, make: Callable[..., Worker], web: Web, tmp_path: Path
 ) -> None:
     own, other = web.site(), web.site()
     own.robots = "User-agent: *\nDisallow:\n"
@@ -29,9 +29,9 @@ def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
     settings = make_settings(database_url, credentials_file=path)
     sender = make_sender(settings)
     assert SECRET not in str(sender.fields(Request(url=own.url("/"))))
-    kit = make(credentials_file=path)
-    start(kit, own.url(), scope="any")
-    run(kit)
+    worker = make(credentials_file=path)
+    start(worker, own.url(), scope="any")
+    run(worker)
     sender.close()
     assert {hit.path for hit in own.log} >= {"/robots.txt", "/", "/a", "/b"}
     for hit in own.log:
@@ -41,4 +41,4 @@ def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
     for hit in other.log:
         assert not {"x-key", "cookie", "authorization"} & {name.lower() for name in hit.headers}
     for table in ("fetches", "urls", "pages", "visits", "robots", "hosts", "suppressions"):
-        assert sql(kit.engine, f"SELECT FROM {table} AS t WHERE CAST(to_jsonb(t) AS text) LIKE '%{SECRET}%'") == []
+        assert sql(worker.engine, f"SELECT FROM {table} AS t WHERE CAST(to_jsonb(t) AS text) LIKE '%{SECRET}%'") == []

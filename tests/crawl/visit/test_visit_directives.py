@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.policy.lifecycle import UrlState
 from tests.crawl.loop import run, start
 from tests.crawl.visit.directives import WORDS, meta, pages, refusals, tag
@@ -48,39 +48,39 @@ SAID = [
 
 @pytest.mark.parametrize(("answer", "record", "kept", "followed", "text"), SAID)
 def test_a_page_decides_about_itself(
-    kit: Kit, site: Site, answer: Answer, record: str | None, kept: bool, followed: bool, text: bool
+    worker: Worker, site: Site, answer: Answer, record: str | None, kept: bool, followed: bool, text: bool
 ) -> None:
     site.pages |= {"/": answer, "/a": html()}
-    start(kit, site.url())
-    run(kit)
-    found = url(kit.engine, site.url())
+    start(worker, site.url())
+    run(worker)
+    found = url(worker.engine, site.url())
     assert (found["state"], found["outcome"], found["directives"]) == ("resting", "page", record)
     assert found["cause"] == (None if kept else "kept out of pages: noindex")
-    assert ("/" in pages(kit)) is kept
+    assert ("/" in pages(worker)) is kept
     assert ("/a" in site.pages_asked) is followed
-    assert refusals(kit) == ({} if followed else {"/a": "nofollow"})
-    rows = sql(kit.engine, "SELECT title, main_text, directives FROM pages WHERE url = :u", u=site.url())
+    assert refusals(worker) == ({} if followed else {"/a": "nofollow"})
+    rows = sql(worker.engine, "SELECT title, main_text, directives FROM pages WHERE url = :u", u=site.url())
     assert [(row["main_text"] is not None, row["directives"]) for row in rows] == ([(text, record)] if kept else [])
 
 
-def test_noarchive_keeps_the_title_and_how_the_page_is_judged(kit: Kit, site: Site) -> None:
+def test_noarchive_keeps_the_title_and_how_the_page_is_judged(worker: Worker, site: Site) -> None:
     site.pages |= {"/": meta("noarchive", "/a", text=WORDS, title="T"), "/a": html(text=WORDS, title="other")}
-    start(kit, site.url())
-    run(kit)
-    (row,) = sql(kit.engine, "SELECT title, main_text, text_sha256 FROM pages WHERE url = :u", u=site.url())
+    start(worker, site.url())
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT title, main_text, text_sha256 FROM pages WHERE url = :u", u=site.url())
     assert (row["title"], row["main_text"]) == ("T", None)
-    assert row["text_sha256"] == url(kit.engine, site.url())["text_sha256"]
+    assert row["text_sha256"] == url(worker.engine, site.url())["text_sha256"]
 
 
-def test_the_log_and_the_counts_are_as_for_any_page(kit: Kit, site: Site) -> None:
+def test_the_log_and_the_counts_are_as_for_any_page(worker: Worker, site: Site) -> None:
     site.pages |= {"/": tag("noindex", "/a"), "/a": html()}
-    start(kit, site.url())
-    run(kit)
-    assert one(kit.engine, "SELECT pages FROM v_crawl_progress") == 2
-    assert one(kit.engine, "SELECT outcome FROM fetches WHERE url = :u", u=site.url()) == "page"
+    start(worker, site.url())
+    run(worker)
+    assert one(worker.engine, "SELECT pages FROM v_crawl_progress") == 2
+    assert one(worker.engine, "SELECT outcome FROM fetches WHERE url = :u", u=site.url()) == "page"
 
 
-def test_several_fields_are_not_one(kit: Kit, site: Site) -> None:
+def test_several_fields_are_not_one(worker: Worker, site: Site) -> None:
     """A user agent in the first one is not the second one's: "otherbot: noarchive" and "noindex"."""
 
     class Twice(dict[str, str]):
@@ -88,33 +88,33 @@ def test_several_fields_are_not_one(kit: Kit, site: Site) -> None:
             return [("Content-Type", "text/html"), ("X-Robots-Tag", "otherbot: x"), ("X-Robots-Tag", "noindex")]
 
     site.pages["/"] = Answer(headers=Twice(), body=b"<p>x")
-    start(kit, site.url())
-    run(kit)
-    assert (url(kit.engine, site.url())["directives"], pages(kit)) == ("noindex", [])
+    start(worker, site.url())
+    run(worker)
+    assert (url(worker.engine, site.url())["directives"], pages(worker)) == ("noindex", [])
 
 
-def test_plain_text_is_told_by_its_header(kit: Kit, site: Site) -> None:
+def test_plain_text_is_told_by_its_header(worker: Worker, site: Site) -> None:
     site.pages["/"] = Answer(headers={"Content-Type": "text/plain", "X-Robots-Tag": "noindex"}, body=b"plain")
-    start(kit, site.url())
-    run(kit)
-    assert pages(kit) == []
+    start(worker, site.url())
+    run(worker)
+    assert pages(worker) == []
 
 
-def test_texts_that_nobody_keeps_are_judged_all_the_same(make: Callable[..., Kit], site: Site) -> None:
-    kit = make(keep_text=False)
+def test_texts_that_nobody_keeps_are_judged_all_the_same(make: Callable[..., Worker], site: Site) -> None:
+    worker = make(keep_text=False)
     site.pages |= {"/": meta("noindex, nofollow", "/a")}
-    start(kit, site.url())
-    run(kit)
-    found = url(kit.engine, site.url())
+    start(worker, site.url())
+    run(worker)
+    found = url(worker.engine, site.url())
     assert (found["directives"], found["cause"]) == ("nofollow, noindex", "kept out of pages: noindex")
-    assert refusals(kit) == {"/a": "nofollow"}
+    assert refusals(worker) == {"/a": "nofollow"}
 
 
-def test_a_page_that_says_nofollow_still_has_its_home(kit: Kit, site: Site) -> None:
+def test_a_page_that_says_nofollow_still_has_its_home(worker: Worker, site: Site) -> None:
     """rel=canonical names the page itself: without it the document would be lost."""
     site.pages |= {"/": html("/a", head="<meta name=robots content=nofollow><link rel=canonical href=/home>")}
     site.pages["/home"] = html()
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked == ["/", "/home"]
-    assert url(kit.engine, site.url())["state"] == UrlState.ALIAS
+    assert url(worker.engine, site.url())["state"] == UrlState.ALIAS

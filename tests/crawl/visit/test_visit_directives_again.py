@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.admin import crawls
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
 from tests.crawl.visit.directives import WORDS, meta, pages, tag
 from tests.crawl.web import Answer, Hit, Site, Web, html
@@ -17,41 +17,41 @@ def site(web: Web) -> Site:
     return web.site()
 
 
-def again(kit: Kit, name: str = "c") -> None:
-    crawls.go_round(kit.engine, name)
-    run(kit)
+def again(worker: Worker, name: str = "c") -> None:
+    crawls.go_round(worker.engine, name)
+    run(worker)
 
 
 # --- again ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_becomes_noindex_goes_and_comes_back_when_it_is_lifted(kit: Kit, site: Site) -> None:
+def test_what_becomes_noindex_goes_and_comes_back_when_it_is_lifted(worker: Worker, site: Site) -> None:
     site.pages["/"] = html(text=WORDS)
-    start(kit, site.url())
-    run(kit)
-    assert pages(kit) == ["/"]
+    start(worker, site.url())
+    run(worker)
+    assert pages(worker) == ["/"]
     site.pages["/"] = meta("noindex", text=WORDS)
-    again(kit)
-    found = url(kit.engine, site.url())
-    assert (pages(kit), found["state"], found["cause"]) == ([], "resting", "kept out of pages: noindex")
+    again(worker)
+    found = url(worker.engine, site.url())
+    assert (pages(worker), found["state"], found["cause"]) == ([], "resting", "kept out of pages: noindex")
     assert found["changed_at"] < found["fetched_at"], "the text is the same, and judged to be"
     site.pages["/"] = html(text=WORDS)
-    again(kit)
-    found = url(kit.engine, site.url())
-    assert (pages(kit), found["cause"], found["directives"]) == (["/"], None, None)
+    again(worker)
+    found = url(worker.engine, site.url())
+    assert (pages(worker), found["cause"], found["directives"]) == (["/"], None, None)
 
 
-def test_a_page_kept_out_changes_like_any_other(kit: Kit, site: Site) -> None:
+def test_a_page_kept_out_changes_like_any_other(worker: Worker, site: Site) -> None:
     site.pages["/"] = meta("noindex", text=WORDS)
-    start(kit, site.url())
-    run(kit)
-    base_s = kit.settings.recrawl_base_s
-    assert url(kit.engine, site.url())["interval_s"] == base_s
-    again(kit)
-    assert url(kit.engine, site.url())["interval_s"] > base_s
+    start(worker, site.url())
+    run(worker)
+    base_s = worker.settings.recrawl_base_s
+    assert url(worker.engine, site.url())["interval_s"] == base_s
+    again(worker)
+    assert url(worker.engine, site.url())["interval_s"] > base_s
     site.pages["/"] = meta("noindex", text="something else")
-    again(kit)
-    found = url(kit.engine, site.url())
+    again(worker)
+    found = url(worker.engine, site.url())
     assert found["interval_s"] < base_s
     assert abs((found["changed_at"] - found["fetched_at"]).total_seconds()) < 0.1  # each reads the clock
 
@@ -85,43 +85,43 @@ def with_etag(headers: dict[str, str], then: dict[str, str]) -> Callable[[Hit], 
     ],
 )
 def test_a_304_can_only_ask_for_more(
-    kit: Kit, site: Site, first: dict[str, str], then: dict[str, str], record: str | None, kept: bool, text: bool
+    worker: Worker, site: Site, first: dict[str, str], then: dict[str, str], record: str | None, kept: bool, text: bool
 ) -> None:
     site.pages |= {"/": with_etag(first, then), "/a": html()}
-    start(kit, site.url())
-    run(kit)
-    again(kit)
-    found = url(kit.engine, site.url())
+    start(worker, site.url())
+    run(worker)
+    again(worker)
+    found = url(worker.engine, site.url())
     assert (found["outcome"], found["directives"]) == ("unchanged", record)
     assert (found["cause"] is None) is kept
-    rows = sql(kit.engine, "SELECT main_text, directives FROM pages WHERE url = :u", u=site.url())
+    rows = sql(worker.engine, "SELECT main_text, directives FROM pages WHERE url = :u", u=site.url())
     assert [(row["main_text"] is not None, row["directives"]) for row in rows] == ([(text, record)] if kept else [])
 
 
-def test_what_is_on_record_outlives_trouble(kit: Kit, site: Site) -> None:
+def test_what_is_on_record_outlives_trouble(worker: Worker, site: Site) -> None:
     site.pages["/"] = meta("noindex")
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     answers = [Answer(status=500), Answer(status=429), Answer(status=500), meta("noindex")]
     seen = []
 
     def troubled(_: Hit) -> Answer:
-        seen.append(url(kit.engine, site.url()))
+        seen.append(url(worker.engine, site.url()))
         return answers.pop(0)
 
     site.pages["/"] = troubled
-    again(kit)
+    again(worker)
     assert [(row["directives"], row["cause"]) for row in seen] == [("noindex", "kept out of pages: noindex")] * 4
     assert not answers
 
 
-def test_after_a_page_has_gone_its_record_says_why(kit: Kit, site: Site) -> None:
+def test_after_a_page_has_gone_its_record_says_why(worker: Worker, site: Site) -> None:
     site.pages |= {"/": html("/a"), "/a": meta("noindex")}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     del site.pages["/a"]
-    again(kit)
-    found = url(kit.engine, site.url("/a"))
+    again(worker)
+    found = url(worker.engine, site.url("/a"))
     assert (found["outcome"], found["directives"], found["cause"]) == ("not_found", "noindex", None)
 
 
@@ -129,42 +129,42 @@ def test_after_a_page_has_gone_its_record_says_why(kit: Kit, site: Site) -> None
 
 
 @pytest.mark.parametrize("batch", [1, 50])
-def test_a_page_kept_out_is_nobodys_original(make: Callable[..., Kit], site: Site, batch: int) -> None:
+def test_a_page_kept_out_is_nobodys_original(make: Callable[..., Worker], site: Site, batch: int) -> None:
     """By a header, so that the bytes are the same."""
-    kit = make(settle_urls=batch)
+    worker = make(settle_urls=batch)
     twin = html(text=WORDS)
     site.pages |= {"/": html("/1", "/2"), "/1": tag("noindex", text=WORDS), "/2": twin}
-    start(kit, site.url())
-    run(kit)
-    assert one(kit.engine, "SELECT count(*) FROM duplicates") == 0
-    assert (url(kit.engine, site.url("/2"))["state"], pages(kit)) == ("resting", ["/", "/2"])
+    start(worker, site.url())
+    run(worker)
+    assert one(worker.engine, "SELECT count(*) FROM duplicates") == 0
+    assert (url(worker.engine, site.url("/2"))["state"], pages(worker)) == ("resting", ["/", "/2"])
 
 
 @pytest.mark.parametrize("batch", [1, 50])
-def test_what_becomes_noindex_is_nobodys_original_any_more(make: Callable[..., Kit], site: Site, batch: int) -> None:
-    kit = make(settle_urls=batch)
+def test_what_becomes_noindex_is_nobodys_original_any_more(make: Callable[..., Worker], site: Site, batch: int) -> None:
+    worker = make(settle_urls=batch)
     twin = html(text=WORDS)
     site.pages |= {"/": html("/1"), "/1": twin}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.pages |= {"/": html("/1", "/2"), "/1": tag("noindex", text=WORDS), "/2": twin}
-    again(kit)
-    assert one(kit.engine, "SELECT count(*) FROM duplicates") == 0
-    assert (url(kit.engine, site.url("/2"))["state"], pages(kit)) == ("resting", ["/", "/2"])
+    again(worker)
+    assert one(worker.engine, "SELECT count(*) FROM duplicates") == 0
+    assert (url(worker.engine, site.url("/2"))["state"], pages(worker)) == ("resting", ["/", "/2"])
 
 
-def test_a_duplicate_that_becomes_noindex_is_noted_no_more(kit: Kit, site: Site) -> None:
+def test_a_duplicate_that_becomes_noindex_is_noted_no_more(worker: Worker, site: Site) -> None:
     site.pages |= {"/": html("/1", "/2"), "/1": html(text=WORDS), "/2": html(text=WORDS, title="other")}
-    start(kit, site.url())
-    run(kit)
-    (noted,) = sql(kit.engine, "SELECT url FROM duplicates")
+    start(worker, site.url())
+    run(worker)
+    (noted,) = sql(worker.engine, "SELECT url FROM duplicates")
     site.pages["/" + noted["url"].split("/", 3)[3]] = meta("noindex", text=WORDS)
-    again(kit)
-    assert one(kit.engine, "SELECT count(*) FROM duplicates") == 0
+    again(worker)
+    assert one(worker.engine, "SELECT count(*) FROM duplicates") == 0
 
 
-def test_pages_without_kept_texts_are_compared_all_the_same(kit: Kit, site: Site) -> None:
+def test_pages_without_kept_texts_are_compared_all_the_same(worker: Worker, site: Site) -> None:
     site.pages |= {"/": html("/1", "/2"), "/1": meta("noarchive", text=WORDS), "/2": html(text=WORDS)}
-    start(kit, site.url())
-    run(kit)
-    assert [row["kind"] for row in sql(kit.engine, "SELECT kind FROM duplicates")] == ["text"]
+    start(worker, site.url())
+    run(worker)
+    assert [row["kind"] for row in sql(worker.engine, "SELECT kind FROM duplicates")] == ["text"]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.crawl.request.send import NOT_SENT_REST_S
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import visit
 from app.errors import ServiceError
 from app.model import Reply, Request, RestReason, Unsent, VisitEnding
@@ -24,22 +24,22 @@ TIMES = 5  # more than attempts_max, and than the failures after which a new hos
 
 
 @pytest.fixture
-def kit(make: Callable[..., Kit]) -> Iterator[Kit]:
+def worker(make: Callable[..., Worker]) -> Iterator[Worker]:
     """Its readers are gone with the test."""
-    kit = make()
-    yield kit
-    kit.readers.close()
+    worker = make()
+    yield worker
+    worker.readers.close()
 
 
-def without_room(kit: Kit, path: str) -> Kit:
+def without_room(worker: Worker, path: str) -> Worker:
     """No socket for this."""
 
     def send(request: Request) -> Reply | Unsent:
         if request.url.endswith(path):
             raise exhausted("Too many open files")
-        return kit.send(request)
+        return worker.send(request)
 
-    return replace(kit, send=send)
+    return replace(worker, send=send)
 
 
 def site_of(web: Web) -> Site:
@@ -50,43 +50,45 @@ def site_of(web: Web) -> Site:
 
 
 @pytest.mark.parametrize("path", ["/robots.txt", "/", "/a"])
-def test_nothing_is_held_against_host_or_url(kit: Kit, web: Web, path: str) -> None:
+def test_nothing_is_held_against_host_or_url(worker: Worker, web: Web, path: str) -> None:
     site = site_of(web)
-    start(kit, site.url())
+    start(worker, site.url())
     for _ in range(TIMES):
-        go(without_room(kit, path))
-        bring_forward(kit.engine)
-    (row,) = sql(kit.engine, "SELECT id, failures, resting_because, resting_detail FROM hosts")
+        go(without_room(worker, path))
+        bring_forward(worker.engine)
+    (row,) = sql(worker.engine, "SELECT id, failures, resting_because, resting_detail FROM hosts")
     assert (row["failures"], row["resting_because"], row["resting_detail"]) == (0, RestReason.NOT_SENT, NO_ROOM)
-    assert one(kit.engine, "SELECT count(*) FROM urls WHERE attempts > 0 OR state IN ('quarantined', 'refused')") == 0
-    run(kit)
+    assert (
+        one(worker.engine, "SELECT count(*) FROM urls WHERE attempts > 0 OR state IN ('quarantined', 'refused')") == 0
+    )
+    run(worker)
     assert site.pages_asked == ["/", "/a"]
-    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE status IS NULL") == 0
+    assert one(worker.engine, "SELECT count(*) FROM fetches WHERE status IS NULL") == 0
 
 
-def test_the_host_rests_a_little(kit: Kit, web: Web) -> None:
-    start(kit, site_of(web).url())
-    (report,) = go(without_room(kit, "/"))
+def test_the_host_rests_a_little(worker: Worker, web: Web) -> None:
+    start(worker, site_of(web).url())
+    (report,) = go(without_room(worker, "/"))
     assert (report.requests, report.ending) == (1, VisitEnding.RESTS)  # robots.txt alone
-    row = host(kit.engine, one(kit.engine, "SELECT id FROM hosts"))
+    row = host(worker.engine, one(worker.engine, "SELECT id FROM hosts"))
     assert 0 < (row["blocked_until"] - row["now"]).total_seconds() <= NOT_SENT_REST_S
 
 
-def test_what_was_settled_before_is_kept(kit: Kit, web: Web) -> None:
+def test_what_was_settled_before_is_kept(worker: Worker, web: Web) -> None:
     site = site_of(web)
-    start(kit, site.url())
-    go(without_room(kit, "/a"))
-    assert url(kit.engine, site.url("/"))["state"] == "resting"
+    start(worker, site.url())
+    go(without_room(worker, "/a"))
+    assert url(worker.engine, site.url("/"))["state"] == "resting"
 
 
-def test_in_isolation_the_attempt_is_given_back(kit: Kit, web: Web) -> None:
+def test_in_isolation_the_attempt_is_given_back(worker: Worker, web: Web) -> None:
     site = site_of(web)
-    start(kit, site.url())
-    crash(kit, "/robots.txt")
+    start(worker, site.url())
+    crash(worker, "/robots.txt")
     for _ in range(TIMES):
-        go(without_room(kit, "/a"))
-        bring_forward(kit.engine)
-    found = url(kit.engine, site.url("/a"))
+        go(without_room(worker, "/a"))
+        bring_forward(worker.engine)
+    found = url(worker.engine, site.url("/a"))
     assert (found["state"], found["attempts"], found["parse_failures"]) == ("queued", 0, 0)
 
 
@@ -105,33 +107,33 @@ def full_volume(engine: Engine) -> Iterator[None]:
         sql(engine, "DROP FUNCTION full_volume CASCADE")
 
 
-def test_in_isolation_a_visit_that_postgres_ended_is_no_death(kit: Kit, web: Web) -> None:
+def test_in_isolation_a_visit_that_postgres_ended_is_no_death(worker: Worker, web: Web) -> None:
     site = site_of(web)
-    start(kit, site.url("/a"))
-    go(kit)
-    sql(kit.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
-    sql(kit.engine, "UPDATE hosts SET next_fetch_at = now(), isolate = 50")
-    with full_volume(kit.engine):
+    start(worker, site.url("/a"))
+    go(worker)
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now(), isolate = 50")
+    with full_volume(worker.engine):
         for _ in range(TIMES):
-            (offer,) = offers(kit)
+            (offer,) = offers(worker)
             with pytest.raises(ServiceError, match="No space left"):
-                visit(kit, offer.host_id, offer.token)
-            run_out(kit.engine)
+                visit(worker, offer.host_id, offer.token)
+            run_out(worker.engine)
     assert site.pages_asked == ["/a"] * (1 + TIMES)
-    assert url(kit.engine, site.url("/a"))["parse_failures"] <= 1, "the last one is still owed"
-    run(kit)
-    found = url(kit.engine, site.url("/a"))
+    assert url(worker.engine, site.url("/a"))["parse_failures"] <= 1, "the last one is not refunded yet"
+    run(worker)
+    found = url(worker.engine, site.url("/a"))
     assert (found["state"], found["attempts"], found["parse_failures"]) == ("resting", 0, 0)
 
 
-def test_in_isolation_a_request_that_came_late_is_given_back_too(kit: Kit, web: Web) -> None:
+def test_in_isolation_a_request_that_came_late_is_given_back_too(worker: Worker, web: Web) -> None:
     site = site_of(web)
-    start(kit, site.url())
-    crash(kit, "/robots.txt")
-    unsent = Unsent(begun_s=kit.monotonic(), ended_s=kit.monotonic())
-    late = replace(kit, send=lambda request: unsent if request.url.endswith("/a") else kit.send(request))
+    start(worker, site.url())
+    crash(worker, "/robots.txt")
+    unsent = Unsent(begun_s=worker.monotonic(), ended_s=worker.monotonic())
+    late = replace(worker, send=lambda request: unsent if request.url.endswith("/a") else worker.send(request))
     for _ in range(TIMES):
         go(late)
-        bring_forward(kit.engine)
-    found = url(kit.engine, site.url("/a"))
+        bring_forward(worker.engine)
+    found = url(worker.engine, site.url("/a"))
     assert (found["state"], found["attempts"], found["parse_failures"]) == ("queued", 0, 0)

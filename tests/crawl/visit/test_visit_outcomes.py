@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.admin import crawls
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.parse.html.html import MEDIA_TYPES
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.web import Answer, Hit, Web, html
@@ -37,18 +37,20 @@ def endless(answer: Answer) -> Callable[[Hit], Answer]:
         (Answer(status=301), "resting", "client_error"),  # whereto?
     ],
 )
-def test_an_answer_that_stands_is_asked_for_once(kit: Kit, web: Web, answer: Answer, state: str, outcome: str) -> None:
+def test_an_answer_that_stands_is_asked_for_once(
+    worker: Worker, web: Web, answer: Answer, state: str, outcome: str
+) -> None:
     site = web.site()
     site.pages |= {"/": html("/x"), "/x": endless(answer)}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked == ["/", "/x"]
-    found = url(kit.engine, site.url("/x"))
+    found = url(worker.engine, site.url("/x"))
     assert (found["state"], found["outcome"], found["status"]) == (state, outcome, answer.status)
     assert (found["attempts"], found["retrying"], found["due_at"] is not None) == (0, False, True)
 
 
-def test_media_types_that_are_offered_are_those_that_are_read(kit: Kit, web: Web) -> None:
+def test_media_types_that_are_offered_are_those_that_are_read(worker: Worker, web: Web) -> None:
     """promise I2. Each page says what it was offered, in one of the types."""
     site = web.site()
     others = ("application/xml", "application/json", "application/pdf", "image/png", "text/css")
@@ -56,100 +58,100 @@ def test_media_types_that_are_offered_are_those_that_are_read(kit: Kit, web: Web
     for path, media_type in types.items():
         site.pages[path] = Answer(headers={"Content-Type": media_type}, body=b"<p>" + media_type.encode())
     site.pages["/"] = html(*types)
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     offers = {hit.headers["Accept"] for hit in site.log if hit.path in types}
     assert len(offers) == 1
     offered = {each.partition(";")[0] for each in offers.pop().split(",")}
-    read = {types[path] for path in types if url(kit.engine, site.url(path))["outcome"] == "page"}
+    read = {types[path] for path in types if url(worker.engine, site.url(path))["outcome"] == "page"}
     assert offered == read == set(MEDIA_TYPES)
 
 
 @pytest.mark.parametrize(
     "answer", [Answer(status=500), Answer(status=502), Answer(body=b"half", cut=True), Answer(drop=True)]
 )
-def test_a_url_that_fails_by_itself_is_quarantined_after_its_tries(kit: Kit, web: Web, answer: Answer) -> None:
+def test_a_url_that_fails_by_itself_is_quarantined_after_its_tries(worker: Worker, web: Web, answer: Answer) -> None:
     site = web.site()
     site.pages |= {"/": html("/x", "/y"), "/x": endless(answer), "/y": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked.count("/y") == 1, "its host goes on"
-    found = url(kit.engine, site.url("/x"))
+    found = url(worker.engine, site.url("/x"))
     assert (found["state"], found["attempts"]) == ("quarantined", 3)
     assert found["detail"].endswith("3 times")
-    assert one(kit.engine, "SELECT failures FROM hosts") == 0
-    tries = sql(kit.engine, "SELECT attempt, reason FROM fetches WHERE url LIKE '%/x' ORDER BY id")
+    assert one(worker.engine, "SELECT failures FROM hosts") == 0
+    tries = sql(worker.engine, "SELECT attempt, reason FROM fetches WHERE url LIKE '%/x' ORDER BY id")
     found_tries = [(row["attempt"], row["reason"]) for row in tries]
     if answer.drop:  # dropped on a connection that was kept alive: not counted, it may have been idle too long
         found_tries = list(dict.fromkeys(found_tries))
     assert found_tries == [(1, "new"), (2, "retry"), (3, "retry")]
 
 
-def test_a_url_that_recovers_starts_counting_anew(kit: Kit, web: Web) -> None:
+def test_a_url_that_recovers_starts_counting_anew(worker: Worker, web: Web) -> None:
     site = web.site()
     answers = [Answer(status=500), Answer(status=500), html("/y")]
     site.pages |= {"/": html("/x"), "/x": lambda _: answers.pop(0), "/y": html()}
-    start(kit, site.url())
-    run(kit)
-    assert url(kit.engine, site.url("/x"))["attempts"] == 0
+    start(worker, site.url())
+    run(worker)
+    assert url(worker.engine, site.url("/x"))["attempts"] == 0
     assert site.pages_asked[-1] == "/y"
 
 
-def test_a_url_rests_before_its_retry(kit: Kit, web: Web) -> None:
+def test_a_url_rests_before_its_retry(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = Answer(status=500)
-    start(kit, site.url())
-    go(kit)
-    found = url(kit.engine, site.url())
+    start(worker, site.url())
+    go(worker)
+    found = url(worker.engine, site.url())
     assert (found["state"], found["retrying"], found["attempts"]) == ("resting", True, 1)
-    go(kit)
+    go(worker)
     assert site.pages_asked == ["/"]
 
 
-def test_404_and_again_404_is_gone(kit: Kit, web: Web) -> None:
+def test_404_and_again_404_is_gone(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html("/x")
-    crawl = start(kit, site.url())
-    run(kit)
-    assert url(kit.engine, site.url("/x"))["state"] == "resting"
-    crawls.go_round(kit.engine, crawl.name)
-    run(kit)
-    found = url(kit.engine, site.url("/x"))
+    crawl = start(worker, site.url())
+    run(worker)
+    assert url(worker.engine, site.url("/x"))["state"] == "resting"
+    crawls.go_round(worker.engine, crawl.name)
+    run(worker)
+    found = url(worker.engine, site.url("/x"))
     assert (found["state"], found["due_at"] is not None) == ("gone", True)
 
 
-def test_a_page_that_comes_back_after_a_404_is_not_gone(kit: Kit, web: Web) -> None:
+def test_a_page_that_comes_back_after_a_404_is_not_gone(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html("/x")
-    crawl = start(kit, site.url())
-    run(kit)
+    crawl = start(worker, site.url())
+    run(worker)
     site.pages["/x"] = html()
-    crawls.go_round(kit.engine, crawl.name)
-    run(kit)
+    crawls.go_round(worker.engine, crawl.name)
+    run(worker)
     del site.pages["/x"]
-    crawls.go_round(kit.engine, crawl.name)
-    run(kit)
-    assert url(kit.engine, site.url("/x"))["state"] == "resting"
+    crawls.go_round(worker.engine, crawl.name)
+    run(worker)
+    assert url(worker.engine, site.url("/x"))["state"] == "resting"
 
 
-def test_a_long_body_is_cut_and_marked(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(max_body_bytes=2048)
+def test_a_long_body_is_cut_and_marked(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(max_body_bytes=2048)
     site = web.site()
     site.pages |= {"/": html("/first", text="x" * 5000), "/first": html()}
-    start(kit, site.url())
-    run(kit)
-    assert one(kit.engine, "SELECT truncated FROM fetches WHERE kind = 'page' AND url = :u", u=site.url()) is True
-    (page,) = sql(kit.engine, "SELECT truncated, body_bytes FROM pages WHERE url = :u", u=site.url())
+    start(worker, site.url())
+    run(worker)
+    assert one(worker.engine, "SELECT truncated FROM fetches WHERE kind = 'page' AND url = :u", u=site.url()) is True
+    (page,) = sql(worker.engine, "SELECT truncated, body_bytes FROM pages WHERE url = :u", u=site.url())
     assert page == {"truncated": True, "body_bytes": 2048}
 
 
-def test_links_of_what_was_read_are_followed_though_the_rest_was_cut(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(max_body_bytes=2048)
+def test_links_of_what_was_read_are_followed_though_the_rest_was_cut(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(max_body_bytes=2048)
     site = web.site()
     body = b'<a href="/in">in</a>' + b"<p>x</p>" * 1000 + b'<a href="/out">out</a>'
     site.pages |= {"/": Answer(headers={"Content-Type": "text/html"}, body=body), "/in": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked == ["/", "/in"]
 
 
@@ -166,87 +168,87 @@ def test_links_of_what_was_read_are_followed_though_the_rest_was_cut(make: Calla
     ],
 )
 def test_a_host_that_asks_for_time_gets_it(
-    make: Callable[..., Kit], web: Web, answer: Answer, because: str, attempts: int
+    make: Callable[..., Worker], web: Web, answer: Answer, because: str, attempts: int
 ) -> None:
-    kit = make(backoff_base_s=300.0, backoff_max_s=300.0)
+    worker = make(backoff_base_s=300.0, backoff_max_s=300.0)
     site = web.site()
     site.pages |= {"/": answer, "/other": answer}
-    start(kit, site.url(), site.url("/other"))
+    start(worker, site.url(), site.url("/other"))
     for _ in range(3):
-        go(kit)
+        go(worker)
     assert len(site.pages_asked) == 1, "nothing else of the host is tried meanwhile"
     (row,) = sql(
-        kit.engine,
+        worker.engine,
         """SELECT resting_because, failures, extract(epoch FROM blocked_until - last_contact_at) AS rests,
                   next_fetch_at > blocked_until - interval '1 ms' AS waits FROM hosts""",
     )
     asked = 600 if answer.headers else 300
     assert (row["resting_because"], row["failures"], row["waits"]) == (because, 1, True)
     assert asked - 1 <= float(row["rests"]) <= asked + 1
-    found = url(kit.engine, site.url(site.pages_asked[0]))
+    found = url(worker.engine, site.url(site.pages_asked[0]))
     assert found["attempts"] == attempts
     assert found["state"] == ("queued" if attempts == 0 else "resting")
 
 
 @pytest.mark.parametrize("raw", ["999999999", "Fri, 31 Dec 2199 23:59:59 GMT"])
-def test_retry_after_is_capped_and_kept_as_sent(make: Callable[..., Kit], web: Web, raw: str) -> None:
-    kit = make(retry_after_max_s=900.0)
+def test_retry_after_is_capped_and_kept_as_sent(make: Callable[..., Worker], web: Web, raw: str) -> None:
+    worker = make(retry_after_max_s=900.0)
     site = web.site()
     site.pages["/"] = Answer(status=429, headers={"Retry-After": raw})
-    start(kit, site.url())
-    go(kit)
+    start(worker, site.url())
+    go(worker)
     rests = "SELECT extract(epoch FROM blocked_until - last_contact_at) FROM hosts"
-    assert 899 <= float(one(kit.engine, rests)) <= 901
-    assert one(kit.engine, "SELECT retry_after FROM fetches WHERE kind = 'page'") == raw
+    assert 899 <= float(one(worker.engine, rests)) <= 901
+    assert one(worker.engine, "SELECT retry_after FROM fetches WHERE kind = 'page'") == raw
 
 
-def test_a_rest_doubles_with_each_failure_in_a_row(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(backoff_base_s=100.0, backoff_max_s=350.0)
+def test_a_rest_doubles_with_each_failure_in_a_row(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(backoff_base_s=100.0, backoff_max_s=350.0)
     site = web.site()
     site.pages["/"] = Answer(status=429)
-    start(kit, site.url())
+    start(worker, site.url())
     rests = []
     for _ in range(4):
-        go(kit)
+        go(worker)
         query = "SELECT extract(epoch FROM blocked_until - last_contact_at) FROM hosts"
-        rests.append(round(float(one(kit.engine, query)), -1))
-        bring_forward(kit.engine)
+        rests.append(round(float(one(worker.engine, query)), -1))
+        bring_forward(worker.engine)
     assert rests == [100, 200, 350, 350]
 
 
-def test_a_host_that_recovers_is_at_ease_again(kit: Kit, web: Web) -> None:
+def test_a_host_that_recovers_is_at_ease_again(worker: Worker, web: Web) -> None:
     site = web.site()
     answers = [Answer(status=429), Answer(status=503, headers={"Retry-After": "0"}), html("/a")]
     site.pages |= {"/": lambda _: answers.pop(0), "/a": html()}
-    start(kit, site.url())
-    run(kit)
-    (row,) = sql(kit.engine, "SELECT failures, resting_because, blocked_until FROM hosts")
+    start(worker, site.url())
+    run(worker)
+    (row,) = sql(worker.engine, "SELECT failures, resting_because, blocked_until FROM hosts")
     assert row == {"failures": 0, "resting_because": None, "blocked_until": None}
     assert site.pages_asked == ["/", "/", "/", "/a"]
 
 
-def test_503_again_and_again_ends_the_url_and_not_the_host(kit: Kit, web: Web) -> None:
+def test_503_again_and_again_ends_the_url_and_not_the_host(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {"/": html("/x", "/y"), "/x": Answer(status=503), "/y": html()}
-    start(kit, site.url())
-    run(kit)
-    assert url(kit.engine, site.url("/x"))["state"] == "quarantined"
-    assert url(kit.engine, site.url("/y"))["state"] == "resting"
+    start(worker, site.url())
+    run(worker)
+    assert url(worker.engine, site.url("/x"))["state"] == "quarantined"
+    assert url(worker.engine, site.url("/y"))["state"] == "resting"
 
 
-def test_a_host_that_refuses_connections_is_given_up(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(new_host_failures_max=3)
+def test_a_host_that_refuses_connections_is_given_up(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(new_host_failures_max=3)
     site = web.site()
-    start(kit, site.url(), site.url("/a"))
+    start(worker, site.url(), site.url("/a"))
     site.close()
-    run(kit)
-    failures = sql(kit.engine, "SELECT kind, outcome, failure FROM fetches")
+    run(worker)
+    failures = sql(worker.engine, "SELECT kind, outcome, failure FROM fetches")
     assert failures == [{"kind": "robots", "outcome": "unreachable", "failure": "refused"}] * 3
-    assert sql(kit.engine, "SELECT DISTINCT state FROM urls") == [{"state": "refused"}]
+    assert sql(worker.engine, "SELECT DISTINCT state FROM urls") == [{"state": "refused"}]
 
 
-def test_a_host_that_goes_away_in_the_middle_keeps_its_urls(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(backoff_base_s=500.0, backoff_max_s=500.0, settle_urls=1)
+def test_a_host_that_goes_away_in_the_middle_keeps_its_urls(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(backoff_base_s=500.0, backoff_max_s=500.0, settle_urls=1)
     site = web.site()
 
     def last_word(_: Hit) -> Answer:
@@ -254,23 +256,23 @@ def test_a_host_that_goes_away_in_the_middle_keeps_its_urls(make: Callable[..., 
         return html("/a", "/b", headers={"Connection": "close"})
 
     site.pages["/"] = last_word
-    start(kit, site.url())
+    start(worker, site.url())
     for _ in range(2):
-        go(kit)
-    found = {row["url"]: row for row in sql(kit.engine, "SELECT url, state, attempts FROM urls")}
+        go(worker)
+    found = {row["url"]: row for row in sql(worker.engine, "SELECT url, state, attempts FROM urls")}
     assert found[site.url()]["state"] == "resting"
     assert {(found[site.url(path)]["state"], found[site.url(path)]["attempts"]) for path in ("/a", "/b")} == {
         ("queued", 0)
     }
-    assert one(kit.engine, "SELECT resting_because FROM hosts") == "unreachable"
+    assert one(worker.engine, "SELECT resting_because FROM hosts") == "unreachable"
 
 
-def test_an_address_that_we_do_not_talk_to_ends_the_hosts_urls(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(allow_networks="127.200.0.0/16")
+def test_an_address_that_we_do_not_talk_to_ends_the_hosts_urls(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(allow_networks="127.200.0.0/16")
     site = web.site()
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.paths == []
-    found = url(kit.engine, site.url())
+    found = url(worker.engine, site.url())
     assert found["state"] in {"quarantined", "refused"}
     assert found["cause"]

@@ -6,7 +6,7 @@ import pytest
 
 from app.admin.audit import audit
 from app.beat import claim
-from app.crawl.state.visit import Stay
+from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import VisitReport, go_on, take_up, visit
 from app.model import Budgets, VisitEnding
@@ -23,103 +23,103 @@ from tests.store.rows import one, sql
 
 
 def test_a_polite_host_takes_one_visit_for_many_pages_and_keeps_its_gaps(make: Make, web: Web) -> None:
-    kit = make(default_delay_s=DELAY_S, linger_s=0.05, address_gap_s=0.05)
-    parking: DelayQueue[Stay] = DelayQueue(go_on, most=10, threads=2)
+    worker = make(default_delay_s=DELAY_S, linger_s=0.05, address_gap_s=0.05)
+    parking: DelayQueue[Visit] = DelayQueue(go_on, most=10, threads=2)
     sites = [site_of(web, 6) for _ in range(3)]
-    start(kit, *(site.url() for site in sites))
-    work(replace(kit, parking=parking), threads=3)
+    start(worker, *(site.url() for site in sites))
+    work(replace(worker, parking=parking), threads=3)
     parking.close()
     parking.join()
     for site in sites:
         assert sorted(site.paths) == sorted(["/robots.txt", "/", *(f"/{number}" for number in range(1, 6))])
         assert min(site.gaps()) >= DELAY_S
-    assert [row["fetches"] for row in sql(kit.engine, "SELECT fetches FROM visits")] == [7, 7, 7]
-    proof = audit(kit.engine, kit.settings, None)
+    assert [row["fetches"] for row in sql(worker.engine, "SELECT fetches FROM visits")] == [7, 7, 7]
+    proof = audit(worker.engine, worker.settings, None)
     assert (proof.violations, proof.disorder) == (0, 0), proof.verdict
 
 
 def test_a_longer_visit_than_allowed_is_given_back(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make, visit_max_s=2.5 * DELAY_S, settle_s=100.0)
-    start(kit, site_of(web, 9).url())
-    assert begin(kit).ending == VisitEnding.PARKED
+    worker, shelf = shelved(make, visit_max_s=2.5 * DELAY_S, settle_s=100.0)
+    start(worker, site_of(web, 9).url())
+    assert begin(worker).ending == VisitEnding.PARKED
     assert shelf.next().ending == VisitEnding.PARKED
     assert shelf.next() == VisitReport(
-        host=one(kit.engine, "SELECT name FROM hosts"), ending=VisitEnding.LONG_ENOUGH, requests=3
+        host=one(worker.engine, "SELECT name FROM hosts"), ending=VisitEnding.LONG_ENOUGH, requests=3
     )
-    assert one(kit.engine, "SELECT state FROM hosts") == "idle"
+    assert one(worker.engine, "SELECT state FROM hosts") == "idle"
 
 
 def test_where_there_is_no_room_the_visit_leaves(make: Make, web: Web) -> None:
-    kit, _ = shelved(make, most=0)
-    start(kit, site_of(web, 3).url())
-    assert (begin(kit).ending, one(kit.engine, "SELECT state FROM hosts")) == ("delay", "idle")
+    worker, _ = shelved(make, most=0)
+    start(worker, site_of(web, 3).url())
+    assert (begin(worker).ending, one(worker.engine, "SELECT state FROM hosts")) == ("delay", "idle")
 
 
 def test_a_worker_that_stops_sends_no_more_for_what_is_parked(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make)
+    worker, shelf = shelved(make)
     sites = [site_of(web, 3), site_of(web, 3)]
-    start(kit, *(site.url() for site in sites))
+    start(worker, *(site.url() for site in sites))
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
-    assert [visit(kit, offer.host_id, offer.token).ending for offer in offers] == [
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
+    assert [visit(worker, offer.host_id, offer.token).ending for offer in offers] == [
         VisitEnding.PARKED,
         VisitEnding.PARKED,
     ]
-    due_in_s = max(stay.ready_at - stay.now() for stay in shelf.held)
-    kit.stopping.wait(max(due_in_s, 0.0) + 0.01)  # a visit that is not due heeds the end while it waits
-    kit.stop()
+    due_in_s = max(visit.turn.ready_at - visit.now() for visit in shelf.held)
+    worker.stopping.wait(max(due_in_s, 0.0) + 0.01)  # a visit that is not due heeds the end while it waits
+    worker.stop()
     assert [shelf.next().ending for _ in offers] == ["worker stops", "worker stops"]
     assert [site.paths for site in sites] == [["/robots.txt"], ["/robots.txt"]]
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 2
-    assert {row["state"] for row in sql(kit.engine, "SELECT state FROM hosts")} == {"idle"}
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 2
+    assert {row["state"] for row in sql(worker.engine, "SELECT state FROM hosts")} == {"idle"}
 
 
 def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_work, "PARKED_LINKS", 5)
     monkeypatch.setattr(at_work, "PARKED_JOINS", 5)
-    kit, shelf = shelved(make, settle_s=100.0)
-    start(kit, site_of(web, 9).url())
-    begin(kit)
-    assert (shelf.next().ending, settled(kit.engine)) == (VisitEnding.PARKED, 1)
-    (stay,) = shelf.held
-    assert (stay.batch.readings, stay.joined) == ([], {})
+    worker, shelf = shelved(make, settle_s=100.0)
+    start(worker, site_of(web, 9).url())
+    begin(worker)
+    assert (shelf.next().ending, settled(worker.engine)) == (VisitEnding.PARKED, 1)
+    (visit,) = shelf.held
+    assert (visit.batch.readings, visit.picked.joined) == ([], {})
 
 
 def test_an_address_that_answers_again_is_told_at_once(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make, address_gap_s=0.05, settle_s=100.0)
+    worker, shelf = shelved(make, address_gap_s=0.05, settle_s=100.0)
     site = site_of(web, 3)
-    start(kit, site.url())
-    sql(kit.engine, "INSERT INTO budgets (kind, name, failures) VALUES ('address', :name, 1)", name=site.host)
-    assert begin(kit).ending == VisitEnding.PARKED
-    assert one(kit.engine, "SELECT failures FROM budgets") == 0
+    start(worker, site.url())
+    sql(worker.engine, "INSERT INTO budgets (kind, name, failures) VALUES ('address', :name, 1)", name=site.host)
+    assert begin(worker).ending == VisitEnding.PARKED
+    assert one(worker.engine, "SELECT failures FROM budgets") == 0
     assert (shelf.next().ending, site.paths) == (VisitEnding.PARKED, ["/robots.txt", "/"]), (
         "and does not wait for the next probe"
     )
 
 
 def test_what_may_kill_a_worker_is_not_parked(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make)
-    start(kit, site_of(web, 3).url())
-    sql(kit.engine, "UPDATE hosts SET isolate = 5")
-    assert (begin(kit).ending, shelf.held) == ("delay", [])
+    worker, shelf = shelved(make)
+    start(worker, site_of(web, 3).url())
+    sql(worker.engine, "UPDATE hosts SET isolate = 5")
+    assert (begin(worker).ending, shelf.held) == ("delay", [])
 
 
 @pytest.mark.parametrize(("delay_s", "urls"), [(0.0, 50), (0.25, 50), (0.3, 21), (1.0, 9), (30.0, 3)])
 def test_after_a_lost_visit_what_it_can_have_held_is_isolated_thrice(
     make: Make, web: Web, delay_s: float, urls: int
 ) -> None:
-    kit = make(default_delay_s=delay_s)
-    start(kit, site_of(web, 3).url())
+    worker = make(default_delay_s=delay_s)
+    start(worker, site_of(web, 3).url())
     sql(
-        kit.engine,
+        worker.engine,
         """UPDATE hosts SET state = 'taken', lease_token = gen_random_uuid(), taken_at = clock_timestamp(),
                             lease_until = clock_timestamp() - interval '1 s'""",
     )
     offers: list[Offer] = []
-    claim.dispatch(kit.engine, kit.settings, offers.extend, kit.rng)
-    stay = take_up(kit, offers[0].host_id, offers[0].token)
-    assert stay is not None
-    assert (one(kit.engine, "SELECT isolate FROM hosts"), stay.isolate) == (50, urls)
+    claim.dispatch(worker.engine, worker.settings, offers.extend, worker.rng)
+    visit = take_up(worker, offers[0].host_id, offers[0].token)
+    assert visit is not None
+    assert (one(worker.engine, "SELECT isolate FROM hosts"), visit.pace.isolate) == (50, urls)
 
 
 # --- what it writes when ----------------------------------------------------------------------------------------
@@ -127,88 +127,88 @@ def test_after_a_lost_visit_what_it_can_have_held_is_isolated_thrice(
 
 def test_results_wait_for_the_next_settle_and_no_longer(make: Make, web: Web) -> None:
     """A settle every two delays or so."""
-    kit, shelf = shelved(make, settle_s=2.5 * DELAY_S)
+    worker, shelf = shelved(make, settle_s=2.5 * DELAY_S)
     site = site_of(web, 9)
-    start(kit, site.url())
-    begin(kit)
-    assert (site.paths, one(kit.engine, "SELECT count(*) FROM fetches")) == (["/robots.txt"], 0)
+    start(worker, site.url())
+    begin(worker)
+    assert (site.paths, one(worker.engine, "SELECT count(*) FROM fetches")) == (["/robots.txt"], 0)
     shelf.next()
-    assert (len(site.paths), settled(kit.engine)) == (2, 1), "the only page that was known"
+    assert (len(site.paths), settled(worker.engine)) == (2, 1), "the only page that was known"
     shelf.next()
-    assert (len(site.paths), settled(kit.engine)) == (3, 1)
+    assert (len(site.paths), settled(worker.engine)) == (3, 1)
     shelf.next()
-    assert (len(site.paths), settled(kit.engine)) == (4, 1)
+    assert (len(site.paths), settled(worker.engine)) == (4, 1)
     shelf.next()
-    assert (len(site.paths), settled(kit.engine)) == (5, 4)
+    assert (len(site.paths), settled(worker.engine)) == (5, 4)
 
 
 def test_a_turn_later_than_a_settle_is_not_waited_for(make: Make, web: Web) -> None:
     """A pause would not be heard of, and what was picked might not be wanted any more."""
-    kit, shelf = shelved(make, settle_s=DELAY_S / 2)
-    start(kit, site_of(web, 3).url())
-    assert (begin(kit).ending, shelf.held) == ("delay", [])
+    worker, shelf = shelved(make, settle_s=DELAY_S / 2)
+    start(worker, site_of(web, 3).url())
+    assert (begin(worker).ending, shelf.held) == ("delay", [])
 
 
 def test_a_page_budget_is_kept_to_the_page(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make)
-    start(kit, site_of(web, 9).url(), budgets=Budgets(max_pages=3))
-    begin(kit)
+    worker, shelf = shelved(make)
+    start(worker, site_of(web, 9).url(), budgets=Budgets(max_pages=3))
+    begin(worker)
     while shelf.held:
         shelf.next()
-    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 3
-    assert one(kit.engine, "SELECT pages_reserved FROM crawls") == 3, "what was picked beyond it is given back"
+    assert one(worker.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 3
+    assert one(worker.engine, "SELECT pages_reserved FROM crawls") == 3, "what was picked beyond it is given back"
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------
 
 
 def test_a_worker_that_stops_settles_what_is_parked_and_gives_its_host_back(make: Make, web: Web) -> None:
-    kit = make(
+    worker = make(
         default_delay_s=3_600.0, crawl_delay_max_s=7_200.0, visit_max_s=7_200.0, settle_s=7_200.0, lease_s=9_000.0
     )
-    kit = replace(kit, parking=DelayQueue(go_on, most=10, threads=2))
+    worker = replace(worker, parking=DelayQueue(go_on, most=10, threads=2))
     site = site_of(web, 3)
-    start(kit, site.url())
-    assert begin(kit).ending == VisitEnding.PARKED
-    assert one(kit.engine, "SELECT state FROM hosts") == "taken"
-    kit.stop()
-    kit.join()
+    start(worker, site.url())
+    assert begin(worker).ending == VisitEnding.PARKED
+    assert one(worker.engine, "SELECT state FROM hosts") == "taken"
+    worker.stop()
+    worker.join()
     assert site.paths == ["/robots.txt"]
-    (row,) = sql(kit.engine, "SELECT state, lease_token, polite_at > clock_timestamp() AS waits FROM hosts")
+    (row,) = sql(worker.engine, "SELECT state, lease_token, polite_at > clock_timestamp() AS waits FROM hosts")
     assert row == {"state": "idle", "lease_token": None, "waits": True}
-    assert one(kit.engine, "SELECT count(*) FROM fetches") == 1
+    assert one(worker.engine, "SELECT count(*) FROM fetches") == 1
 
 
 def test_a_pause_comes_into_force_at_the_next_settle(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make, settle_s=1.5 * DELAY_S)
+    worker, shelf = shelved(make, settle_s=1.5 * DELAY_S)
     site = site_of(web, 9)
-    start(kit, site.url())
-    begin(kit)
+    start(worker, site.url())
+    begin(worker)
     shelf.next()
-    with db.transaction(kit.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         assert hosts.pause(tx, site.host) == "taken"
     reports = [shelf.next(), *([shelf.next()] if shelf.held else [])]
     assert reports[-1].ending == "paused"
-    assert (one(kit.engine, "SELECT state FROM hosts"), shelf.held) == ("paused", [])
+    assert (one(worker.engine, "SELECT state FROM hosts"), shelf.held) == ("paused", [])
 
 
 def test_who_has_lost_the_lease_meanwhile_writes_nothing(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make)
+    worker, shelf = shelved(make)
     site = site_of(web, 3)
-    start(kit, site.url())
-    begin(kit)
-    sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+    start(worker, site.url())
+    begin(worker)
+    sql(worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
     assert shelf.next().ending == "fenced"
-    assert settled(kit.engine) == 0
-    assert [row["fenced"] for row in sql(kit.engine, "SELECT fenced FROM fetches")] == [True, True]
+    assert settled(worker.engine) == 0
+    assert [row["fenced"] for row in sql(worker.engine, "SELECT fenced FROM fetches")] == [True, True]
 
 
 def test_what_was_picked_is_due_again_when_a_parked_visit_is_lost(make: Make, web: Web) -> None:
-    kit, shelf = shelved(make)
-    start(kit, site_of(web, 3).url())
-    begin(kit)
+    worker, shelf = shelved(make)
+    start(worker, site_of(web, 3).url())
+    begin(worker)
     shelf.next()
     shelf.held.clear()
-    (row,) = sql(kit.engine, "SELECT state, next_fetch_at - lease_until >= interval '0.1 s' AS keeps_gap FROM hosts")
+    (row,) = sql(worker.engine, "SELECT state, next_fetch_at - lease_until >= interval '0.1 s' AS keeps_gap FROM hosts")
     assert row == {"state": "taken", "keeps_gap": True}
-    assert one(kit.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 2
+    assert one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'queued'") == 2

@@ -7,7 +7,7 @@ import pytest
 
 from app.admin import crawls
 from app.beat.promote import promote
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Hit, Web, html, redirect
 from tests.store.rows import one, sql, url
@@ -15,115 +15,115 @@ from tests.store.rows import one, sql, url
 WEEK = 7 * 86_400.0
 
 
-def again(kit: Kit) -> None:
-    crawls.go_round(kit.engine, "c")
-    run(kit)
+def again(worker: Worker) -> None:
+    crawls.go_round(worker.engine, "c")
+    run(worker)
 
 
-def interval(kit: Kit, text: str) -> float:
-    return float(url(kit.engine, text)["interval_s"])
+def interval(worker: Worker, text: str) -> float:
+    return float(url(worker.engine, text)["interval_s"])
 
 
-def test_a_second_round_is_304_without_a_body(kit: Kit, web: Web) -> None:
+def test_a_second_round_is_304_without_a_body(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {
         "/": html("/a", headers={"ETag": '"one"'}),
         "/a": html("/b", headers={"ETag": '"two"'}),
         "/b": html(),
     }
-    start(kit, site.url())
-    run(kit)
-    assert interval(kit, site.url()) == WEEK
+    start(worker, site.url())
+    run(worker)
+    assert interval(worker, site.url()) == WEEK
     first = len(site.log)
-    again(kit)
+    again(worker)
     second = {hit.path: hit for hit in site.log[first:]}
     assert {path: hit.status for path, hit in second.items()} == {"/": 304, "/a": 304, "/b": 200}
     assert second["/"].headers["If-None-Match"] == '"one"'
     assert (second["/"].body_bytes, second["/b"].headers["If-None-Match"]) == (0, None)
-    logged = sql(kit.engine, "SELECT outcome, wire_bytes, conditional FROM fetches WHERE status = 304")
+    logged = sql(worker.engine, "SELECT outcome, wire_bytes, conditional FROM fetches WHERE status = 304")
     assert logged == [{"outcome": "unchanged", "wire_bytes": 0, "conditional": True}] * 2
-    assert {interval(kit, site.url(path)) for path in ("/", "/a", "/b")} == {1.5 * WEEK}
-    assert sql(kit.engine, "SELECT DISTINCT reason FROM fetches WHERE status = 304") == [{"reason": "recrawl"}]
+    assert {interval(worker, site.url(path)) for path in ("/", "/a", "/b")} == {1.5 * WEEK}
+    assert sql(worker.engine, "SELECT DISTINCT reason FROM fetches WHERE status = 304") == [{"reason": "recrawl"}]
 
 
-def test_last_modified_is_sent_back_as_it_came(kit: Kit, web: Web) -> None:
+def test_last_modified_is_sent_back_as_it_came(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html(headers={"Last-Modified": "Tue, 01 Jul 2025 10:00:00 GMT"})
-    start(kit, site.url())
-    run(kit)
-    again(kit)
+    start(worker, site.url())
+    run(worker)
+    again(worker)
     assert site.log[-1].headers["If-Modified-Since"] == "Tue, 01 Jul 2025 10:00:00 GMT"
 
 
-def test_a_changed_page_comes_back_sooner_and_its_new_links_are_followed(kit: Kit, web: Web) -> None:
+def test_a_changed_page_comes_back_sooner_and_its_new_links_are_followed(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {"/": html("/a", text="before"), "/a": html(), "/b": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.pages["/"] = html("/a", "/b", text="after")
-    again(kit)
-    assert interval(kit, site.url()) == 0.5 * WEEK
+    again(worker)
+    assert interval(worker, site.url()) == 0.5 * WEEK
     assert site.pages_asked.count("/b") == 1
     (row,) = sql(
-        kit.engine,
+        worker.engine,
         "SELECT changed_at = fetched_at AS now, first_fetched_at < fetched_at AS later FROM pages WHERE url = :u",
         u=site.url(),
     )
     assert row == {"now": True, "later": True}
 
 
-def test_a_change_of_markup_alone_is_no_change(kit: Kit, web: Web) -> None:
+def test_a_change_of_markup_alone_is_no_change(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html(text="the same words")
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.pages["/"] = html(text="the same words", head="<!-- 2026 --><meta name=x content=y>")
-    again(kit)
-    assert interval(kit, site.url()) == 1.5 * WEEK
+    again(worker)
+    assert interval(worker, site.url()) == 1.5 * WEEK
 
 
 @pytest.mark.parametrize(("rounds", "grown"), [(1, 1.5), (2, 2.25), (12, 90 / 7)])
-def test_the_interval_grows_within_bounds(kit: Kit, web: Web, rounds: int, grown: float) -> None:
+def test_the_interval_grows_within_bounds(worker: Worker, web: Web, rounds: int, grown: float) -> None:
     site = web.site()
     site.pages["/"] = html(headers={"ETag": '"same"'})
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     for _ in range(rounds):
-        again(kit)
-    assert interval(kit, site.url()) == pytest.approx(grown * WEEK)
+        again(worker)
+    assert interval(worker, site.url()) == pytest.approx(grown * WEEK)
 
 
-def test_a_round_starts_the_counts_anew_and_the_log_goes_on(kit: Kit, web: Web) -> None:
+def test_a_round_starts_the_counts_anew_and_the_log_goes_on(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {"/": html("/a"), "/a": html()}
-    start(kit, site.url())
-    run(kit)
-    again(kit)
-    (row,) = sql(kit.engine, "SELECT round, pages, fetches FROM v_crawl_progress")
+    start(worker, site.url())
+    run(worker)
+    again(worker)
+    (row,) = sql(worker.engine, "SELECT round, pages, fetches FROM v_crawl_progress")
     assert row == {"round": 2, "pages": 2, "fetches": 2}
-    assert one(kit.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 4
+    assert one(worker.engine, "SELECT count(*) FROM fetches WHERE kind = 'page'") == 4
 
 
-def test_a_crawl_that_keeps_fresh_fetches_what_is_due_by_itself(kit: Kit, web: Web) -> None:
+def test_a_crawl_that_keeps_fresh_fetches_what_is_due_by_itself(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {"/": html("/a", headers={"ETag": '"e"'}), "/a": html()}
-    start(kit, site.url(), keep_fresh=True)
-    go(kit)
-    sql(kit.engine, "UPDATE urls SET due_at = now() WHERE url = :u", u=site.url())
-    assert promote(kit.engine) == 1
-    go(kit)
+    start(worker, site.url(), keep_fresh=True)
+    go(worker)
+    sql(worker.engine, "UPDATE urls SET due_at = now() WHERE url = :u", u=site.url())
+    assert promote(worker.engine) == 1
+    go(worker)
     assert Counter(site.pages_asked) == {"/": 2, "/a": 1}
-    assert one(kit.engine, "SELECT state FROM crawls") == "active"
+    assert one(worker.engine, "SELECT state FROM crawls") == "active"
 
 
-def test_an_alias_by_redirect_is_looked_at_again_in_a_round(kit: Kit, web: Web) -> None:
+def test_an_alias_by_redirect_is_looked_at_again_in_a_round(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {"/": redirect("/new"), "/new": html()}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.pages["/"] = html(text="a page of its own now")
-    again(kit)
-    found = url(kit.engine, site.url())
+    again(worker)
+    found = url(worker.engine, site.url())
     assert (found["state"], found["alias_of"]) == ("resting", None)
 
 
@@ -141,60 +141,60 @@ def test_an_alias_by_redirect_is_looked_at_again_in_a_round(kit: Kit, web: Web) 
 )
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_a_document_keeps_one_home_round_after_round(
-    make: Callable[..., Kit], web: Web, rounds: int, validators: bool, batch: int
+    make: Callable[..., Worker], web: Web, rounds: int, validators: bool, batch: int
 ) -> None:
-    kit = make(settle_urls=batch)
+    worker = make(settle_urls=batch)
     site = web.site()
     twin = html("/x", text="the very same " * 20, headers={"ETag": '"twin"'} if validators else {})
     site.pages |= {"/": html("/1", "/2"), "/1": twin, "/2": twin, "/x": html()}
-    start(kit, site.url())
-    run(kit)
-    before = sql(kit.engine, "SELECT url, state, alias_of FROM urls ORDER BY url")
+    start(worker, site.url())
+    run(worker)
+    before = sql(worker.engine, "SELECT url, state, alias_of FROM urls ORDER BY url")
     for _ in range(rounds):
-        again(kit)
-    after = sql(kit.engine, "SELECT url, state, alias_of FROM urls ORDER BY url")
+        again(worker)
+    after = sql(worker.engine, "SELECT url, state, alias_of FROM urls ORDER BY url")
     assert [row["state"] for row in after].count("alias") == 1
     assert after == before
 
 
-def test_a_twin_that_changed_is_a_document_of_its_own_again(kit: Kit, web: Web) -> None:
+def test_a_twin_that_changed_is_a_document_of_its_own_again(worker: Worker, web: Web) -> None:
     site = web.site()
     twin = html(text="the very same " * 20)
     site.pages |= {"/": html("/1", "/2"), "/1": twin, "/2": twin}
-    start(kit, site.url())
-    run(kit)
-    (alias,) = sql(kit.engine, "SELECT url FROM urls WHERE state = 'alias'")
+    start(worker, site.url())
+    run(worker)
+    (alias,) = sql(worker.engine, "SELECT url FROM urls WHERE state = 'alias'")
     path = "/" + alias["url"].rsplit("/", 1)[1]
     site.pages[path] = html("/new", text="something else " * 20)
     site.pages["/new"] = html()
-    again(kit)
-    assert url(kit.engine, alias["url"])["state"] == "resting"
+    again(worker)
+    assert url(worker.engine, alias["url"])["state"] == "resting"
     assert "/new" in site.pages_asked
 
 
-def test_a_gone_page_that_returns_is_a_page_again(kit: Kit, web: Web) -> None:
+def test_a_gone_page_that_returns_is_a_page_again(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages |= {"/": html("/x"), "/x": Answer(status=410)}
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.pages["/x"] = html("/y")
-    again(kit)
-    assert url(kit.engine, site.url("/x"))["state"] == "resting"
+    again(worker)
+    assert url(worker.engine, site.url("/x"))["state"] == "resting"
     assert "/y" in site.pages_asked
 
 
-def test_a_round_with_the_worker_that_knows_every_key_misses_nothing(make: Callable[..., Kit], web: Web) -> None:
+def test_a_round_with_the_worker_that_knows_every_key_misses_nothing(make: Callable[..., Worker], web: Web) -> None:
     """Known keys say that a row is there, not that it needs no fetch."""
-    kit = make()
+    worker = make()
     site = web.site()
     site.pages |= {"/": html(*(f"/{number}" for number in range(9))), **{f"/{number}": html() for number in range(9)}}
-    start(kit, site.url())
-    run(kit)
-    again(kit)
+    start(worker, site.url())
+    run(worker)
+    again(worker)
     assert Counter(site.pages_asked) == dict.fromkeys(site.pages, 2)
 
 
-def test_validators_of_a_page_that_is_now_an_error_are_kept(kit: Kit, web: Web) -> None:
+def test_validators_of_a_page_that_is_now_an_error_are_kept(worker: Worker, web: Web) -> None:
     site = web.site()
     page = html(headers={"ETag": '"e"'})
     answers: list[Answer] = [page, Answer(status=404), page]
@@ -205,9 +205,9 @@ def test_validators_of_a_page_that_is_now_an_error_are_kept(kit: Kit, web: Web) 
         return answers.pop(0)
 
     site.pages["/"] = one_by_one
-    start(kit, site.url())
-    run(kit)
-    again(kit)
-    again(kit)
+    start(worker, site.url())
+    run(worker)
+    again(worker)
+    again(worker)
     assert asked == [None, '"e"', '"e"']
-    assert url(kit.engine, site.url())["outcome"] == "unchanged"
+    assert url(worker.engine, site.url())["outcome"] == "unchanged"

@@ -6,13 +6,13 @@ from time import time
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.answers import in_turn
 from tests.crawl.clock import SLACK_S, STEP, TICK_S, host, logged, step
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Web, html
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 
 
 ABSURD, CAP_S, BASE_S = "Fri, 31 Dec 2199 23:59:59 GMT", 900.0, 40.0
@@ -49,7 +49,7 @@ WHERE = pytest.mark.parametrize("path", ["/", "/robots.txt"])
 def test_retry_after_closes_the_whole_host_until_then(
     make: Make, web: Web, path: str, status: int, asks: str | None, rest_s: float
 ) -> None:
-    kit = make(retry_after_max_s=CAP_S, backoff_base_s=BASE_S, backoff_max_s=BASE_S, **STEP)
+    worker = make(retry_after_max_s=CAP_S, backoff_base_s=BASE_S, backoff_max_s=BASE_S, **STEP)
     site = web.site()
     sent = date_in(600) if asks == "date" else asks
     refusal = Answer(
@@ -64,25 +64,25 @@ def test_retry_after_closes_the_whole_host_until_then(
         site.robots = in_turn(refusal, Answer(status=404))
     else:
         site.pages |= {"/": in_turn(refusal, html()), "/a": in_turn(refusal, html())}
-    start(kit, site.url(), site.url("/a"))
-    step(kit)
+    start(worker, site.url(), site.url("/a"))
+    step(worker)
     seen = list(site.paths)
-    row = host(kit.engine)
+    row = host(worker.engine)
     assert row["rests_s"] == pytest.approx(rest_s, abs=SLACK_S)
     assert row["waits_s"] >= row["rests_s"] - TICK_S
     kind = "robots" if path == "/robots.txt" else "page"
-    assert logged(kit.engine, "rest_s", kind)[-1] == pytest.approx(rest_s, abs=SLACK_S)
-    assert logged(kit.engine, "retry_after", kind)[-1] == sent, "as sent"
-    step(kit, after_s=rest_s - SLACK_S - 5)
+    assert logged(worker.engine, "rest_s", kind)[-1] == pytest.approx(rest_s, abs=SLACK_S)
+    assert logged(worker.engine, "retry_after", kind)[-1] == sent, "as sent"
+    step(worker, after_s=rest_s - SLACK_S - 5)
     assert site.paths == seen, "not before"
-    step(kit, after_s=2 * SLACK_S + 5)
+    step(worker, after_s=2 * SLACK_S + 5)
     assert len(site.paths) > len(seen)
 
 
 @WHERE
 @pytest.mark.parametrize("asks", [None, "0", "soon"])
 def test_a_redirect_that_asks_for_nothing_closes_nobody(make: Make, web: Web, path: str, asks: str | None) -> None:
-    kit = make(**STEP)
+    worker = make(**STEP)
     site = web.site()
     fields = {"Location": "/elsewhere", **({} if asks is None else {"Retry-After": asks})}
     site.pages |= {"/": html(), "/elsewhere": "User-agent: *\n"}
@@ -90,19 +90,19 @@ def test_a_redirect_that_asks_for_nothing_closes_nobody(make: Make, web: Web, pa
         site.robots = Answer(status=302, headers=fields)
     else:
         site.pages["/"] = Answer(status=302, headers=fields)
-    start(kit, site.url())
-    run(kit)
-    assert set(logged(kit.engine, "rest_s") + logged(kit.engine, "rest_s", "robots")) == {None}
-    assert host(kit.engine)["blocked_until"] is None
+    start(worker, site.url())
+    run(worker)
+    assert set(logged(worker.engine, "rest_s") + logged(worker.engine, "rest_s", "robots")) == {None}
+    assert host(worker.engine)["blocked_until"] is None
 
 
 def test_a_date_is_waited_for_to_the_end(make: Make, web: Web) -> None:
     """However long the answer was looked at: a date does not come sooner by that."""
-    kit = make(retry_after_max_s=CAP_S, **STEP)
+    worker = make(retry_after_max_s=CAP_S, **STEP)
     site, date = web.site(), int(time()) + 600
     words = html("please come later " * 3_000)
     site.pages |= {"/": Answer(status=429, headers={"Retry-After": formatdate(date, usegmt=True)}, body=words.body)}
-    start(kit, site.url())
-    step(kit)
-    (ended_at,), (rest_s,) = logged(kit.engine, "extract(epoch FROM ended_at)"), logged(kit.engine, "rest_s")
+    start(worker, site.url())
+    step(worker)
+    (ended_at,), (rest_s,) = logged(worker.engine, "extract(epoch FROM ended_at)"), logged(worker.engine, "rest_s")
     assert float(ended_at) + rest_s == pytest.approx(date, abs=0.0002)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.admin.seeds import add
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Cause
 from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.visit.robots_states import expire, known
@@ -24,78 +24,80 @@ OUT_OF_REACH = [
 
 @pytest.mark.parametrize("answer", OUT_OF_REACH, ids=lambda answer: str(answer)[:60])
 def test_rfc9309_out_of_reach_disallows_all_and_the_host_rests(
-    make: Callable[..., Kit], web: Web, answer: Answer
+    make: Callable[..., Worker], web: Web, answer: Answer
 ) -> None:
-    kit = make(backoff_base_s=1000.0, backoff_max_s=5000.0, robots_deadline_s=0.3)
+    worker = make(backoff_base_s=1000.0, backoff_max_s=5000.0, robots_deadline_s=0.3)
     site = web.site()
     site.robots = answer
     site.pages["/"] = html()
-    start(kit, site.url())
+    start(worker, site.url())
     for _ in range(3):
-        go(kit)
+        go(worker)
     assert site.paths == ["/robots.txt"]
-    assert url(kit.engine, site.url())["state"] == "queued"
-    (row,) = sql(kit.engine, "SELECT * FROM v_host_status")
+    assert url(worker.engine, site.url())["state"] == "queued"
+    (row,) = sql(worker.engine, "SELECT * FROM v_host_status")
     assert row["waits_for"] == "resting: robots.txt out of reach"
-    assert known(kit) == "unreachable"
+    assert known(worker) == "unreachable"
 
 
 @pytest.mark.parametrize("answer", OUT_OF_REACH[:3], ids=lambda answer: str(answer)[:60])
-def test_a_host_that_never_gives_its_robots_txt_is_given_up(make: Callable[..., Kit], web: Web, answer: Answer) -> None:
-    kit = make(new_host_failures_max=3)
+def test_a_host_that_never_gives_its_robots_txt_is_given_up(
+    make: Callable[..., Worker], web: Web, answer: Answer
+) -> None:
+    worker = make(new_host_failures_max=3)
     site = web.site()
     site.robots = answer
     site.pages["/"] = html()
-    start(kit, site.url(), site.url("/a"))
-    run(kit)
+    start(worker, site.url(), site.url("/a"))
+    run(worker)
     assert site.paths == ["/robots.txt"] * 3
     for path in ("/", "/a"):
-        found = url(kit.engine, site.url(path))
+        found = url(worker.engine, site.url(path))
         assert (found["state"], found["cause"] == Cause.ROBOTS_OUT_OF_REACH) == ("refused", True)
 
 
-def test_a_host_that_recovers_is_crawled(kit: Kit, web: Web) -> None:
+def test_a_host_that_recovers_is_crawled(worker: Worker, web: Web) -> None:
     site = web.site()
     answers: list[Page] = [Answer(status=500), Answer(status=500), "User-agent: *\nDisallow: /no"]
     site.robots = lambda _: answers.pop(0)  # type: ignore[assignment, return-value]
     site.pages["/"] = html("/no")
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.paths == ["/robots.txt"] * 3 + ["/"]
-    assert one(kit.engine, "SELECT failures FROM hosts") == 0
-    assert one(kit.engine, "SELECT unreachable_since IS NULL FROM robots") is True
+    assert one(worker.engine, "SELECT failures FROM hosts") == 0
+    assert one(worker.engine, "SELECT unreachable_since IS NULL FROM robots") is True
 
 
-def test_while_out_of_reach_the_last_good_copy_is_kept_but_not_used(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(backoff_base_s=1000.0, backoff_max_s=1000.0)
+def test_while_out_of_reach_the_last_good_copy_is_kept_but_not_used(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(backoff_base_s=1000.0, backoff_max_s=1000.0)
     site = web.site()
     site.robots = "User-agent: *\nDisallow: /no"
     site.pages["/"] = html()
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     site.robots = Answer(status=500)
-    expire(kit)
-    start(kit, site.url("/more"), name="more")
-    go(kit)
+    expire(worker)
+    start(worker, site.url("/more"), name="more")
+    go(worker)
     assert site.pages_asked == ["/"]
-    (row,) = sql(kit.engine, "SELECT availability, body, unreachable_since IS NOT NULL AS since FROM robots")
+    (row,) = sql(worker.engine, "SELECT availability, body, unreachable_since IS NOT NULL AS since FROM robots")
     assert row == {"availability": "unreachable", "body": b"User-agent: *\nDisallow: /no", "since": True}
 
 
 @pytest.mark.parametrize("first", ["good", "bad"])
-def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Kit], web: Web, first: str) -> None:
-    kit = make(new_host_failures_max=2, backoff_base_s=30.0, backoff_max_s=60.0)
+def test_one_origin_out_of_reach_does_not_stop_the_others(make: Callable[..., Worker], web: Web, first: str) -> None:
+    worker = make(new_host_failures_max=2, backoff_base_s=30.0, backoff_max_s=60.0)
     good = web.site()
     bad = web.site(beside=good)
     bad.robots = Answer(status=500)
     good.pages |= {"/": html("/a"), "/a": html()}
     seeds = [good.url(), bad.url("/x")]
-    crawl = start(kit, seeds[first == "bad"])
-    add(kit.engine, kit.settings, crawl, [seeds[first != "bad"]])
+    crawl = start(worker, seeds[first == "bad"])
+    add(worker.engine, worker.settings, crawl, [seeds[first != "bad"]])
     for _ in range(6):
-        go(kit)
-        bring_forward(kit.engine)
+        go(worker)
+        bring_forward(worker.engine)
     assert sorted(good.pages_asked) == ["/", "/a"]
     assert bad.pages_asked == []
-    found = url(kit.engine, bad.url("/x"))
+    found = url(worker.engine, bad.url("/x"))
     assert (found["state"], found["attempts"]) in {("resting", 0), ("queued", 0)}

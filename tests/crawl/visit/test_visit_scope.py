@@ -7,7 +7,7 @@ import pytest
 
 from app.admin import crawls
 from app.admin.edit import edit
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Budgets, CrawlChange
 from tests.crawl.loop import run, start
 from tests.crawl.visit.small_site import small_site
@@ -15,23 +15,23 @@ from tests.crawl.web import Answer, Web, html
 from tests.store.rows import sql
 
 
-def reasons(kit: Kit) -> dict[str, str]:
+def reasons(worker: Worker) -> dict[str, str]:
     """path: reason."""
     return {
-        row["url"].split("/", 3)[3]: row["reason"] for row in sql(kit.engine, "SELECT url, reason FROM suppressions")
+        row["url"].split("/", 3)[3]: row["reason"] for row in sql(worker.engine, "SELECT url, reason FROM suppressions")
     }
 
 
-def test_what_is_not_admitted_is_noted_with_its_reason(kit: Kit, web: Web) -> None:
+def test_what_is_not_admitted_is_noted_with_its_reason(worker: Worker, web: Web) -> None:
     site, other = web.site(), web.site()
     site.pages["/"] = html("/a", "/private/x", other.url("/elsewhere"), "http://u:p@x.test/secret", "mailto:a@b.test")
     site.pages["/a"] = html("/b", "/picture.png")
     site.pages["/b"] = html("/too-deep")
-    start(kit, site.url(), exclude=("/private/",), budgets=Budgets(max_depth=2))
-    run(kit)
+    start(worker, site.url(), exclude=("/private/",), budgets=Budgets(max_depth=2))
+    run(worker)
     assert site.pages_asked == ["/", "/a", "/b"]
     assert other.paths == []
-    assert reasons(kit) == {
+    assert reasons(worker) == {
         "private/x": "excluded",
         "elsewhere": "scope",
         "secret": "credentials",
@@ -46,61 +46,61 @@ def test_what_is_not_admitted_is_noted_with_its_reason(kit: Kit, web: Web) -> No
         ("prefix", {"/docs/", "/docs/a"}),
     ],
 )
-def test_scope(kit: Kit, web: Web, scope: str, asked: set[str]) -> None:
+def test_scope(worker: Worker, web: Web, scope: str, asked: set[str]) -> None:
     site = web.site()
     site.pages |= {"/docs/": html("a", "/blog"), "/docs/a": html(), "/blog": html()}
-    start(kit, site.url("/docs/"), scope=scope)
-    run(kit)
+    start(worker, site.url("/docs/"), scope=scope)
+    run(worker)
     assert set(site.pages_asked) == asked
 
 
-def test_nofollow_links_are_not_followed(kit: Kit, web: Web) -> None:
+def test_nofollow_links_are_not_followed(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = Answer(
         headers={"Content-Type": "text/html"}, body=b'<a href="/yes">y</a><a rel="ugc NoFollow" href="/no">n</a>'
     )
-    start(kit, site.url())
-    run(kit)
+    start(worker, site.url())
+    run(worker)
     assert site.pages_asked == ["/", "/yes"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_budget_of_pages_is_met_exactly(make: Callable[..., Kit], web: Web, threads: int) -> None:
+def test_a_budget_of_pages_is_met_exactly(make: Callable[..., Worker], web: Web, threads: int) -> None:
     """Three hosts, visits at the same time: not a page more, not one fewer."""
-    kit = make()
+    worker = make()
     sites = [small_site(web, 12) for _ in range(3)]
-    crawl = start(kit, *(site.url() for site in sites), budgets=Budgets(max_pages=7))
-    run(kit, threads=threads)
+    crawl = start(worker, *(site.url() for site in sites), budgets=Budgets(max_pages=7))
+    run(worker, threads=threads)
     assert sum(len(site.pages_asked) for site in sites) == 7
-    found = crawls.find(kit.engine, crawl.name)
+    found = crawls.find(worker.engine, crawl.name)
     assert (found.state, found.ended_because, found.pages_reserved) == ("finished", "max_pages", 7)
 
 
-def test_what_brings_no_page_does_not_count_against_the_budget(kit: Kit, web: Web) -> None:
+def test_what_brings_no_page_does_not_count_against_the_budget(worker: Worker, web: Web) -> None:
     site = web.site()
     site.pages["/"] = html(*(f"/missing/{number}" for number in range(5)), *(f"/{number}" for number in range(9)))
     site.pages |= {f"/{number}": html() for number in range(9)}
-    start(kit, site.url(), budgets=Budgets(max_pages=10))
-    run(kit)
+    start(worker, site.url(), budgets=Budgets(max_pages=10))
+    run(worker)
     brought = [hit.path for hit in site.log if hit.status == 200]
     assert len(brought) == 10
 
 
-def test_a_crawl_at_its_budget_goes_on_where_it_stopped(kit: Kit, web: Web) -> None:
+def test_a_crawl_at_its_budget_goes_on_where_it_stopped(worker: Worker, web: Web) -> None:
     site = small_site(web, 12)
-    crawl = start(kit, site.url(), budgets=Budgets(max_pages=5))
-    run(kit)
-    edit(kit.engine, kit.settings, crawl.name, CrawlChange(budgets={"max_pages": None}))
-    crawls.start(kit.engine, crawl.name)
-    run(kit)
+    crawl = start(worker, site.url(), budgets=Budgets(max_pages=5))
+    run(worker)
+    edit(worker.engine, worker.settings, crawl.name, CrawlChange(budgets={"max_pages": None}))
+    crawls.start(worker.engine, crawl.name)
+    run(worker)
     assert Counter(site.pages_asked) == dict.fromkeys(site.pages, 1)
 
 
-def test_a_budget_of_bytes_ends_the_crawl(make: Callable[..., Kit], web: Web) -> None:
-    kit = make(visit_max_s=0.001)  # leaves after each URL, so that the janitor gets a word in
+def test_a_budget_of_bytes_ends_the_crawl(make: Callable[..., Worker], web: Web) -> None:
+    worker = make(visit_max_s=0.001)  # leaves after each URL, so that the janitor gets a word in
     site = small_site(web, 12)
-    crawl = start(kit, site.url(), budgets=Budgets(max_bytes=500))
-    run(kit)
+    crawl = start(worker, site.url(), budgets=Budgets(max_bytes=500))
+    run(worker)
     sizes = [hit.body_bytes for hit in site.log if hit.path != "/robots.txt"]
     assert sum(sizes) >= 500 > sum(sizes[:-1])
-    assert crawls.find(kit.engine, crawl.name).ended_because == "max_bytes"
+    assert crawls.find(worker.engine, crawl.name).ended_because == "max_bytes"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.runtime.reader_pool import Readers
 from tests.crawl.page.isolation.isolated import Make
 from tests.crawl.poisoned import poisoned_readers, reader_pids
@@ -13,21 +13,21 @@ from tests.crawl.poisoned import poisoned_readers, reader_pids
 
 @pytest.fixture
 def own_readers() -> Callable[[], set[int]]:
-    """Readers that are the test's: another's kit may live on in this process, and its readers with it."""
+    """Readers that are the test's: another's worker may live on in this process, and its readers with it."""
     others = reader_pids()
     return lambda: reader_pids() - others
 
 
 @pytest.fixture
 def poisoned(make: Make, own_readers: Callable[[], set[int]]) -> Iterator[Make]:
-    """poisoned(readers={…}, **settings): a Kit whose readers are poisoned."""
+    """poisoned(readers={…}, **settings): a Worker whose readers are poisoned."""
     made: list[Readers] = []
 
-    def kit(readers: dict[str, object] | None = None, **settings: object) -> Kit:
+    def worker(readers: dict[str, object] | None = None, **settings: object) -> Worker:
         made.append(poisoned_readers(**(readers or {})))
         return replace(make(**settings), readers=made[-1])
 
-    yield kit
+    yield worker
     for each in made:
         each.close()
     assert own_readers() == set()

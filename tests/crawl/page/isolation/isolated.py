@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.poisoned import poison
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import url
 
-Make = Callable[..., Kit]
+Make = Callable[..., Worker]
 PROOF = ("abort", "parser died: signal SIGABRT")
 
 
@@ -27,5 +27,5 @@ def site_with(web: Web, document: Answer) -> Site:
     return site
 
 
-def row(kit: Kit, site: Site) -> dict[str, object]:
-    return url(kit.engine, site.url("/poison"))
+def row(worker: Worker, site: Site) -> dict[str, object]:
+    return url(worker.engine, site.url("/poison"))

@@ -1,6 +1,6 @@
 """robots.txt that comes, goes and ages."""
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site
 from tests.store.rows import one, sql
@@ -11,27 +11,27 @@ ANSWERS = Answer(status=500)
 SILENT = Answer(drop=True)
 
 
-def learn(kit: Kit, site: Site, robots_txt: Answer | str = COPY) -> None:
+def learn(worker: Worker, site: Site, robots_txt: Answer | str = COPY) -> None:
     """A crawl that reads robots.txt as it is while it can be had."""
     site.robots = robots_txt
-    start(kit, site.url(), name="first")
-    run(kit)
+    start(worker, site.url(), name="first")
+    run(worker)
     site.log.clear()
 
 
-def lose(kit: Kit, site: Site, answer: Answer, *paths: str, **columns: object) -> None:
+def lose(worker: Worker, site: Site, answer: Answer, *paths: str, **columns: object) -> None:
     """robots.txt is due and cannot be had any more, when there are these pages to fetch."""
     site.robots = answer
-    expire(kit)
-    start(kit, *map(site.url, paths), name="more", **columns)
-    go(kit)
+    expire(worker)
+    start(worker, *map(site.url, paths), name="more", **columns)
+    go(worker)
 
 
-def expire(kit: Kit) -> None:
-    sql(kit.engine, "UPDATE robots SET expires_at = now() - interval '1 second'")
+def expire(worker: Worker) -> None:
+    sql(worker.engine, "UPDATE robots SET expires_at = now() - interval '1 second'")
 
 
-def pass_by(kit: Kit, seconds: float) -> None:
+def pass_by(worker: Worker, seconds: float) -> None:
     """So much time, for robots.txt, its history and the log; every rest is over."""
     shift = f"- make_interval(secs => {seconds})"
     for table, column in [
@@ -46,23 +46,23 @@ def pass_by(kit: Kit, seconds: float) -> None:
         ("hosts", "polite_at"),
         ("hosts", "blocked_until"),
     ]:
-        sql(kit.engine, f"UPDATE {table} SET {column} = {column} {shift}")
+        sql(worker.engine, f"UPDATE {table} SET {column} = {column} {shift}")
 
 
-def later(kit: Kit, seconds: float) -> None:
-    pass_by(kit, seconds)
-    go(kit)
+def later(worker: Worker, seconds: float) -> None:
+    pass_by(worker, seconds)
+    go(worker)
 
 
-def states(kit: Kit, crawl: str = "more") -> dict[str, str]:
+def states(worker: Worker, crawl: str = "more") -> dict[str, str]:
     """{path: state}"""
     rows = sql(
-        kit.engine,
+        worker.engine,
         "SELECT url, u.state FROM urls AS u JOIN crawls AS c ON c.id = crawl_id WHERE c.name = :name",
         name=crawl,
     )
     return {"/" + row["url"].split("/", 3)[3]: row["state"] for row in rows}
 
 
-def resting(kit: Kit) -> str:
-    return str(one(kit.engine, "SELECT waits_for FROM v_host_status"))
+def resting(worker: Worker) -> str:
+    return str(one(worker.engine, "SELECT waits_for FROM v_host_status"))

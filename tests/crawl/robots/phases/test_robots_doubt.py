@@ -2,39 +2,41 @@
 
 import pytest
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, start
 from tests.crawl.robots.phases.phases import ANSWERS, COPY, HOUR, later, learn, lose, states
 from tests.crawl.web import Answer, Site, html
 from tests.store.rows import one, sql
 
 
-def asked_ago(kit: Kit, seconds: float) -> None:
+def asked_ago(worker: Worker, seconds: float) -> None:
     """robots.txt was fetched so long ago, and is fresh for hours."""
     values = f"fetched_at = now() - make_interval(secs => {seconds}), expires_at = now() + interval '10 hours'"
-    sql(kit.engine, f"UPDATE robots SET {values}")
+    sql(worker.engine, f"UPDATE robots SET {values}")
 
 
 @pytest.mark.parametrize("status", [403, 429])
-def test_after_a_refusal_robots_txt_is_fetched_anew_before_the_next_page(kit: Kit, site: Site, status: int) -> None:
-    learn(kit, site)
-    asked_ago(kit, 2 * HOUR)
+def test_after_a_refusal_robots_txt_is_fetched_anew_before_the_next_page(
+    worker: Worker, site: Site, status: int
+) -> None:
+    learn(worker, site)
+    asked_ago(worker, 2 * HOUR)
     site.pages["/a"] = Answer(status=status)
-    start(kit, site.url("/a"), name="more")
-    go(kit)
+    start(worker, site.url("/a"), name="more")
+    go(worker)
     site.robots, site.pages["/a"] = "User-agent: *\nDisallow: /b", html()
-    start(kit, site.url("/b"), name="further")
-    later(kit, HOUR)
+    start(worker, site.url("/b"), name="further")
+    later(worker, HOUR)
     assert site.paths[:2] == ["/a", "/robots.txt"]
     assert "/b" not in site.paths
 
 
-def test_within_a_visit_too(kit: Kit, site: Site) -> None:
-    learn(kit, site)
-    asked_ago(kit, 2 * HOUR)
+def test_within_a_visit_too(worker: Worker, site: Site) -> None:
+    learn(worker, site)
+    asked_ago(worker, 2 * HOUR)
     site.pages |= {"/a": Answer(status=403), "/b": Answer(status=403)}
-    start(kit, site.url("/a"), site.url("/b"), site.url("/"), name="more")
-    (report,) = go(kit)
+    start(worker, site.url("/a"), site.url("/b"), site.url("/"), name="more")
+    (report,) = go(worker)
     assert report.requests == 4
     pages = site.pages_asked
     first = min(pages.index("/a"), pages.index("/b"))
@@ -42,84 +44,85 @@ def test_within_a_visit_too(kit: Kit, site: Site) -> None:
     assert site.paths.count("/robots.txt") == 1  # the second 403 comes within the hour
 
 
-def test_it_is_doubted_once_an_hour_at_most(kit: Kit, site: Site) -> None:
-    learn(kit, site)
-    asked_ago(kit, HOUR / 2)
+def test_it_is_doubted_once_an_hour_at_most(worker: Worker, site: Site) -> None:
+    learn(worker, site)
+    asked_ago(worker, HOUR / 2)
     site.pages["/a"] = Answer(status=403)
-    start(kit, site.url("/a"), site.url("/b"), name="more")
-    go(kit)
+    start(worker, site.url("/a"), site.url("/b"), name="more")
+    go(worker)
     assert sorted(site.paths) == ["/a", "/b"]
-    assert one(kit.engine, "SELECT expires_at - fetched_at = interval '1 hour' FROM robots")
-    start(kit, site.url("/"), name="further")
-    later(kit, HOUR)
+    assert one(worker.engine, "SELECT expires_at - fetched_at = interval '1 hour' FROM robots")
+    start(worker, site.url("/"), name="further")
+    later(worker, HOUR)
     assert site.paths[2:] == ["/robots.txt", "/"]
 
 
-def test_a_doubt_is_settled_with_its_page(kit: Kit, site: Site) -> None:
+def test_a_doubt_is_settled_with_its_page(worker: Worker, site: Site) -> None:
     """Another worker reads it from the database; what the site says of caching can shorten it, not lengthen it."""
-    learn(kit, site, Answer(headers={"Cache-Control": "max-age=86400"}, body=COPY.encode()))
-    asked_ago(kit, 5 * HOUR)
+    learn(worker, site, Answer(headers={"Cache-Control": "max-age=86400"}, body=COPY.encode()))
+    asked_ago(worker, 5 * HOUR)
     site.pages["/a"] = Answer(status=403)
-    start(kit, site.url("/a"), name="more")
-    go(kit)
-    assert one(kit.engine, "SELECT expires_at < now() FROM robots")
+    start(worker, site.url("/a"), name="more")
+    go(worker)
+    assert one(worker.engine, "SELECT expires_at < now() FROM robots")
     learnt = Answer(headers={"Cache-Control": "max-age=600"}, body=COPY.encode())
     site.robots = learnt
-    start(kit, site.url("/b"), name="further")
-    go(kit)
+    start(worker, site.url("/b"), name="further")
+    go(worker)
     assert site.paths == ["/a", "/robots.txt", "/b"]
-    assert one(kit.engine, "SELECT expires_at - fetched_at = interval '10 minutes' FROM robots")
-    start(kit, site.url("/a"), name="last")
-    go(kit)
-    assert one(kit.engine, "SELECT expires_at - fetched_at = interval '10 minutes' FROM robots")
+    assert one(worker.engine, "SELECT expires_at - fetched_at = interval '10 minutes' FROM robots")
+    start(worker, site.url("/a"), name="last")
+    go(worker)
+    assert one(worker.engine, "SELECT expires_at - fetched_at = interval '10 minutes' FROM robots")
 
 
-def test_a_doubted_robots_txt_is_revalidated(kit: Kit, site: Site) -> None:
-    learn(kit, site, Answer(headers={"ETag": '"r1"', "Last-Modified": "yesterday"}, body=COPY.encode()))
-    asked_ago(kit, 2 * HOUR)
+def test_a_doubted_robots_txt_is_revalidated(worker: Worker, site: Site) -> None:
+    learn(worker, site, Answer(headers={"ETag": '"r1"', "Last-Modified": "yesterday"}, body=COPY.encode()))
+    asked_ago(worker, 2 * HOUR)
     site.pages["/a"] = Answer(status=403)
-    start(kit, site.url("/a"), name="more")
-    go(kit)
-    start(kit, site.url("/no"), name="further")
-    go(kit)
+    start(worker, site.url("/a"), name="more")
+    go(worker)
+    start(worker, site.url("/no"), name="further")
+    go(worker)
     (hit,) = [hit for hit in site.log if hit.path == "/robots.txt"]
     assert (hit.status, hit.headers["If-None-Match"], hit.headers["If-Modified-Since"]) == (304, '"r1"', "yesterday")
-    assert (states(kit), states(kit, "further")) == ({"/a": "resting"}, {"/no": "refused"})
+    assert (states(worker), states(worker, "further")) == ({"/a": "resting"}, {"/no": "refused"})
 
 
-def test_robots_txt_is_not_asked_for_before_a_block_is_over(kit: Kit, site: Site) -> None:
-    learn(kit, site)
-    asked_ago(kit, 2 * HOUR)
+def test_robots_txt_is_not_asked_for_before_a_block_is_over(worker: Worker, site: Site) -> None:
+    learn(worker, site)
+    asked_ago(worker, 2 * HOUR)
     site.pages["/a"] = Answer(status=429, headers={"Retry-After": "7200"})
-    start(kit, site.url("/a"), site.url("/b"), name="more")
-    go(kit)
+    start(worker, site.url("/a"), site.url("/b"), name="more")
+    go(worker)
     seen = len(site.paths)
-    assert one(kit.engine, "SELECT expires_at < now() FROM robots")
-    later(kit, 7180)
+    assert one(worker.engine, "SELECT expires_at < now() FROM robots")
+    later(worker, 7180)
     assert len(site.paths) == seen
-    later(kit, 30)
+    later(worker, 30)
     assert site.paths[seen] == "/robots.txt"
 
 
 @pytest.mark.parametrize("status", [200, 401, 404, 410, 451, 500])
-def test_other_answers_raise_no_doubt(kit: Kit, site: Site, status: int) -> None:
-    learn(kit, site)
-    asked_ago(kit, 2 * HOUR)
+def test_other_answers_raise_no_doubt(worker: Worker, site: Site, status: int) -> None:
+    learn(worker, site)
+    asked_ago(worker, 2 * HOUR)
     site.pages["/a"] = Answer(status=status)
-    start(kit, site.url("/a"), site.url("/b"), name="more")
-    go(kit)
+    start(worker, site.url("/a"), site.url("/b"), name="more")
+    go(worker)
     assert "/robots.txt" not in site.paths
 
 
-def test_a_robots_txt_out_of_reach_keeps_its_own_back_off(kit: Kit, site: Site) -> None:
+def test_a_robots_txt_out_of_reach_keeps_its_own_back_off(worker: Worker, site: Site) -> None:
     """What asks for more patience than an hour is not shortened by a 403 under the copy."""
-    learn(kit, site)
-    lose(kit, site, ANSWERS, "/a")
+    learn(worker, site)
+    lose(worker, site, ANSWERS, "/a")
     site.pages["/b"] = Answer(status=403)
-    later(kit, 12 * HOUR)
+    later(worker, 12 * HOUR)
     sql(
-        kit.engine, "UPDATE robots SET fetched_at = now() - interval '2 hours', expires_at = now() + interval '5 hours'"
+        worker.engine,
+        "UPDATE robots SET fetched_at = now() - interval '2 hours', expires_at = now() + interval '5 hours'",
     )
-    start(kit, site.url("/b"), name="further")
-    go(kit)
-    assert one(kit.engine, "SELECT expires_at > now() + interval '4 hours' FROM robots")
+    start(worker, site.url("/b"), name="further")
+    go(worker)
+    assert one(worker.engine, "SELECT expires_at > now() + interval '4 hours' FROM robots")

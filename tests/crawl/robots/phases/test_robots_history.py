@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import Origin
 from app.store import db
 from app.store import robots as robots_store
@@ -12,10 +12,10 @@ from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import one, sql
 
 
-def history(kit: Kit) -> list[tuple[str, int | None, str | None, bool]]:
+def history(worker: Worker) -> list[tuple[str, int | None, str | None, bool]]:
     """availability, status, the last good copy, out of reach?"""
-    with db.transaction(kit.engine) as tx:
-        ids = [row["id"] for row in sql(kit.engine, "SELECT id FROM hosts ORDER BY id")]
+    with db.transaction(worker.engine) as tx:
+        ids = [row["id"] for row in sql(worker.engine, "SELECT id FROM hosts ORDER BY id")]
         copies = [copy for host_id in ids for copy in robots_store.copies(tx, host_id)]
     return [
         (
@@ -28,8 +28,8 @@ def history(kit: Kit) -> list[tuple[str, int | None, str | None, bool]]:
     ]
 
 
-def test_every_change_of_what_may_be_in_force_is_a_line(kit: Kit, site: Site) -> None:
-    learn(kit, site)
+def test_every_change_of_what_may_be_in_force_is_a_line(worker: Worker, site: Site) -> None:
+    learn(worker, site)
     changes: list[Answer | str] = [
         COPY,  # the same: no line
         Answer(headers={"ETag": '"1"'}, body=b"User-agent: *"),
@@ -44,9 +44,9 @@ def test_every_change_of_what_may_be_in_force_is_a_line(kit: Kit, site: Site) ->
     ]
     for number, change in enumerate(changes):
         site.robots = change
-        expire(kit)
-        start(kit, site.url(f"/{number}"), name=f"n{number}")
-        later(kit, 2 * HOUR)
+        expire(worker)
+        start(worker, site.url(f"/{number}"), name=f"n{number}")
+        later(worker, 2 * HOUR)
     assert [hit.status for hit in site.log if hit.path == "/robots.txt"] == [
         200,
         200,
@@ -60,7 +60,7 @@ def test_every_change_of_what_may_be_in_force_is_a_line(kit: Kit, site: Site) ->
         200,
     ]
     new = "User-agent: *"
-    assert history(kit) == [
+    assert history(worker) == [
         ("available", 200, COPY, False),
         ("available", 200, new, False),
         ("unreachable", 500, new, True),
@@ -69,69 +69,69 @@ def test_every_change_of_what_may_be_in_force_is_a_line(kit: Kit, site: Site) ->
         ("unavailable", 404, None, False),
         ("available", 200, COPY, False),
     ]
-    assert one(kit.engine, "SELECT count(*) FROM robots_bodies") == 2
+    assert one(worker.engine, "SELECT count(*) FROM robots_bodies") == 2
 
 
-def test_a_line_holds_from_the_end_of_the_request_that_brought_it(kit: Kit, site: Site) -> None:
+def test_a_line_holds_from_the_end_of_the_request_that_brought_it(worker: Worker, site: Site) -> None:
     site.robots = COPY
     site.pages["/a"] = Answer(status=403)
-    start(kit, site.url("/a"), site.url("/b"), name="more")
-    go(kit)
-    expire(kit)
+    start(worker, site.url("/a"), site.url("/b"), name="more")
+    go(worker)
+    expire(worker)
     site.robots = "User-agent: *"
-    start(kit, site.url("/"), name="further")
-    go(kit)
-    asked = sql(kit.engine, "SELECT ended_at FROM fetches WHERE kind = 'robots' ORDER BY id")
-    lines = sql(kit.engine, "SELECT since FROM robots_copies ORDER BY id")
+    start(worker, site.url("/"), name="further")
+    go(worker)
+    asked = sql(worker.engine, "SELECT ended_at FROM fetches WHERE kind = 'robots' ORDER BY id")
+    lines = sql(worker.engine, "SELECT since FROM robots_copies ORDER BY id")
     away = [abs((line["since"] - end["ended_at"]).total_seconds()) for line, end in zip(lines, asked, strict=True)]
     assert max(away) < 1e-5
-    assert one(kit.engine, "SELECT fetched_at FROM robots") == lines[-1]["since"]
-    first_page = one(kit.engine, "SELECT min(started_at) FROM fetches WHERE kind = 'page'")
+    assert one(worker.engine, "SELECT fetched_at FROM robots") == lines[-1]["since"]
+    first_page = one(worker.engine, "SELECT min(started_at) FROM fetches WHERE kind = 'page'")
     assert lines[0]["since"] <= first_page
 
 
-def test_two_answers_of_one_batch_are_two_lines(kit: Kit, site: Site) -> None:
-    learn(kit, site)
-    with db.transaction(kit.engine) as tx:
-        host_id = one(kit.engine, "SELECT id FROM hosts")
+def test_two_answers_of_one_batch_are_two_lines(worker: Worker, site: Site) -> None:
+    learn(worker, site)
+    with db.transaction(worker.engine) as tx:
+        host_id = one(worker.engine, "SELECT id FROM hosts")
         found = robots_store.of_host(tx, host_id)[0]
         origin = Origin(found.scheme, site.host, found.port)
         fetched = [
             (origin, _fetched(found.now + timedelta(seconds=n), body)) for n, body in enumerate((b"a", b"b", b"a"))
         ]
         robots_store.store(tx, host_id=host_id, fetched=fetched)
-    assert [body for _, _, body, _ in history(kit)] == [COPY, "a", "b", "a"]
+    assert [body for _, _, body, _ in history(worker)] == [COPY, "a", "b", "a"]
 
 
-def test_a_body_is_kept_once_for_all_hosts(kit: Kit, web: Web) -> None:
+def test_a_body_is_kept_once_for_all_hosts(worker: Worker, web: Web) -> None:
     sites = [web.site() for _ in range(3)]
     for each in sites:
         each.robots = COPY
         each.pages["/"] = html()
-    start(kit, *[each.url() for each in sites])
-    run(kit, threads=3)
-    assert history(kit) == [("available", 200, COPY, False)] * 3
-    assert one(kit.engine, "SELECT count(*) FROM robots_bodies") == 1
+    start(worker, *[each.url() for each in sites])
+    run(worker, threads=3)
+    assert history(worker) == [("available", 200, COPY, False)] * 3
+    assert one(worker.engine, "SELECT count(*) FROM robots_bodies") == 1
 
 
-def test_a_copy_that_is_older_than_the_history_gets_into_it(kit: Kit, site: Site) -> None:
-    learn(kit, site, Answer(headers={"ETag": '"r1"'}, body=COPY.encode()))
-    sql(kit.engine, "TRUNCATE robots_copies, robots_bodies")  # as before migration 0002
-    expire(kit)
-    start(kit, site.url("/a"), name="more")
-    go(kit)
-    assert history(kit) == [("available", 304, COPY, False)]
+def test_a_copy_that_is_older_than_the_history_gets_into_it(worker: Worker, site: Site) -> None:
+    learn(worker, site, Answer(headers={"ETag": '"r1"'}, body=COPY.encode()))
+    sql(worker.engine, "TRUNCATE robots_copies, robots_bodies")  # as before migration 0002
+    expire(worker)
+    start(worker, site.url("/a"), name="more")
+    go(worker)
+    assert history(worker) == [("available", 304, COPY, False)]
 
 
-def test_a_visit_that_lost_its_lease_writes_no_history(kit: Kit, site: Site) -> None:
+def test_a_visit_that_lost_its_lease_writes_no_history(worker: Worker, site: Site) -> None:
     def steal(_: object) -> str:
-        sql(kit.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
+        sql(worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid()")
         return COPY
 
     site.robots = steal
-    start(kit, site.url("/a"))
-    go(kit)
-    assert (history(kit), sql(kit.engine, "SELECT FROM robots")) == ([], [])
+    start(worker, site.url("/a"))
+    go(worker)
+    assert (history(worker), sql(worker.engine, "SELECT FROM robots")) == ([], [])
 
 
 def _fetched(at: datetime, body: bytes) -> robots_store.Fetched:
@@ -152,8 +152,8 @@ def _fetched(at: datetime, body: bytes) -> robots_store.Fetched:
     )
 
 
-def test_bring_forward_lets_an_hour_pass(kit: Kit, site: Site) -> None:
-    lose(kit, site, ANSWERS, "/a")
-    bring_forward(kit.engine)
-    go(kit)
+def test_bring_forward_lets_an_hour_pass(worker: Worker, site: Site) -> None:
+    lose(worker, site, ANSWERS, "/a")
+    bring_forward(worker.engine)
+    go(worker)
     assert site.paths == ["/robots.txt"] * 2

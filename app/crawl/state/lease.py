@@ -1,0 +1,47 @@
+"""A visit's lease of its host, and the clock that its moments are told by."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+LEASE_MARGIN_S = 5.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """A visit's lease of its host. Made by the take-up; settles, and requests that need it to last longer, extend it.
+
+    host_id, host  the host, and its name
+    visit_id       its row in `visits`
+    token          of every write of the visit: the fence
+    taken_at       the database's time of the take-up;   anchor: the monotonic second at which its answer arrived
+    lineage        since when, at the take-up, the rows have been in their present database (app.store.lineage)
+    ends           monotonic second; counted from sending the query that set it
+    monotonic      the process's clock
+    """
+
+    host_id: int
+    host: str
+    visit_id: int
+    token: UUID
+    taken_at: datetime
+    anchor: float
+    lineage: datetime | None
+    ends: float
+    monotonic: Callable[[], float]
+
+    def now(self) -> float:
+        return self.monotonic()
+
+    def renew(self, sent: float, lease_s: float) -> None:
+        """Note that it was extended by a query that was sent at this monotonic second."""
+        self.ends = sent + lease_s
+
+    def left_s(self) -> float:
+        """Seconds until it ends."""
+        return self.ends - self.monotonic()
+
+    def database_time(self, moment: float) -> datetime:
+        """The database's time at a monotonic moment, as in the fetch log: never ahead of it."""
+        return self.taken_at + timedelta(seconds=moment - self.anchor)
