@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app.admin.search import RANKED, index_all, search_pages
 from app.beat.index_pages import index_pages
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.store import search as store
 from tests.crawl.loop import run, start
@@ -33,14 +33,14 @@ def site(web: Web) -> Site:
 
 
 @pytest.fixture
-def crawled(kit: Kit, site: Site) -> Kit:
-    start(kit, site.url(), search=True)
-    run(kit)
-    return kit
+def crawled(worker: Worker, site: Site) -> Worker:
+    start(worker, site.url(), search=True)
+    run(worker)
+    return worker
 
 
-def paths(kit: Kit, words: str, **options: Any) -> list[str]:
-    found = search_pages(kit.engine, kit.settings, "c", words, **options)
+def paths(worker: Worker, words: str, **options: Any) -> list[str]:
+    found = search_pages(worker.engine, worker.settings, "c", words, **options)
     return ["/" + hit.url.split("/", 3)[3] for hit in found.hits]
 
 
@@ -67,16 +67,16 @@ def paths(kit: Kit, words: str, **options: Any) -> list[str]:
         ("cooperate", ["/signs"]),
     ],
 )
-def test_words(crawled: Kit, words: str, found: list[str]) -> None:
+def test_words(crawled: Worker, words: str, found: list[str]) -> None:
     assert sorted(paths(crawled, words)) == sorted(found)
 
 
-def test_the_page_that_says_it_most_comes_first(crawled: Kit) -> None:
+def test_the_page_that_says_it_most_comes_first(crawled: Worker) -> None:
     assert paths(crawled, "crawler")[0] == "/polite"
     assert paths(crawled, "robots")[0] == "/robots", "a word of the title counts most"
 
 
-def test_a_hit_says_where_it_was_found(crawled: Kit) -> None:
+def test_a_hit_says_where_it_was_found(crawled: Worker) -> None:
     (hit,) = search_pages(crawled.engine, crawled.settings, "c", "salted water").hits
     assert hit.title == "pasta"
     assert hit.passage is not None
@@ -84,31 +84,31 @@ def test_a_hit_says_where_it_was_found(crawled: Kit) -> None:
     assert hit.language == "en"
 
 
-def test_a_passage_has_the_signs_of_its_text(crawled: Kit) -> None:
+def test_a_passage_has_the_signs_of_its_text(crawled: Worker) -> None:
     (hit,) = search_pages(crawled.engine, crawled.settings, "c", "tagliatelle original").hits
     assert hit.passage is not None
     assert hit.passage.startswith("She called it “tagliatelle” — l’original, cooperating…")
     assert [hit.passage[start:end] for start, end in hit.marked] == ["tagliatelle", "original"]
 
 
-def test_marks_of_the_text_itself_are_none(crawled: Kit) -> None:
+def test_marks_of_the_text_itself_are_none(crawled: Worker) -> None:
     (hit,) = search_pages(crawled.engine, crawled.settings, "c", "sequences").hits
     assert hit.passage is not None
     assert [hit.passage[start:end] for start, end in hit.marked] == ["sequences"]
     assert not {"\ue000", "\ue001"} & set(hit.passage)
 
 
-def test_each_page_is_asked_in_its_own_language(kit: Kit, site: Site) -> None:
+def test_each_page_is_asked_in_its_own_language(worker: Worker, site: Site) -> None:
     site.pages = {"/": html("/de", text="Two houses."), "/de": html(text="Viele Häuser und ein Haus")}
-    start(kit, site.url(), search=True)
-    run(kit)
-    sql(kit.engine, "UPDATE pages SET language = 'de' WHERE url = :u", u=site.url("/de"))
-    assert paths(kit, "Hauses") == ["/de"]
-    assert paths(kit, "house") == ["/"]
-    assert sorted(paths(kit, "house or Häusern")) == ["/", "/de"]
+    start(worker, site.url(), search=True)
+    run(worker)
+    sql(worker.engine, "UPDATE pages SET language = 'de' WHERE url = :u", u=site.url("/de"))
+    assert paths(worker, "Hauses") == ["/de"]
+    assert paths(worker, "house") == ["/"]
+    assert sorted(paths(worker, "house or Häusern")) == ["/", "/de"]
 
 
-def test_the_words_of_one_crawl_and_one_host(crawled: Kit, web: Web) -> None:
+def test_the_words_of_one_crawl_and_one_host(crawled: Worker, web: Web) -> None:
     other = web.site()
     other.pages["/"] = html(text="More pasta.")
     start(crawled, other.url(), name="other", search=True)
@@ -121,16 +121,16 @@ def test_the_words_of_one_crawl_and_one_host(crawled: Kit, web: Web) -> None:
     assert paths(crawled, "pasta", host=f"http://{other.host}/") == []
 
 
-def test_a_duplicate_is_left_out(kit: Kit, site: Site) -> None:
+def test_a_duplicate_is_left_out(worker: Worker, site: Site) -> None:
     site.pages = {"/": html("/copy", text="front"), "/copy": html("/more", text="pasta"), "/more": html(text="pasta")}
     site.pages["/copy"] = site.pages["/more"] = html("/copy", "/more", text="pasta with salt")
-    start(kit, site.url(), search=True)
-    run(kit)
-    found = search_pages(kit.engine, kit.settings, "c", "pasta salt")
+    start(worker, site.url(), search=True)
+    run(worker)
+    found = search_pages(worker.engine, worker.settings, "c", "pasta salt")
     assert (len(found.hits), found.matches) == (1, 1)
 
 
-def test_the_limit_is_of_what_is_shown_and_matches_are_counted(crawled: Kit) -> None:
+def test_the_limit_is_of_what_is_shown_and_matches_are_counted(crawled: Worker) -> None:
     found = search_pages(crawled.engine, crawled.settings, "c", "crawler", limit=1)
     assert (len(found.hits), found.matches, found.is_all) == (1, 3, True)
 
@@ -143,23 +143,23 @@ PAGES = """INSERT INTO pages (host_id, crawl_id, key, url, status, language, tit
            FROM generate_series(1, :n) AS n"""
 
 
-def test_of_many_matches_the_newest_are_ranked_and_it_says_so(kit: Kit) -> None:
-    crawl, host = make_crawl(kit.engine, search=True, search_from=0), make_host(kit.engine)
-    sql(kit.engine, PAGES, host=host, crawl=crawl, n=RANKED + 5)
-    assert index_all(kit.engine, kit.settings, "c", lambda pages: None) == RANKED + 5
-    found = search_pages(kit.engine, kit.settings, "c", "common")
+def test_of_many_matches_the_newest_are_ranked_and_it_says_so(worker: Worker) -> None:
+    crawl, host = make_crawl(worker.engine, search=True, search_from=0), make_host(worker.engine)
+    sql(worker.engine, PAGES, host=host, crawl=crawl, n=RANKED + 5)
+    assert index_all(worker.engine, worker.settings, "c", lambda pages: None) == RANKED + 5
+    found = search_pages(worker.engine, worker.settings, "c", "common")
     assert (found.matches, found.is_all) == (RANKED, False)
     assert "http://h.test/1" not in [hit.url for hit in found.hits], "the oldest is the best, and was not looked at"
 
 
-def test_it_says_how_many_pages_are_not_indexed_yet(kit: Kit) -> None:
-    crawl, host = make_crawl(kit.engine, search=True, search_from=0), make_host(kit.engine)
-    sql(kit.engine, PAGES, host=host, crawl=crawl, n=500)
-    with kit.engine.begin() as tx:  # another process indexes
+def test_it_says_how_many_pages_are_not_indexed_yet(worker: Worker) -> None:
+    crawl, host = make_crawl(worker.engine, search=True, search_from=0), make_host(worker.engine)
+    sql(worker.engine, PAGES, host=host, crawl=crawl, n=500)
+    with worker.engine.begin() as tx:  # another process indexes
         assert store.be_alone(tx)
-        found = search_pages(kit.engine, kit.settings, "c", "common")
+        found = search_pages(worker.engine, worker.settings, "c", "common")
     assert (found.hits, found.waiting) == ([], 500)
-    assert search_pages(kit.engine, kit.settings, "c", "common").waiting == 0
+    assert search_pages(worker.engine, worker.settings, "c", "common").waiting == 0
 
 
 # words, options, what is said
@@ -177,35 +177,35 @@ def test_it_says_how_many_pages_are_not_indexed_yet(kit: Kit) -> None:
         ("pasta", {"host": "http://["}, "write a hostname"),
     ],
 )
-def test_what_cannot_be_searched_says_why(crawled: Kit, words: str, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_searched_says_why(crawled: Worker, words: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said.replace("|", r"\|").replace("(", r"\(")):
         search_pages(crawled.engine, crawled.settings, "c", words, **options)
 
 
-def test_a_crawl_without_an_index_names_the_remedy(kit: Kit) -> None:
-    make_crawl(kit.engine)
+def test_a_crawl_without_an_index_names_the_remedy(worker: Worker) -> None:
+    make_crawl(worker.engine)
     with pytest.raises(InputError, match="crawl c: its pages are not indexed; run: tiptoe crawl edit c --search"):
-        search_pages(kit.engine, kit.settings, "c", "pasta")
+        search_pages(worker.engine, worker.settings, "c", "pasta")
     with pytest.raises(InputError, match="there is none of this name"):
-        search_pages(kit.engine, kit.settings, "nix", "pasta")
+        search_pages(worker.engine, worker.settings, "nix", "pasta")
 
 
 def test_where_no_text_is_kept_it_says_so(make: Any) -> None:
-    kit: Kit = make(keep_text=False)
-    make_crawl(kit.engine, search=True)
+    worker: Worker = make(keep_text=False)
+    make_crawl(worker.engine, search=True)
     with pytest.raises(InputError, match="TIPTOE_KEEP_TEXT=false: no text is kept"):
-        search_pages(kit.engine, kit.settings, "c", "pasta")
+        search_pages(worker.engine, worker.settings, "c", "pasta")
 
 
 @pytest.mark.parametrize(
     "words", ["'", "\\", "a\x00b", "\ud800", '"', "or or", "- -", ":*", "a:*", "<->", "pasta <2> salt", "%s :n"]
 )
-def test_words_are_never_syntax(crawled: Kit, words: str) -> None:
+def test_words_are_never_syntax(crawled: Worker, words: str) -> None:
     with suppress(InputError):  # it has no word, or only excludes
         assert search_pages(crawled.engine, crawled.settings, "c", words).hits is not None
 
 
-def test_a_search_that_takes_too_long_is_ended_in_one_line(crawled: Kit) -> None:
+def test_a_search_that_takes_too_long_is_ended_in_one_line(crawled: Worker) -> None:
     index_pages(crawled.engine)
     with crawled.engine.begin() as tx:
         tx.execute(text("LOCK TABLE duplicates IN ACCESS EXCLUSIVE MODE"))

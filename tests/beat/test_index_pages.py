@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 
 from app.admin import deletion, edit, explain
 from app.beat.index_pages import Indexed, index_pages
-from app.crawl.state.worker import Kit
+from app.crawl.state.worker import Worker
 from app.model import CrawlChange
 from app.store import search
 from tests.crawl.loop import run, start
@@ -35,39 +35,39 @@ def queued(engine: Engine) -> int:
     return int(one(engine, "SELECT count(*) FROM search_queue"))
 
 
-def crawled(kit: Kit, site: Site, **wishes: Any) -> Engine:
+def crawled(worker: Worker, site: Site, **wishes: Any) -> Engine:
     """The crawl `c` of the site, to its end, indexed."""
-    start(kit, site.url(), **{"search": True, **wishes})
-    run(kit)
-    assert index_pages(kit.engine).is_whole
-    return kit.engine
+    start(worker, site.url(), **{"search": True, **wishes})
+    run(worker)
+    assert index_pages(worker.engine).is_whole
+    return worker.engine
 
 
-def again(kit: Kit) -> None:
+def again(worker: Worker) -> None:
     """Another round of the crawl, indexed."""
     from app.admin.crawls import go_round
 
-    go_round(kit.engine, "c", kit.settings)
-    run(kit)
-    assert index_pages(kit.engine).is_whole
+    go_round(worker.engine, "c", worker.settings)
+    run(worker)
+    assert index_pages(worker.engine).is_whole
 
 
-def test_pages_are_indexed_after_they_are_settled(kit: Kit, site: Site) -> None:
-    start(kit, site.url(), search=True)
-    run(kit)
-    assert (queued(kit.engine), indexed(kit.engine)) == (2, {})
-    assert index_pages(kit.engine) == Indexed(pages=2, is_whole=True)
-    assert queued(kit.engine) == 0
-    words = indexed(kit.engine)
+def test_pages_are_indexed_after_they_are_settled(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), search=True)
+    run(worker)
+    assert (queued(worker.engine), indexed(worker.engine)) == (2, {})
+    assert index_pages(worker.engine) == Indexed(pages=2, is_whole=True)
+    assert queued(worker.engine) == 0
+    words = indexed(worker.engine)
     assert set(words) == {"/", "/a"}
     assert "'front':1A" in words["/"]
     assert "'polit':" in words["/"], "stemmed as English, which the page declares"
-    assert index_pages(kit.engine) == Indexed(pages=0, is_whole=True)
+    assert index_pages(worker.engine) == Indexed(pages=0, is_whole=True)
 
 
-def test_a_crawl_that_does_not_ask_pays_nothing(kit: Kit, site: Site) -> None:
-    crawled(kit, site, search=False)
-    assert (queued(kit.engine), indexed(kit.engine)) == (0, {})
+def test_a_crawl_that_does_not_ask_pays_nothing(worker: Worker, site: Site) -> None:
+    crawled(worker, site, search=False)
+    assert (queued(worker.engine), indexed(worker.engine)) == (0, {})
 
 
 # language as declared → configuration, a word of the text as it is indexed
@@ -82,49 +82,49 @@ def test_a_crawl_that_does_not_ask_pays_nothing(kit: Kit, site: Site) -> None:
         ("", "simple", "'polite'"),
     ],
 )
-def test_words_are_stemmed_by_the_language(kit: Kit, site: Site, language: str, config: str, word: str) -> None:
+def test_words_are_stemmed_by_the_language(worker: Worker, site: Site, language: str, config: str, word: str) -> None:
     answer = site.pages["/"]
     assert isinstance(answer, Answer)
     site.pages = {
         "/": Answer(body=answer.body.replace(b"lang=en", f"lang='{language}'".encode()), headers=answer.headers)
     }
-    engine = crawled(kit, site)
+    engine = crawled(worker, site)
     assert one(engine, "SELECT config FROM page_search") == config
     assert word in indexed(engine)["/"]
 
 
-def test_what_did_not_change_is_left_alone(kit: Kit, site: Site) -> None:
-    engine = crawled(kit, site)
+def test_what_did_not_change_is_left_alone(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
     before = sql(engine, "SELECT ctid, xmin, key FROM page_search ORDER BY key")
-    again(kit)
+    again(worker)
     assert queued(engine) == 0
     assert sql(engine, "SELECT ctid, xmin, key FROM page_search ORDER BY key") == before
     site.pages["/a"] = html(text="Another one, about robots.", title="New name")
-    again(kit)
+    again(worker)
     assert "'name':2A" in indexed(engine)["/a"]
     assert (
         one(engine, "SELECT count(*) FROM page_search WHERE xmin::text = ANY(:x)", x=[r["xmin"] for r in before]) == 1
     )
 
 
-def test_pages_of_before_the_switch_are_indexed_and_go_when_it_is_switched_off(kit: Kit, site: Site) -> None:
-    engine = crawled(kit, site, search=False)
-    edit.edit(engine, kit.settings, "c", CrawlChange(search=True))
+def test_pages_of_before_the_switch_are_indexed_and_go_when_it_is_switched_off(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site, search=False)
+    edit.edit(engine, worker.settings, "c", CrawlChange(search=True))
     assert one(engine, "SELECT search_from FROM crawls") == 0
     assert index_pages(engine) == Indexed(pages=2, is_whole=True)
     assert one(engine, "SELECT search_from FROM crawls") is None
-    edit.edit(engine, kit.settings, "c", CrawlChange(search=False))
+    edit.edit(engine, worker.settings, "c", CrawlChange(search=False))
     assert index_pages(engine).is_whole
     assert (indexed(engine), queued(engine), one(engine, "SELECT search_from FROM crawls")) == ({}, 0, None)
     assert one(engine, "SELECT count(*) FROM pages") == 2
 
 
-def test_a_page_that_was_queued_before_it_was_switched_off_leaves_the_queue(kit: Kit, site: Site) -> None:
-    start(kit, site.url(), search=True)
-    run(kit)
-    edit.edit(kit.engine, kit.settings, "c", CrawlChange(search=False))
-    assert index_pages(kit.engine) == Indexed(pages=0, is_whole=True)
-    assert (indexed(kit.engine), queued(kit.engine)) == ({}, 0)
+def test_a_page_that_was_queued_before_it_was_switched_off_leaves_the_queue(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), search=True)
+    run(worker)
+    edit.edit(worker.engine, worker.settings, "c", CrawlChange(search=False))
+    assert index_pages(worker.engine) == Indexed(pages=0, is_whole=True)
+    assert (indexed(worker.engine), queued(worker.engine)) == ({}, 0)
 
 
 # what the page says in the second round → whether it has words then
@@ -132,64 +132,64 @@ def test_a_page_that_was_queued_before_it_was_switched_off_leaves_the_queue(kit:
     ("head", "has_words"),
     [("", True), ("<meta name=robots content=noarchive>", False), ("<meta name=robots content=noindex>", False)],
 )
-def test_a_text_that_may_not_be_kept_is_not_indexed(kit: Kit, site: Site, head: str, has_words: bool) -> None:
-    engine = crawled(kit, site)
+def test_a_text_that_may_not_be_kept_is_not_indexed(worker: Worker, site: Site, head: str, has_words: bool) -> None:
+    engine = crawled(worker, site)
     site.pages["/a"] = html(text="Another one, about robots.", title="A", head=head)
     from app.admin.crawls import go_round
 
-    go_round(engine, "c", kit.settings)
-    run(kit)
+    go_round(engine, "c", worker.settings)
+    run(worker)
     assert ("/a" in indexed(engine)) is has_words, "at once, not when it is indexed next"
     assert index_pages(engine).is_whole
     assert ("/a" in indexed(engine)) is has_words
 
 
-def test_a_304_that_says_noarchive_takes_the_words(kit: Kit, site: Site) -> None:
+def test_a_304_that_says_noarchive_takes_the_words(worker: Worker, site: Site) -> None:
     site.pages["/a"] = html(text="about robots", headers={"ETag": '"1"'})
-    engine = crawled(kit, site)
+    engine = crawled(worker, site)
     site.pages["/a"] = Answer(status=304, headers={"ETag": '"1"', "X-Robots-Tag": "noarchive"})
-    again(kit)
+    again(worker)
     assert set(indexed(engine)) == {"/"}
 
 
-def test_forget_takes_the_words_of_a_url(kit: Kit, site: Site) -> None:
-    engine = crawled(kit, site)
-    explain.forget(engine, kit.settings, site.url("/a"), None)
+def test_forget_takes_the_words_of_a_url(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    explain.forget(engine, worker.settings, site.url("/a"), None)
     assert set(indexed(engine)) == {"/"}
 
 
-def test_a_deleted_crawl_leaves_no_word(kit: Kit, site: Site) -> None:
-    engine = crawled(kit, site)
+def test_a_deleted_crawl_leaves_no_word(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
     sql(engine, "INSERT INTO search_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM pages")
-    deletion.delete(engine, kit.settings, "c")
+    deletion.delete(engine, worker.settings, "c")
     assert (indexed(engine), queued(engine)) == ({}, 0)
     assert one(engine, "SELECT count(*) FROM page_search") == 0
 
 
-def test_two_indexers_do_not_do_the_same(kit: Kit, site: Site) -> None:
-    start(kit, site.url(), search=True)
-    run(kit)
-    with kit.engine.begin() as tx:
+def test_two_indexers_do_not_do_the_same(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), search=True)
+    run(worker)
+    with worker.engine.begin() as tx:
         assert search.be_alone(tx)
-        assert index_pages(kit.engine) == Indexed(pages=0, is_whole=False)
-    assert index_pages(kit.engine) == Indexed(pages=2, is_whole=True)
+        assert index_pages(worker.engine) == Indexed(pages=0, is_whole=False)
+    assert index_pages(worker.engine) == Indexed(pages=2, is_whole=True)
 
 
-def test_a_page_that_a_settle_holds_waits_in_the_queue_and_nobody_waits_for_it(kit: Kit, site: Site) -> None:
-    start(kit, site.url(), search=True)
-    run(kit)
-    with kit.engine.begin() as tx:
+def test_a_page_that_a_settle_holds_waits_in_the_queue_and_nobody_waits_for_it(worker: Worker, site: Site) -> None:
+    start(worker, site.url(), search=True)
+    run(worker)
+    with worker.engine.begin() as tx:
         tx.execute(text("UPDATE pages SET title = 'x' WHERE url = :u"), {"u": site.url("/a")})
-        assert index_pages(kit.engine) == Indexed(pages=1, is_whole=False)
-    assert index_pages(kit.engine) == Indexed(pages=1, is_whole=True)
+        assert index_pages(worker.engine) == Indexed(pages=1, is_whole=False)
+    assert index_pages(worker.engine) == Indexed(pages=1, is_whole=True)
 
 
-def test_a_switch_waits_for_settles_that_may_not_know_of_it(kit: Kit, site: Site) -> None:
+def test_a_switch_waits_for_settles_that_may_not_know_of_it(worker: Worker, site: Site) -> None:
     """A settle that has read the crawl as it was before commits a page after the switch: the page is indexed."""
-    engine = crawled(kit, site, search=False)
+    engine = crawled(worker, site, search=False)
     with engine.begin() as tx:
         tx.execute(text("SELECT FROM hosts FOR NO KEY UPDATE"))
-        edit.edit(engine, kit.settings, "c", CrawlChange(search=True))
+        edit.edit(engine, worker.settings, "c", CrawlChange(search=True))
         tx.execute(text("UPDATE pages SET main_text = 'late words' WHERE url = :u"), {"u": site.url("/a")})
         aside = Aside(lambda: index_pages(engine))
         assert await_blocked(engine, backend(tx), aside)
@@ -210,8 +210,13 @@ HOSTILE: dict[str, Callable[[], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_text_stops_the_index(kit: Kit, site: Site, name: str) -> None:
-    start(kit, site.url(), search=True)
-    run(kit)
-    sql(kit.engine, "UPDATE pages SET main_text = :t, language = 'en' WHERE url = :u", t=HOSTILE[name](), u=site.url())
-    assert index_pages(kit.engine) == Indexed(pages=2, is_whole=True)
+def test_no_text_stops_the_index(worker: Worker, site: Site, name: str) -> None:
+    start(worker, site.url(), search=True)
+    run(worker)
+    sql(
+        worker.engine,
+        "UPDATE pages SET main_text = :t, language = 'en' WHERE url = :u",
+        t=HOSTILE[name](),
+        u=site.url(),
+    )
+    assert index_pages(worker.engine) == Indexed(pages=2, is_whole=True)

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.cli import out
-from app.crawl.state.setup import make_kit, make_sender
+from app.crawl.state.setup import make_sender, make_worker
 from tests.cli.conftest import Tiptoe
 from tests.crawl import loop
 from tests.crawl.web import Site, Web, html
@@ -33,10 +33,10 @@ def site(database_url: str, engine: Engine) -> Iterator[Site]:
             "/": html("/a", text=long, title="Polite \x1b[31mcrawling"),
             "/a": html(text="Pasta \x1b]0;owned\x07 with salt\u202e."),
         }
-        kit = make_kit(settings, engine=engine, send=sender.send, where=sender.where, worker="test:0")
-        loop.start(kit, site.url(), name="docs", search=True)
-        loop.start(kit, site.url(), name="plain")
-        loop.run(kit)
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name="test:0")
+        loop.start(worker, site.url(), name="docs", search=True)
+        loop.start(worker, site.url(), name="plain")
+        loop.run(worker)
         yield site
     sender.close()
 
