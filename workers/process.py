@@ -15,7 +15,9 @@ from celery import signals
 from celery.worker.control import inspect_command
 from sqlalchemy import Engine
 
-from app.config import current
+from app.archive.keeper import ArchiveKeeper
+from app.archive.setup import make_keeper
+from app.config import Settings, current
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -58,7 +60,15 @@ def _worker() -> Worker:
         parking=parking,
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
+        archive=_archive(settings, name),
     )
+
+
+def _archive(settings: Settings, name: str) -> ArchiveKeeper | None:
+    keeper = make_keeper(settings, engine=_engine(), worker=name)
+    if keeper is not None:
+        keeper.start()
+    return keeper
 
 
 def intake() -> Intake:
@@ -112,6 +122,9 @@ def _stop(**_: object) -> None:
 @signals.worker_shutdown.connect
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
-    """Wait for the threads of parked visits, which are ours; Celery has waited for its own."""
+    """Wait for the threads of parked visits, which are ours; Celery has waited for its own. Then close the archive."""
     worker().stop()
     worker().join()
+    archive = worker().archive
+    if archive is not None:
+        archive.close()

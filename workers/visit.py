@@ -51,7 +51,7 @@ def settle(visits: Sequence[Visit]) -> None:
             then = settle_together(visits)
     except ServiceError as error:
         _log.error("settle.failed", hosts=len(visits), error=str(error))
-        wait_for_postgres(worker)
+        wait_for_services(worker)
         then = [(visit, partial(settle_alone, visit)) for visit in visits]
     except Exception:  # noqa: BLE001  # one of them is at fault, most likely
         _log.exception("settle.crashed", hosts=[visit.lease.host for visit in visits])
@@ -87,7 +87,7 @@ def _attend(worker: Worker, host_id: int, act: Callable[[], VisitReport]) -> str
             ring()
     except (ServiceError, OperationalError) as error:
         _log.error("visit.failed", host_id=host_id, error=str(error))
-        wait_for_postgres(worker)
+        wait_for_services(worker)
         return _return_host(error.visit) if isinstance(error, CutOff) else None
     except Exception:
         _log.exception("visit.crashed", host_id=host_id)
@@ -104,8 +104,8 @@ def _return_host(visit: Visit) -> str | None:
         return None
 
 
-def wait_for_postgres(worker: Worker) -> None:
-    """Hold this thread until Postgres answers, or the worker stops.
+def wait_for_services(worker: Worker) -> None:
+    """Hold this thread until Postgres answers and the archive can be written, or the worker stops.
 
     A single worker that cannot reach it would fail faster than the others work, and so take every message from them in vain. One
     thread tries, the others wait for it."""
@@ -113,6 +113,8 @@ def wait_for_postgres(worker: Worker) -> None:
         while not worker.stopping.is_set():
             try:
                 db.check(worker.engine)
+                if worker.archive is not None:
+                    worker.archive.check()
                 break
             except ServiceError:
                 watchdog.progress.moved = time.monotonic()

@@ -51,6 +51,9 @@ class Fetch(TypedDict):
     last_modified: str | None
     body_sha256: bytes | None
     attempt: int
+    segment_id: int | None
+    at_offset: int | None
+    length: int | None
 
 
 def log(tx: Connection, rows: Sequence[Fetch], *, fenced: bool = False) -> None:

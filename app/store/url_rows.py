@@ -54,6 +54,7 @@ class Due(NamedTuple):
     detail: str | None
     sitemaps: str
     honour_opt_outs: bool
+    archive: bool
     admits_above: float | None
 
 

@@ -22,7 +22,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import RequestKind
 from app.policy import lane, scope
-from app.store import crawls, urls
+from app.store import captures, crawls, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
 
@@ -55,6 +55,24 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
         own = granted[visit.host_id]
         visit.picked.is_budget_spent = bool(of_crawls) and not own
         visit.picked.due = deque(sorted(own, key=lambda due: visit.worker.rng.random()) if len(of_crawls) > 1 else own)
+    _find_originals([visit for visit in visits if visit.worker.archive is not None], tx)
+
+
+def _find_originals(visits: Sequence[Visit], tx: Connection) -> None:
+    """Find the last bodies of URLs that were fetched before: what does not change becomes a revisit of them."""
+    found = captures.originals(
+        tx,
+        [
+            (visit.host_id, due.crawl_id, due.key)
+            for visit in visits
+            for due in visit.picked.due
+            if due.archive and due.fetched_at is not None
+        ],
+    )
+    for visit in visits:
+        visit.picked.originals = {
+            (crawl_id, key): each for (host_id, crawl_id, key), each in found.items() if host_id == visit.host_id
+        }
 
 
 def _batch_size(worker: Worker, turn: Turn) -> int:

@@ -1,17 +1,17 @@
 """One URL of a visit, from the gate to its result, as one record through named steps.
 
-    gate (scope, robots.txt) ▶ turn (the host's pace) ▶ count (in isolation) ▶ send ▶ act on the outcome ▶ result in the batch
+    gate (scope, robots.txt) ▶ turn (the host's pace) ▶ count (in isolation) ▶ send ▶ act on the outcome ▶ archive
 
 `fetch` returns None when the visit may go on, else how it ends. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
 from typing import assert_never
 
-from app.crawl.page import gate, isolation, preferences, sitemaps
+from app.crawl.page import archiving, gate, isolation, preferences, sitemaps
 from app.crawl.page.attempt import Attempt
 from app.crawl.page.consequences import act_on_outcome
 from app.crawl.page.gate import Shut
-from app.crawl.request import send, slots
+from app.crawl.request import archive, send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
@@ -21,7 +21,9 @@ from app.store.url_rows import Due
 
 
 def fetch(visit: Visit, due: Due) -> VisitEnding | None:
-    """Take one URL as far as it goes. Returns how the visit ends, or None to go on. Raises LeaseLost."""
+    """Take one URL as far as it goes. Returns how the visit ends, or None to go on. Raises LeaseLost, ArchiveStopped."""
+    visit.picked.current = due
+    archive.check(visit, due)
     match gate.check(visit, due):
         case Url() as url:
             return _fetch(visit, due, url)
@@ -46,12 +48,15 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         isolation.refund_later(visit.worker, visit.host_id, visit.batch)
         isolation.refund(visit.worker)
         return visit.rest.why_away
-    return act_on_outcome(visit, attempt)
+    ending = act_on_outcome(visit, attempt)
+    if ending is not VisitEnding.READERS_BUSY:  # it was not read, and is fetched again
+        archiving.archive_answer(visit, attempt)
+    return ending
 
 
 def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
     settings, is_page = visit.worker.settings, due.kind == RequestKind.PAGE
-    whole = preferences.is_wanted_whole(visit.origins, due, url)
+    whole = preferences.is_wanted_whole(visit.origins, due, url) or archiving.is_missing(visit, due)
     sink = None if is_page else sitemaps.sink()
     request = Request(
         url=url.text,
@@ -62,6 +67,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,
+        keeps_coded=archive.holds(visit, due),
         fresh=due.network_failures > 0,
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"

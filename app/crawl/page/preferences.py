@@ -73,6 +73,13 @@ def of_unchanged(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, u
     return _wishes(due, said, opt_out, site)
 
 
+def of_header(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url: Url, reply: Reply) -> Wishes:
+    """What the header says, of an answer that is read as no page."""
+    said = _directives(worker, lease, reply, ())
+    site = _of_site(origins, due, url)
+    return _wishes(due, said, tdm.text([*tdm.of_reply(reply.headers), *tdm.of_directives(said.no_ai), *site]), site)
+
+
 def is_wanted_whole(origins: HostOrigins, due: Due, url: Url) -> bool:
     """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of those
     that the page itself tells."""

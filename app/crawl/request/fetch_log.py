@@ -134,4 +134,7 @@ def _row(lease: Lease, delay_s: float, slot: Slot, sending: Sending, reply: Repl
         "last_modified": reply.header(Header.LAST_MODIFIED),
         "body_sha256": ended.body_sha256,
         "attempt": sending.attempt,
+        "segment_id": None,
+        "at_offset": None,
+        "length": None,
     }

@@ -6,7 +6,7 @@ rest that it asks for: a site that cannot serve this file is crawled by its othe
 `app.policy.tdm` decides what a file means.
 """
 
-from app.crawl.request import send, slots
+from app.crawl.request import archive, send, slots
 from app.crawl.request.fetch_log import Sending
 from app.crawl.request.learn import trouble
 from app.crawl.state.lease import Lease
@@ -73,6 +73,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
         wanted_types=TYPES,
         max_body_bytes=tdm.MAX_BYTES,
         deadline_s=visit.worker.settings.robots_deadline_s,
+        keeps_coded=archive.holds(visit, visit.picked.current),
     )
     sent = send.send(visit, slot, Sending(request, file, "recrawl" if known.body else "new"))
     if sent is None:
@@ -89,6 +90,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
         body=known.body if body is None else body, ask_at=since + _again_s(visit.pace.delay_s, body)
     )
     visit.batch.tdmrep.append((file.origin, AskedTdmrep(at=visit.lease.database_time(since), body=body)))
+    archive.keep_rules(visit, reply, is_known=bool(known.body))
     return True
 
 

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.archive.recording import Recording
 from app.config import Settings
 from app.model import Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
 from app.store.budgets import Budget
+from app.store.captures import CaptureRow
 from app.store.fetches import Fetch
 from app.store.pages import PageRow, Revision, Where
 from app.store.robots import AskedTdmrep, Fetched
@@ -79,6 +81,8 @@ class Batch:
     refused: tuple[Budget, Failure] | None = None
     answered: Budget | None = None
     taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
+    unstored: list[tuple[Recording, Fetch]] = field(default_factory=list)  # answers that could not be archived yet
+    captures: list[CaptureRow] = field(default_factory=list)
     left: int = 0  # URLs that were fetched for the first time, and are no longer queued
 
     def move(self, event: BatchEvent) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from app.model import Refusal, Url
 from app.policy.scope import Scope
+from app.store.captures import Original
 from app.store.url_rows import Due
 
 
@@ -23,6 +24,8 @@ class Picked:
     """URLs that a visit has picked from the frontier, and what it knows of their crawls. `app.crawl.frontier` changes it.
 
     due                the URLs to fetch, next first
+    current            the URL that is being fetched
+    originals          by crawl and URL key: the capture that holds the last body
     granted            by crawl with a budget of pages: pages reserved, and not fetched yet
     scopes             of the crawls that it serves
     floors             by crawl that is full: the score that a link must exceed
@@ -34,6 +37,8 @@ class Picked:
     """
 
     due: deque[Due] = field(default_factory=deque)
+    current: Due | None = None
+    originals: dict[tuple[int, bytes], Original] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from app.archive.keeper import ArchiveKeeper
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
@@ -48,6 +49,7 @@ class Worker:
     gatherer    settles their batches together. None: each is settled alone
     clock_tie   ties `monotonic` to the database's clock
     draws       engine for drawing a line's starts, which then never wait for a visit's connection. None: `engine`
+    archive     where answers are kept. None: nowhere, as in lean
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -75,6 +77,7 @@ class Worker:
     parking: DelayQueue[Any] | None = None
     gatherer: GroupCommit[Any] | None = None
     draws: Engine | None = None
+    archive: ArchiveKeeper | None = None
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic

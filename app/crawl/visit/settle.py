@@ -13,6 +13,7 @@ from uuid import UUID
 import structlog
 
 from app.crawl.frontier import enter, pick
+from app.crawl.request import archive
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import Lease
@@ -67,6 +68,7 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     deadlock is retried.
     """
     worker = visits[0].worker
+    archive.store(visits)
     worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
         for crawl_id, folder in visit.batch.taken_in:
@@ -119,7 +121,7 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
             pauses, xid = hosts.lock_all_leased(tx, [(visit.host_id, visit.lease.token) for visit in visits])
             held = [visit for visit in visits if visit.lease.token in pauses]
             if held:
-                entered = write(held, tx)
+                written = write(held, tx)
                 endings = {
                     visit.lease.token: visit.leaving or (VisitEnding.PAUSED if pauses[visit.lease.token] else None)
                     for visit in held
@@ -150,7 +152,8 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
         batches = [visit.batch for visit in held]
         for visit in held:
             _renew(visit, sent)
-        enter.committed(held, entered, batches)
+        enter.committed(held, written.entered, batches)
+        archive.committed(worker, batches, written.capture_ids)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
 
 
@@ -229,6 +232,7 @@ def log_fenced(visit: Visit) -> None:
     """Log the requests of a visit that lost its lease: they were made, although the fence refuses their results. A rest
     that the site asked for still holds."""
     rest = visit.rest
+    archive.forget(visit.batch)
     with db.transaction(visit.worker.engine) as tx:
         fetches.log(tx, visit.batch.fetches, fenced=True)
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])

@@ -1,6 +1,7 @@
 """Writes the batches of a settle, without the hosts' own rows."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -13,14 +14,21 @@ from app.model import Origin, Refusal
 from app.policy.candidate import Candidate
 from app.policy.robots import Robots
 from app.policy.url import Canon
-from app.store import crawls, fetches, pages, robots, sitemaps, suppressions, urls
+from app.store import captures, crawls, fetches, pages, robots, sitemaps, suppressions, urls
 from app.store.pages import Where
 
 REOPEN_PAGE = 1_000
 
 
-def write(visits: Sequence[Visit], tx: Connection) -> Entered:
-    """Write everything but the hosts' own rows. Returns what was admitted."""
+class Written(NamedTuple):
+    """What a settle wrote.   entered: what was admitted;   capture_ids: by segment and offset"""
+
+    entered: Entered
+    capture_ids: dict[tuple[int, int], int]
+
+
+def write(visits: Sequence[Visit], tx: Connection) -> Written:
+    """Write everything but the hosts' own rows."""
     batches = [visit.batch for visit in visits]
     kept_out = [page for batch in batches for page in batch.kept_out]
     pages.drop(tx, kept_out)  # first: a page that is dropped must not count as the original of a new one
@@ -32,6 +40,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Entered:
     for visit in visits:
         _give_up(visit.host_id, visit.batch, visit.picked, tx)
     fetches.log(tx, [fetch for batch in batches for fetch in batch.fetches])
+    capture_ids = captures.add(tx, [capture for batch in batches for capture in batch.captures])
     crawls.count(
         tx,
         [
@@ -59,7 +68,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Entered:
             for id, (claims, true_claims) in sorted(visit.batch.claims.items())
         ],
     )
-    return entered
+    return Written(entered, capture_ids)
 
 
 def _give_up(host_id: int, batch: Batch, picked: Picked, tx: Connection) -> None:

@@ -1,0 +1,94 @@
+"""Archives what a page or a sitemap brought, after it was read: only then is it known what may be kept of it.
+
+`noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What was not read as a page (an error, a redirect,
+a document that no reader survives) has only its header to say so.
+"""
+
+from dataclasses import replace
+
+from app.crawl.page import preferences
+from app.crawl.page.attempt import Attempt
+from app.crawl.request import archive
+from app.crawl.state.visit import Visit
+from app.model import CaptureKind, Outcome, RequestKind
+from app.policy import tdm
+from app.store.url_rows import Due, Result
+
+
+def is_missing(visit: Visit, due: Due) -> bool:
+    """The archive lacks the body that a 304 would confirm: the page is asked for as if it was new."""
+    if not archive.holds(visit, due) or (due.crawl_id, due.key) in visit.picked.originals:
+        return False
+    return _may_be_kept(due, due.directives, due.opt_out)
+
+
+def archive_answer(visit: Visit, attempt: Attempt) -> None:
+    """Archive an attempt that has its result in the batch. Raises ArchiveStopped, ServiceError."""
+    due, reply = attempt.due, attempt.reply
+    if reply.status is None or not archive.holds(visit, due):
+        return
+    result = _result(visit, due)
+    kind = _kind(attempt)
+    answer = archive.of_last_request(visit, reply, kind, due.crawl_id)
+    is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
+    keeps_body = _is_allowed(visit, attempt, result if is_read else None)
+    archive.keep(
+        visit,
+        replace(
+            answer,
+            body=attempt.sink if reply.sunk_bytes else None,
+            body_sha256=result["body_sha256"] if result and kind is CaptureKind.SITEMAP else attempt.body_sha256,
+            text_sha256=result["text_sha256"] if result and is_read else None,
+            charset=_charset(visit, due) if is_read else None,
+            notes={
+                **answer.notes,
+                **_notes(due, result),
+                "kept": None if keeps_body else "no: its owner asks for that",
+            },
+            keeps_body=keeps_body,
+            original=visit.picked.originals.get((due.crawl_id, due.key)),
+        ),
+    )
+
+
+def _kind(attempt: Attempt) -> CaptureKind:
+    if attempt.outcome is Outcome.REDIRECT:
+        return CaptureKind.REDIRECT
+    confirms = attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome != Outcome.UNWANTED
+    if attempt.outcome is not Outcome.PAGE and not confirms:
+        return CaptureKind.ERROR
+    return CaptureKind.SITEMAP if attempt.due.kind == RequestKind.SITEMAP else CaptureKind.PAGE
+
+
+def _is_allowed(visit: Visit, attempt: Attempt, result: Result | None) -> bool:
+    """Whether the body may be kept.   result: of a page that was read; None: only the header can say"""
+    if result is not None:
+        return _may_be_kept(attempt.due, result["directives"], result["opt_out"])
+    said = preferences.of_header(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, attempt.reply)
+    return not said.noarchive and _may_be_kept(attempt.due, None, said.opt_out)
+
+
+def _may_be_kept(due: Due, directives: str | None, opt_out: str | None) -> bool:
+    reserved = due.honour_opt_outs and tdm.was_reserved(opt_out)
+    return not reserved and "noarchive" not in (directives or "").split(", ")
+
+
+def _result(visit: Visit, due: Due) -> Result | None:
+    """The result of this URL, which is the last one; a host that was given up has none."""
+    results = visit.batch.results
+    if results and (results[-1]["crawl_id"], results[-1]["key"]) == (due.crawl_id, due.key):
+        return results[-1]
+    return None
+
+
+def _charset(visit: Visit, due: Due) -> str | None:
+    """The encoding that the page was read in; not known here of a page that is kept out of `pages`."""
+    page = visit.batch.readings[-1].page if visit.batch.readings else None
+    return page["charset"] if page is not None and (page["crawl_id"], page["key"]) == (due.crawl_id, due.key) else None
+
+
+def _notes(due: Due, result: Result | None) -> dict[str, object]:
+    if result is None:
+        return {"hopsFromSeed": due.depth}
+    decided = {name: result[name] for name in ("state", "cause", "detail", "directives", "opt_out")}
+    return {"hopsFromSeed": due.depth, **decided}

@@ -1,0 +1,125 @@
+"""Puts answers into the archive: their records are written at once, in the visit's thread; their rows wait in the batch.
+
+    keep (after an answer was read) ▶ store (before a settle: what could not be written, and a sync) ▶ the settle's rows
+
+While the archive is stopped nothing is fetched. An answer that could not be written stays in the batch, and nothing of the batch
+is settled before it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from app.archive.keeper import ArchiveKeeper
+from app.archive.recording import Recording
+from app.crawl.state.batch import Batch
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.errors import ArchiveStopped
+from app.model import CaptureKind, Reply, VisitEnding
+from app.store import captures, db
+from app.store.captures import Original
+from app.store.fetches import Fetch
+from app.store.url_rows import Due
+
+
+def holds(visit: Visit, due: Due | None) -> bool:
+    """Whether answers of the crawl that this URL is of are kept."""
+    return due is not None and due.archive and visit.worker.archive is not None
+
+
+def check(visit: Visit, due: Due) -> None:
+    """Raises ArchiveStopped where the answer could not be kept."""
+    archive = visit.worker.archive
+    if archive is None or not due.archive:
+        return
+    try:
+        archive.check()
+    except ArchiveStopped:
+        visit.leaving = VisitEnding.ARCHIVE_STOPPED
+        raise
+
+
+def keep(visit: Visit, answer: Recording) -> None:
+    """Archive the answer to the last request of the batch. Raises ArchiveStopped, ServiceError: then it is stored later."""
+    archive = visit.worker.archive
+    assert archive is not None, "the caller asks first"
+    visit.batch.unstored.append((answer, visit.batch.fetches[-1]))
+    try:
+        _store(archive, visit.batch)
+    except ArchiveStopped:
+        visit.leaving = VisitEnding.ARCHIVE_STOPPED
+        raise
+
+
+def store(visits: Sequence[Visit]) -> None:
+    """Make sure that what the batches point to is on the disk. Raises ArchiveStopped, ServiceError."""
+    archive = visits[0].worker.archive
+    if archive is None:
+        return
+    for visit in visits:
+        _store(archive, visit.batch)
+    archive.sync([row for visit in visits for row in visit.batch.captures])
+
+
+def committed(worker: Worker, batches: Sequence[Batch], capture_ids: Mapping[tuple[int, int], int]) -> None:
+    """Remember the bodies whose rows are committed.   capture_ids: by segment and offset"""
+    if worker.archive is not None:
+        worker.archive.committed([row for batch in batches for row in batch.captures], capture_ids)
+
+
+def forget(batch: Batch) -> None:
+    """Drop the pointers of a batch that the fence refuses: what was written of it is records without a row."""
+    batch.unstored.clear()
+    batch.captures.clear()
+    for row in batch.fetches:
+        row["segment_id"] = row["at_offset"] = row["length"] = None
+
+
+def of_last_request(visit: Visit, reply: Reply, kind: CaptureKind, crawl_id: int) -> Recording:
+    """The answer to the last request of the batch, with nothing decided about it yet."""
+    row = visit.batch.fetches[-1]
+    return Recording(
+        host_id=row["host_id"],
+        crawl_id=crawl_id,
+        key=row["url_key"],
+        url=row["url"],
+        kind=kind,
+        fetched_at=row["anchor"] + timedelta(seconds=row["start_s"]),
+        reply=reply,
+        body_sha256=row["body_sha256"],
+        notes={"outcome": row["outcome"], "fetchTimeMs": round(reply.total_ms)},
+    )
+
+
+def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
+    """Archive an answer for a site's rules (robots.txt, tdmrep.json) with the crawl whose page they were asked for.
+
+    is_known: it has been asked for before, and may be in the archive.
+    """
+    due = visit.picked.current
+    if due is None or not holds(visit, due) or reply.status is None:
+        return
+    answer = of_last_request(visit, reply, CaptureKind.ROBOTS, due.crawl_id)
+    original = _original(visit, visit.batch.fetches[-1], due.crawl_id) if is_known else None
+    keep(visit, replace(answer, original=original))
+
+
+def _original(visit: Visit, row: Fetch, crawl_id: int) -> Original | None:
+    place = row["host_id"], crawl_id, row["url_key"]
+    with db.transaction(visit.worker.engine) as tx:
+        return captures.originals(tx, [place]).get(place)
+
+
+def _store(archive: ArchiveKeeper, batch: Batch) -> None:
+    while batch.unstored:
+        answer, fetch = batch.unstored[0]
+        row = archive.append(answer)
+        del batch.unstored[0]
+        if row is not None:
+            batch.captures.append(row)
+            fetch["segment_id"], fetch["at_offset"], fetch["length"] = (
+                row["segment_id"],
+                row["at_offset"],
+                row["length"],
+            )
