@@ -155,6 +155,13 @@ def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
     return document.main_text
 
 
+def best_text_of(capture: Capture, answer: Archived) -> str:
+    """The main text as trafilatura finds it. Raises InputError where that is not installed."""
+    from app.parse import text_best
+
+    return text_best.best(answer.body, capture.url, _content_type(capture, answer))
+
+
 def markdown_of(capture: Capture, answer: Archived) -> str:
     """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed."""
     from app.parse import markdown

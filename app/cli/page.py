@@ -36,6 +36,7 @@ class ShownPart(StrEnum):
     HEADERS = "headers"
     HTML = "html"
     TEXT = "text"
+    TEXT_BEST = "text-best"
     MARKDOWN = "markdown"
     WARC = "warc"
 
@@ -44,6 +45,10 @@ def chosen_part(
     headers: Annotated[bool, typer.Option("--headers", help="The status and headers alone.")] = False,
     html: Annotated[bool, typer.Option("--html", help="The body, as text.")] = False,
     text: Annotated[bool, typer.Option("--text", help="The main text.")] = False,
+    text_best: Annotated[
+        bool,
+        typer.Option("--text-best", help="The main text as trafilatura finds it: better for articles, and slower."),
+    ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The content as Markdown.")] = False,
     warc: Annotated[bool, typer.Option("--warc", help="Its WARC record.")] = False,
 ) -> ShownPart | None:
@@ -54,6 +59,7 @@ def chosen_part(
         ShownPart.HEADERS: headers,
         ShownPart.HTML: html,
         ShownPart.TEXT: text,
+        ShownPart.TEXT_BEST: text_best,
         ShownPart.MARKDOWN: markdown,
         ShownPart.WARC: warc,
     }
@@ -167,6 +173,8 @@ def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part:
             return captures.html_of(found.capture, found.answer), found.answer.body
         case ShownPart.TEXT:
             text = captures.text_of(found.capture, found.answer, settings)
+        case ShownPart.TEXT_BEST:
+            text = captures.best_text_of(found.capture, found.answer)
         case ShownPart.MARKDOWN:
             text = captures.markdown_of(found.capture, found.answer)
         case ShownPart.WARC:

@@ -46,6 +46,7 @@ def test_show_has_the_captures_and_the_headers(tiptoe: Tiptoe, put: Deposit) -> 
         ("--headers", "200 OK", "Server: T\xe9st"),
         ("--html", "<html><head><title>News</title>", "<p>Version 4.1 of the crawler"),
         ("--text", "News of the week", "Version 4.1 of the crawler is out"),
+        ("--text-best", "News of the week", "Version 4.1 of the crawler is out"),
         ("--markdown", "# News of the week", "Version 4.1 of the crawler is out"),
         ("--warc", "WARC/1.1", f"WARC-Target-URI: {URL}"),
     ],
