@@ -3,7 +3,7 @@
 `app.store.pages.keep` queues the pages of crawls that are searched; beat indexes them (app.beat.index_pages).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ _sql = db.queries("search")
 Where = tuple[int, int, bytes]  # host id, crawl id, URL key
 CHARACTERS = 100_000  # of a text that are indexed: a tsvector holds 1 MiB, whatever the words are
 MARKS = "\ue000\ue001"  # private characters around the words that were found; taken out of the text first
+SAMPLE = 300  # pages, the newest
+COMMON = 0.12  # share of these: one match in eight pages costs less to meet than to look up
 _PASSAGE = f'MaxWords=35, MinWords=15, StartSel="{MARKS[0]}", StopSel="{MARKS[1]}"'
 
 
@@ -135,19 +137,35 @@ def asked(tx: Connection, text: str, configs: Sequence[str]) -> list[AskedWords]
 def find(
     tx: Connection, asked: Sequence[AskedWords], *, crawl_id: int, host_id: int | None, n: int, most: int
 ) -> list[FoundRow]:
-    """The n best of the `most` newest matches."""
-    where: dict[str, Any] = {
+    """The n best of the `most` newest matches.
+
+    Where many of the newest pages have the words, matches are taken from these: the index would name most of the crawl.
+    """
+    where = {
         "asked": db.rows_param([each._asdict() for each in asked]),
         "crawl_id": crawl_id,
         "host_id": host_id,
+    }
+    share = db.run(tx, _sql["share"], {**where, "n": SAMPLE}).one()
+    is_common = share.seen == SAMPLE and share.hits >= COMMON * SAMPLE
+    found = _find(tx, where, n=n, most=most, by_time=is_common)
+    if is_common and found[0].read < most:  # older pages have them less often
+        return _find(tx, where, n=n, most=most, by_time=False)
+    return found
+
+
+def _find(tx: Connection, where: Mapping[str, Any], *, n: int, most: int, by_time: bool) -> list[FoundRow]:
+    values = {
         "n": n,
         "most": most,
+        "by_time": by_time,
+        "walk": round(2 * most / COMMON),
         "characters": CHARACTERS,
         "invisible": words.INVISIBLE + MARKS,
         "separators": words.separators(),
         "options": _PASSAGE,
     }
-    return db.run(tx, _sql["find"], where).of(FoundRow)
+    return db.run(tx, _sql["find"], {**where, **values}).of(FoundRow)
 
 
 @contextmanager

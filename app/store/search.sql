@@ -96,18 +96,42 @@ FROM (
 ) AS a
 GROUP BY 1, 2, 3
 
--- find: the best of the newest matches, duplicates left out; read: how many matches of the index were looked at; ranked: how many match
--- MATERIALIZED and OFFSET 0 hold the order: the index of words, then narrow rows, then the words of the newest alone.
+-- share: how many of the newest pages of a crawl have the words, and how many were looked at
+WITH asked AS MATERIALIZED (
+    SELECT CAST(r.loose AS tsquery) AS loose, r.configs
+    FROM json_to_recordset(CAST(:asked AS json)) AS r (loose text, configs text[])
+), newest AS MATERIALIZED (
+    SELECT i.host_id, i.words, (SELECT a.loose FROM asked AS a WHERE i.config = ANY(a.configs)) AS loose
+    FROM page_search AS i WHERE i.crawl_id = :crawl_id ORDER BY i.changed_at DESC LIMIT :n
+)
+SELECT count(*) AS seen, count(*) FILTER (
+    WHERE coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id AND s.words @@ s.loose) AS hits
+FROM newest AS s
+
+-- find: the best of the newest matches, duplicates left out; read: how many matches were looked at; ranked: how many match in full
+-- By time, the newest matches are found among the newest pages (common words), not by the index of words. MATERIALIZED, OFFSET 0 and
+-- the inner LIMIT hold the order: narrow rows first, then the words of the newest alone.
 WITH asked AS MATERIALIZED (
     SELECT CAST(r.query AS tsquery) AS query, CAST(r.loose AS tsquery) AS loose, r.configs
     FROM json_to_recordset(CAST(:asked AS json)) AS r (query text, loose text, configs text[])
 ), newest AS MATERIALIZED (
-    SELECT s.host_id, s.crawl_id, s.key, s.config, s.changed_at, s.words, a.query
-    FROM asked AS a
-    CROSS JOIN LATERAL (SELECT * FROM page_search AS i WHERE i.words @@ a.loose OFFSET 0) AS s
-    WHERE s.crawl_id = :crawl_id AND s.config = ANY(a.configs) AND coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id
-    ORDER BY s.changed_at DESC
-    LIMIT :most
+    (SELECT s.host_id, s.crawl_id, s.key, s.config, s.changed_at, s.words, a.query
+     FROM asked AS a
+     CROSS JOIN LATERAL (SELECT * FROM page_search AS i WHERE i.words @@ a.loose OFFSET 0) AS s
+     WHERE NOT CAST(:by_time AS boolean) AND s.crawl_id = :crawl_id AND s.config = ANY(a.configs)
+       AND coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id
+     ORDER BY s.changed_at DESC
+     LIMIT :most)
+    UNION ALL
+    (SELECT s.host_id, s.crawl_id, s.key, s.config, s.changed_at, s.words, s.query
+     FROM (
+         SELECT i.*, (SELECT a.query FROM asked AS a WHERE i.config = ANY(a.configs)) AS query,
+                (SELECT a.loose FROM asked AS a WHERE i.config = ANY(a.configs)) AS loose
+         FROM page_search AS i WHERE i.crawl_id = :crawl_id ORDER BY i.changed_at DESC LIMIT :walk
+     ) AS s
+     WHERE CAST(:by_time AS boolean) AND coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id AND s.words @@ s.loose
+     ORDER BY s.changed_at DESC
+     LIMIT :most)
 ), ranked AS MATERIALIZED (
     SELECT n.host_id, n.crawl_id, n.key, n.config, n.changed_at, n.query, ts_rank_cd(n.words, n.query, 1) AS rank
     FROM newest AS n

@@ -633,6 +633,7 @@ page_search = Table(
         ondelete="CASCADE",
     ),
     Index("page_search_words", "words", postgresql_using="gin"),
+    Index("page_search_newest", "crawl_id", "changed_at"),
     comment="Words of pages, for tiptoe search: of crawls that ask for it. Written by beat, after the page.",
 )
 

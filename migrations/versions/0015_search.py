@@ -79,6 +79,7 @@ def _make_page_search() -> None:
         comment="Words of pages, for tiptoe search: of crawls that ask for it. Written by beat, after the page.",
     )
     op.create_index("page_search_words", "page_search", ["words"], postgresql_using="gin")
+    op.create_index("page_search_newest", "page_search", ["crawl_id", "changed_at"])
     # Words go to the TOAST table as early as they can: a common word's matches are read from narrow rows.
     op.execute("ALTER TABLE page_search SET (toast_tuple_target = 128)")
 

@@ -211,3 +211,24 @@ def test_a_search_that_takes_too_long_is_ended_in_one_line(crawled: Worker) -> N
         tx.execute(text("LOCK TABLE duplicates IN ACCESS EXCLUSIVE MODE"))
         with pytest.raises(InputError, match=r"this search: takes more than 0.2 s; add a rarer word"):
             search_pages(crawled.engine, crawled.settings, "c", "pasta", timeout_s=0.2)
+
+
+# which pages have the word → how many are ranked, and whether these are all
+@pytest.mark.parametrize(("newest", "matches", "is_all"), [(0, RANKED, False), (1, RANKED, False), (2, 1_500, True)])
+def test_common_words_are_met_among_the_newest_and_rarer_ones_looked_up(
+    worker: Worker, newest: int, matches: int, is_all: bool
+) -> None:
+    """0: all pages have it; 1: the newest 300, and few of the others; 2: the oldest 1,500 alone."""
+    crawl, host = make_crawl(worker.engine, search=True, search_from=0), make_host(worker.engine)
+    n = 2_600
+    sql(worker.engine, PAGES, host=host, crawl=crawl, n=n)
+    keeps = {0: "true", 1: f"n > {n} - 300 OR n <= 1800", 2: "n <= 1500"}[newest]
+    sql(
+        worker.engine,
+        f"""UPDATE pages SET main_text = CASE WHEN {keeps} THEN 'common' ELSE 'other' END || url
+            FROM generate_series(1, {n}) AS n WHERE url = 'http://h.test/' || n""",
+    )
+    sql(worker.engine, "UPDATE pages SET main_text = replace(main_text, 'http', ' http')")
+    index_all(worker.engine, worker.settings, "c", lambda pages: None)
+    found = search_pages(worker.engine, worker.settings, "c", "common")
+    assert (found.matches, found.is_all) == (matches, is_all)
