@@ -7,11 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0019"
-<<<<<<< HEAD
-down_revision = "0012"
-=======
 down_revision = "0016"
->>>>>>> text
 branch_labels = None
 depends_on = None
 
