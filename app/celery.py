@@ -27,6 +27,7 @@ from app.errors import TiptoeError
 from app.log import configure
 
 MAINTENANCE = "maintenance"
+EXTRACT = "extract"
 BEAT_EVERY_S = 10.0
 CLOCK_SET_S = 1.0
 # For tcp(7). A worker waits for messages without a timeout: only this detects a black hole between it and the broker.
@@ -104,7 +105,14 @@ def make_app(settings: Settings) -> Celery:
         "tiptoe",
         broker=settings.broker_url or "memory://",
         amqp="app.celery_redis:AMQP",
-        include=["workers.dispatch", "workers.visit", "workers.maintenance", "workers.watchdog", "workers.stale"],
+        include=[
+            "workers.dispatch",
+            "workers.visit",
+            "workers.maintenance",
+            "workers.watchdog",
+            "workers.stale",
+            "workers.extract",
+        ],
     )
     celery_redis.install()
     is_redis = _is_redis(settings.broker_url)
@@ -142,11 +150,11 @@ def _queues(settings: Settings, *, no_ack: bool) -> list[Queue]:
     """The queues. Only those of hosts have a single active consumer: any worker may do maintenance."""
     arguments = {"x-single-active-consumer": True} if settings.single_active_consumer else None
     hosts = [Queue(name, no_ack=no_ack, queue_arguments=arguments) for name in settings.queue_names]
-    return [Queue(MAINTENANCE, no_ack=no_ack), *hosts]
+    return [Queue(MAINTENANCE, no_ack=no_ack), Queue(EXTRACT, no_ack=no_ack), *hosts]
 
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
-    every_s = {"promote": 1.0, "finish": 1.0, "sweep": 10.0, "retain": 60.0}
+    every_s = {"promote": 1.0, "finish": 1.0, "ring_extract": 1.0, "index": 2.0, "sweep": 10.0, "retain": 60.0}
     if settings.caps_crawls:
         every_s["trim"] = 1.0
     in_place = {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}}

@@ -30,11 +30,12 @@ def _harmless(_: object, __: str, event: structlog.typing.EventDict) -> structlo
     return {name: harmless(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
-def configure(log_format: str, log_level: str) -> None:
+def configure(log_format: str, log_level: str, *, libraries: bool = True) -> None:
     """Configure logging for the process.
 
     log_format  console or json
-    log_level   DEBUG, INFO, WARNING or ERROR"""
+    log_level   DEBUG, INFO, WARNING or ERROR
+    libraries   those that log through the standard library, too; False in a process of somebody else's"""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if log_format == "json"
@@ -47,13 +48,18 @@ def configure(log_format: str, log_level: str) -> None:
         structlog.processors.format_exc_info,
         _harmless,
     ]
-    # Libraries log through the standard library: the same lines, warnings and worse.
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    if libraries:
+        _configure_libraries(renderer, shared)
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log_level]),
         logger_factory=structlog.PrintLoggerFactory(file=_Stderr()),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )
+
+
+def _configure_libraries(renderer: structlog.typing.Processor, shared: list[structlog.typing.Processor]) -> None:
+    """Give what logs through the standard library the same lines: warnings and worse."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -95,7 +95,7 @@ def _rabbitmq(reachable_tmp: Path) -> Iterator[str]:
 def rabbitmq_url(_rabbitmq: str) -> Iterator[str]:
     yield _rabbitmq
     with Connection(_rabbitmq) as connection:
-        for name in ("maintenance", *load(broker_url=_rabbitmq).queue_names):
+        for name in ("maintenance", "extract", *load(broker_url=_rabbitmq).queue_names):
             connection.default_channel.queue_delete(name)
 
 

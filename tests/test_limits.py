@@ -19,7 +19,7 @@ from app.store.host_rows import HostPace
 ROOT = Path(__file__).parents[1]
 FILES = sorted(
     path
-    for room in ("app", "workers", "tests", "bench")
+    for room in ("app", "tiptoe", "workers", "tests", "bench")
     for path in (ROOT / room).rglob("*.py")
     if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # Scrapy's environment, for one
 )

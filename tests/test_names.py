@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_a_class_name_is_unique() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path in [path for room in ("app", "workers") for path in sorted((ROOT / room).rglob("*.py"))]:
+    for path in [path for room in ("app", "tiptoe", "workers") for path in sorted((ROOT / room).rglob("*.py"))]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(ROOT)))

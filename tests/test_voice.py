@@ -11,7 +11,7 @@ MOST_WORDS = 25
 RIDDLES = ("who", "whom", "whose", "what", "whatever", "which", "of", "as", "the same")
 FILES = sorted(
     path
-    for room in ("app", "workers", "migrations")
+    for room in ("app", "tiptoe", "workers", "migrations")
     for path in (ROOT / room).rglob("*")
     if path.suffix in {".py", ".sql"}
 )

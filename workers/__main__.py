@@ -11,6 +11,7 @@ from celery.__main__ import main
 
 import app.celery  # noqa: F401
 import workers.dispatch
+import workers.extract
 import workers.maintenance
 import workers.visit
 import workers.watchdog  # noqa: F401  (Celery finds what is imported already)

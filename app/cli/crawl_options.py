@@ -53,12 +53,37 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+Search = Annotated[
+    bool | None,
+    typer.Option(
+        "--search/--no-search",
+        help="Index the words of its pages, for `tiptoe search`.",
+        show_default="no, or as before",
+    ),
+]
 KeptInArchive = Annotated[
     bool | None,
     typer.Option(
         "--archive/--no-archive",
         help="Keep answers with their bodies in the archive (WARC).",
         show_default="yes, or as before",
+    ),
+]
+Handler = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--handler",
+        metavar="NAME",
+        help="Handler that gets its pages (may be repeated); all: every one that is loaded.",
+        show_default="all, or as before",
+    ),
+]
+KeepLinks = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-links/--no-keep-links",
+        help="Keep the links of each page as rows: from, to, anchor text, rel.",
+        show_default="no, or as before",
     ),
 ]
 
@@ -107,7 +132,10 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    search: Search = None,
     archive: KeptInArchive = None,
+    keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
@@ -119,7 +147,10 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
+        search=search,
         archive=archive,
+        keep_links=keep_links,
     )
 
 
@@ -136,7 +167,10 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    search: Search = None,
     archive: KeptInArchive = None,
+    keep_links: KeepLinks = None,
+    handler: Handler = None,
 ) -> CrawlChange:
     """The change of a crawl that exists.
 
@@ -151,8 +185,16 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        handlers=_handlers(handler),
+        search=search,
         archive=archive,
+        keep_links=keep_links,
     )
+
+
+def _handlers(given: list[str] | None) -> tuple[str, ...] | None:
+    """The names; () for all of them, None as before."""
+    return None if not given else () if given == ["all"] else tuple(dict.fromkeys(given))
 
 
 def _patterns(what: str, given: list[str] | None, none: bool) -> tuple[str, ...] | None:

@@ -1,6 +1,6 @@
 """Opens the database: the configured one, else the home's own, joined if it runs and started if not."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ def open_database(*, migrate: bool = True) -> "Iterator[tuple[Settings, Engine]]
         yield settings.model_copy(update={"database_url": url}), engine
 
 
-def bring_to_head(engine: "Engine", url: str) -> None:
+def bring_to_head(engine: "Engine", url: str, tell: Callable[[str], None] = say) -> None:
     """Bring the schema to head. Raises ServiceError, InputError: an object of the person's own depends on a change."""
     from app.errors import ServiceError
     from app.store import db, migrate
@@ -47,4 +47,4 @@ def bring_to_head(engine: "Engine", url: str) -> None:
             f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
         )
     migrate.upgrade(url)
-    say(f"database schema: {found or 'none'} → {known[-1]}" if found != known[-1] else "database views: updated")
+    tell(f"database schema: {found or 'none'} → {known[-1]}" if found != known[-1] else "database views: updated")

@@ -139,6 +139,11 @@ class Constants(BaseModel):
         ge=128 * 1024 * 1024,
         description="Address space of such a process. A page of max_body_bytes can take some 90 times that.",
     )
+    handler_memory_bytes: int = Field(
+        2 * 1024**3,
+        ge=256 * 1024**2,
+        description="Address space of a process with handlers: a tree of a page of 50 MiB takes 500, a large library as much.",
+    )
     recrawl_min_s: float = Field(3_600, gt=0, description="Shortest recrawl interval.")
     recrawl_max_s: float = Field(
         90 * 86_400, gt=0, description="Longest recrawl interval: each page is fetched once a season."

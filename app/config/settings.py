@@ -13,6 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from app.config import values
 from app.config.archive import ArchiveSettings
+from app.config.handlers import HandlerSettings
 from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
@@ -35,7 +36,7 @@ _MAY_BE_EMPTY = (
 PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(ArchiveSettings, FromEnvironment):
+class Settings(ArchiveSettings, HandlerSettings, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(
@@ -89,7 +90,6 @@ class Settings(ArchiveSettings, FromEnvironment):
         None,
         description="Domain of the reverse DNS names of those addresses, e.g. crawl.example.org, for the same page.",
     )
-
     # Whom we contact: for crawls of sites of your own
     allow_networks: Annotated[Words, AfterValidator(values.networks)] = Field(
         (), description="CIDRs beyond the public addresses that may be contacted, e.g. 127.0.0.0/8."

@@ -1,6 +1,5 @@
 """The settings as the Markdown of docs/settings.md: `python -m app.config.table` prints it."""
 
-from app.config.archive import ArchiveSettings
 from app.config.constants import Constants, variable
 from app.config.settings import Settings
 
@@ -12,6 +11,7 @@ GROUPS = {
     "What is read and kept: for whoever decides what a crawl is for": "request_deadline_s",
     "The frontier: for crawls that find more than fits": "frontier_max_per_host",
     "The fleet: for workers on several cores and machines": "queues",
+    "Handlers: for whoever extracts items": "handlers",
     "Logs: for whoever reads them": "log_format",
     "The archive: for whoever keeps what was fetched": "archive",
 }  # the first setting of each
@@ -21,13 +21,22 @@ def table() -> str:
     """Every setting, a table for each group."""
     headings = {first: heading for heading, first in GROUPS.items()}
     lines: list[str] = []
-    own = [name for name in Settings.model_fields if name not in ArchiveSettings.model_fields]
-    for name in [*own, *(name for name in ArchiveSettings.model_fields if name not in Constants.model_fields)]:
+    for name in _in_order():
         field = Settings.model_fields[name]
         if name in headings:
             lines += ["", f"## {headings[name]}", "", "| variable | default | what it is |", "| --- | --- | --- |"]
         lines.append(f"| `{variable(name)}` | {_shown(field.get_default())} | {field.description} |")
     return "\n".join(lines[1:])
+
+
+def _in_order() -> list[str]:
+    """The settings, group by group: those of a class of their own come first among the fields."""
+    places, place, found = {first: n for n, first in enumerate(GROUPS.values())}, 0, []
+    for name in Settings.model_fields:
+        if name not in Constants.model_fields:
+            place = places.get(name, place)
+            found.append((place, name))
+    return [name for _, name in sorted(found, key=lambda pair: pair[0])]
 
 
 def constants() -> str:

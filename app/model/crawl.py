@@ -37,7 +37,10 @@ class CrawlSpec:
     sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names
                      none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
+    handlers         names of the handlers that get its pages; none: every handler that is loaded
+    search           the words of its pages are indexed for `tiptoe search`
     archive          answers are kept in the archive, with their bodies
+    keep_links       links are kept as rows: from, to, anchor text, rel
     """
 
     scope: str = "host"
@@ -47,20 +50,23 @@ class CrawlSpec:
     keep_fresh: bool = False
     sitemaps: str = "all"
     honour_opt_outs: bool = False
+    handlers: tuple[str, ...] = ()
+    search: bool = False
     archive: bool = True
+    keep_links: bool = False
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
         """The wishes in a row of `crawls`: an attribute for each field, and for each budget."""
         wishes = {name: getattr(row, name) for name in _WISHES}
-        patterns = {name: tuple(wishes[name]) for name in ("include", "exclude")}
+        patterns = {name: tuple(wishes[name]) for name in _LISTS}
         budgets = Budgets(**{budget.name: getattr(row, budget.name) for budget in fields(Budgets)})
         return cls(**{**wishes, **patterns, "budgets": budgets})
 
     def columns(self) -> dict[str, Any]:
-        """The values of its columns, by name; patterns are lists, as the driver takes them."""
+        """The values of its columns, by name; patterns and handlers are lists, as the driver takes them."""
         wishes = {name: getattr(self, name) for name in _WISHES}
-        patterns = {name: list(wishes[name]) for name in ("include", "exclude")}
+        patterns = {name: list(wishes[name]) for name in _LISTS}
         budgets = {budget.name: getattr(self.budgets, budget.name) for budget in fields(Budgets)}
         return {**wishes, **patterns, **budgets}
 
@@ -80,7 +86,10 @@ class CrawlChange:
     keep_fresh: bool | None = None
     sitemaps: str | None = None
     honour_opt_outs: bool | None = None
+    handlers: tuple[str, ...] | None = None
+    search: bool | None = None
     archive: bool | None = None
+    keep_links: bool | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -92,4 +101,5 @@ class CrawlChange:
         return replace(spec, **given, budgets=replace(spec.budgets, **self.budgets))  # type: ignore[arg-type]
 
 
+_LISTS: Final = ("include", "exclude", "handlers")
 _WISHES: Final = tuple(wish.name for wish in fields(CrawlSpec) if wish.name != "budgets")

@@ -7,6 +7,7 @@ from typing import Final
 
 from app.errors import InputError
 from app.model import Budgets, CrawlSpec
+from app.model.handler import HANDLER_NAME
 from app.policy import scope
 from app.policy.scope import ScopeKind
 
@@ -24,6 +25,11 @@ def check(spec: CrawlSpec) -> None:
     kind = scope_kind(spec.scope)
     scope.scope_of([], kind=kind, include=spec.include, exclude=spec.exclude, max_depth=spec.budgets.max_depth)
     _check_budgets(spec.budgets)
+    for name in spec.handlers:
+        if not HANDLER_NAME.fullmatch(name):
+            raise InputError(
+                f"handler {name!r}", "is no name of a handler; write it as its function is called, such as books"
+            )
     if spec.sitemaps not in SITEMAPS:
         raise InputError(f"sitemaps {spec.sitemaps!r}", f"use one of: {', '.join(SITEMAPS)}")
 

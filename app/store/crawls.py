@@ -44,7 +44,11 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
+    handlers: list[str]
     archive: bool
+    keep_links: bool
+    search: bool
+    search_from: int | None
     ended_because: CrawlEnding | None
     ended_detail: str | None
     created_at: datetime

@@ -7,17 +7,26 @@ WHERE c.id = :crawl_id AND EXISTS (SELECT FROM urls AS u WHERE u.host_id = h.id 
 -- last_host: the largest id
 SELECT coalesce(max(id), 0) FROM hosts
 
--- of_hosts: delete a crawl's rows of some hosts, in one statement
+-- of_hosts: delete a crawl's rows of some hosts, in one statement; the words of a page go with it
 WITH gone_pages AS (
     DELETE FROM pages WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_duplicates AS (
     DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_sitemaps AS (
     DELETE FROM sitemaps WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_links AS (
+    DELETE FROM links WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_extractions AS (
+    DELETE FROM extractions WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_items AS (
+    DELETE FROM items WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_counts AS (
     DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 )
 DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+
+-- queued: delete the crawl's pages that wait to be indexed
+DELETE FROM search_queue WHERE crawl_id = :crawl_id
 
 -- suppressions: delete n refused links of a crawl
 DELETE FROM suppressions

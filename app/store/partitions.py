@@ -19,8 +19,13 @@ from app.policy.retention import Part, Span
 from app.store import db
 
 _sql = db.queries("partitions")
-LOGS = ("fetches", "visits")
+LOGS = ("fetches", "visits", "links")
 LOCK_MS = 100
+_STRAYS = {
+    "fetches": _sql["strays_of_fetches"],
+    "visits": _sql["strays_of_visits"],
+    "links": _sql["strays_of_links"],
+}
 
 
 def alone(engine: Engine, act: Callable[[Connection], bool]) -> bool | None:
@@ -45,8 +50,7 @@ def parts(tx: Connection, log: str) -> list[Part]:
 
 def strays(tx: Connection, log: str) -> tuple[datetime, datetime] | None:
     """Times of the oldest and the newest row of the default partition; None: it is empty, as it should be."""
-    query = _sql["strays_of_fetches"] if log == "fetches" else _sql["strays_of_visits"]
-    row = tx.execute(query).one()
+    row = tx.execute(_STRAYS[log]).one()
     return None if row.oldest is None else (row.oldest, row.newest)
 
 

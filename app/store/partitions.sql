@@ -13,7 +13,7 @@ ORDER BY upper
 -- detached: partitions that were detached from the logs, to be dropped
 SELECT relname AS name FROM pg_class
 WHERE relkind = 'r' AND NOT relispartition AND relnamespace = CAST(current_schema() AS regnamespace)
-  AND relname ~ '^(fetches|visits)_dropped_[0-9]+$'
+  AND relname ~ '^(fetches|visits|links)_dropped_[0-9]+$'
 ORDER BY relname
 
 -- strays_of_fetches: the span of rows that found no partition of their time
@@ -21,6 +21,9 @@ SELECT min(started_at) AS oldest, max(started_at) AS newest FROM fetches_default
 
 -- strays_of_visits: the span of rows that found no partition of their time
 SELECT min(taken_at) AS oldest, max(taken_at) AS newest FROM visits_default
+
+-- strays_of_links: the span of rows that found no partition of their time
+SELECT min(found_at) AS oldest, max(found_at) AS newest FROM links_default
 
 -- clock: the time by which partitions are made and dropped
 SELECT clock_timestamp()

@@ -2,6 +2,7 @@
 
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
+`page_search` has one, on `pages`: no words outlive their page, whoever deletes it.
 
 `fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and
 drops the partitions; they are not declared here).
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Computed,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -28,7 +30,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INET, TIMESTAMP, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, TIMESTAMP, TSVECTOR, UUID
 
 metadata = MetaData(
     naming_convention={
@@ -142,6 +144,26 @@ crawls = Table(
         nullable=False,
         server_default=text("false"),
         comment="pages whose owner reserves text and data mining are not kept",
+    ),
+    Column("keep_links", Boolean, nullable=False, server_default=text("false"), comment="links are kept, in `links`"),
+    Column(
+        "handlers",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="names of the handlers that get its pages; none: every handler that is loaded and fits",
+    ),
+    Column(
+        "search",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="the words of its pages are indexed for tiptoe search",
+    ),
+    Column(
+        "search_from",
+        BigInteger,
+        comment="search was switched; still to be done for the pages of hosts above this id; NULL: it is done",
     ),
     Column("ended_because", Text),
     Column("ended_detail", Text, comment="more of ended_because, for a person"),
@@ -495,6 +517,22 @@ fetches = Table(
     comment="The fetch log: every request that was settled, robots.txt included.",
 )
 
+links = Table(
+    "links",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="of the page that has them"),
+    Column("found_at", Time, nullable=False, server_default=NOW, comment="when the page was read"),
+    Column("url", Text, nullable=False, comment="of the page"),
+    Column("links", JSON, nullable=False, comment="in document order: to (as it would be sent), anchor, rel"),
+    PrimaryKeyConstraint("found_at", "id"),
+    Index("links_page", "host_id", "crawl_id", "found_at"),
+    postgresql_partition_by="RANGE (found_at)",
+    comment="Links of crawls that keep them, a row for each reading of a page. v_links has a row for each link.",
+)
+
 pages = Table(
     "pages",
     metadata,
@@ -609,6 +647,37 @@ captures = Table(
     Index("captures_segment", "segment_id"),
     Index("captures_refers_to", "crawl_id", "refers_to", postgresql_where=text("refers_to IS NOT NULL")),
     comment="Answers that are in the archive, and where.",
+)
+
+page_search = Table(
+    "page_search",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    Column("config", Text, nullable=False, comment="text search configuration that stemmed it: simple, english, …"),
+    Column("changed_at", Time, nullable=False, comment="of the page: the newest matches are ranked"),
+    Column("digest", BigInteger, nullable=False, comment="of the text that was indexed: equal ones are left alone"),
+    Column("words", TSVECTOR, nullable=False, comment="title (A), description (B), main text (D)"),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
+    ForeignKeyConstraint(
+        ["host_id", "crawl_id", "key"],
+        ["pages.host_id", "pages.crawl_id", "pages.key"],
+        ondelete="CASCADE",
+    ),
+    Index("page_search_words", "words", postgresql_using="gin"),
+    Index("page_search_newest", "crawl_id", "changed_at"),
+    comment="Words of pages, for tiptoe search: of crawls that ask for it. Written by beat, after the page.",
+)
+
+search_queue = Table(
+    "search_queue",
+    metadata,
+    _identity(),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    comment="Pages to be indexed for tiptoe search, the oldest first; a page may be there twice.",
 )
 
 duplicates = Table(
@@ -768,4 +837,65 @@ lineage = Table(
     CheckConstraint("is_only", name="one_row"),
     comment="What the rows were last known to be in: another server, timeline or database "
     "may lack what was written last.",
+)
+
+extractions = Table(
+    "extractions",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
+    Column("handler", Text, nullable=False),
+    Column("url", Text, nullable=False, comment="as sent"),
+    Column("capture_id", BigInteger, nullable=False, comment="the capture that is, or was, handled"),
+    Column("body_sha256", LargeBinary, comment="of its body: the same body is not handled again"),
+    Column("version", Integer, nullable=False, comment="of the handler that is wanted, or that handled it"),
+    Column("state", Text, nullable=False, server_default=text("'due'")),
+    Column("due_at", Time, nullable=False, server_default=NOW, comment="not handled before"),
+    Column("taken_until", Time, comment="a worker has it until then; after that it is lost, and due again"),
+    Column("node", Text, comment="machine on whose disk its capture was last found to be"),
+    Column("admits", Boolean, nullable=False, server_default=text("true"), comment="the links it yields are admitted"),
+    Column("takes", SmallInteger, nullable=False, server_default=text("0"), comment="times in a row that it was taken"),
+    Column("attempts", SmallInteger, nullable=False, server_default=text("0"), comment="failures in a row"),
+    Column("cause", Text, comment="of the last failure, in a line"),
+    Column("traceback", Text),
+    Column("items", Integer, nullable=False, server_default=text("0")),
+    Column("links", Integer, nullable=False, server_default=text("0"), comment="that it yielded, admitted or not"),
+    Column("would_follow", JSONB, comment="the links of a run that admits none"),
+    Column("took_ms", REAL, comment="milliseconds of the handler, by the clock"),
+    Column("ended_at", Time),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key", "handler"),
+    CheckConstraint("state IN ('due', 'done', 'failed')", name="state_known"),
+    CheckConstraint("state = 'due' OR ended_at IS NOT NULL", name="ended_has_time"),
+    CheckConstraint("state <> 'failed' OR cause IS NOT NULL", name="failed_has_cause"),
+    Index("extractions_due", "handler", "due_at", postgresql_where=text("state = 'due'")),
+    Index("extractions_near", "node", postgresql_where=text("state = 'due' AND node IS NOT NULL")),
+    Index("extractions_crawl", "crawl_id", "handler", postgresql_where=text("state = 'due'")),
+    comment="Pages that a handler is to handle, has handled, or failed on: one row per (page, handler).",
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
+    Column("handler", Text, nullable=False),
+    Column("n", Integer, nullable=False, comment="its place among the items of the page, from 0"),
+    Column("url", Text, nullable=False),
+    Column("capture_id", BigInteger, nullable=False, comment="the capture it was extracted from"),
+    Column("version", Integer, nullable=False, comment="of the handler"),
+    Column(
+        "stale",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="the handler has another version since, or failed on a later capture",
+    ),
+    Column("item", JSONB, nullable=False),
+    Column("extracted_at", Time, nullable=False, server_default=NOW),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key", "handler", "n"),
+    Index("items_handler", "handler", "crawl_id"),
+    Index("items_fresh", "handler", "version", postgresql_where=text("NOT stale")),
+    comment="Items that handlers extracted. Those of a page and handler are replaced together.",
 )

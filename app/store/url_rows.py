@@ -56,6 +56,7 @@ class Due(NamedTuple):
     honour_opt_outs: bool
     archive: bool
     admits_above: float | None
+    keep_links: bool = False
 
 
 class Admission(TypedDict):

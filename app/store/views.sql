@@ -193,9 +193,64 @@ JOIN hosts AS h ON h.id = s.host_id;
 
 COMMENT ON VIEW v_sitemaps IS 'Sitemaps that were read, what was wrong with them, and how far their lastmod is believed: claims put to the test, and true ones.';
 
+CREATE VIEW v_links AS
+SELECT l.crawl_id, c.name AS crawl, l.url AS from_url, link."to" AS to_url, link.anchor, link.rel, l.found_at
+FROM links AS l
+JOIN crawls AS c ON c.id = l.crawl_id
+CROSS JOIN LATERAL json_to_recordset(l.links) AS link ("to" text, anchor text, rel text);
+
+COMMENT ON VIEW v_links IS 'A row for each link of each reading of a page, of crawls that keep links (--keep-links). Filter by crawl_id and found_at.';
+
 CREATE VIEW v_budgets AS
 SELECT kind, name, next_at, queue_at, greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,
        failures, blocked_until, resting_because, coalesce(blocked_until > clock_timestamp(), false) AS rests
 FROM budgets;
 
 COMMENT ON VIEW v_budgets IS 'What hosts share, and its pace: addresses, networks, domains, the fleet. queue_s: how far ahead its starts are promised; rests: it is left alone as a whole.';
+
+CREATE VIEW v_extractions AS
+SELECT c.name AS crawl, e.handler, e.version, e.state, e.url, e.items, e.links, e.attempts, e.cause, e.took_ms, e.ended_at,
+       e.state = 'due' AND e.taken_until > clock_timestamp() AS is_running, e.node AS waits_for_node
+FROM extractions AS e
+JOIN crawls AS c ON c.id = e.crawl_id;
+
+COMMENT ON VIEW v_extractions IS 'A row per page and handler: due, done, or failed and why. is_running: a worker has it now; waits_for_node: the machine whose disk has its body.';
+
+CREATE VIEW v_items AS
+SELECT c.name AS crawl, i.handler, i.version, i.stale, i.url, i.n, i.item, i.extracted_at
+FROM items AS i
+JOIN crawls AS c ON c.id = i.crawl_id;
+
+COMMENT ON VIEW v_items IS 'What handlers extracted: a row per item, as JSON. stale: its handler has another version since, or failed on the page''s present body. Each handler has a view of its own, items_NAME, with a column per field.';
+
+CREATE VIEW v_duplicates AS
+SELECT c.name AS crawl, h.name AS host, d.url, d.kind, d.of_url, p.title, d.found_at
+FROM duplicates AS d
+JOIN crawls AS c ON c.id = d.crawl_id
+JOIN hosts AS h ON h.id = d.host_id
+LEFT JOIN pages AS p ON p.host_id = d.host_id AND p.crawl_id = d.crawl_id AND p.key = d.key;
+
+COMMENT ON VIEW v_duplicates IS 'Pages that say exactly what another page of the crawl says, by its bytes (body) or by its main text, and that page.';
+
+-- A body is compared with the one before it in the log: a 304 in between changed nothing, and where the log was cut nothing is known.
+CREATE VIEW v_recrawl_yield AS
+SELECT c.name AS crawl, h.name AS host, count(*) AS recrawls,
+       count(*) FILTER (WHERE r.outcome = 'unchanged') AS not_modified,
+       count(*) FILTER (WHERE r.outcome = 'page' AND r.body_sha256 = r.body_before) AS same_body,
+       count(*) FILTER (WHERE r.outcome = 'page' AND r.body_sha256 <> r.body_before) AS changed,
+       count(*) FILTER (WHERE r.outcome IN ('gone', 'not_found')) AS gone,
+       CAST(sum(r.wire_bytes) AS bigint) AS wire_bytes,
+       CAST(avg(r.total_ms) AS double precision) AS mean_ms,
+       max(r.started_at) AS last_at
+FROM (
+    SELECT f.*, lag(f.body_sha256) OVER (
+        PARTITION BY f.host_id, f.crawl_id, f.url_key, f.outcome = 'page' ORDER BY f.started_at, f.id) AS body_before
+    FROM fetches AS f
+    WHERE f.kind = 'page'
+) AS r
+JOIN crawls AS c ON c.id = r.crawl_id
+JOIN hosts AS h ON h.id = r.host_id
+WHERE r.reason = 'recrawl'
+GROUP BY 1, 2;
+
+COMMENT ON VIEW v_recrawl_yield IS 'Per crawl and host, from the fetch log: what fetching pages again brought. changed: other bytes than the fetch before. Reads the whole log.';

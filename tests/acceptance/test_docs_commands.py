@@ -56,6 +56,7 @@ RUNS_UNTIL_ENDED = {
 # Commands that end with another code than 0 here.
 EXIT = {
     "tiptoe robots check https://example.org/private/": 1,  # refused, which is the answer
+    "tiptoe page diff https://example.org/ --json": 2,  # it was captured once
 }
 
 # What cannot be run, and why.
@@ -67,19 +68,28 @@ CANNOT = {
 }
 
 # What a reader has done who comes to a page: crawled this site as `docs`, and typed these lines.
-CRAWLED = {"docs/commands.md": "example.org", "docs/operating.md": "big.example", "docs/politeness.md": "example.org"}
+CRAWLED = {
+    "docs/commands.md": "example.org",
+    "docs/export.md": "example.org",
+    "docs/operating.md": "big.example",
+    "docs/politeness.md": "example.org",
+}
 KEPT_FRESH = ["tiptoe crawl edit docs --keep-fresh", "tiptoe crawl start docs"]
 BEFORE = {
     "README.md": ["cd tiptoe"],
     "docs/commands.md": ["export TIPTOE_CONTACT=you@example.org", *KEPT_FRESH],
     "docs/operating.md": [*KEPT_FRESH, "tiptoe up"],
+    "docs/tutorial-changes.md": ["tiptoe crawl https://example.org/ --name docs --contact you@example.org"],
 }
+
+# Commands about a page that workers have yet to fetch when a reader comes to them.
+COMES_LATER = ("tiptoe page show", "tiptoe page diff")
 
 # The language of a block → what becomes of it.
 LANGUAGES = {
     "sh": "typed, below",
     "sql": "asked, below and in tests/test_docs.py",
-    "python": "run by tests/net/test_adapter.py",
+    "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
     "toml": "read as the credentials file that it shows",
     "mermaid": "a drawing",
     "": "what a command printed",
@@ -127,6 +137,9 @@ def run(terminal: Shell, line: str, *, code: int = 0) -> None:
         if line.startswith(command):
             terminal.start(line, ready)
             return
+    if line.startswith(COMES_LATER):
+        until(lambda: terminal.type(line)[0] == code, f"{line} ends with {code}")
+        return
     got, wrote = terminal.type(line)
     assert got == code, f"{line}\n{wrote}"
 

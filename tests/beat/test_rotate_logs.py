@@ -72,6 +72,17 @@ def visited(engine: Engine, taken: datetime) -> None:
     )
 
 
+def linked(engine: Engine, found: datetime) -> None:
+    sql(
+        engine,
+        "INSERT INTO links (host_id, crawl_id, key, found_at, url, links) VALUES (1, 1, '', :at, 'u', '[]')",
+        at=found,
+    )
+
+
+WRITERS: dict[str, Callable[[Engine, datetime], object]] = {"fetches": request, "visits": visited, "links": linked}
+
+
 # --- made ahead, dropped ----------------------------------------------------------------------------------------
 
 
@@ -102,7 +113,7 @@ def test_what_is_wholly_old_is_dropped(engine: Engine, keep_days: int, kept: int
         request(engine, moment)
         visited(engine, moment)
     found = rotate_logs.retain(engine, settings(log_keep_days=keep_days))
-    assert found["dropped"] == (2 if kept == 1 else 0)
+    assert found["dropped"] == (len(partitions.LOGS) if kept == 1 else 0)
     assert one(engine, "SELECT count(*) FROM fetches") == one(engine, "SELECT count(*) FROM visits") == kept
     assert one(engine, "SELECT count(*) FROM pg_class WHERE relname ~ 'dropped'") == 0
 
@@ -131,7 +142,7 @@ def test_somebody_elses_table_of_a_like_name_is_left_alone(engine: Engine) -> No
     """Taken out by hand, to be kept as an archive."""
     age(engine, 300)
     sql(engine, "ALTER TABLE fetches DETACH PARTITION fetches_past")
-    assert rotate_logs.retain(engine, settings(log_keep_days=30))["dropped"] == 1
+    assert rotate_logs.retain(engine, settings(log_keep_days=30))["dropped"] == len(partitions.LOGS) - 1
     assert one(engine, "SELECT to_regclass('fetches_past') IS NOT NULL") is True
 
 
@@ -149,7 +160,7 @@ def test_what_a_crash_left_detached_is_dropped(engine: Engine) -> None:
 @pytest.mark.parametrize("log", partitions.LOGS)
 def test_rows_of_the_default_partition_become_one_of_their_own(engine: Engine, log: str) -> None:
     age(engine, 100)
-    log_row: Callable[[Engine, datetime], object] = request if log == "fetches" else visited
+    log_row = WRITERS[log]
     log_row(engine, NOW - timedelta(days=40))
     log_row(engine, NOW)
     rotate_logs.retain(engine, settings())
@@ -187,7 +198,7 @@ def test_a_long_transaction_stops_neither_us_nor_the_crawl(engine: Engine, expir
     if expires:
         rotate_logs.retain(engine, settings())
     with engine.connect() as reader:
-        reader.execute(text("SELECT FROM fetches, visits"))
+        reader.execute(text("SELECT FROM fetches, visits, links"))
         maintenance = Aside(lambda: rotate_logs.retain(engine, settings(log_keep_days=keep_days)))
         await_blocked(engine, backend(reader), maintenance)
         Aside(lambda: request(engine, NOW)).outcome()  # a settle, while maintenance waits or has given up
@@ -205,9 +216,9 @@ def test_two_maintainers_do_not_do_it_twice(engine: Engine) -> None:
     both = [Aside(lambda: rotate_logs.retain(engine, settings(log_keep_days=200))) for _ in range(2)]
     found = [each.outcome() for each in both]
     found.append(rotate_logs.retain(engine, settings(log_keep_days=200)))
-    assert sum(each["dropped"] for each in found) == 2
+    assert sum(each["dropped"] for each in found) == len(partitions.LOGS)
     names = [each.name for each in parts(engine)]
-    assert len(names) == len(set(names)) == sum(each["made"] for each in found) / 2
+    assert len(names) == len(set(names)) == sum(each["made"] for each in found) / len(partitions.LOGS)
 
 
 # --- what stays true ---------------------------------------------------------------------------------------------
@@ -264,7 +275,7 @@ def test_a_crawl_goes_on_over_retention(make: Callable[..., Worker], web: Web, e
             tx.exec_driver_sql(f"UPDATE {log} SET {time} = {time} - interval '100 days'{shift}")
         tx.exec_driver_sql("UPDATE robots_copies SET since = since - interval '100 days'")
     age(worker.engine, 90)
-    assert rotate_logs.retain(worker.engine, worker.settings)["dropped"] == 2
+    assert rotate_logs.retain(worker.engine, worker.settings)["dropped"] == len(partitions.LOGS)
     assert one(worker.engine, "SELECT count(*) FROM fetches") == 0
     again(worker, crawl)
     run(worker, hurry=False)

@@ -26,7 +26,7 @@ def test_messages_are_doorbells(url: str, acknowledged: bool) -> None:
 def test_a_plain_worker_serves_every_queue() -> None:
     settings = load(broker_url="redis://127.0.0.1:1/0", queues=3, pinned_queues="big-site")
     names = [queue.name for queue in make_app(settings).conf.task_queues]
-    assert names == ["maintenance", "host-00", "host-01", "host-02", "big-site"]
+    assert names == ["maintenance", "extract", "host-00", "host-01", "host-02", "big-site"]
 
 
 def test_beat_claims_itself_and_sends_the_rest() -> None:
@@ -34,7 +34,7 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
     schedule = app.conf.beat_schedule
     assert app.conf.beat_scheduler == f"{InPlace.__module__}:{InPlace.__name__}"
     assert {name for name, entry in schedule.items() if entry.get("options", {}).get("in_place")} == {"dispatch"}
-    assert set(schedule) == {"dispatch", "promote", "finish", "sweep", "retain"}
+    assert set(schedule) == {"dispatch", "promote", "finish", "ring_extract", "sweep", "retain"}
 
 
 # broker URL, message of, seconds after which the broker drops it

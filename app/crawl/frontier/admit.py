@@ -15,12 +15,14 @@ from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
-from app.model import Link, Refusal, RequestKind, Url
+from app.model import Link, Page, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.lane import lane_for, score_for
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, in_encoding, is_of_document, without_fragment
+from app.store.links import LinksRow
+from app.store.pages import Where
 from app.store.suppressions import Suppression, suppression
 from app.store.url_rows import Due
 
@@ -29,6 +31,7 @@ _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 _PAGE = RequestKind.PAGE
+Joined = dict[tuple[str, str], Url | Refusal]  # as app.crawl.state.picked keeps them
 
 
 def links(
@@ -40,7 +43,7 @@ def links(
 
     A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
     """
-    directory = base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
+    directory = _directory(base)
     canon, known, batch, joined = visit.worker.canon, visit.worker.known, visit.batch, visit.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
@@ -63,6 +66,23 @@ def links(
             [url for url in unseen.values() if url.key not in visible],
         )
     return candidates(visit, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
+
+
+def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, document: Page) -> list[LinksRow]:
+    """The links of a document as a row keeps them, if it has any; those that are no URL of ours are left out.
+
+    place, url: of the page.   After `links`, which joined them all: most are known by now.
+    """
+    directory = _directory(base)
+    found = []
+    for link in document.links:
+        to = _join(canon, joined, base, directory, in_encoding(link.href, document.charset))
+        if isinstance(to, Url):
+            parts = {"to": to.text, "anchor": link.text, "rel": " ".join(link.rel)}
+            found.append({name: value for name, value in parts.items() if value})
+    host_id, crawl_id, key = place
+    row: LinksRow = {"host_id": host_id, "crawl_id": crawl_id, "key": key, "url": url, "links": found}
+    return [row] if found else []
 
 
 def candidates(
@@ -125,6 +145,10 @@ def suppress(
 def note(batch: Batch, row: Suppression) -> None:
     """For the next settle; of several the first."""
     batch.suppressions.setdefault((row["crawl_id"], row["key"], row["reason"]), row)
+
+
+def _directory(base: str) -> str:
+    return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
 def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: Due, urls: Iterable[Url]) -> None:

@@ -37,6 +37,9 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     visit.batch.read(row, found)
     if wished.kept_out is not None:
         visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
+    elif due.keep_links:
+        place = (visit.host_id, due.crawl_id, due.key)
+        visit.batch.kept_links += admit.kept(visit.worker.canon, visit.picked.joined, place, due.url, base, document)
     # The same bytes are no change, though a newer release may read other words from them.
     is_same = due.text_sha256 == text_sha256 or due.body_sha256 == attempt.body_sha256
     changed = due.text_sha256 is not None and not is_same

@@ -12,6 +12,7 @@ from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
 from app.store.budgets import Budget
 from app.store.captures import CaptureRow
 from app.store.fetches import Fetch
+from app.store.links import LinksRow
 from app.store.pages import PageRow, Revision, Where
 from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
@@ -67,6 +68,7 @@ class Batch:
     readings: list[ReadDocument] = field(default_factory=list)
     links: int = 0  # of the readings
     kept_out: list[Where] = field(default_factory=list)
+    kept_links: list[LinksRow] = field(default_factory=list)
     revisions: list[Revision] = field(default_factory=list)
     admissions: list[Candidate] = field(default_factory=list)
     claims: dict[int, tuple[int, int]] = field(default_factory=dict)

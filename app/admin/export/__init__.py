@@ -1,0 +1,1 @@
+"""Export: pages, links, fetches and items of a crawl as files, in constant memory."""

@@ -1,0 +1,68 @@
+"""Fetches the columns of pages that are made from their archived bodies: html and markdown."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from app.admin.export.columns import ExportColumn
+from app.archive.read import Archive
+from app.config import Settings
+from app.errors import ArchiveMissing, InputError
+from app.model import Archived, Capture
+from app.parse import charset
+from app.store import db, export
+from app.store.crawls import Crawl
+from app.store.export import ExportBatch
+
+HTML: Final = "html"
+MARKDOWN: Final = "markdown"
+
+
+def check(columns: Sequence[ExportColumn]) -> None:
+    """Whether the wanted columns can be made here. Raises InputError without the library."""
+    if MARKDOWN in {column.name for column in columns}:
+        try:
+            import html_to_markdown  # noqa: F401
+        except ImportError:
+            raise InputError("Markdown", "needs html-to-markdown; run: pip install 'tiptoe[text]'") from None
+
+
+class Bodies:
+    """Reads the bodies of a crawl's pages for an export.   missing: how many were not in the archive"""
+
+    def __init__(self, engine: Engine, settings: Settings, crawl: Crawl, columns: Sequence[ExportColumn]) -> None:
+        self._engine = engine
+        self._crawl_id = crawl.id
+        self._archive = Archive(engine, settings)
+        self.wanted = {HTML, MARKDOWN} & {column.name for column in columns}
+        self.missing = 0
+
+    def furnish(self, batch: ExportBatch) -> dict[str, list[Any]]:
+        """The wanted columns of a batch of pages; None for a page without a body."""
+        with db.transaction(self._engine) as tx:
+            places = [(row[0], row[1]) for row in batch.rows]
+            captures = export.latest_captures(tx, crawl_id=self._crawl_id, pages=places)
+        made: dict[str, list[Any]] = {name: [] for name in self.wanted}
+        for place in places:
+            found = self._read(captures.get(place))
+            for name in self.wanted:
+                made[name].append(None if found is None else _of_body(name, *found))
+        return made
+
+    def _read(self, capture: Capture | None) -> tuple[Capture, Archived] | None:
+        if capture is not None:
+            try:
+                return capture, self._archive.read(capture)
+            except ArchiveMissing:
+                pass  # counted below, and said at the end
+        self.missing += 1
+        return None
+
+
+def _of_body(name: str, capture: Capture, answer: Archived) -> str:
+    if name == HTML:
+        return charset.decode(answer.body, capture.content_type)[0]
+    from app.parse import markdown
+
+    return markdown.of(answer.body, capture.url, capture.content_type)

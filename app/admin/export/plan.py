@@ -1,0 +1,113 @@
+"""Checks what a person wants exported, before anything is written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from app.admin import crawls
+from app.admin.export import bodies, columns, filters, formats, markdown
+from app.admin.export.columns import ExportColumn, ExportKind
+from app.admin.export.formats import ExportFormat
+from app.errors import InputError, Unwritable
+from app.store import db, export
+from app.store.crawls import Crawl
+
+PART_ROWS: Final = 250_000
+# Rows are stamped before their transaction commits: the next increment begins so much earlier, and repeats a few.
+OVERLAP: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportWish:
+    """An export as a person asks for it.
+
+    what       pages or fetches;   crawl: its name
+    form       jsonl, csv, parquet or markdown; None: as the ending of `to` says, else jsonl
+    to         a file, a folder, or s3://bucket/prefix/
+    columns    names; one with a + is added to the usual ones; none: the usual ones
+    where      filters, as `app.admin.export.filters` reads them
+    since      rows from then on: pages by when they were fetched last
+    part_rows  rows of a part, in a folder
+    """
+
+    what: str
+    crawl: str
+    form: str | None = None
+    to: str
+    columns: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    since: datetime | None = None
+    part_rows: int = PART_ROWS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPlan:
+    """A wish that was checked."""
+
+    kind: ExportKind
+    form: ExportFormat
+    crawl: Crawl
+    columns: tuple[ExportColumn, ...]
+    where: dict[str, Any]
+    signature: dict[str, Any]
+    part_rows: int
+    next_since: str
+
+    @property
+    def ending(self) -> str | None:
+        """The ending of files; None: a file for each page."""
+        return None if self.form is ExportFormat.MARKDOWN else self.form.value
+
+
+def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
+    """Check a wish. Raises InputError."""
+    kind, form = columns.kind_of(wish.what), formats.format_of(wish.form, wish.to)
+    if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
+        raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
+    if wish.part_rows < 1:
+        raise InputError(f"--part-rows {wish.part_rows}", "is no number of rows; use 1 or more")
+    chosen = columns.choose(kind, wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()))
+    if form is ExportFormat.MARKDOWN:
+        chosen = columns.with_all(kind, chosen, markdown.NEEDED)
+    else:
+        formats.writer(form)
+    bodies.check(chosen)
+    given = filters.parse(kind, wish.where)
+    names = {column.name for column in chosen}
+    flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
+    crawl = crawls.find(engine, wish.crawl)
+    with db.transaction(engine) as tx:
+        next_since = export.clock(tx) - OVERLAP
+    _try_patterns(engine, given)
+    return ExportPlan(
+        kind=kind,
+        form=form,
+        crawl=crawl,
+        columns=chosen,
+        where={**given, **flags, "since": wish.since},
+        signature={
+            "what": kind,
+            "crawl": [crawl.id, crawl.name],
+            "form": form,
+            "columns": [column.name for column in chosen],
+            "where": sorted(wish.where),
+            "since": wish.since.isoformat() if wish.since else None,
+        },
+        part_rows=wish.part_rows,
+        next_since=next_since.isoformat(timespec="seconds"),
+    )
+
+
+def _try_patterns(engine: Engine, given: Mapping[str, list[Any] | None]) -> None:
+    """Raises InputError for a regular expression that Postgres does not read."""
+    for name, patterns in given.items():
+        for pattern in patterns or () if name.endswith("_like") else ():
+            try:
+                with db.transaction(engine) as tx:
+                    export.fits(tx, pattern)
+            except Unwritable as error:
+                shown = f"--where {name.removesuffix('_like')}~{pattern}"
+                raise InputError(shown, f"is no regular expression of Postgres ({error})") from None

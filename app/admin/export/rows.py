@@ -1,0 +1,85 @@
+"""Reads the rows of an export batch by batch, with the columns that were chosen, in bounded memory."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from app.admin.export.columns import ExportColumn, ExportKind
+from app.store import db, export
+from app.store.export import ExportBatch, Position
+
+Row = tuple[Any, ...]
+MOST_ROWS: Final = 5_000  # of a batch
+MOST_TEXTS: Final = 500  # of a batch whose rows hold texts
+MOST_BODIES: Final = 50  # of a batch whose rows hold bodies
+MOST_PAGES: Final = 200  # of a batch of links, each with some fifty
+_HEAVY: Final = {"text": MOST_TEXTS, "item": MOST_TEXTS, "html": MOST_BODIES, "markdown": MOST_BODIES}
+
+_LINK: Final = "to_url"  # missing where no link of a page is wanted
+
+# From a batch as it was read, the values of columns that are not in the database, by column.
+Furnish = Callable[[ExportBatch], Mapping[str, Sequence[Any]]]
+
+
+@dataclass(slots=True, kw_only=True)
+class ExportRows:
+    """The rows of an export from `after` on.
+
+    where    values for the filters, and the flags, of the kind's query
+    furnish  makes the columns that are read elsewhere, or None
+    after    the position of the last row that was handed out
+    rows     how many were handed out
+    is_done  there is none left
+    """
+
+    engine: Engine
+    kind: ExportKind
+    crawl_id: int
+    columns: tuple[ExportColumn, ...]
+    where: Mapping[str, Any]
+    after: Position
+    furnish: Furnish | None = None
+    rows: int = 0
+    is_done: bool = False
+
+    def batches(self, most: int | None = None) -> Iterator[list[Row]]:
+        """Batches of rows until none is left, or `most` were handed out (of links: and the rest of a batch)."""
+        left = most
+        at_once = min(_HEAVY.get(column.name, MOST_ROWS) for column in self.columns)
+        if self.kind is ExportKind.LINKS:
+            at_once = MOST_PAGES
+        while not self.is_done and (left is None or left > 0):
+            n = at_once if left is None else min(at_once, left)
+            with db.transaction(self.engine) as tx:
+                found = export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=n, where=self.where)
+            self.is_done = found.positions < n
+            if found.rows:
+                self.after = found.last
+                chosen = self._chosen(found)
+                self.rows += len(chosen)
+                left = None if left is None else left - len(chosen)
+                if chosen:
+                    yield chosen
+
+    def has_more(self) -> bool:
+        """Whether a row may be left."""
+        if not self.is_done:
+            with db.transaction(self.engine) as tx:
+                found = export.batch(tx, self.kind, crawl_id=self.crawl_id, after=self.after, n=1, where=self.where)
+            self.is_done = not found.rows
+        return not self.is_done
+
+    def _chosen(self, found: ExportBatch) -> list[Row]:
+        """The rows with the chosen columns alone, in their order."""
+        if self.kind is ExportKind.LINKS:
+            place = found.names.index(_LINK)
+            found = found._replace(rows=[row for row in found.rows if row[place] is not None])
+        more = self.furnish(found) if self.furnish is not None else {}
+        places = {name: place for place, name in enumerate(found.names)}
+        values = [
+            more[column.name] if column.name in more else [row[places[column.name]] for row in found.rows]
+            for column in self.columns
+        ]
+        return list(zip(*values, strict=True))

@@ -1,0 +1,163 @@
+"""Decides where an export goes, and puts its files there: a folder, or an object store (S3) by the extra `s3`.
+
+A file appears under its name only when it is whole: it is written beside its place, or in a temporary folder, first.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from app.archive.place import Remote
+from app.errors import InputError, ServiceError
+
+DRAFT = ".part"
+
+
+class ExportPlace(Protocol):
+    """A place for files, each under a name that may have folders in it. shown: the place, for a person."""
+
+    @property
+    def shown(self) -> str: ...
+
+    def draft(self, name: str) -> Path:
+        """A path to write a file to that is to have this name; its folder is there."""
+        ...
+
+    def keep(self, name: str, draft: Path) -> None:
+        """Give a written draft its name, replacing an old file."""
+        ...
+
+    def get(self, name: str) -> bytes | None:
+        """A small file's bytes; None: there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTarget:
+    """A folder on this machine."""
+
+    root: Path
+
+    @property
+    def shown(self) -> str:
+        return str(self.root)
+
+    def draft(self, name: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.with_name(f".{path.name}{DRAFT}")
+
+    def keep(self, name: str, draft: Path) -> None:
+        draft.replace(self.root / name)
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return (self.root / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTarget:
+    """A prefix in an object store. Drafts lie in a temporary folder: a part has to fit there."""
+
+    remote: Remote
+    folder: Path
+
+    @property
+    def shown(self) -> str:
+        return self.remote.url
+
+    def draft(self, name: str) -> Path:
+        return self.folder / name.replace("/", "-")
+
+    def keep(self, name: str, draft: Path) -> None:
+        with _of_export(self.remote):
+            self.remote.put(draft, name)
+        draft.unlink()
+
+    def get(self, name: str) -> bytes | None:
+        with _of_export(self.remote):
+            size = self.remote.size(name)
+            return self.remote.read(name, at=0, length=size) if size else None
+
+
+@contextmanager
+def opened(to: str, *, ending: str | None) -> Iterator[tuple[ExportPlace, str | None]]:
+    """The target that a person names, and the name of the file if it is a single one. Raises InputError.
+
+    to: a folder, a file, or s3://bucket/prefix/; what has no ending, or a slash at its end, is a folder.
+    ending: of files of the format; None: it writes many files, and a file cannot be meant
+    """
+    folder, name = _split(to, ending)
+    if not folder.startswith("s3://"):
+        yield FolderTarget(_made(Path(folder))), name
+        return
+    with tempfile.TemporaryDirectory(prefix="tiptoe-export-") as temporary:
+        yield ObjectTarget(_remote(folder), Path(temporary)), name
+
+
+@contextmanager
+def writing(target: ExportPlace) -> Iterator[None]:
+    """Context in which files are written. Raises InputError, in one line, where that cannot be."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(
+            f"--to {target.shown}", f"cannot be written ({why}); free space or name another place"
+        ) from error
+
+
+def _split(to: str, ending: str | None) -> tuple[str, str | None]:
+    """(folder, file in it or None)."""
+    scheme, colon, _ = to.partition("://")
+    if colon and scheme != "s3":
+        raise InputError(
+            f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/"
+        )
+    last = to.rstrip("/").rpartition("/")[2]
+    is_bucket = bool(colon) and to.count("/") < 3
+    if to.endswith("/") or is_bucket or "." not in last.strip(".") or (not colon and Path(to).is_dir()):
+        return to, None
+    if ending is None or not last.endswith(f".{ending}"):
+        remedy = (
+            "this format writes a file for each page; name a folder"
+            if ending is None
+            else f"name a folder, or a file that ends in .{ending}"
+        )
+        raise InputError(f"--to {to}", remedy)
+    return to[: -len(last)] or ".", last
+
+
+def _made(folder: Path) -> Path:
+    """The folder, made. Raises InputError where files cannot be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise InputError(f"--to {folder}", f"cannot be written ({error.strerror}); name another folder") from error
+
+
+def _remote(url: str) -> Remote:
+    """The object store, which answers. Raises InputError without its library, ServiceError."""
+    if find_spec("obstore") is None:
+        raise InputError(f"--to {url}", "needs obstore; run: pip install 'tiptoe[s3]'")
+    remote = Remote(url)
+    with _of_export(remote):
+        remote.check()
+    return remote
+
+
+@contextmanager
+def _of_export(remote: Remote) -> Iterator[None]:
+    """Say the store's errors of the export, not of the archive."""
+    try:
+        yield
+    except ServiceError as error:
+        raise ServiceError(f"--to {remote.url}", error.remedy) from error

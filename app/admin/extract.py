@@ -1,0 +1,263 @@
+"""Runs handlers over the archive, reports how far they are, and gives failed pages another try."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from app.admin import crawls
+from app.config import Settings
+from app.errors import InputError
+from app.extract import process
+from app.extract.follow import Follower
+from app.extract.pool import HandlerPool, processors
+from app.extract.run import Runner
+from app.extract.write import Extraction
+from app.model.handler import HandlerSpec
+from app.store import db, extractions, items
+from app.store.crawls import Crawl
+from app.store.extractions import RECENT_S, Failed, HandlerCounts, Left
+
+PAGES_AT_ONCE = 5_000
+LOOK_S = 0.25
+FAILURES_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handlers:
+    """Handlers that a command names.   sources: modules and files to load;   names: those that are meant"""
+
+    sources: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractProgress:
+    """A run so far.   left: pages still to be handled;   elsewhere: of these, on another machine's disk"""
+
+    handler: str
+    done: int
+    failed: int
+    left: int
+    elsewhere: int
+    seconds: float
+
+    @property
+    def pages_per_s(self) -> float:
+        return (self.done + self.failed) / self.seconds if self.seconds else 0.0
+
+    @property
+    def left_s(self) -> float | None:
+        return self.left / self.pages_per_s if self.pages_per_s else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerStatus:
+    """A handler and version: pages and items.
+
+    stale    items that are out of date
+    per_s    pages a second, in the last minute
+    left_s   seconds for those that wait, at that rate; None: it stands still
+    """
+
+    handler: str
+    version: int
+    done: int = 0
+    waiting: int = 0
+    failed: int = 0
+    retrying: int = 0
+    elsewhere: int = 0
+    would_follow: int = 0
+    items: int = 0
+    stale: int = 0
+    per_s: float = 0.0
+    left_s: float | None = None
+    mean_ms: float | None = None
+
+
+@dataclass(slots=True)
+class FailureCause:
+    """Failures of one cause.   urls: some of the pages;   traceback: of the latest"""
+
+    handler: str
+    cause: str
+    count: int = 0
+    urls: list[str] = field(default_factory=list)
+    traceback: str | None = None
+
+
+def named(settings: Settings, text: str) -> Handlers:
+    """The handler of this name among those of TIPTOE_HANDLERS, or all of a file. Raises InputError."""
+    if text.endswith(".py") or "/" in text:
+        return Handlers(sources=(text,), names=tuple(each.name for each in loaded(settings, (text,))))
+    own = Path(f"{text}.py")
+    sources = settings.handlers or ((str(own),) if own.is_file() else ())
+    if not sources:
+        raise InputError(
+            f"handler {text}", "TIPTOE_HANDLERS names no module or file; name a file, such as ./books.py, or set it"
+        )
+    known = [each.name for each in loaded(settings, sources)]
+    if text not in known:
+        raise InputError(f"handler {text}", f"there is none of this name; there are: {', '.join(known)}")
+    return Handlers(sources=tuple(sources), names=(text,))
+
+
+def loaded(settings: Settings, sources: Sequence[str]) -> list[HandlerSpec]:
+    """The handlers of modules and files. Raises InputError for those that do not load."""
+    return process.specs_of(sources, memory_bytes=settings.handler_memory_bytes)
+
+
+def run(
+    engine: Engine,
+    settings: Settings,
+    wanted: Handlers,
+    crawl: Crawl,
+    *,
+    follow: bool = False,
+    again: bool = False,
+    told: Callable[[ExtractProgress], None] = lambda _: None,
+) -> list[ExtractProgress]:
+    """Run handlers over a crawl's archive, without a request. Returns how each ended. Raises InputError, ServiceError.
+
+    follow  the links they yield are admitted; else they are only recorded
+    again   pages that the handler's version has handled already, too
+    """
+    pool = HandlerPool(wanted.sources, memory_bytes=settings.handler_memory_bytes)
+    try:
+        lent = pool.lend()
+        specs = [lent.specs[name] for name in wanted.names if name in lent.specs]
+        pool.take_back(lent)
+        ended = []
+        for spec in specs:
+            make_due(engine, crawl, spec, follow=follow, again=again)
+            shared = Extraction(
+                engine=engine,
+                settings=settings,
+                pool=pool,
+                admit=Follower(engine, settings).admit,
+                crawl_id=crawl.id,
+                handler=spec.name,
+            )
+            ended.append(_work(shared, told))
+        return ended
+    finally:
+        pool.close()
+
+
+def make_due(engine: Engine, crawl: Crawl, spec: HandlerSpec, *, follow: bool, again: bool) -> int:
+    """Make the pages of a crawl's archive due for a handler, some at a time. Returns how many are."""
+    after, total = (0, b""), 0
+    while True:
+        with db.transaction(engine) as tx:
+            found = extractions.pages(tx, crawl_id=crawl.id, after=after, n=PAGES_AT_ONCE)
+            total += extractions.due(tx, found, [spec], named=True, again=again, admits=follow)
+        if len(found) < PAGES_AT_ONCE:
+            return total
+        after = (found[-1].host_id, bytes(found[-1].key))
+
+
+def _work(shared: Extraction, told: Callable[[ExtractProgress], None]) -> ExtractProgress:
+    """Let as many threads as there are processors handle what is due, until nothing can be."""
+    assert shared.handler is not None
+    began = time.monotonic()
+    with ThreadPoolExecutor(processors()) as threads:
+        at_work = [threads.submit(_until_done, shared) for _ in range(processors())]
+        try:
+            while not all(each.done() for each in at_work):
+                shared.stopping.wait(LOOK_S)
+                told(_progress(shared, began))
+            for each in at_work:
+                each.result()
+        finally:
+            shared.stopping.set()
+    return _progress(shared, began)
+
+
+def _until_done(shared: Extraction) -> None:
+    """Handle rows until none is left, or those that are left can be read on another machine alone."""
+    runner = Runner(shared)
+    try:
+        while not shared.stopping.is_set():
+            runner.run()
+            left = _left(shared)
+            if left.waiting <= left.elsewhere:
+                return
+            shared.stopping.wait(LOOK_S)  # some rest after a failure, some are with other workers
+    except BaseException:
+        shared.stopping.set()
+        raise
+    finally:
+        runner.close()
+
+
+def _progress(shared: Extraction, began: float) -> ExtractProgress:
+    left = _left(shared)
+    return ExtractProgress(
+        handler=shared.handler or "",
+        done=shared.ended["done"],
+        failed=shared.ended["failed"],
+        left=left.waiting,
+        elsewhere=left.elsewhere,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _left(shared: Extraction) -> Left:
+    assert shared.crawl_id is not None
+    assert shared.handler is not None
+    with db.transaction(shared.engine) as tx:
+        return extractions.left(tx, crawl_id=shared.crawl_id, handlers=[shared.handler])
+
+
+def is_extracting(engine: Engine, crawl_id: int, handlers: Sequence[str]) -> bool:
+    """Whether pages of a crawl wait for these handlers, and can be read here."""
+    with db.transaction(engine) as tx:
+        left = extractions.left(tx, crawl_id=crawl_id, handlers=handlers)
+    return left.waiting > left.elsewhere
+
+
+def status(engine: Engine, crawl_name: str | None = None) -> list[HandlerStatus]:
+    """Pages and items of each handler and version. Raises InputError for a crawl that there is not."""
+    crawl_id = crawls.find(engine, crawl_name).id if crawl_name else None
+    with db.transaction(engine) as tx:
+        pages = {(each.handler, each.version): each for each in extractions.status(tx, crawl_id=crawl_id)}
+        counts = {(each.handler, each.version): each for each in items.status(tx, crawl_id=crawl_id)}
+    found = []
+    for key in sorted(pages.keys() | counts.keys()):
+        made = counts.get(key)
+        numbers = {"items": made.items, "stale": made.stale} if made else {}
+        found.append(HandlerStatus(handler=key[0], version=key[1], **numbers, **_pages(pages.get(key))))  # type: ignore[arg-type]
+    return found
+
+
+def _pages(counts: HandlerCounts | None) -> dict[str, object]:
+    if counts is None:
+        return {}
+    per_s = counts.lately / RECENT_S
+    names = ("done", "waiting", "failed", "retrying", "elsewhere", "would_follow", "mean_ms")
+    left_s = counts.waiting / per_s if per_s and counts.waiting else None
+    return {name: getattr(counts, name) for name in names} | {"per_s": per_s, "left_s": left_s}
+
+
+def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[FailureCause]:
+    """Why a handler failed, the most frequent cause first; of its latest failures."""
+    crawl_id = crawls.find(engine, crawl_name).id if crawl_name else None
+    with db.transaction(engine) as tx:
+        failed: list[Failed] = extractions.failures(tx, handler=handler, crawl_id=crawl_id, n=FAILURES_MOST)
+    found: dict[str, FailureCause] = {}
+    for each in failed:
+        cause = found.setdefault(each.cause, FailureCause(handler, each.cause, traceback=each.traceback))
+        cause.count += 1
+        if len(cause.urls) < 3:
+            cause.urls.append(each.url)
+    return sorted(found.values(), key=lambda cause: -cause.count)
+
+
+def retry(engine: Engine, handler: str | None = None, crawl_name: str | None = None) -> int:
+    """Make failed pages due again, for workers or for the next run. Returns how many."""
+    crawl_id = crawls.find(engine, crawl_name).id if crawl_name else None
+    with db.transaction(engine) as tx:
+        return extractions.retry(tx, handler=handler, crawl_id=crawl_id)

@@ -1,0 +1,201 @@
+"""Runs handlers on one page, and keeps nothing: the loop in which a handler is written.
+
+The page comes from the archive; one that is not there is fetched, as politely as any other.
+"""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Engine
+
+from app.admin import by_hand, crawls
+from app.admin.extract import Handlers
+from app.archive.read import Archive
+from app.config import Settings
+from app.crawl.request import send, slots
+from app.crawl.request.fetch_log import Sending
+from app.crawl.robots import obtain
+from app.crawl.robots.obtain import NoRules
+from app.crawl.state.canon import make_canon
+from app.crawl.state.setup import make_sender, make_worker
+from app.crawl.state.worker import Worker
+from app.crawl.visit import settle
+from app.errors import ArchiveMissing, InputError, LeaseLost, SegmentElsewhere
+from app.extract import process
+from app.extract.process import Handled, PageForHandler
+from app.extract.run import for_handler
+from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
+from app.parse.html.html import MEDIA_TYPES
+from app.store import captures, db, extractions, hosts
+from app.store import crawls as crawls_store
+
+WAIT_S = 60.0  # for the host's turn after its robots.txt; a longer delay is said instead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """The items and links of one handler.   failed: why it did not come to its end"""
+
+    handler: str
+    items: Sequence[Mapping[str, Any]]
+    follows: Sequence[str]
+    failed: str | None
+    traceback: str | None
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Handlers on one page.   source: where the page is from, for a person"""
+
+    url: str
+    source: str
+    handlers: Sequence[Tried]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sample:
+    page: PageForHandler
+    source: str
+    capture: Capture | None = None
+    crawl: str = ""
+
+
+def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_name: str | None = None) -> Trial:
+    """Run the handlers on the page of this URL. What they print goes to standard error.
+
+    Raises InputError for what is no URL, for a page that no handler matches, and for one that cannot be had.
+    """
+    url = make_canon(settings).canonicalise(text)
+    if isinstance(url, Refusal):
+        raise InputError(f"url {text}", "is no URL that can be crawled; write it in full, as https://example.org/")
+    started = process.start(wanted.sources, memory_bytes=settings.handler_memory_bytes, shows=True)
+    try:
+        fitting = [name for name in wanted.names if name in started.specs and started.specs[name].fits(url.text)]
+        if not fitting:
+            spec = started.specs[wanted.names[0]]
+            raise InputError(f"handler {spec.name}", f"its match {' | '.join(spec.match)} is not found in {url.text}")
+        sample = _archived(engine, settings, url, crawl_name) or _fetched(engine, settings, url)
+        tried = []
+        for name in fitting:
+            if not started.is_usable:
+                started.end()
+                started = process.start(wanted.sources, memory_bytes=settings.handler_memory_bytes, shows=True)
+            handled = started.handle(
+                sample.page,
+                name,
+                deadline_s=settings.handler_deadline_s,
+                before=partial(_before, engine, settings, sample),
+            )
+            tried.append(_tried(handled))
+        return Trial(url=url.text, source=sample.source, handlers=tried)
+    finally:
+        started.end()
+
+
+def _tried(handled: Handled) -> Tried:
+    return Tried(
+        handler=handled.handler,
+        items=handled.items,
+        follows=[str(link["url"]) for link in handled.follows],
+        failed=handled.cause,
+        traceback=handled.traceback or None,
+        ms=handled.ms,
+    )
+
+
+def _archived(engine: Engine, settings: Settings, url: Url, crawl_name: str | None) -> _Sample | None:
+    """The latest capture of the page that can be read here, of one crawl or of all."""
+    wanted = crawls.find(engine, crawl_name).id if crawl_name else None
+    with db.transaction(engine) as tx:
+        host_id = hosts.ids(tx, [url.host]).get(url.host)
+        if host_id is None:
+            return None
+        found = [
+            (capture, crawl.name)
+            for crawl in crawls_store.every(tx)
+            if wanted in (None, crawl.id)
+            for capture in captures.of_url(tx, host_id=host_id, crawl_id=crawl.id, key=url.key)
+            if capture.kind == "page" and capture.status != 304
+        ]
+    archive = Archive(engine, settings)
+    for capture, name in sorted(found, key=lambda pair: pair[0].fetched_at, reverse=True):
+        try:
+            page = for_handler(name, capture, archive.read(capture))
+        except (ArchiveMissing, SegmentElsewhere):
+            continue
+        source = f"from the archive of {name}, fetched {capture.fetched_at:%Y-%m-%d %H:%M} UTC"
+        return _Sample(page=page, source=source, capture=capture, crawl=name)
+    return None
+
+
+def _before(engine: Engine, settings: Settings, sample: _Sample, capture_id: int) -> PageForHandler | None:
+    if sample.capture is None:
+        return None
+    with db.transaction(engine) as tx:
+        capture = extractions.before(tx, crawl_id=sample.capture.crawl_id, id=capture_id)
+    try:
+        return capture and for_handler(sample.crawl, capture, Archive(engine, settings).read(capture))
+    except (ArchiveMissing, SegmentElsewhere):
+        return None
+
+
+def _fetched(engine: Engine, settings: Settings, url: Url) -> _Sample:
+    """The page as its site serves it now. Raises InputError for one that may not be fetched, or is no page."""
+    sender = make_sender(settings)
+    try:
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name)
+        reply = _ask(worker, url)
+    finally:
+        sender.close()
+    if reply.status is None or not 200 <= reply.status < 300 or reply.failure is not None:
+        why = (
+            f"its site answered with status {reply.status}" if reply.status else f"there was no answer ({reply.detail})"
+        )
+        raise InputError(f"url {url.text}", f"is not in the archive, and {why}")
+    values = {
+        "url": url.text,
+        "crawl": "",
+        "status": reply.status,
+        "headers": [list(line) for line in reply.headers.items()],
+        "fetched_at": datetime.now(UTC).isoformat(),
+        "is_cut": reply.truncated,
+        "capture": 0,
+    }
+    return _Sample(page=PageForHandler(values=values, body=reply.body), source="fetched now, and not kept")
+
+
+def _ask(worker: Worker, url: Url) -> Reply:
+    """One request, after robots.txt, at the host's pace. It leaves a line in the fetch log, like every other."""
+    visit = by_hand.take_up_now(worker, url)
+    settings, sent = worker.settings, None
+    try:
+        rules = obtain.of(visit, url.origin)
+        may = not isinstance(rules, NoRules) and rules.permits(url)
+        slot = slots.wait(visit, url, WAIT_S, settings.request_deadline_s) if may else None
+        if slot is not None:
+            request = Request(
+                url=url.text,
+                wanted_types=MEDIA_TYPES,
+                max_body_bytes=settings.max_body_bytes,
+                deadline_s=settings.request_deadline_s,
+            )
+            sent = send.send(visit, slot, Sending(request, url, "new"))
+        settle.leave(visit, VisitEnding.TRIED)
+    except LeaseLost:
+        settle.log_fenced(visit)
+        raise
+    if isinstance(rules, NoRules):
+        raise InputError(f"url {url.text}", f"may not be fetched: its robots.txt cannot be had now; {rules.value}")
+    if not may:
+        decision = rules.judge(url)
+        raise InputError(f"url {url.text}", f"may not be fetched: line {decision.line} of robots.txt, {decision.rule}")
+    if sent is None:
+        raise by_hand.not_now(visit, url)
+    return sent[0]

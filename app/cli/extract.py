@@ -1,0 +1,220 @@
+"""`tiptoe extract`: handlers, from the first one to items of a million pages."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, shown, table
+from app.words import counted, rounded
+
+if TYPE_CHECKING:
+    from app.admin.extract import ExtractProgress, FailureCause, HandlerStatus
+
+app = typer.Typer(no_args_is_help=True, help="Handlers: extract items from archived pages, again and again.")
+
+SAY_S = 2.0
+OneCrawl = Annotated[str | None, typer.Option("--crawl", help="Of this crawl only.", show_default="all")]
+
+
+@app.callback()
+def _group() -> None:
+    """Extract items from archived pages."""
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Of the handler; the file is NAME.py in this folder.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a first handler that works."""
+    from app.extract import template
+
+    path = template.write(name, Path())
+    if as_json:
+        show_json({"file": str(path), "handler": name})
+        return
+    answer(f"{path} is written. Try it on a page, then run it over a crawl:")
+    answer(f"  tiptoe extract try https://example.org/ --handler {path}")
+    answer(f"  tiptoe extract run {path} --crawl NAME")
+
+
+@app.command()
+def run(
+    handler: Annotated[str, typer.Argument(help="One of TIPTOE_HANDLERS by name, or a file, such as books.py.")],
+    crawl: Annotated[str, typer.Option("--crawl", help="The crawl whose archived pages it gets.")],
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Admit the links it yields; else they are only recorded.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Pages that this version has handled, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
+    from app.admin import crawls, extract
+
+    with open_database() as (settings, engine):
+        wanted = extract.named(settings, handler)
+        found = crawls.find(engine, crawl)
+        ended = extract.run(
+            engine,
+            settings,
+            wanted,
+            found,
+            follow=follow,
+            again=again,
+            told=_Teller().tell,
+        )
+        counts = {each.handler: each for each in extract.status(engine, crawl) if each.items or each.done}
+    if as_json:
+        show_json({"crawl": crawl, "handlers": ended})
+    else:
+        for each in ended:
+            _tell_end(each, counts.get(each.handler))
+    if any(each.failed for each in ended):
+        raise typer.Exit(1)
+
+
+@app.command("try")
+def try_(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page, from the archive, or fetched politely.")],
+    handler: Annotated[str, typer.Option("--handler", help="One of TIPTOE_HANDLERS by name, or a file.")],
+    crawl: OneCrawl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a handler on one page and print what it yields; nothing is kept. The loop in which a handler is written."""
+    from app.admin import extract, extract_try
+
+    with open_database() as (settings, engine):
+        wanted = extract.named(settings, handler)
+        found = extract_try.run(engine, settings, wanted, url, crawl)
+    if as_json:
+        show_json(found)
+    else:
+        say(f"{found.url}: {found.source}")
+        for tried in found.handlers:
+            _show_tried(tried)
+    if any(tried.failed for tried in found.handlers):
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(
+    handler: Annotated[str | None, typer.Argument(help="Why this one failed, and where.")] = None,
+    crawl: OneCrawl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far handlers are: pages done, waiting and failed, items, and their rate."""
+    from app.admin import extract
+
+    with open_database() as (_, engine):
+        found = [each for each in extract.status(engine, crawl) if handler in (None, each.handler)]
+        causes = extract.causes(engine, handler, crawl) if handler else []
+    if as_json:
+        show_json({"handlers": found, "causes": causes})
+        return
+    if not found:
+        answer("no handler has had a page yet; `tiptoe extract run HANDLER --crawl NAME` runs one")
+        return
+    _show_status(found)
+    for cause in causes:
+        _show_cause(cause)
+
+
+@app.command()
+def retry(
+    handler: Annotated[str | None, typer.Argument(help="Of this handler only.", show_default="all")] = None,
+    crawl: OneCrawl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give pages that a handler failed on another try: by workers, or by the next `tiptoe extract run`."""
+    from app.admin import extract
+
+    with open_database() as (_, engine):
+        n = extract.retry(engine, handler, crawl)
+    done(f"{counted(n, 'page')} due again", as_json=as_json, due=n)
+
+
+class _Teller:
+    """Says how far a run is, every two seconds."""
+
+    def __init__(self) -> None:
+        self._said_at = 0.0
+
+    def tell(self, progress: "ExtractProgress") -> None:
+        if progress.seconds - self._said_at < SAY_S:
+            self._said_at = min(self._said_at, progress.seconds)  # the next handler begins anew
+            return
+        self._said_at = progress.seconds
+        left = "" if progress.left_s is None else f", {_span(progress.left_s)} left"
+        rate = f"{rounded(progress.pages_per_s)} pages/s"
+        say(f"{progress.handler}: {counted(progress.done, 'page')}, {progress.left:,} to go, {rate}{left}")
+
+
+def _tell_end(ended: "ExtractProgress", now: "HandlerStatus | None") -> None:
+    pages = ended.done + ended.failed
+    took = f" in {ended.seconds:.1f} s ({rounded(ended.pages_per_s)} pages/s)" if pages else ""
+    answer(f"{ended.handler}: {counted(pages, 'page')}{took}, {ended.failed:,} failed")
+    if now is not None:
+        answer(f'  {counted(now.items, "item")} of version {now.version}: tiptoe sql "TABLE items_{ended.handler}"')
+        if now.would_follow:
+            answer(f"  would follow {counted(now.would_follow, 'link')}; --again --follow admits them")
+    if ended.failed:
+        answer(f"  why: tiptoe extract status {ended.handler}")
+    if ended.elsewhere:
+        answer(f"  {counted(ended.elsewhere, 'page is', 'pages are')} on another machine's disk; run it there")
+
+
+def _show_status(found: "list[HandlerStatus]") -> None:
+    names = ("handler", "version", "done", "waiting", "failed", "items", "stale", "pages/s", "left")
+    rows = [
+        (
+            each.handler,
+            each.version,
+            each.done,
+            each.waiting,
+            each.failed,
+            each.items,
+            each.stale,
+            each.per_s,
+            "" if each.left_s is None else _span(each.left_s),
+        )
+        for each in found
+    ]
+    table(names, rows)
+    for each in found:
+        if each.elsewhere:
+            answer(f"{each.handler}: {counted(each.elsewhere, 'page waits', 'pages wait')} for another machine's disk")
+        if each.would_follow:
+            answer(f"{each.handler}: would follow {counted(each.would_follow, 'link')}")
+
+
+def _show_cause(cause: "FailureCause") -> None:
+    heading(f"{counted(cause.count, 'page')}: {cause.cause}")
+    facts([("page", url) for url in cause.urls])
+    for line in (cause.traceback or "").splitlines():
+        answer(f"    {shown(line)}" if not line.startswith(" ") else f"    {line}")
+
+
+def _show_tried(tried: "object") -> None:
+    from app.admin.extract_try import Tried
+    from app.cli.out import as_json_text
+
+    assert isinstance(tried, Tried)
+    if tried.failed:
+        say(f"{tried.handler}: {tried.failed}")
+        for line in (tried.traceback or "").splitlines():
+            say(line)
+        return
+    for item in tried.items:
+        answer(as_json_text(item, indent=2))
+    for link in tried.follows:
+        answer(f"follow {link}")
+    say(f"{tried.handler}: {counted(len(tried.items), 'item')} in {tried.ms:.0f} ms")
+
+
+def _span(seconds: float) -> str:
+    """A duration for a person: 8 s, 3 min, 2.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3600:.1f} h"

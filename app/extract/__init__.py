@@ -1,0 +1,1 @@
+"""The user's handlers: they extract items from archived pages, apart from visits, in processes of their own."""

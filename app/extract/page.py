@@ -1,0 +1,160 @@
+"""A page as a handler gets it: the archived answer, and its parts, each read when it is first asked for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.errors import InputError
+
+if TYPE_CHECKING:
+    from parsel import Selector, SelectorList
+
+    from app.model.page import Page
+
+
+class PageLink(NamedTuple):
+    """A link of a page.
+
+    url     absolute, as it would be sent
+    text    anchor text, white space folded, at most 200 characters
+    rel     lower-case rel tokens
+    hidden  no person can see it
+    """
+
+    url: str
+    text: str
+    rel: tuple[str, ...]
+    hidden: bool
+
+
+class Headers(Mapping[str, str]):
+    """The headers of an answer, found in any case. Lines of one name are joined by commas (RFC 9110 section 5.3)."""
+
+    def __init__(self, lines: "Mapping[str, str] | list[tuple[str, str]]" = ()) -> None:  # type: ignore[assignment]
+        self._values: dict[str, str] = {}
+        for name, value in lines.items() if isinstance(lines, Mapping) else lines:
+            before = self._values.get(name.lower())
+            self._values[name.lower()] = value if before is None else f"{before}, {value}"
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Headers({self._values!r})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CrawledPage:
+    """A page that was crawled.
+
+    url         as it was sent
+    crawl       name of the crawl
+    status      HTTP status
+    headers     of the answer, found in any case
+    fetched_at  when, in UTC
+    body        the answer's body, its content encoding undone
+    is_cut      the body is the beginning of a longer one
+    """
+
+    url: str
+    crawl: str
+    status: int
+    headers: Headers
+    fetched_at: datetime
+    body: bytes
+    is_cut: bool = False
+    _earlier: "Callable[[], CrawledPage | None]" = field(default=lambda: None)
+
+    @cached_property
+    def html(self) -> str:
+        """The body as text, in its encoding: that of the header, of the document, or the likeliest."""
+        from app.parse import charset
+
+        return charset.decode(self.body, self.headers.get("content-type"))[0]
+
+    @cached_property
+    def selector(self) -> "Selector":
+        """The document's tree, as parsel has it."""
+        try:
+            from parsel import Selector
+        except ModuleNotFoundError:
+            raise InputError("page.css and page.xpath", "need parsel; run: pip install 'tiptoe[extract]'") from None
+        from app.parse import charset
+
+        markup, _ = charset.to_utf8(self.body, self.headers.get("content-type"))
+        return Selector(body=markup or b" ", encoding="utf-8", type="html", base_url=self.url)
+
+    def css(self, query: str) -> "SelectorList[Selector]":
+        """Find the elements of a CSS selector; `::text` and `::attr(name)` select text and attributes."""
+        return self.selector.css(query)
+
+    def xpath(self, query: str) -> "SelectorList[Selector]":
+        """Find what an XPath expression selects."""
+        return self.selector.xpath(query)
+
+    @property
+    def title(self) -> str | None:
+        """The <title>, white space folded."""
+        return self._read.title
+
+    @property
+    def language(self) -> str | None:
+        """BCP 47 tag in lower case, as the page declares it."""
+        return self._read.language
+
+    @property
+    def text(self) -> str:
+        """The main text, without navigation, header and footer."""
+        return self._read.main_text
+
+    @cached_property
+    def markdown(self) -> str:
+        """The content as Markdown: headings, lists, tables, code, links. Needs the extra `text`. Raises InputError."""
+        from app.parse import markdown
+
+        return markdown.of(self.body, self.url, self.headers.get("content-type"))
+
+    @cached_property
+    def links(self) -> tuple[PageLink, ...]:
+        """The links that can be crawled, in document order."""
+        from app.model import Url
+        from app.policy.url import Canon, in_encoding, without_fragment
+
+        canon, read = Canon(), self._read
+        base = canon.join(self.url, read.base) if read.base else None
+        against = base.text if isinstance(base, Url) else self.url
+        joined = [
+            (canon.join(against, without_fragment(in_encoding(link.href, read.charset))), link) for link in read.links
+        ]
+        return tuple(
+            PageLink(url.text, link.text, link.rel, link.hidden) for url, link in joined if isinstance(url, Url)
+        )
+
+    @cached_property
+    def previous(self) -> "CrawledPage | None":
+        """The page as the archive has it from before, with another body; None where it has none."""
+        return self._earlier()
+
+    @cached_property
+    def _read(self) -> "Page":
+        from app.parse.html import html
+
+        return html.read(
+            self.body,
+            content_type=self.headers.get("content-type"),
+            content_language=self.headers.get("content-language"),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Page {self.url}>"

@@ -1,0 +1,25 @@
+"""Links of pages, for crawls that keep them: a row for each reading of a page. One query of links.sql each."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("links")
+
+
+class LinksRow(TypedDict):
+    """The links of a page. links: in document order; to, and anchor and rel where the link has them."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    links: list[dict[str, str]]
+
+
+def keep(tx: Connection, rows: Sequence[LinksRow]) -> None:
+    if rows:
+        db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})

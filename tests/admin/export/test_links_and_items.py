@@ -1,0 +1,124 @@
+"""Exports of links, a row for each link of each reading, and of items."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.admin.export.conftest import Planted
+from tests.store.rows import sql
+
+PAGES = 450  # of links: more than two batches
+LINKS = """
+    INSERT INTO links (host_id, crawl_id, key, found_at, url, links)
+    SELECT 1 + n % 3, CASE WHEN n % 5 = 4 THEN 2 ELSE 1 END, '', timestamptz '2026-11-23 12:00Z' + n * interval '1 s',
+           'http://from.test/' || n,
+           json_build_array(json_build_object('to', 'http://to.test/' || n, 'anchor', 'to ' || n),
+                            json_build_object('to', 'http://ad.test/', 'rel', 'nofollow sponsored'))
+    FROM generate_series(1, :pages) AS n"""
+ITEMS = """
+    INSERT INTO items (host_id, crawl_id, key, handler, n, url, capture_id, version, stale, item)
+    SELECT 1 + page % 3, 1, sha256(convert_to(CAST(page AS text), 'UTF8')), handler, n, 'http://a.test/' || page, 1, 2,
+           page % 4 = 0, jsonb_build_object('page', page, 'tags', jsonb_build_array('a', n))
+    FROM generate_series(1, 30) AS page, generate_series(0, 1) AS n, unnest(ARRAY['books', 'people']) AS handler"""
+
+
+@pytest.fixture
+def linked(planted: Planted) -> Planted:
+    sql(planted.engine, "DELETE FROM links")
+    sql(planted.engine, LINKS, pages=PAGES)
+    return planted
+
+
+@pytest.fixture
+def extracted(planted: Planted) -> Planted:
+    sql(planted.engine, "DELETE FROM items")
+    sql(planted.engine, ITEMS)
+    return planted
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_link_in_the_order_of_the_readings(linked: Planted) -> None:
+    assert linked.export("links", "x.jsonl").rows == 2 * 360
+    rows = lines(linked.folder / "x.jsonl")
+    assert rows[:2] == [
+        {
+            "from_url": "http://from.test/1",
+            "from_host": "h1.test",
+            "to_url": to,
+            "anchor": anchor,
+            "rel": rel,
+            "found_at": "2026-11-23T12:00:01Z",
+        }
+        for to, anchor, rel in (
+            ("http://to.test/1", "to 1", None),
+            ("http://ad.test/", None, "nofollow sponsored"),
+        )
+    ]
+    numbers = [int(row["from_url"].rpartition("/")[2]) for row in rows]
+    assert numbers == sorted(numbers)
+    assert len({(row["from_url"], row["to_url"]) for row in rows}) == 720
+
+
+# filters → links
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        (["rel=nofollow"], 360),
+        (["rel=ugc"], 0),
+        (["to~^http://to"], 360),
+        (["to~/45$"], 1),
+        (["from~/45$"], 2),
+        (["host=h0.test"], 2 * 120),
+        (["from~/445$", "from~/446$", "rel=sponsored"], 2),
+    ],
+)
+def test_filters_of_links(linked: Planted, where: list[str], rows: int) -> None:
+    assert linked.export("links", "x.csv", where=tuple(where)).rows == rows
+
+
+def test_parts_of_links_go_on_after_a_crash(linked: Planted) -> None:
+    def tell(rows: int) -> None:
+        if rows > 300:
+            raise KeyboardInterrupt
+
+    wish: dict[str, Any] = {"part_rows": 150, "form": "parquet"}
+    with pytest.raises(KeyboardInterrupt):
+        linked.export("links", "parts", tell=tell, **wish)
+    done = linked.export("links", "parts", **wish)
+    assert (done.rows, done.is_resumed) == (720, True)
+    with duckdb.connect() as connection:
+        query = f"SELECT count(*), count(DISTINCT (from_url, to_url)) FROM '{linked.folder}/parts/*.parquet'"
+        assert connection.execute(query).fetchone() == (720, 720)
+
+
+def test_items_with_what_they_hold(extracted: Planted) -> None:
+    assert extracted.export("items", "x.jsonl", columns=("url", "handler", "n", "item")).rows == 120
+    rows = lines(extracted.folder / "x.jsonl")
+    page = int(rows[0]["url"].rpartition("/")[2])
+    assert rows[0] == {**rows[0], "item": {"page": page, "tags": ["a", rows[0]["n"]]}}
+    assert len({(row["url"], row["handler"], row["n"]) for row in rows}) == 120
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        (["handler=books"], 60),
+        (["handler=books", "handler=people"], 120),
+        (["stale=yes"], 28),
+        (["stale=no", "handler=people"], 46),
+        (["url~/1$"], 4),
+    ],
+)
+def test_filters_of_items(extracted: Planted, where: list[str], rows: int) -> None:
+    assert extracted.export("items", "x.jsonl", where=tuple(where)).rows == rows
+
+
+def test_items_in_parts(extracted: Planted) -> None:
+    done = extracted.export("items", "parts", part_rows=7, form="csv")
+    assert (done.rows, len(done.parts)) == (120, 18)

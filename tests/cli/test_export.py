@@ -1,0 +1,89 @@
+"""`tiptoe export`: what it writes and says, and what it refuses in one line with the remedy."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tiptoe
+from tests.crawl.web import Site
+
+
+def test_a_crawl_becomes_a_file(tiptoe: Tiptoe, site: Site, tmp_path: Path) -> None:
+    ran = tiptoe("export", "pages", "--crawl", "docs", "--to", "pages.jsonl", "--columns", "url,text")
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
+    assert {row["url"] for row in rows} == {site.url("/"), site.url("/a")}
+    assert next(row["text"] for row in rows if row["url"] == site.url("/a")) == "Words of its own."
+    first, second = ran.out.splitlines()
+    assert first.startswith("2 pages to pages.jsonl, in ")
+    assert second.startswith("next increment: --since 20")
+
+
+def test_json_says_what_was_written(tiptoe: Tiptoe, site: Site, tmp_path: Path) -> None:
+    ran = tiptoe("export", "fetches", "--crawl", "docs", "--to", "log", "--format", "csv", "--part-rows", "2", "--json")
+    assert (ran.json["what"], ran.json["to"], ran.json["missing"], ran.json["resumed"]) == ("fetches", "log", 0, False)
+    assert ran.json["parts"] == sorted(path.name for path in (tmp_path / "log").glob("part-*.csv"))
+    assert ran.json["rows"] >= 3
+    since = ran.json["next_since"]
+    later = tiptoe("export", "fetches", "--crawl", "docs", "--to", "more.csv", "--since", since, "--json")
+    assert later.json["rows"] == ran.json["rows"]  # it was crawled within the overlap
+
+
+def test_the_summary_agrees_with_its_counts(tiptoe: Tiptoe, site: Site) -> None:
+    ran = tiptoe("export", "pages", "--crawl", "docs", "--to", "one", "--where", "url~/a$", "--format", "markdown")
+    assert ran.out.startswith("1 page to one, in ")
+
+
+# arguments after `export`, words of the line
+BAD = [
+    (("urls", "--crawl", "docs", "--to", "x"), ("export urls", "pages, fetches, links, items")),
+    (("pages", "--crawl", "nope", "--to", "x"), ("crawl 'nope'", "docs")),
+    (("pages", "--crawl", "docs", "--to", "x", "--format", "xlsx"), ("--format xlsx", "jsonl, csv, parquet, markdown")),
+    (("pages", "--crawl", "docs", "--to", "x", "--columns", "titel"), ("--columns titel", "did you mean title?")),
+    (("pages", "--crawl", "docs", "--to", "x", "--where", "colour=red"), ("--where colour=red", "language=…")),
+    (("pages", "--crawl", "docs", "--to", "x", "--where", "url~["), ("--where url~[", "regular expression")),
+    (("pages", "--crawl", "docs", "--to", "x", "--since", "soon"), ("--since soon", "2026-11-23")),
+    (("pages", "--crawl", "docs", "--to", "x", "--part-rows", "0"), ("--part-rows 0", "1 or more")),
+    (("pages", "--crawl", "docs", "--to", "/proc/x/"), ("--to /proc/x", "cannot be written", "another folder")),
+    (("pages", "--crawl", "docs", "--to", "x.txt"), ("--to x.txt", "ends in .jsonl")),
+    (("pages", "--crawl", "docs", "--to", "http://h/x"), ("--to http://h/x", "s3://bucket/prefix/")),
+    (("links", "--crawl", "docs", "--to", "x", "--format", "markdown"), ("--format markdown", "is for pages")),
+    (("pages", "--crawl", "docs"), ("--to", "tiptoe export --help")),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_line(tiptoe: Tiptoe, site: Site, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    ran = tiptoe("export", *arguments)
+    assert ran.code == 2
+    (line,) = ran.err.splitlines()
+    assert line.startswith("tiptoe: ")
+    assert [word for word in words if word not in line] == []
+
+
+# module that is missing → arguments, words of the line
+MISSING = [
+    ("arro3.core", ("--format", "parquet"), "pip install 'tiptoe[parquet]'"),
+    ("html_to_markdown", ("--columns", "url,markdown"), "pip install 'tiptoe[text]'"),
+    ("obstore", ("--to", "s3://b/x/"), "pip install 'tiptoe[s3]'"),
+]
+
+
+@pytest.mark.parametrize(("module", "arguments", "words"), MISSING, ids=[module for module, _, _ in MISSING])
+def test_an_extra_that_is_missing(
+    tiptoe: Tiptoe, site: Site, monkeypatch: pytest.MonkeyPatch, module: str, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    ran = tiptoe("export", "pages", "--crawl", "docs", "--to", "x", *arguments)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1), ran.err
+    assert words in ran.err
+
+
+def test_a_full_disk_is_one_line(tiptoe: Tiptoe, site: Site, tmp_path: Path) -> None:
+    (tmp_path / ".pages.csv.part").symlink_to("/dev/full")  # where the draft is written
+    ran = tiptoe("export", "pages", "--crawl", "docs", "--to", "pages.csv")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1), ran.err
+    assert "No space left on device" in ran.err
+    assert "free space or name another place" in ran.err

@@ -1,0 +1,132 @@
+"""`tiptoe.pages`, `items`, `add_seeds`, `export`: what crawls have, without running one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from tiptoe import _session
+
+if TYPE_CHECKING:
+    from app.extract.page import CrawledPage
+
+
+def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None = None) -> "Iterator[CrawledPage]":
+    """The stored pages of a crawl, host by host, in constant memory.   since: those that were fetched from then on
+
+    Raises InputError for a crawl that there is not.
+    """
+    from app.admin.crawls import find
+    from app.admin.feed import open_feed
+
+    with _session.database(home) as (settings, engine):
+        yield from open_feed(engine, settings, find(engine, crawl)).stored(since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An item that a handler extracted.
+
+    item      its fields
+    url       of the page;   handler, version: by which it was made
+    is_stale  the handler has another version since, or failed on a later capture of the page
+    """
+
+    item: dict[str, Any]
+    url: str
+    handler: str
+    version: int
+    is_stale: bool
+    extracted_at: datetime
+
+
+def items(
+    crawl: str, *, handler: str | None = None, since: datetime | None = None, home: str | Path | None = None
+) -> Iterator[Item]:
+    """The items of a crawl, in constant memory.   handler: of this one alone;   since: extracted from then on
+
+    Raises InputError for a crawl that there is not.
+    """
+    from app.admin.crawls import find
+    from app.admin.export.columns import ExportKind, choose
+    from app.admin.export.filters import parse
+    from app.admin.export.rows import ExportRows
+    from app.store import export as rows
+
+    kind = ExportKind.ITEMS
+    where = {**parse(kind, [f"handler={handler}"] if handler else []), "since": since}
+    columns = choose(kind, ["item", "url", "handler", "version", "stale", "extracted_at"])
+    with _session.database(home) as (_, engine):
+        found = ExportRows(
+            engine=engine,
+            kind=kind,
+            crawl_id=find(engine, crawl).id,
+            columns=columns,
+            where=where,
+            after=rows.first(kind),
+        )
+        for batch in found.batches():
+            for item, url, by, version, stale, at in batch:
+                yield Item(item=item, url=url, handler=by, version=version, is_stale=stale, extracted_at=at)
+
+
+def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = None) -> int:
+    """Add URLs to a crawl, which is created if it is new. Returns how many were new. A finished crawl becomes active.
+
+    Raises InputError for a URL that is none; the others are added all the same.
+    """
+    from app.admin.edit import open_crawl
+    from app.admin.seeds import add
+    from app.errors import InputError
+    from app.model import CrawlChange
+
+    with _session.database(home) as (settings, engine):
+        added = add(engine, settings, lambda: open_crawl(engine, settings, crawl, CrawlChange()), seeds)
+    if added.bad:
+        first = added.bad[0]
+        raise InputError(f"seed {first.text!r}", first.why)
+    return added.added
+
+
+class ExportOptions(TypedDict, total=False):
+    """Further options of an export."""
+
+    format: str
+    since: datetime
+    part_rows: int
+
+
+def export(
+    what: str,
+    *,
+    crawl: str,
+    to: str | Path,
+    columns: Sequence[str] = (),
+    where: Sequence[str] = (),
+    home: str | Path | None = None,
+    **options: Unpack[ExportOptions],
+) -> int:
+    """Export as `tiptoe export` does. Returns how many rows.
+
+    what     pages, links, fetches or items
+    to       a file whose ending names the format, a folder, or s3://bucket/prefix/
+    columns  names; none: the usual ones
+    where    filters, such as "status=200"
+    options  format, since and part_rows
+    """
+    from app.admin.export.export import export_rows
+    from app.admin.export.plan import PART_ROWS, ExportWish
+
+    wish = ExportWish(
+        what=what,
+        crawl=crawl,
+        form=options.get("format"),
+        to=str(to),
+        columns=tuple(columns),
+        where=tuple(where),
+        since=options.get("since"),
+        part_rows=options.get("part_rows", PART_ROWS),
+    )
+    with _session.database(home) as (settings, engine):
+        return export_rows(engine, settings, wish).rows

@@ -1,0 +1,75 @@
+"""Opens what the functions of `tiptoe` need: settings, the database, and the services of a crawl. It prints nothing."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from app.config import Settings
+
+_log = logging.getLogger("tiptoe")
+
+
+def tell(line: str) -> None:
+    """Say something that a command would print: to the logger `tiptoe`, at level INFO."""
+    _log.info(line)
+
+
+def warn(line: str) -> None:
+    """Say something that a command would say as a warning."""
+    _log.warning(line)
+
+
+def settings_of(home: str | Path | None, networks: Sequence[str] = (), **given: Any) -> "Settings":
+    """The settings of the environment and `.env`, with those that are given. Raises InputError.
+
+    networks: addresses that are not public and may be crawled, beyond those of the settings
+    """
+    import structlog
+
+    from app.config import load
+    from app.log import configure
+
+    given = {name: value for name, value in given.items() if value is not None} | _home(home)
+    settings = load(**given)
+    if networks:
+        settings = load(**given, allow_networks=(*settings.allow_networks, *networks))
+    if not structlog.is_configured():  # the process is the script's
+        configure(settings.log_format, "WARNING", libraries=False)
+    return settings
+
+
+@contextmanager
+def database(home: str | Path | None) -> "Iterator[tuple[Settings, Engine]]":
+    """The database: the configured one, else the home's own, which is joined if it runs, and started if not."""
+    from app.local.services import start_postgres
+
+    settings = settings_of(home)
+    if settings.database_url is not None:
+        with engine_of(settings.database_url) as engine:
+            yield settings, engine
+        return
+    with start_postgres(settings.home, tell) as running, engine_of(running.url) as engine:
+        yield settings.model_copy(update={"database_url": running.url}), engine
+
+
+@contextmanager
+def engine_of(url: str) -> "Iterator[Engine]":
+    """An engine on a database whose schema is of this version."""
+    from app.cli.database import bring_to_head
+    from app.store import db
+
+    engine = db.connect(url, pool_size=4)
+    try:
+        bring_to_head(engine, url, tell)
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _home(home: str | Path | None) -> dict[str, Path]:
+    return {} if home is None else {"home": Path(home)}
