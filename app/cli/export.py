@@ -57,7 +57,7 @@ Since = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Destination:
     to: str
     form: str | None
     part_rows: int | None
@@ -70,8 +70,8 @@ class _Choice:
     since: datetime | None
 
 
-def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Place:
-    return _Place(to=to, form=form, part_rows=part_rows)
+def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Destination:
+    return _Destination(to=to, form=form, part_rows=part_rows)
 
 
 def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
@@ -84,7 +84,7 @@ def export(
     what: Annotated[str, typer.Argument(metavar="pages|links|fetches|items", help="What to export.")],
     *,
     crawl: Annotated[str, typer.Option(metavar="NAME", help="The crawl.")],
-    place: _Place,
+    place: _Destination,
     choice: _Choice,
     as_json: AsJson = False,
 ) -> None:
