@@ -516,7 +516,7 @@ links = Table(
     PrimaryKeyConstraint("found_at", "id"),
     Index("links_page", "host_id", "crawl_id", "found_at"),
     postgresql_partition_by="RANGE (found_at)",
-    comment="Links of pages, a row for each reading of a page, of crawls that keep them. v_links has a row for each link.",
+    comment="Links of pages, a row for each reading of a page, of crawls that keep them. v_links: a row for each link.",
 )
 
 pages = Table(
