@@ -1,11 +1,12 @@
 """`tiptoe.extract`: hands due pages to the user's handlers. Its message is a doorbell: rows say what is to be done.
 
-A plain worker serves the queue with a quarter of its threads, so that visits are not held up; one with `-Q extract` with all of
-them; both with no more than there are processors, since handlers compute. A turn ends after some seconds and rings for the next.
+A plain worker serves the queue with a quarter of its threads, so that visits are not held up; one with `-Q extract`
+with all of them; both with no more than there are processors, since handlers compute. A turn ends after some seconds
+and rings for the next.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -33,7 +34,7 @@ _making = threading.Lock()
 
 @app.task(name="tiptoe.extract")
 def extract() -> int:
-    """Handle what is due for some seconds. Returns how many rows were. A failure is one log line; the rows come back."""
+    """Handle what is due for some seconds. Returns how many were. A failure is one log line; the rows come back."""
     if not current().handlers:
         return 0
     with _turn() as is_ours:
@@ -87,11 +88,15 @@ def _turn() -> Iterator[bool]:
             _threads().release()
 
 
+def share(queues: Collection[str], concurrency: int, processors: int) -> int:
+    """The number of threads for handlers, in a worker that serves these queues."""
+    most = concurrency if set(queues) == {EXTRACT} else max(concurrency // 4, 1)
+    return min(most, processors)
+
+
 @lru_cache(maxsize=1)
 def _threads() -> threading.BoundedSemaphore:
-    serves_nothing_else = set(app.amqp.queues.consume_from) == {EXTRACT}
-    most = current().concurrency if serves_nothing_else else max(current().concurrency // 4, 1)
-    return threading.BoundedSemaphore(min(most, processors()))
+    return threading.BoundedSemaphore(share(app.amqp.queues.consume_from, current().concurrency, processors()))
 
 
 def extraction() -> Extraction:

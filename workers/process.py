@@ -6,11 +6,12 @@ Made under a lock: a worker's threads request them all at once, and `lru_cache` 
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
+import structlog
 from celery import signals
 from celery.worker.control import inspect_command
 from sqlalchemy import Engine
@@ -21,12 +22,16 @@ from app.config import Settings, current
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
+from app.errors import InputError, ServiceError
+from app.extract.process import specs_of
+from app.model.handler import HandlerSpec
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 RUNNING_PER_THREAD = 2  # visits that may need to be parked next: in the pool's threads, and in those of the parking
+_log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
@@ -61,7 +66,19 @@ def _worker() -> Worker:
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
         archive=_archive(settings, name),
+        handlers=_handlers(settings),
     )
+
+
+def _handlers(settings: Settings) -> Sequence[HandlerSpec]:
+    """The handlers that get pages. Where they do not load the crawl goes on: a run over the archive makes up for it."""
+    if not settings.handlers:
+        return ()
+    try:
+        return specs_of(settings.handlers, memory_bytes=settings.handler_memory_bytes)
+    except (InputError, ServiceError) as error:
+        _log.error("handlers.not_loaded", error=str(error))
+        return ()
 
 
 def _archive(settings: Settings, name: str) -> ArchiveKeeper | None:

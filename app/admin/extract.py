@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from app.admin import crawls
 from app.config import Settings
 from app.errors import InputError
+from app.extract import process
 from app.extract.follow import Follower
 from app.extract.pool import HandlerPool, processors
 from app.extract.run import Runner
@@ -18,7 +19,7 @@ from app.extract.write import Extraction
 from app.model.handler import HandlerSpec
 from app.store import db, extractions, items
 from app.store.crawls import Crawl
-from app.store.extractions import RECENT_S, Failed, HandlerCounts
+from app.store.extractions import RECENT_S, Failed, HandlerCounts, Left
 
 PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
@@ -58,7 +59,8 @@ class HandlerStatus:
     """A handler and version: pages and items.
 
     stale    items that are out of date
-    per_s    pages a second, in the last minute;   left_s: seconds for those that wait, at that rate; None: it stands still
+    per_s    pages a second, in the last minute
+    left_s   seconds for those that wait, at that rate; None: it stands still
     """
 
     handler: str
@@ -77,7 +79,7 @@ class HandlerStatus:
 
 
 @dataclass(slots=True)
-class Cause:
+class FailureCause:
     """Failures of one cause.   urls: some of the pages;   traceback: of the latest"""
 
     handler: str
@@ -104,11 +106,8 @@ def named(settings: Settings, text: str) -> Handlers:
 
 
 def loaded(settings: Settings, sources: Sequence[str]) -> list[HandlerSpec]:
-    """The handlers of modules and files, loaded in a process that ends again. Raises InputError for those that do not load."""
-    pool = HandlerPool(sources, memory_bytes=settings.handler_memory_bytes)
-    process = pool.lend()
-    process.end()
-    return list(process.specs.values())
+    """The handlers of modules and files. Raises InputError for those that do not load."""
+    return process.specs_of(sources, memory_bytes=settings.handler_memory_bytes)
 
 
 def run(
@@ -128,9 +127,9 @@ def run(
     """
     pool = HandlerPool(wanted.sources, memory_bytes=settings.handler_memory_bytes)
     try:
-        process = pool.lend()
-        specs = [process.specs[name] for name in wanted.names if name in process.specs]
-        pool.take_back(process)
+        lent = pool.lend()
+        specs = [lent.specs[name] for name in wanted.names if name in lent.specs]
+        pool.take_back(lent)
         ended = []
         for spec in specs:
             make_due(engine, crawl, spec, follow=follow, again=again)
@@ -183,8 +182,7 @@ def _until_done(shared: Extraction) -> None:
     try:
         while not shared.stopping.is_set():
             runner.run()
-            with db.transaction(shared.engine) as tx:
-                left = extractions.left(tx, crawl_id=shared.crawl_id, handler=shared.handler)
+            left = _left(shared)
             if left.waiting <= left.elsewhere:
                 return
             shared.stopping.wait(LOOK_S)  # some rest after a failure, some are with other workers
@@ -196,8 +194,7 @@ def _until_done(shared: Extraction) -> None:
 
 
 def _progress(shared: Extraction, began: float) -> ExtractProgress:
-    with db.transaction(shared.engine) as tx:
-        left = extractions.left(tx, crawl_id=shared.crawl_id, handler=shared.handler)
+    left = _left(shared)
     return ExtractProgress(
         handler=shared.handler or "",
         done=shared.ended["done"],
@@ -206,6 +203,20 @@ def _progress(shared: Extraction, began: float) -> ExtractProgress:
         elsewhere=left.elsewhere,
         seconds=time.monotonic() - began,
     )
+
+
+def _left(shared: Extraction) -> Left:
+    assert shared.crawl_id is not None
+    assert shared.handler is not None
+    with db.transaction(shared.engine) as tx:
+        return extractions.left(tx, crawl_id=shared.crawl_id, handlers=[shared.handler])
+
+
+def is_extracting(engine: Engine, crawl_id: int, handlers: Sequence[str]) -> bool:
+    """Whether pages of a crawl wait for these handlers, and can be read here."""
+    with db.transaction(engine) as tx:
+        left = extractions.left(tx, crawl_id=crawl_id, handlers=handlers)
+    return left.waiting > left.elsewhere
 
 
 def status(engine: Engine, crawl_name: str | None = None) -> list[HandlerStatus]:
@@ -231,14 +242,14 @@ def _pages(counts: HandlerCounts | None) -> dict[str, object]:
     return {name: getattr(counts, name) for name in names} | {"per_s": per_s, "left_s": left_s}
 
 
-def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[Cause]:
+def causes(engine: Engine, handler: str, crawl_name: str | None = None) -> list[FailureCause]:
     """Why a handler failed, the most frequent cause first; of its latest failures."""
     crawl_id = crawls.find(engine, crawl_name).id if crawl_name else None
     with db.transaction(engine) as tx:
         failed: list[Failed] = extractions.failures(tx, handler=handler, crawl_id=crawl_id, n=FAILURES_MOST)
-    found: dict[str, Cause] = {}
+    found: dict[str, FailureCause] = {}
     for each in failed:
-        cause = found.setdefault(each.cause, Cause(handler, each.cause, traceback=each.traceback))
+        cause = found.setdefault(each.cause, FailureCause(handler, each.cause, traceback=each.traceback))
         cause.count += 1
         if len(cause.urls) < 3:
             cause.urls.append(each.url)

@@ -3,30 +3,43 @@
 The page comes from the archive; one that is not there is fetched, as politely as any other.
 """
 
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine
 
-from app.admin import crawls
+from app.admin import by_hand, crawls
 from app.admin.extract import Handlers
 from app.archive.read import Archive
 from app.config import Settings
+from app.crawl.request import send, slots
+from app.crawl.request.fetch_log import Sending
+from app.crawl.robots import obtain
+from app.crawl.robots.obtain import NoRules
 from app.crawl.state.canon import make_canon
-from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.crawl.state.setup import make_sender, make_worker
+from app.crawl.state.worker import Worker
+from app.crawl.visit import settle
+from app.errors import ArchiveMissing, InputError, LeaseLost, SegmentElsewhere
 from app.extract import process
 from app.extract.process import Handled, PageForHandler
 from app.extract.run import for_handler
-from app.model import Capture, Refusal, Url
+from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
+from app.parse.html.html import MEDIA_TYPES
 from app.store import captures, db, extractions, hosts
 from app.store import crawls as crawls_store
+
+WAIT_S = 60.0  # for the host's turn after its robots.txt; a longer delay is said instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What a handler yielded.   failed: why it did not come to its end"""
+    """The items and links of one handler.   failed: why it did not come to its end"""
 
     handler: str
     items: Sequence[Mapping[str, Any]]
@@ -133,4 +146,56 @@ def _before(engine: Engine, settings: Settings, sample: _Sample, capture_id: int
 
 
 def _fetched(engine: Engine, settings: Settings, url: Url) -> _Sample:
-    raise InputError(f"url {url.text}", "is not in the archive")
+    """The page as its site serves it now. Raises InputError for one that may not be fetched, or is no page."""
+    sender = make_sender(settings)
+    try:
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name)
+        reply = _ask(worker, url)
+    finally:
+        sender.close()
+    if reply.status is None or not 200 <= reply.status < 300 or reply.failure is not None:
+        why = (
+            f"its site answered with status {reply.status}" if reply.status else f"there was no answer ({reply.detail})"
+        )
+        raise InputError(f"url {url.text}", f"is not in the archive, and {why}")
+    values = {
+        "url": url.text,
+        "crawl": "",
+        "status": reply.status,
+        "headers": [list(line) for line in reply.headers.items()],
+        "fetched_at": datetime.now(UTC).isoformat(),
+        "is_cut": reply.truncated,
+        "capture": 0,
+    }
+    return _Sample(page=PageForHandler(values=values, body=reply.body), source="fetched now, and not kept")
+
+
+def _ask(worker: Worker, url: Url) -> Reply:
+    """One request, after robots.txt, at the host's pace. It leaves a line in the fetch log, like every other."""
+    visit = by_hand.take_up_now(worker, url)
+    settings, sent = worker.settings, None
+    try:
+        rules = obtain.of(visit, url.origin)
+        may = not isinstance(rules, NoRules) and rules.permits(url)
+        slot = slots.wait(visit, url, WAIT_S, settings.request_deadline_s) if may else None
+        if slot is not None:
+            request = Request(
+                url=url.text,
+                wanted_types=MEDIA_TYPES,
+                max_body_bytes=settings.max_body_bytes,
+                deadline_s=settings.request_deadline_s,
+            )
+            sent = send.send(visit, slot, Sending(request, url, "new"))
+        settle.leave(visit, VisitEnding.TRIED)
+    except LeaseLost:
+        settle.log_fenced(visit)
+        raise
+    if isinstance(rules, NoRules):
+        raise InputError(f"url {url.text}", f"may not be fetched: its robots.txt cannot be had now; {rules.value}")
+    if not may:
+        decision = rules.judge(url)
+        raise InputError(f"url {url.text}", f"may not be fetched: line {decision.line} of robots.txt, {decision.rule}")
+    if sent is None:
+        raise by_hand.not_now(visit, url)
+    return sent[0]

@@ -6,18 +6,14 @@ other visit, and the answer (a Crawl-delay, a Retry-After) holds from then on.
 
 from sqlalchemy import Engine
 
+from app.admin import by_hand
 from app.admin.robots_report import Ruling, canonical, ruling
-from app.admin.waiting import Row, host_waits_for, resting_words, when
 from app.config import Settings
-from app.crawl.frontier.enter import host_rows
 from app.crawl.robots import obtain
-from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
-from app.crawl.visit.visit import take_up
-from app.errors import InputError, LeaseLost
-from app.model import Url, VisitEnding
-from app.policy.lifecycle_visit import VisitEvent
+from app.errors import LeaseLost
+from app.model import VisitEnding
 from app.store import db, hosts
 from app.store import robots as robots_store
 
@@ -37,7 +33,7 @@ def ask(worker: Worker, text: str) -> Ruling:
     Raises InputError when the host may not be contacted now.
     """
     url = canonical(worker.settings, text)
-    visit = _visit(worker, url)
+    visit = by_hand.take_up_now(worker, url)
     known = visit.origins.robots.get(url.origin)
     if known is not None:
         known.fresh_until = visit.now()
@@ -48,35 +44,5 @@ def ask(worker: Worker, text: str) -> Ruling:
         settle.log_fenced(visit)
         raise
     if visit.turn.requests == 0:
-        waits_for = _rest_or_delay(visit.rest.why.words if visit.rest.why is not None else None, visit.pace.delay_s)
-        raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {waits_for}")
+        raise by_hand.not_now(visit, url)
     return check(worker.engine, worker.settings, url.text)
-
-
-def _visit(worker: Worker, url: Url) -> Visit:
-    """Take up a visit to the URL's host. Raises InputError with the time until which it may not be contacted."""
-    settings = worker.settings
-    with db.transaction(worker.engine) as tx:
-        hosts.ensure(tx, rows=host_rows([url.host], settings.queues), delay_s=settings.default_delay_s)
-    with db.transaction(worker.engine) as tx:
-        offer = hosts.offer_now(tx, name=url.host, offer_s=settings.offer_s, isolate=settings.settle_urls)
-        host = hosts.show(tx, url.host)
-        assert host is not None
-        if offer is None:
-            raise InputError(f"host {url.host}", f"may not be contacted now; it waits for {_why_not(host)}")
-    visit = take_up(worker, offer.host_id, offer.token)
-    if visit is None:
-        raise LeaseLost(f"host {url.host}: a worker took it first; try again")
-    visit.move(VisitEvent.SERVED)
-    return visit
-
-
-def _why_not(host: Row) -> str:
-    until = max(host["polite_at"], host["blocked_until"] or host["polite_at"])
-    if host["state"] == "idle" and until > host["now"]:
-        return f"{_rest_or_delay(resting_words(host), host['delay_s'])}, {when(until, host['now'])}"
-    return host_waits_for(host)
-
-
-def _rest_or_delay(rest: str | None, delay_s: float) -> str:
-    return f"its rest to end ({rest})" if rest else f"its delay of {delay_s:g} s to pass"

@@ -113,6 +113,10 @@ def _check(settings: "Settings") -> None:
     make_signer(settings)  # a bad key file is one line here; later it would end every worker of the crawl
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
+    if settings.handlers:
+        from app.admin.extract import loaded
+
+        loaded(settings, settings.handlers)
 
 
 def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url]:

@@ -10,7 +10,7 @@ from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, sh
 from app.words import counted, rounded
 
 if TYPE_CHECKING:
-    from app.admin.extract import Cause, ExtractProgress, HandlerStatus
+    from app.admin.extract import ExtractProgress, FailureCause, HandlerStatus
 
 app = typer.Typer(no_args_is_help=True, help="Handlers: extract items from archived pages, again and again.")
 
@@ -50,7 +50,7 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Pages that this version has handled, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a handler over a crawl's archive: no page is fetched for it. Pages that its version has handled are left out."""
+    """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
     from app.admin import crawls, extract
 
     with open_database() as (settings, engine):
@@ -189,7 +189,7 @@ def _show_status(found: "list[HandlerStatus]") -> None:
             answer(f"{each.handler}: would follow {counted(each.would_follow, 'link')}")
 
 
-def _show_cause(cause: "Cause") -> None:
+def _show_cause(cause: "FailureCause") -> None:
     heading(f"{counted(cause.count, 'page')}: {cause.cause}")
     facts([("page", url) for url in cause.urls])
     for line in (cause.traceback or "").splitlines():

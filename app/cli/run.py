@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from app.cli.out import say
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
-    """Run beat and workers until the crawl has ended. True: interrupted.
+    """Run beat and workers until the crawl has ended, and handlers have had its pages. True: interrupted.
 
     While Postgres is away it waits, as beat and workers do.
     Raises ServiceError for a child that cannot stay up.
@@ -30,6 +31,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
     from app.local.progress import LiveView
     from app.local.stack import Stack
 
+    hands_on = _handing_on(engine, settings, crawl.id)
     live = Live(engine, crawl.id, settings.queue_names)
     bury_at = 0.0
     with LiveView() as progress:
@@ -39,7 +41,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
                     began = time.monotonic()
                     seen = patiently(live.look, meanwhile=stack.tend)
                     progress.show(seen)
-                    if seen.state != "active":
+                    if seen.state != "active" and not patiently(partial(hands_on, seen.state), meanwhile=stack.tend):
                         break
                     stack.tend()
                     if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
@@ -50,6 +52,17 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
         except KeyboardInterrupt:
             return True
     return False
+
+
+def _handing_on(engine: "Engine", settings: "Settings", crawl_id: int) -> Callable[[str], bool]:
+    """A function that tells, by the crawl's state, whether it has ended while pages wait for handlers.
+
+    Their links may make it active again.
+    """
+    from app.admin.extract import is_extracting, loaded
+
+    names = [each.name for each in loaded(settings, settings.handlers)] if settings.handlers else []
+    return lambda state: bool(names) and state == "finished" and is_extracting(engine, crawl_id, names)
 
 
 def patiently(ask: Callable[[], T], *, meanwhile: Callable[[], None] = lambda: None) -> T:

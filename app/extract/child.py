@@ -1,9 +1,9 @@
-"""Runs handlers in a process that they may crash, hang or fill: `python -m app.extract.child SOCKET MEMORY_BYTES SOURCE…`.
+"""Runs handlers in a process that they may crash, hang or fill: `python -m app.extract.child SOCKET BYTES SOURCE…`.
 
-It loads the handlers and tells which there are, or the line why not. Then it receives page after page, calls the handler that is
-asked for, and answers with its items and links, or how it failed. It knows no settings and no database; an earlier body
-of a page it asks from its parent. Its bounds are the kernel's: an address space, and SIGALRM, which prints where the handler
-hangs before it ends the process. `app.extract.process` starts and judges it.
+It loads the handlers and tells which there are, or the line why not. Then it receives page after page, calls the
+handler that is asked for, and answers with its items and links, or how it failed. It knows no settings and no
+database; an earlier body of a page it asks from its parent. Its bounds are the kernel's: an address space, and
+SIGALRM, which prints where the handler hangs before it ends the process. `app.extract.process` starts and judges it.
 """
 
 import faulthandler
@@ -27,7 +27,7 @@ from app.extract.handlers import DeclaredHandler, Follow
 from app.extract.items import Misfit, adapter, as_json, said
 from app.extract.load import load, spec
 from app.extract.page import CrawledPage, Headers
-from app.extract.wire import Broken, Wire
+from app.extract.wire import Wire, WireBroken
 
 ITEMS_MOST = 10_000  # of a handler and page
 FOLLOWS_MOST = 5_000
@@ -109,7 +109,7 @@ def _collect(handler: DeclaredHandler, page: CrawledPage) -> tuple[list[dict[str
 
 
 def _yielded(found: object) -> Iterator[object]:
-    """Whatever a handler returned, as a series: a generator, a list, one item, or nothing."""
+    """The series that a handler returned: a generator, a list, one item, or nothing."""
     if found is None:
         return iter(())
     if isinstance(found, Mapping | Follow | str | bytes) or not isinstance(found, Iterable):
@@ -161,5 +161,5 @@ def _earlier(capture: int, wire: Wire) -> CrawledPage | None:
 
 
 if __name__ == "__main__":
-    with suppress(Broken, KeyboardInterrupt):  # the parent is gone
+    with suppress(WireBroken, KeyboardInterrupt):  # the parent is gone
         main(Wire(socket.socket(fileno=int(sys.argv[1]))), int(sys.argv[2]), sys.argv[3:])

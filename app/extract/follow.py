@@ -1,7 +1,7 @@
 """Admits links that handlers yield, by the same rules as the links of a page: scope, nofollow, robots.txt, caps.
 
-A refused one is noted with the reason. It happens outside of visits: a full host takes no more here, and evicts nothing. Admitting
-a link again changes nothing, so that this may come before the endings are written.
+A refused one is noted with the reason. It happens outside of visits: a full host takes no more here, and evicts
+nothing. Admitting a link again changes nothing, so that this may come before the endings are written.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from app.config import Settings
 from app.crawl.frontier.enter import host_rows
 from app.crawl.frontier.pick import make_scope
 from app.crawl.state.canon import make_canon
-from app.extract.write import Found
+from app.extract.write import HandledRow
 from app.model import Origin, Refusal, RequestKind, Url
 from app.policy import robots as robots_policy
 from app.policy.candidate import Candidate
@@ -31,7 +31,7 @@ from app.store.url_rows import Admitted, admission
 TOLD_FROM = 100  # URLs of a host: then its estimate for the cap per host is raised
 
 
-class _Source(NamedTuple):
+class _LinkingPage(NamedTuple):
     """A page that yielded a link."""
 
     crawl: Crawl
@@ -48,7 +48,7 @@ class Follower:
         self._engine, self._settings = engine, settings
         self._canon = make_canon(settings)
 
-    def admit(self, found: Sequence[Found]) -> None:
+    def admit(self, found: Sequence[HandledRow]) -> None:
         """Admit the links of these rows, and wake their hosts. Raises ServiceError."""
         if not any(each.handled.follows for each in found):
             return
@@ -61,7 +61,7 @@ class Follower:
                 with db.transaction(self._engine) as tx:
                     caps.swell(tx, host_id=host_id, n=n)
 
-    def _admit(self, found: Sequence[Found]) -> Admitted:
+    def _admit(self, found: Sequence[HandledRow]) -> Admitted:
         with db.transaction(self._engine) as tx:
             refused: list[Suppression] = []
             candidates = self._in_scope(found, _sources(tx, found), refused)
@@ -76,7 +76,10 @@ class Follower:
         return admitted
 
     def _in_scope(
-        self, found: Sequence[Found], sources: Mapping[tuple[int, int, bytes], _Source], refused: list[Suppression]
+        self,
+        found: Sequence[HandledRow],
+        sources: Mapping[tuple[int, int, bytes], _LinkingPage],
+        refused: list[Suppression],
     ) -> list[Candidate]:
         candidates: dict[tuple[int, bytes], Candidate] = {}
         for each in found:
@@ -141,7 +144,7 @@ class Follower:
         return kept
 
 
-def _sources(tx: Connection, found: Sequence[Found]) -> dict[tuple[int, int, bytes], _Source]:
+def _sources(tx: Connection, found: Sequence[HandledRow]) -> dict[tuple[int, int, bytes], _LinkingPage]:
     """The pages, with their crawls' scopes."""
     known = {id: crawls.by_id(tx, id) for id in sorted({each.row.crawl_id for each in found})}
     scopes = {id: make_scope(crawl) for id, crawl in known.items()}
@@ -150,13 +153,13 @@ def _sources(tx: Connection, found: Sequence[Found]) -> dict[tuple[int, int, byt
     for row in (each.row for each in found):
         depth, directives = depths.get((row.host_id, row.crawl_id, row.key), (0, None))
         nofollow = not {"nofollow", "none"}.isdisjoint((directives or "").replace(",", " ").split())
-        sources[row.host_id, row.crawl_id, row.key] = _Source(
+        sources[row.host_id, row.crawl_id, row.key] = _LinkingPage(
             known[row.crawl_id], scopes[row.crawl_id], row.url, depth, nofollow
         )
     return sources
 
 
-def _refusal(source: _Source, url: Url) -> Refusal | None:
+def _refusal(source: _LinkingPage, url: Url) -> Refusal | None:
     if source.nofollow:
         return Refusal.NOFOLLOW
     return judge(source.scope, url, source.depth + 1, is_link=True) or (
@@ -164,11 +167,11 @@ def _refusal(source: _Source, url: Url) -> Refusal | None:
     )
 
 
-def _is_below_floor(source: _Source, url: Url) -> bool:
+def _is_below_floor(source: _LinkingPage, url: Url) -> bool:
     return source.crawl.admits_above is not None and score_for(source.depth + 1) <= source.crawl.admits_above
 
 
-def _candidate(source: _Source, url: Url, link: Mapping[str, object]) -> Candidate:
+def _candidate(source: _LinkingPage, url: Url, link: Mapping[str, object]) -> Candidate:
     depth, lane, score = source.depth + 1, link.get("lane"), link.get("score")
     return Candidate(
         source.crawl.id,

@@ -42,7 +42,7 @@ class DeclaredHandler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
-    """A link that a handler wants fetched. It enters the frontier as other links do: scope, robots.txt and budgets hold.
+    """A link that a handler wants fetched. It enters the frontier as others do: scope, robots.txt and budgets hold.
 
     url    absolute, or relative to the page's URL
     lane   front queue, 0 to 3, the first served most often; None: the lane of a link

@@ -46,7 +46,7 @@ def _dumped(item: Any) -> Any:
 
 @cache
 def adapter(model: type) -> Any:
-    """What checks values against a model: pydantic's TypeAdapter."""
+    """Pydantic's TypeAdapter, which checks values against a model."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(model)

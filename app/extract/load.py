@@ -1,7 +1,7 @@
 """Loads the user's handlers, from modules and files; in their own process, since an import can do anything.
 
-What cannot work is one line that names the module and the place: it does not import, it declares no handler, two handlers share
-a name. What the decorator refuses (`app.extract.handlers`) arrives here as it was said.
+What cannot work is one line that names the module and the place: it does not import, it declares no handler, two
+handlers share a name. What the decorator refuses (`app.extract.handlers`) arrives here as it was said.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ def spec(declared: DeclaredHandler) -> HandlerSpec:
 
 
 def fields(model: type) -> dict[str, str]:
-    """The fields of a dataclass or a pydantic model, each with the SQL type of its column. Raises InputError for other types."""
+    """The fields of a dataclass or a pydantic model, each with the SQL type of its column. Raises InputError."""
     if dataclasses.is_dataclass(model):
         try:
             hints = typing.get_type_hints(model)

@@ -119,6 +119,13 @@ class CrawledPage:
         return self._read.main_text
 
     @cached_property
+    def markdown(self) -> str:
+        """The content as Markdown: headings, lists, tables, code, links. Needs the extra `text`. Raises InputError."""
+        from app.parse import markdown
+
+        return markdown.of(self.body, self.url, self.headers.get("content-type"))
+
+    @cached_property
     def links(self) -> tuple[PageLink, ...]:
         """The links that can be crawled, in document order."""
         from app.model import Url

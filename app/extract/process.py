@@ -1,7 +1,7 @@
 """One process that runs handlers: it is started, gets pages, and is judged when it ends over one.
 
-A thread that hangs cannot be killed, nor one that takes all memory; a process can. It is a fresh interpreter, and never has the
-passwords of our services. `app.extract.child` is its other end.
+A thread that hangs cannot be killed, nor one that takes all memory; a process can. It is a fresh interpreter, and
+never has the passwords of our services. `app.extract.child` is its other end.
 """
 
 import os
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import InputError, ServiceError
-from app.extract.wire import Broken, Wire
+from app.extract.wire import Wire, WireBroken
 from app.model.handler import HandlerSpec
 
 START_S = 60.0  # its modules may import a lot
@@ -84,7 +84,8 @@ class HandlerProcess:
     ) -> Handled:
         """Run a handler on a page.
 
-        deadline_s  seconds that it may take;   before: reads the page as it was before a capture, for a handler that asks
+        deadline_s  seconds that it may take
+        before      reads the page as it was before a capture, for a handler that asks
         """
         self.pages += 1
         within_s, began = deadline_s + self.margin_s, time.monotonic()
@@ -93,7 +94,7 @@ class HandlerProcess:
                 {"page": page.values, "handler": handler, "deadline_s": deadline_s}, page.body, within_s=within_s
             )
             answer = self._answer(before, began, within_s)
-        except (Broken, TimeoutError) as error:
+        except (WireBroken, TimeoutError) as error:
             self.is_broken = True
             return self._death(handler, error, deadline_s, time.monotonic() - began)
         self.is_broken = answer.failed == "memory"
@@ -143,6 +144,13 @@ class HandlerProcess:
         return os.pread(self.said.fileno(), SAID_BYTES, max(size - SAID_BYTES, 0)).decode("utf-8", "replace")
 
 
+def specs_of(sources: Sequence[str], *, memory_bytes: int) -> list[HandlerSpec]:
+    """The handlers of modules and files, loaded in a process that ends again. Raises InputError, ServiceError."""
+    made = start(sources, memory_bytes=memory_bytes)
+    made.end()
+    return list(made.specs.values())
+
+
 def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> HandlerProcess:
     """Start a process and let it load its handlers.
 
@@ -184,7 +192,7 @@ def _ready(made: HandlerProcess, sources: str) -> HandlerProcess:
         raise InputError(
             sources, f"did not import within {START_S:.0f} s; do less when the module is imported"
         ) from None
-    except Broken:
+    except WireBroken:
         with suppress(subprocess.TimeoutExpired):
             made.process.wait(MARGIN_S)
         _, cause = _ended(made.process.poll() or 0, START_S)
@@ -202,7 +210,7 @@ def _handled(answer: Mapping[str, Any], ms: float) -> Handled:
     try:
         return Handled(ms=ms, **answer)
     except TypeError:
-        raise Broken from None
+        raise WireBroken from None
 
 
 def _ended(code: int, deadline_s: float) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """Runs handlers over rows that are due: take some ▶ read their captures ▶ call the handler ▶ write what came of it.
 
-Rows are taken for a while, and come back by themselves when their worker is lost. A handler that fails costs its page an attempt;
-other pages go on. `app.extract.write` sees to it that each page's items are there once, however often it was handled.
+Rows are taken for a while, and come back by themselves when their worker is lost. A handler that fails costs its page
+an attempt; other pages go on. `app.extract.write` sees to it that each page's items are there once, however often it
+was handled.
 """
 
 import time
@@ -16,7 +17,7 @@ import structlog
 from app.archive.read import Archive
 from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.extract.process import Handled, HandlerProcess, PageForHandler
-from app.extract.write import Extraction, Found, write
+from app.extract.write import Extraction, HandledRow, write
 from app.model import Archived, Capture
 from app.store import db, extractions
 from app.store.extractions import TAKES_MOST, Claimed
@@ -36,7 +37,7 @@ class Runner:
         self._process: HandlerProcess | None = None
 
     def run(self, *, for_s: float = float("inf")) -> int:
-        """Handle what is due until nothing is, or for so long. Returns how many rows were. Raises InputError, ServiceError."""
+        """Handle what is due until nothing is, or for so long. Returns how many. Raises InputError, ServiceError."""
         until, total = time.monotonic() + for_s, 0
         while not self._shared.stopping.is_set() and time.monotonic() < until:
             n = self._lot(until)
@@ -85,12 +86,12 @@ class _Lot:
     archive: Archive
     process: Callable[[], HandlerProcess]
     captures: Mapping[tuple[int, int], Capture]
-    found: list[Found] = field(default_factory=list)
+    found: list[HandledRow] = field(default_factory=list)
     back: list[Claimed] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
 
     def handle(self, rows: Sequence[Claimed], until: float) -> None:
-        """Handle the rows, and write as they come. What cannot be begun any more is given back, even when a service fails."""
+        """Handle the rows, and write as they come. Those that are not begun are returned, even when a service fails."""
         left = list(rows)
         try:
             for (crawl_id, capture_id), group in groupby(rows, key=lambda row: (row.crawl_id, row.capture_id)):
@@ -136,7 +137,7 @@ class _Lot:
         handled = process.handle(
             page, row.handler, deadline_s=self.shared.settings.handler_deadline_s, before=partial(self._before, row)
         )
-        self.found.append(Found(row=row, version=spec.version, handled=handled))
+        self.found.append(HandledRow(row=row, version=spec.version, handled=handled))
 
     def _before(self, row: Claimed, capture_id: int) -> PageForHandler | None:
         """The page as it was before a capture; None where the archive has nothing that can be read here."""
@@ -150,10 +151,10 @@ class _Lot:
             _log.info("extract.no_previous", url=row.url, error=str(error))
             return None
 
-    def _lost(self, row: Claimed, why: str) -> Found:
+    def _lost(self, row: Claimed, why: str) -> HandledRow:
         """A row that no attempt can help."""
         handled = Handled(handler=row.handler, failed="lost", cause=why)
-        return Found(row=row, version=row.version, handled=handled)
+        return HandledRow(row=row, version=row.version, handled=handled)
 
     def _write(self, left: Sequence[Claimed]) -> None:
         """Write what was found, and keep the rows that are left."""

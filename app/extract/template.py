@@ -41,7 +41,7 @@ def {name}(page: tiptoe.Page):
 
 
 def write(name: str, folder: Path) -> Path:
-    """Write NAME.py with a first handler. Raises InputError for a name that is none, and where the file is there already."""
+    """Write NAME.py with a first handler. Raises InputError for a name that is none, and where the file exists."""
     if not HANDLER_NAME.fullmatch(name) or not name.isidentifier():
         raise InputError(f"handler {name!r}", "use 1 to 40 of a-z, 0-9 and _, beginning with a letter, such as books")
     path = folder / f"{name}.py"

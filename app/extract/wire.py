@@ -11,7 +11,7 @@ _LENGTHS = struct.Struct(">IQ")  # of the document, of the octets
 DOCUMENT_MOST = 256 * 1024 * 1024
 
 
-class Broken(Exception):
+class WireBroken(Exception):
     """The other side closed the socket, died, or wrote something that is no frame."""
 
 
@@ -22,7 +22,7 @@ class Wire:
         self._end = end
 
     def send(self, document: dict[str, Any], octets: bytes = b"", *, within_s: float | None = None) -> None:
-        """Raises Broken, TimeoutError."""
+        """Raises WireBroken, TimeoutError."""
         encoded = orjson.dumps(document)
         self._end.settimeout(within_s)
         try:
@@ -32,20 +32,20 @@ class Wire:
         except TimeoutError:
             raise
         except OSError as error:
-            raise Broken from error
+            raise WireBroken from error
 
     def receive(self, *, within_s: float | None = None) -> tuple[dict[str, Any], bytes]:
-        """The next frame. Raises Broken, TimeoutError when it has not arrived by then."""
+        """The next frame. Raises WireBroken, TimeoutError when it has not arrived by then."""
         until = None if within_s is None else time.monotonic() + within_s
         document_bytes, octets_bytes = _LENGTHS.unpack(self._exactly(_LENGTHS.size, until))
         if document_bytes > DOCUMENT_MOST:
-            raise Broken
+            raise WireBroken
         try:
             document = orjson.loads(self._exactly(document_bytes, until))
         except orjson.JSONDecodeError as error:
-            raise Broken from error
+            raise WireBroken from error
         if not isinstance(document, dict):
-            raise Broken
+            raise WireBroken
         return document, bytes(self._exactly(octets_bytes, until))
 
     def close(self) -> None:
@@ -63,8 +63,8 @@ class Wire:
             except TimeoutError:
                 raise
             except OSError as error:
-                raise Broken from error
+                raise WireBroken from error
             if got == 0:
-                raise Broken
+                raise WireBroken
             at += got
         return found

@@ -1,7 +1,8 @@
-"""What the threads share that run handlers, and how they write what came of it: links, items and endings.
+"""Writes what came of rows that were handled: links, items and endings. And the state that runners share.
 
-What is written counts only where the row still waits for the same capture and version. Items of a page and handler are replaced
-in one transaction. Links are admitted before it: a crash between the two admits them again, which changes nothing.
+What is written counts only where the row still waits for the same capture and version. Items of a page and handler are
+replaced in one transaction. Links are admitted before it: a crash between the two admits them again, which changes
+nothing.
 """
 
 import socket
@@ -19,7 +20,7 @@ from app.extract.pool import HandlerPool
 from app.extract.process import Handled, HandlerProcess
 from app.model.handler import HandlerSpec
 from app.store import db, extractions, item_views, items
-from app.store.extractions import Claimed, Ending
+from app.store.extractions import Claimed, ExtractionEnding
 from app.store.items import ItemRow
 
 ATTEMPTS_MOST = 3
@@ -27,7 +28,7 @@ RETRY_S = 2.0  # after the first failure; four times as long after the second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class HandledRow:
     """A row that was handled, and what came of it."""
 
     row: Claimed
@@ -35,12 +36,12 @@ class Found:
     handled: Handled
 
 
-Admit = Callable[[Sequence[Found]], None]
+Admit = Callable[[Sequence[HandledRow]], None]
 
 
 @dataclass(slots=True, kw_only=True)
 class Extraction:
-    """What the threads share that run handlers.
+    """The state that threads share which run handlers.
 
     admit     admits the links that rows yielded
     node      this machine, as the archive names it
@@ -64,7 +65,7 @@ class Extraction:
 
     @property
     def lease_s(self) -> float:
-        """Seconds that rows are taken for. They are kept for longer between two pages, which takes a deadline at most."""
+        """Seconds that rows are taken for. Between two pages, which are a deadline apart at most, they are extended."""
         return 2 * self.settings.handler_deadline_s + 15.0
 
     def wanted(self, process: HandlerProcess) -> list[HandlerSpec]:
@@ -102,7 +103,7 @@ class Extraction:
             self._columns.setdefault(spec.name, set()).update(spec.fields or {})
 
 
-def write(shared: Extraction, found: Sequence[Found]) -> None:
+def write(shared: Extraction, found: Sequence[HandledRow]) -> None:
     """Admit the links, then write items and endings. A row whose items Postgres refuses fails alone."""
     if not found:
         return
@@ -115,13 +116,13 @@ def write(shared: Extraction, found: Sequence[Found]) -> None:
                 write(shared, [each])
             return
         refused = Handled(handler=found[0].row.handler, failed="misfit", cause=str(error))
-        found = [Found(row=found[0].row, version=found[0].version, handled=refused)]
+        found = [HandledRow(row=found[0].row, version=found[0].version, handled=refused)]
         db.repeat(partial(_commit, shared, found))
     for each in found:
         shared.show(each.row.handler, {name for item in each.handled.items for name in item})
 
 
-def _commit(shared: Extraction, found: Sequence[Found]) -> None:
+def _commit(shared: Extraction, found: Sequence[HandledRow]) -> None:
     endings = {each.row.place: _ending(each) for each in found}
     with db.transaction(shared.engine) as tx:
         held = extractions.hold(tx, list(endings.values()))
@@ -134,7 +135,7 @@ def _commit(shared: Extraction, found: Sequence[Found]) -> None:
         shared.count("retried" if state == "due" else state)
 
 
-def _items(found: Found) -> list[ItemRow]:
+def _items(found: HandledRow) -> list[ItemRow]:
     row = found.row
     return [
         ItemRow(
@@ -152,12 +153,12 @@ def _items(found: Found) -> list[ItemRow]:
     ]
 
 
-def _ending(found: Found) -> Ending:
+def _ending(found: HandledRow) -> ExtractionEnding:
     row, handled = found.row, found.handled
     attempts = row.attempts + 1 if handled.failed else 0
     is_final = handled.failed in ("misfit", "lost") or attempts >= ATTEMPTS_MOST
     state = "done" if handled.failed is None else "failed" if is_final else "due"
-    return Ending(
+    return ExtractionEnding(
         host_id=row.host_id,
         crawl_id=row.crawl_id,
         key=row.key,

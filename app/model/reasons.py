@@ -26,6 +26,7 @@ class VisitEnding(StrEnum):
     READERS_BUSY = "readers busy"
     PAUSED = "paused"
     STOPS = "worker stops"
+    TRIED = "tried"  # `tiptoe extract try` fetched one page, for nobody but itself
     ROBOTS_CHECK = "robots check"  # `tiptoe robots check` asked for robots.txt, and no page
     POSTGRES_AWAY = "Postgres was away"
     ARCHIVE_STOPPED = "archive stopped"  # what it fetched could not be kept

@@ -1,7 +1,8 @@
 """Extractions: the pages that handlers are to handle. One query of extractions.sql each, in the caller's transaction.
 
-A row is written with the settle that wrote its capture, so that nothing has to be looked for by ids, which commit out of order.
-A worker takes rows for a while; what it writes counts only where the row still waits for the same capture and version.
+A row is written with the settle that wrote its capture, so that nothing has to be looked for by ids, which commit out
+of order. A worker takes rows for a while; what it writes counts only where the row still waits for the same capture
+and version.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -56,7 +57,7 @@ class Claimed(NamedTuple):
 Place = tuple[int, int, bytes, str]
 
 
-class Ending(TypedDict):
+class ExtractionEnding(TypedDict):
     """How a row ends: every column that `end` writes, and what `hold` compares. items, links None: as they were.
 
     state  done, failed, or due where it is tried again in due_s
@@ -132,7 +133,7 @@ def due(
 ) -> int:
     """Make pages due for the handlers that they fit. Returns how many rows were written.
 
-    A page whose body a handler's version has handled already is left alone, and so is a page of a crawl that names others.
+    A page whose body this version has handled is left alone, and so is a page of a crawl that names other handlers.
     named: the handlers get pages of any crawl;   again: of any body;   admits: the links they yield are admitted
     """
     rows = {
@@ -173,8 +174,9 @@ def claim(
     node: str | None = None,
     crawl_id: int | None = None,
 ) -> list[Claimed]:
-    """Take up to n rows of each handler that are due: those that only this machine can read first. Rows of one capture are
-    neighbours. A row that its workers lost again and again comes alone."""
+    """Take up to n rows of each handler that are due: those that only this machine can read first.
+
+    Rows of one capture are neighbours. A row that its workers lost again and again comes alone."""
     where = {
         "handlers": db.rows_param([{"name": each.name, "version": each.version} for each in handlers]),
         "crawl_id": crawl_id,
@@ -202,7 +204,7 @@ def before(tx: Connection, *, crawl_id: int, id: int) -> Capture | None:
     return found[0] if found else None
 
 
-def hold(tx: Connection, endings: Sequence[Ending]) -> set[Place]:
+def hold(tx: Connection, endings: Sequence[ExtractionEnding]) -> set[Place]:
     """Lock the rows that still wait for these captures and versions. The others were handled, or changed, since."""
     wanted = [
         {name: each[name] for name in ("host_id", "crawl_id", "key", "handler", "capture_id", "version")}
@@ -212,14 +214,17 @@ def hold(tx: Connection, endings: Sequence[Ending]) -> set[Place]:
     return {(row.host_id, row.crawl_id, bytes(row.key), row.handler) for row in found}
 
 
-def end(tx: Connection, endings: Sequence[Ending]) -> None:
+def end(tx: Connection, endings: Sequence[ExtractionEnding]) -> None:
     """Write endings of rows that are held."""
     if endings:
         db.run(tx, _sql["end"], {"rows": db.rows_param(endings)})
 
 
 def give_back(tx: Connection, rows: Iterable[Claimed], *, node: str | None = None, due_s: float = 0.0) -> None:
-    """Return rows that were not handled.   node: the machine that has their captures;   due_s: when others may try again"""
+    """Return rows that were not handled.
+
+    node: the machine that has their captures;   due_s: when others may try again
+    """
     returned = [_place(row) | {"capture_id": row.capture_id, "node": node, "due_s": due_s} for row in rows]
     if returned:
         db.run(tx, _sql["give_back"], {"rows": db.rows_param(returned)})
@@ -237,9 +242,10 @@ def waiting(tx: Connection, *, most: int) -> int:
     return int(db.run(tx, _sql["waiting"], {"most": most}).scalar_one())
 
 
-def left(tx: Connection, *, crawl_id: int | None = None, handler: str | None = None) -> Left:
-    """Rows of a crawl, and of a handler, that are not at their end."""
-    (found,) = db.run(tx, _sql["left"], {"crawl_id": crawl_id, "handler": handler}).of(Left)
+def left(tx: Connection, *, crawl_id: int, handlers: Sequence[str] | None = None) -> Left:
+    """Rows of a crawl, and of some handlers, that are not at their end."""
+    names = None if handlers is None else list(handlers)
+    (found,) = db.run(tx, _sql["left"], {"crawl_id": crawl_id, "handlers": names}).of(Left)
     return found
 
 

@@ -121,12 +121,12 @@ FROM (
     LIMIT :most
 ) AS found
 
--- left: rows of a handler in a crawl that are not at their end; NULL: of any
+-- left: rows of handlers in a crawl that are not at their end; NULL: of any
 SELECT count(*) AS waiting, count(*) FILTER (WHERE due_at > clock_timestamp() AND node IS NULL) AS resting,
        count(*) FILTER (WHERE node IS NOT NULL) AS elsewhere
 FROM extractions
 WHERE state = 'due' AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
-  AND (CAST(:handler AS text) IS NULL OR handler = :handler)
+  AND (CAST(:handlers AS text[]) IS NULL OR handler = ANY(:handlers))
 
 -- status: counts of each handler and version, by crawl or of all
 SELECT handler, version, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'due') AS waiting,

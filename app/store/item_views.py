@@ -38,13 +38,16 @@ def columns(tx: Connection, handler: str) -> dict[str, str]:
 def widen(engine: Engine, handler: str, fields: Mapping[str, str | None]) -> list[str]:
     """Make the handler's view, or add columns for further fields. Returns its columns.
 
-    fields: {field: SQL type}, None: text. Two processes wait for each other. Where Postgres refuses (a view of a person's own
-    hangs on it, the role may not), the view stays as it is, and the log says so.
+    fields: {field: SQL type}, None: text. Two processes wait for each other. Where Postgres refuses (a view of a
+    person's own hangs on it, the role may not), the view stays as it is, and the log says so.
     """
     try:
         with db.transaction(engine) as tx:
             db.run(tx, _sql["lock"])
             before = columns(tx, handler)
+            if before and list(before)[: len(FIRST)] != list(FIRST):
+                _log.warning("items.no_view", handler=handler, error=f"{name_of(handler)} is a view of your own")
+                return []
             there = {*before, *FIRST}
             new = {name: kind for name, kind in fields.items() if name not in there and _FIELD.fullmatch(name)}
             if before and not new:

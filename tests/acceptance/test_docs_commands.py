@@ -84,7 +84,7 @@ BEFORE = {
 LANGUAGES = {
     "sh": "typed, below",
     "sql": "asked, below and in tests/test_docs.py",
-    "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py",
+    "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
     "toml": "read as the credentials file that it shows",
     "mermaid": "a drawing",
     "": "what a command printed",

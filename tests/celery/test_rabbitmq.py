@@ -9,7 +9,7 @@ from kombu import Connection, Queue, pools
 from kombu.exceptions import OperationalError
 
 from app import celery_redis
-from app.celery import MAINTENANCE, make_app, queues_otherwise
+from app.celery import EXTRACT, MAINTENANCE, make_app, queues_otherwise
 from app.config import current, load
 from app.store.host_rows import Offer
 from workers import dispatch
@@ -110,7 +110,7 @@ def test_one_consumer_at_a_time_and_the_next_when_it_is_gone(rabbitmq_url: str, 
 def test_maintenance_is_for_any_worker(rabbitmq_url: str) -> None:
     queues = make_app(load(broker_url=rabbitmq_url, single_active_consumer=True, pinned_queues="big")).conf.task_queues
     single = {queue.name for queue in queues if queue.queue_arguments}
-    assert single == {queue.name for queue in queues} - {MAINTENANCE}
+    assert single == {queue.name for queue in queues} - {MAINTENANCE, EXTRACT}
 
 
 def test_queues_made_with_another_setting_are_named(

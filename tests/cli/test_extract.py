@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from tests.cli.conftest import Tiptoe
+from tests.crawl.web import Answer, Web, html
 from tests.extract.archived import Shelf, extractions, items
 from tests.store.rows import clean, sql
 
@@ -135,3 +136,37 @@ def test_handlers_of_the_settings_are_known_by_name(
     assert "3 pages in" in tiptoe("extract", "run", "books", "--crawl", "shop").out
     ran = tiptoe("extract", "run", "prices", "--crawl", "shop")
     assert (ran.code, "there is none of this name; there are: books" in ran.err) == (2, True)
+
+
+def test_a_page_that_is_not_archived_is_fetched_politely_and_not_kept(tiptoe: Tiptoe, shelf: Shelf, web: Web) -> None:
+    site = web.site()
+    site.robots = "User-agent: *\nDisallow: /private\n"
+    site.pages |= {"/books/1": html(title="Fresh"), "/books/2": Answer(status=404), "/private/books/": html()}
+    write()
+    ran = tiptoe("extract", "try", site.url("/books/1"), "--handler", "books.py")
+    assert (ran.code, '"title": "Fresh"' in ran.out, "fetched now, and not kept" in ran.err) == (0, True, True)
+    assert site.paths == ["/robots.txt", "/books/1"]
+    sql(shelf.engine, "UPDATE hosts SET polite_at = now() + interval '1 hour'")
+    ran = tiptoe("extract", "try", site.url("/books/2"), "--handler", "books.py")
+    assert ran.code == 2
+    assert "may not be contacted now; it waits for its delay" in ran.err
+    sql(shelf.engine, "UPDATE hosts SET polite_at = now()")
+    ran = tiptoe("extract", "try", site.url("/private/books/"), "--handler", "books.py")
+    assert (ran.code, "line 2 of robots.txt, Disallow: /private" in ran.err) == (2, True)
+    sql(shelf.engine, "UPDATE hosts SET polite_at = now()")
+    ran = tiptoe("extract", "try", site.url("/books/2"), "--handler", "books.py")
+    assert (ran.code, "is not in the archive, and its site answered with status 404" in ran.err) == (2, True)
+    assert site.paths == ["/robots.txt", "/books/1", "/books/2"]
+    assert [len(sql(shelf.engine, f"SELECT FROM {table}")) for table in ("urls", "pages", "items", "fetches")] == [
+        0,
+        0,
+        0,
+        3,
+    ]
+    assert sql(shelf.engine, "SELECT DISTINCT state FROM hosts") == [{"state": "idle"}]
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as web:
+        yield web

@@ -20,6 +20,22 @@ from tests.store.rows import make_crawl, make_host, sql
 _OF_CAPTURE = ("host_id", "crawl_id", "key", "url", "id", "body_sha256")
 LIMITS = Limits(64 << 20, 3_600.0)
 
+BOOKS = HandlerSpec(name="books", match=("/books/",))
+TITLES = """
+    @handler(match=r"/books/", version={version})
+    def books(page):
+        for title in page.css("title::text, h1::text").getall():
+            yield {{"title": title}}
+"""
+
+
+def titles(version: int = 1) -> str:
+    return TITLES.format(version=version)
+
+
+def body(*names: str) -> bytes:
+    return f"<title>{names[0]}</title>".encode() + b"".join(f"<h1>{name}</h1>".encode() for name in names[1:])
+
 
 class Shelf:
     """A crawl with archived pages.   node: the machine that its segments are said to be on"""

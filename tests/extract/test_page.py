@@ -43,6 +43,12 @@ def test_its_links_are_joined_and_can_be_crawled() -> None:
     ]
 
 
+def test_its_content_as_markdown() -> None:
+    found = page("<main><h1>Buch</h1><p>Ein Buch über Bäume, und noch ein Satz dazu, der lang genug ist.</p></main>")
+    assert "# Buch" in found.markdown
+    assert "Bäume" in found.markdown
+
+
 def test_headers_are_found_in_any_case_and_joined() -> None:
     headers = page().headers
     assert headers["x-A"] == "1, 2"

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -24,6 +24,7 @@ from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.model import Reply, Request, Unsent, Whereabouts
+from app.model.handler import HandlerSpec
 from app.policy import breaker, pace
 from app.policy.scope import Scope
 from app.policy.url import Canon
@@ -50,6 +51,7 @@ class Worker:
     clock_tie   ties `monotonic` to the database's clock
     draws       engine for drawing a line's starts, which then never wait for a visit's connection. None: `engine`
     archive     where answers are kept. None: nowhere, as in lean
+    handlers    that get pages which are archived
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -78,6 +80,7 @@ class Worker:
     gatherer: GroupCommit[Any] | None = None
     draws: Engine | None = None
     archive: ArchiveKeeper | None = None
+    handlers: Sequence[HandlerSpec] = ()
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic

@@ -1,6 +1,6 @@
 """Writes the batches of a settle, without the hosts' own rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -10,14 +10,16 @@ from app.crawl.frontier.enter import Entered
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
-from app.model import Origin, Refusal
+from app.model import CaptureKind, Origin, Refusal
 from app.policy.candidate import Candidate
 from app.policy.robots import Robots
 from app.policy.url import Canon
-from app.store import captures, crawls, fetches, links, pages, robots, sitemaps, suppressions, urls
+from app.store import captures, crawls, extractions, fetches, links, pages, robots, sitemaps, suppressions, urls
+from app.store.extractions import DuePage
 from app.store.pages import Where
 
 REOPEN_PAGE = 1_000
+NOT_MODIFIED = 304
 
 
 class Written(NamedTuple):
@@ -69,7 +71,25 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
             for id, (claims, true_claims) in sorted(visit.batch.claims.items())
         ],
     )
+    extractions.due(tx, _captured(batches, capture_ids), visits[0].worker.handlers)
     return Written(entered, capture_ids)
+
+
+def _captured(batches: Sequence[Batch], ids: Mapping[tuple[int, int], int]) -> list[DuePage]:
+    """The pages of the batches that are in the archive now. A 304 brings none."""
+    return [
+        DuePage(
+            row["host_id"],
+            row["crawl_id"],
+            row["key"],
+            row["url"],
+            ids[row["segment_id"], row["at_offset"]],
+            row["body_sha256"],
+        )
+        for batch in batches
+        for row in batch.captures
+        if row["kind"] == CaptureKind.PAGE and row["status"] != NOT_MODIFIED
+    ]
 
 
 def _give_up(host_id: int, batch: Batch, picked: Picked, tx: Connection) -> None:
