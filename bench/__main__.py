@@ -19,6 +19,7 @@ from bench import (
     polite,
     road,
     scale,
+    search,
     shared_address,
     slow,
     stale,
@@ -41,6 +42,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "growth": growth.main,
     "hot_rows": hot_rows.main,
     "known_keys": known_keys.main,
+    "search": search.main,
 }
 DEFAULT = ("crawl", "layers", "claim", "polite")
 
@@ -103,7 +105,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument(
         "--sizes",
         default="100000,1000000",
-        help="claim: URLs in the frontier; add 10000000 for the whole test",
+        help="claim: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
     frontier = parser.add_argument_group("the frontier (scale)")
     frontier.add_argument("--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000")

@@ -22,7 +22,7 @@ from sqlalchemy import Engine
 from app.admin import crawls
 from app.admin import extract as use_case
 from app.archive.recording import Recording
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings, load
 from app.local.services import start_postgres
 from app.model import CaptureKind, Reply
@@ -113,7 +113,7 @@ def _fill(engine: Engine, settings: Settings, pages: int) -> float:
         settings.home / "archive",
         node=socket.gethostname(),
         worker="bench:1",
-        limits=Limits(settings.archive_segment_bytes, settings.archive_segment_s),
+        limits=SegmentLimits(settings.archive_segment_bytes, settings.archive_segment_s),
         about={},
     )
     manual = tree.load(None, TREE_PAGES)

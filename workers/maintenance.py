@@ -5,6 +5,7 @@ from collections.abc import Callable
 import structlog
 
 from app.beat import finish as finish_crawls
+from app.beat import index_pages as index
 from app.beat import promote as promote_urls
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
@@ -45,6 +46,12 @@ def trim() -> None:
 def retain() -> None:
     """Make partitions of the logs ahead, and drop old ones."""
     _quietly("retain", lambda: retain_logs.retain(process.engine(), current()))
+
+
+@app.task(name="tiptoe.index")
+def index_pages() -> None:
+    """Index pages for search, of crawls that ask for it."""
+    _quietly("index", lambda: index.index_pages(process.engine()))
 
 
 def _quietly(what: str, act: Callable[[], object]) -> None:

@@ -31,6 +31,7 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     _await_visits(engine, crawl, settings.lease_s + settings.visit_longest_s if patience_s is None else patience_s)
     with db.transaction(engine) as tx:
         last = deletion.last_host(tx)
+        deletion.queued(tx, crawl.id)
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)

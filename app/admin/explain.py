@@ -19,7 +19,7 @@ from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.scope import judge
 from app.policy.url import Canon
-from app.store import crawls, db, fetches, hosts, pages, robots, suppressions, urls
+from app.store import crawls, db, fetches, hosts, pages, robots, search, suppressions, urls
 from app.store.crawls import Crawl
 
 LATEST = 10
@@ -151,6 +151,8 @@ def _change_row(engine: Engine, url: Url, crawl: str | None, what: str) -> tuple
             hosts.lock(tx, [host_id])
             change = urls.retry if what == "retry" else urls.forget
             changed = change(tx, host_id=host_id, key=url.key, crawl_id=crawl_id)
+            if what == "forget":
+                search.forget(tx, [(host_id, id, url.key) for id in changed])
     if host_id is None or not changed:
         raise InputError(url.text, f"crawl {crawl} does not know it" if crawl else "no crawl knows it")
     return host_id, [names[id] for id in changed]

@@ -14,7 +14,23 @@ def main() -> None:
 
 def make_app() -> typer.Typer:
     """Make the app with all commands."""
-    from app.cli import botauth, crawl_command, doctor, export, extract, host, identity, robots, seed, sql, status, url
+    from app.cli import (
+        archive,
+        botauth,
+        crawl_command,
+        doctor,
+        export,
+        extract,
+        host,
+        identity,
+        page,
+        robots,
+        search,
+        seed,
+        sql,
+        status,
+        url,
+    )
     from app.cli.groups import Root
 
     app = typer.Typer(
@@ -29,7 +45,10 @@ def make_app() -> typer.Typer:
     app.command()(crawl_command.up)
     app.add_typer(seed.app, name="seed")
     app.command()(status.status)
+    app.command()(search.search)
     app.add_typer(url.app, name="url")
+    app.add_typer(page.app, name="page")
+    app.add_typer(archive.app, name="archive")
     app.add_typer(extract.app, name="extract")
     app.add_typer(host.app, name="host")
     app.add_typer(robots.app, name="robots")

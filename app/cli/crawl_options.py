@@ -53,6 +53,14 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+Search = Annotated[
+    bool | None,
+    typer.Option(
+        "--search/--no-search",
+        help="Index the words of its pages, for `tiptoe search`.",
+        show_default="no, or as before",
+    ),
+]
 KeptInArchive = Annotated[
     bool | None,
     typer.Option(
@@ -124,6 +132,7 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
     handler: Handler = None,
@@ -139,6 +148,7 @@ def asked(
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         handlers=_handlers(handler),
+        search=search,
         archive=archive,
         keep_links=keep_links,
     )
@@ -157,6 +167,7 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
     handler: Handler = None,
@@ -175,6 +186,7 @@ def edited(
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
         handlers=_handlers(handler),
+        search=search,
         archive=archive,
         keep_links=keep_links,
     )

@@ -193,6 +193,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
         ("handlers", crawl.handlers or None),
+        ("indexed for search", crawl.search),
         ("archives", crawl.archive),
         ("keeps links", crawl.keep_links),
         ("at its cap", _floor(crawl)),

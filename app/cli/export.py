@@ -57,26 +57,26 @@ Since = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ToOptions:
+class _Destination:
     to: str
     form: str | None
     part_rows: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _RowOptions:
+class _Choice:
     columns: tuple[str, ...]
     where: tuple[str, ...]
     since: datetime | None
 
 
-def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _ToOptions:
-    return _ToOptions(to=to, form=form, part_rows=part_rows)
+def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Destination:
+    return _Destination(to=to, form=form, part_rows=part_rows)
 
 
-def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _RowOptions:
+def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    return _RowOptions(columns=names, where=tuple(where or ()), since=_moment(since))
+    return _Choice(columns=names, where=tuple(where or ()), since=_moment(since))
 
 
 @gather(place=_place, choice=_choice)
@@ -84,8 +84,8 @@ def export(
     what: Annotated[str, typer.Argument(metavar="pages|links|fetches|items", help="What to export.")],
     *,
     crawl: Annotated[str, typer.Option(metavar="NAME", help="The crawl.")],
-    place: _ToOptions,
-    choice: _RowOptions,
+    place: _Destination,
+    choice: _Choice,
     as_json: AsJson = False,
 ) -> None:
     """Export a crawl: JSON lines, CSV, Parquet, or a Markdown file for each page. docs/export.md lists the columns."""

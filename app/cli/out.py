@@ -5,11 +5,12 @@ The border to the terminal: commands print only through this module (a test hold
 terminal.
 """
 
+import itertools
 import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -21,6 +22,7 @@ import typer
 from app.words import escaped, harmless, rounded
 
 CELL_CHARACTERS = 80
+WIDTH = 80  # of passages
 UNBOUNDED = 10_000  # columns
 _BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
@@ -127,13 +129,41 @@ def facts(pairs: Iterable[tuple[str, object]], *, indent: str = "  ") -> None:
         answer(f"{indent}{name.ljust(width)}  {text}")
 
 
-def write_file(path: Path, text: str) -> None:
+def passage(text: str, marked: Sequence[tuple[int, int]], *, indent: str = "   ") -> None:
+    """Print a text in lines of WIDTH, with the marked parts bold on a terminal.   marked: (start, end) in characters"""
+    bold = {at for start, end in marked for at in range(start, end)} if sys.stdout.isatty() else set[int]()
+    for start, end in _lines(text, WIDTH - len(indent)):
+        runs = itertools.groupby(range(start, end), key=lambda at: at in bold)
+        parts = [(is_bold, shown(text[(at := list(run))[0] : at[-1] + 1])) for is_bold, run in runs]
+        print(indent + "".join(typer.style(part, bold=True) if is_bold else part for is_bold, part in parts))
+
+
+def differing(kind: str, text: str, marked: Sequence[tuple[int, int]] = ()) -> None:
+    """Print a passage of a comparison after its sign: + green, - red, the marked parts underlined; plain in a pipe."""
+    if not sys.stdout.isatty():
+        print(shown(f"{kind} {text}"))
+        return
+    colour = {"+": "green", "-": "red"}.get(kind)
+    inner = {at for start, end in marked for at in range(start, end)}
+    for number, (start, end) in enumerate(_lines(text, WIDTH - 2)):
+        runs = [list(run) for _, run in itertools.groupby(range(start, end), key=lambda at: at in inner)]
+        parts = [typer.style(shown(text[r[0] : r[-1] + 1]), fg=colour, underline=r[0] in inner) for r in runs]
+        print(typer.style(f"{kind if number == 0 else ' '} ", fg=colour) + "".join(parts))
+
+
+def _lines(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of the lines of a text that is wrapped at spaces, and within words that are longer than a line."""
+    for line in re.finditer(rf"\S(?:.{{0,{width - 2}}}\S)?(?=\s|$)|\S{{{width}}}", text):
+        yield line.span()
+
+
+def write_file(path: Path, content: str | bytes) -> None:
     """Write a file and its folders, replacing an old one. Raises InputError when it cannot be written."""
     from app.errors import InputError
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise InputError(f"{path}", f"cannot be written ({error.strerror}); choose another folder") from None
 

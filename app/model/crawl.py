@@ -38,6 +38,7 @@ class CrawlSpec:
                      none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
     handlers         names of the handlers that get its pages; none: every handler that is loaded
+    search           the words of its pages are indexed for `tiptoe search`
     archive          answers are kept in the archive, with their bodies
     keep_links       links are kept as rows: from, to, anchor text, rel
     """
@@ -50,6 +51,7 @@ class CrawlSpec:
     sitemaps: str = "all"
     honour_opt_outs: bool = False
     handlers: tuple[str, ...] = ()
+    search: bool = False
     archive: bool = True
     keep_links: bool = False
 
@@ -85,6 +87,7 @@ class CrawlChange:
     sitemaps: str | None = None
     honour_opt_outs: bool | None = None
     handlers: tuple[str, ...] | None = None
+    search: bool | None = None
     archive: bool | None = None
     keep_links: bool | None = None
 

@@ -47,6 +47,8 @@ class Crawl:
     handlers: list[str]
     archive: bool
     keep_links: bool
+    search: bool
+    search_from: int | None
     ended_because: CrawlEnding | None
     ended_detail: str | None
     created_at: datetime

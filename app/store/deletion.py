@@ -25,6 +25,11 @@ def of_hosts(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
     tx.execute(_sql["of_hosts"], {"crawl_id": crawl_id, "after": after, "until": until})
 
 
+def queued(tx: Connection, crawl_id: int) -> None:
+    """Delete the crawl's pages from the queue of those that wait to be indexed."""
+    tx.execute(_sql["queued"], {"crawl_id": crawl_id})
+
+
 def suppressions(tx: Connection, crawl_id: int) -> int:
     """Delete refused links. Returns how many; 0: there are none left."""
     return tx.execute(_sql["suppressions"], {"crawl_id": crawl_id, "n": SUPPRESSIONS_AT_ONCE}).rowcount

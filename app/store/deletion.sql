@@ -7,7 +7,7 @@ WHERE c.id = :crawl_id AND EXISTS (SELECT FROM urls AS u WHERE u.host_id = h.id 
 -- last_host: the largest id
 SELECT coalesce(max(id), 0) FROM hosts
 
--- of_hosts: delete a crawl's rows of some hosts, in one statement
+-- of_hosts: delete a crawl's rows of some hosts, in one statement; the words of a page go with it
 WITH gone_pages AS (
     DELETE FROM pages WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_duplicates AS (
@@ -24,6 +24,9 @@ WITH gone_pages AS (
     DELETE FROM crawl_hosts WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 )
 DELETE FROM urls WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+
+-- queued: delete the crawl's pages that wait to be indexed
+DELETE FROM search_queue WHERE crawl_id = :crawl_id
 
 -- suppressions: delete n refused links of a crawl
 DELETE FROM suppressions

@@ -5,10 +5,10 @@ from typing import Any, TypedDict
 
 from sqlalchemy import Connection
 
-from app.store import db
+from app.store import db, search
+from app.store.search import Where as Where
 
 _sql = db.queries("pages")
-Where = tuple[int, int, bytes]  # host id, crawl id, URL key
 
 
 class PageRow(TypedDict):
@@ -53,20 +53,25 @@ class Revision(TypedDict):
 
 
 def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
+    """Store pages. One whose text may not be kept loses the words that it was found by."""
     if rows:
         db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
+        without = [row for row in rows if row["main_text"] is None]
+        search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
 def drop(tx: Connection, pages: Collection[Where]) -> None:
     """Delete pages that must not be kept, with their notes as duplicates."""
     if pages:
-        db.run(tx, _sql["drop"], {"rows": _places(pages)})
+        db.run(tx, _sql["drop"], {"rows": search.places(pages)})
         forget_duplicates(tx, pages)
 
 
 def revise(tx: Connection, rows: Sequence[Revision]) -> None:
     if rows:
         db.run(tx, _sql["revise"], {"rows": db.rows_param(rows)})
+        without = [row for row in rows if row["noarchive"]]
+        search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
 def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:
@@ -90,14 +95,14 @@ def note_duplicates(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def noted_duplicates(tx: Connection, pages: Iterable[Where]) -> set[Where]:
     """The pages among these that are noted as duplicates."""
-    found = db.run(tx, _sql["noted_duplicates"], {"rows": _places(pages)})
+    found = db.run(tx, _sql["noted_duplicates"], {"rows": search.places(pages)})
     return {(row.host_id, row.crawl_id, row.key) for row in found}
 
 
 def forget_duplicates(tx: Connection, pages: Collection[Where]) -> None:
     """Delete the notes of pages that were fetched again and are no duplicates any more."""
     if pages:
-        db.run(tx, _sql["forget_duplicates"], {"rows": _places(pages)})
+        db.run(tx, _sql["forget_duplicates"], {"rows": search.places(pages)})
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:
@@ -115,7 +120,3 @@ def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, 
 
 def duplicate_kinds(tx: Connection, crawl_id: int) -> dict[str, int]:
     return {row.kind: row.pages for row in tx.execute(_sql["duplicate_kinds"], {"crawl_id": crawl_id})}
-
-
-def _places(pages: Iterable[Where]) -> str:
-    return db.rows_param([{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in pages])

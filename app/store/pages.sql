@@ -1,5 +1,6 @@
--- keep: store pages; a page fetched again replaces its row
+-- keep: store pages; a page fetched again replaces its row; pages of crawls that are searched queue up to be indexed
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
+WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title, description,
                    published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
                    changed_at)
@@ -20,6 +21,10 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256 THEN pages.changed_at
                       ELSE excluded.changed_at END
+RETURNING host_id, crawl_id, key
+)
+INSERT INTO search_queue (host_id, crawl_id, key)
+SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
 -- drop: delete pages that their owners do not want kept
 DELETE FROM pages AS p

@@ -2,6 +2,7 @@
 
 Every hot key leads with `host_id`, so that Postgres can later be split by it. `urls`, `fetches`, `visits` and `pages`
 carry no foreign keys: hosts and crawls are never deleted, and a key check per row would cost more than the row.
+`page_search` has one, on `pages`: no words outlive their page, whoever deletes it.
 
 `fetches` and `visits` are partitioned by time, so that old rows go by dropping a table (app.beat.rotate_logs makes and
 drops the partitions; they are not declared here).
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Computed,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -28,7 +30,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, TIMESTAMP, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, INET, JSON, JSONB, TIMESTAMP, TSVECTOR, UUID
 
 metadata = MetaData(
     naming_convention={
@@ -150,6 +152,18 @@ crawls = Table(
         nullable=False,
         server_default=text("'{}'"),
         comment="names of the handlers that get its pages; none: every handler that is loaded and fits",
+    ),
+    Column(
+        "search",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="the words of its pages are indexed for tiptoe search",
+    ),
+    Column(
+        "search_from",
+        BigInteger,
+        comment="search was switched; still to be done for the pages of hosts above this id; NULL: it is done",
     ),
     Column("ended_because", Text),
     Column("ended_detail", Text, comment="more of ended_because, for a person"),
@@ -516,7 +530,7 @@ links = Table(
     PrimaryKeyConstraint("found_at", "id"),
     Index("links_page", "host_id", "crawl_id", "found_at"),
     postgresql_partition_by="RANGE (found_at)",
-    comment="Links of pages, a row for each reading of a page, of crawls that keep them. v_links: a row for each link.",
+    comment="Links of crawls that keep them, a row for each reading of a page. v_links has a row for each link.",
 )
 
 pages = Table(
@@ -633,6 +647,37 @@ captures = Table(
     Index("captures_segment", "segment_id"),
     Index("captures_refers_to", "crawl_id", "refers_to", postgresql_where=text("refers_to IS NOT NULL")),
     comment="Answers that are in the archive, and where.",
+)
+
+page_search = Table(
+    "page_search",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    Column("config", Text, nullable=False, comment="text search configuration that stemmed it: simple, english, …"),
+    Column("changed_at", Time, nullable=False, comment="of the page: the newest matches are ranked"),
+    Column("digest", BigInteger, nullable=False, comment="of the text that was indexed: equal ones are left alone"),
+    Column("words", TSVECTOR, nullable=False, comment="title (A), description (B), main text (D)"),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
+    ForeignKeyConstraint(
+        ["host_id", "crawl_id", "key"],
+        ["pages.host_id", "pages.crawl_id", "pages.key"],
+        ondelete="CASCADE",
+    ),
+    Index("page_search_words", "words", postgresql_using="gin"),
+    Index("page_search_newest", "crawl_id", "changed_at"),
+    comment="Words of pages, for tiptoe search: of crawls that ask for it. Written by beat, after the page.",
+)
+
+search_queue = Table(
+    "search_queue",
+    metadata,
+    _identity(),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    comment="Pages to be indexed for tiptoe search, the oldest first; a page may be there twice.",
 )
 
 duplicates = Table(

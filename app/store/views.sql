@@ -222,3 +222,35 @@ FROM items AS i
 JOIN crawls AS c ON c.id = i.crawl_id;
 
 COMMENT ON VIEW v_items IS 'What handlers extracted: a row per item, as JSON. stale: its handler has another version since, or failed on the page''s present body. Each handler has a view of its own, items_NAME, with a column per field.';
+
+CREATE VIEW v_duplicates AS
+SELECT c.name AS crawl, h.name AS host, d.url, d.kind, d.of_url, p.title, d.found_at
+FROM duplicates AS d
+JOIN crawls AS c ON c.id = d.crawl_id
+JOIN hosts AS h ON h.id = d.host_id
+LEFT JOIN pages AS p ON p.host_id = d.host_id AND p.crawl_id = d.crawl_id AND p.key = d.key;
+
+COMMENT ON VIEW v_duplicates IS 'Pages that say exactly what another page of the crawl says, by its bytes (body) or by its main text, and that page.';
+
+-- A body is compared with the one before it in the log: a 304 in between changed nothing, and where the log was cut nothing is known.
+CREATE VIEW v_recrawl_yield AS
+SELECT c.name AS crawl, h.name AS host, count(*) AS recrawls,
+       count(*) FILTER (WHERE r.outcome = 'unchanged') AS not_modified,
+       count(*) FILTER (WHERE r.outcome = 'page' AND r.body_sha256 = r.body_before) AS same_body,
+       count(*) FILTER (WHERE r.outcome = 'page' AND r.body_sha256 <> r.body_before) AS changed,
+       count(*) FILTER (WHERE r.outcome IN ('gone', 'not_found')) AS gone,
+       CAST(sum(r.wire_bytes) AS bigint) AS wire_bytes,
+       CAST(avg(r.total_ms) AS double precision) AS mean_ms,
+       max(r.started_at) AS last_at
+FROM (
+    SELECT f.*, lag(f.body_sha256) OVER (
+        PARTITION BY f.host_id, f.crawl_id, f.url_key, f.outcome = 'page' ORDER BY f.started_at, f.id) AS body_before
+    FROM fetches AS f
+    WHERE f.kind = 'page'
+) AS r
+JOIN crawls AS c ON c.id = r.crawl_id
+JOIN hosts AS h ON h.id = r.host_id
+WHERE r.reason = 'recrawl'
+GROUP BY 1, 2;
+
+COMMENT ON VIEW v_recrawl_yield IS 'Per crawl and host, from the fetch log: what fetching pages again brought. changed: other bytes than the fetch before. Reads the whole log.';

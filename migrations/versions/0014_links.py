@@ -47,8 +47,8 @@ def upgrade() -> None:
     )
     op.execute("CREATE INDEX links_page ON links (host_id, crawl_id, found_at)")
     op.execute(
-        "COMMENT ON TABLE links IS 'Links of pages, a row for each reading of a page, of crawls that keep them. "
-        "v_links: a row for each link.'"
+        "COMMENT ON TABLE links IS 'Links of crawls that keep them, a row for each reading of a page. "
+        "v_links has a row for each link.'"
     )
     for column, comment in COMMENTS.items():
         op.execute(f"COMMENT ON COLUMN links.{column} IS '{comment}'")

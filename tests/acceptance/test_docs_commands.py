@@ -56,6 +56,7 @@ RUNS_UNTIL_ENDED = {
 # Commands that end with another code than 0 here.
 EXIT = {
     "tiptoe robots check https://example.org/private/": 1,  # refused, which is the answer
+    "tiptoe page diff https://example.org/ --json": 2,  # it was captured once
 }
 
 # What cannot be run, and why.
@@ -78,7 +79,11 @@ BEFORE = {
     "README.md": ["cd tiptoe"],
     "docs/commands.md": ["export TIPTOE_CONTACT=you@example.org", *KEPT_FRESH],
     "docs/operating.md": [*KEPT_FRESH, "tiptoe up"],
+    "docs/tutorial-changes.md": ["tiptoe crawl https://example.org/ --name docs --contact you@example.org"],
 }
+
+# Commands about a page that workers have yet to fetch when a reader comes to them.
+COMES_LATER = ("tiptoe page show", "tiptoe page diff")
 
 # The language of a block → what becomes of it.
 LANGUAGES = {
@@ -132,6 +137,9 @@ def run(terminal: Shell, line: str, *, code: int = 0) -> None:
         if line.startswith(command):
             terminal.start(line, ready)
             return
+    if line.startswith(COMES_LATER):
+        until(lambda: terminal.type(line)[0] == code, f"{line} ends with {code}")
+        return
     got, wrote = terminal.type(line)
     assert got == code, f"{line}\n{wrote}"
 

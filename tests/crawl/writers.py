@@ -16,10 +16,11 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.admin import crawls, explain, hosts, seeds
+from app.admin import crawls, edit, explain, hosts, seeds
 from app.admin.run import prepare
 from app.beat import claim
 from app.beat.finish import finish
+from app.beat.index_pages import index_pages
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
 from app.beat.trim import trim
@@ -183,6 +184,8 @@ class Writers:
             "promote": lambda: promote(engine),
             "finish": lambda: finish(engine),
             "retention": lambda: retain(engine, settings),
+            "index": lambda: index_pages(engine, within_s=0.2),
+            "search": lambda: edit.edit(engine, settings, self._crawl(), CrawlChange(search=self._dice.random() < 0.8)),
             "upgrade": lambda: migrate.upgrade(self._url),
             "seed": lambda: seeds.add(
                 engine, settings, crawls.find(engine, self._crawl()), [self._page() for _ in range(20)]

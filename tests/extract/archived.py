@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from app.archive.recording import Recording
-from app.archive.writer import ArchiveWriter, Limits
+from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings, load
 from app.model import Capture
 from app.model.handler import HandlerSpec
@@ -18,7 +18,7 @@ from tests.archive.answers import recording, reply
 from tests.store.rows import make_crawl, make_host, sql
 
 _OF_CAPTURE = ("host_id", "crawl_id", "key", "url", "id", "body_sha256")
-LIMITS = Limits(64 << 20, 3_600.0)
+LIMITS = SegmentLimits(64 << 20, 3_600.0)
 
 BOOKS = HandlerSpec(name="books", match=("/books/",))
 TITLES = """

@@ -1,0 +1,231 @@
+"""Shows what the archive has of a page: lists its captures, reads one back, compares two. It sends no request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.crawls import find as find_crawl
+from app.admin.robots_report import canonical
+from app.archive.read import Archive
+from app.config import Settings
+from app.errors import InputError
+from app.model import Archived, Capture, CaptureKind, Url
+from app.parse import charset
+from app.parse.html.html import read as read_html
+from app.policy import text_diff
+from app.policy.moment import moment
+from app.policy.text_diff import PassageChange
+from app.store import captures, crawls, db, hosts, page_list
+from app.store.page_list import ListedPage
+
+LIMIT_MOST = 10_000
+CAPTURES_MOST = 1_000  # of a URL, the latest
+_ID_DIGITS = 19  # of a bigint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedUrl:
+    """A URL in a crawl's archive.   captures: the latest first, at most CAPTURES_MOST"""
+
+    crawl: str
+    url: str
+    captures: Sequence[Capture]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturePage:
+    """A capture that was read back.   captures: all of its URL, the latest first"""
+
+    crawl: str
+    capture: Capture
+    captures: Sequence[Capture]
+    answer: Archived
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureDiff:
+    """Two captures of a URL, and the passages in which their texts differ."""
+
+    crawl: str
+    url: str
+    old: Capture
+    new: Capture
+    changes: Sequence[PassageChange]
+
+
+def listed(
+    engine: Engine,
+    settings: Settings,
+    name: str,
+    *,
+    pattern: str | None = None,
+    since: str | None = None,
+    after: str | None = None,
+    limit: int = 100,
+) -> list[ListedPage]:
+    """The pages of a crawl that are in the archive, by host and key.
+
+    pattern  * stands for any characters; without one, URLs that contain it
+    since    as `app.policy.moment` reads it: pages fetched since then
+    after    URL of the last page that was seen
+    Raises InputError.
+    """
+    crawl = find_crawl(engine, name)
+    if not 1 <= limit <= LIMIT_MOST:
+        raise InputError(f"--limit {limit}", f"is out of range; use 1 to {LIMIT_MOST:,}")
+    with db.transaction(engine) as tx:
+        return page_list.listed(
+            tx,
+            crawl_id=crawl.id,
+            after=_place(tx, canonical(settings, after)) if after else (0, b""),
+            url_like=_like(pattern) if pattern else None,
+            since=moment(since, page_list.now(tx), option="--since") if since else None,
+            n=limit,
+        )
+
+
+def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -> CapturedUrl:
+    """The captures of a URL in this crawl, or in the one that captured it last.
+
+    Raises InputError where there are none.
+    """
+    url = canonical(settings, text)
+    wanted = find_crawl(engine, crawl) if crawl is not None else None
+    with db.transaction(engine) as tx:
+        host_id, key = _place(tx, url)
+        found = [
+            CapturedUrl(crawl=each.name, url=url.text, captures=rows)
+            for each in ([wanted] if wanted else crawls.every(tx))
+            if (rows := captures.of_url(tx, host_id=host_id, crawl_id=each.id, key=key, n=CAPTURES_MOST))
+        ]
+    if not found:
+        where = f"crawl {crawl} has no" if crawl else "no crawl has a"
+        raise InputError(url.text, f"{where} capture of it in the archive; tiptoe url why {url.text} says why")
+    return max(found, key=lambda each: each.captures[0].fetched_at)
+
+
+def show(
+    engine: Engine, settings: Settings, text: str, *, crawl: str | None = None, at: str | None = None
+) -> CapturePage:
+    """Read a capture of a URL back: the latest page, or as of `at`.
+
+    Raises InputError, ArchiveMissing, SegmentElsewhere.
+
+    at: the number of a capture, or a moment: the page as it was then
+    """
+    found = captured(engine, settings, text, crawl)
+    capture = _chosen(engine, found, at, "--at") if at else _latest(found.captures)
+    answer = Archive(engine, settings).read(capture)
+    return CapturePage(crawl=found.crawl, capture=capture, captures=found.captures, answer=answer)
+
+
+def warc_of(engine: Engine, settings: Settings, capture: Capture) -> tuple[bytes, bytes]:
+    """The WARC record of a capture: unpacked, and as it stands in its segment, one gzip member."""
+    archive = Archive(engine, settings)
+    return archive.record(capture), archive.member(capture)
+
+
+def compare(
+    engine: Engine,
+    settings: Settings,
+    text: str,
+    *,
+    crawl: str | None = None,
+    old: str | None = None,
+    new: str | None = None,
+) -> CaptureDiff:
+    """Compare two captures of a page: those given, or the latest and the last one that says something else.
+
+    old, new: as `at` of `show`. Raises InputError, ArchiveMissing, SegmentElsewhere.
+    """
+    found = captured(engine, settings, text, crawl)
+    latest = _chosen(engine, found, new, "--new") if new else _latest(found.captures)
+    earlier = _chosen(engine, found, old, "--old") if old else _other(found, latest)
+    archive = Archive(engine, settings)
+    before, after = (text_of(each, archive.read(each), settings) for each in (earlier, latest))
+    changes = text_diff.compare(before, after)
+    return CaptureDiff(crawl=found.crawl, url=found.url, old=earlier, new=latest, changes=changes)
+
+
+def text_of(capture: Capture, answer: Archived, settings: Settings) -> str:
+    """The main text of a capture, as crawling finds it."""
+    document = read_html(
+        answer.body,
+        content_type=_content_type(capture, answer),
+        token=settings.product_token.lower(),
+        max_links=0,
+    )
+    return document.main_text
+
+
+def best_text_of(capture: Capture, answer: Archived) -> str:
+    """The main text as trafilatura finds it. Raises InputError where that is not installed."""
+    from app.parse import text_best
+
+    return text_best.best(answer.body, capture.url, _content_type(capture, answer))
+
+
+def markdown_of(capture: Capture, answer: Archived) -> str:
+    """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed."""
+    from app.parse import markdown
+
+    return markdown.of(answer.body, capture.url, _content_type(capture, answer))
+
+
+def html_of(capture: Capture, answer: Archived) -> str:
+    """The body as text, in its own encoding."""
+    return charset.decode(answer.body, _content_type(capture, answer))[0]
+
+
+def _content_type(capture: Capture, answer: Archived) -> str | None:
+    """The type that the body was read as; a 304 need not repeat it."""
+    found = answer.header("content-type") or capture.content_type
+    return found or (f"text/html; charset={capture.charset}" if capture.charset else None)
+
+
+def _place(tx: Connection, url: Url) -> tuple[int, bytes]:
+    """(host id, key) of a URL. Raises InputError where no crawl knows its host."""
+    host_id = hosts.ids(tx, [url.host]).get(url.host)
+    if host_id is None:
+        raise InputError(url.text, f"no crawl knows the host {url.host}; tiptoe host list shows those that are known")
+    return host_id, url.key
+
+
+def _like(pattern: str) -> str:
+    """A pattern with * as LIKE has it."""
+    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%") if "*" in pattern else f"%{escaped}%"
+
+
+def _latest(found: Sequence[Capture]) -> Capture:
+    """The latest capture of a page; of an answer of any kind where there is no page."""
+    return next((each for each in found if each.kind == CaptureKind.PAGE), found[0])
+
+
+def _chosen(engine: Engine, found: CapturedUrl, at: str, option: str) -> Capture:
+    """The capture of this number, or the latest one at a moment. Raises InputError."""
+    if at.isascii() and at.isdecimal() and len(at) < _ID_DIGITS:
+        chosen = next((each for each in found.captures if each.id == int(at)), None)
+        remedy = "is no capture of this URL; tiptoe page show lists their numbers"
+    else:
+        with db.transaction(engine) as tx:
+            until = moment(at, page_list.now(tx), option=option)
+        chosen = next((each for each in found.captures if each.fetched_at <= until), None)
+        remedy = f"is before the first capture, of {_first(found.captures):%Y-%m-%d %H:%M}"
+    if chosen is None:
+        raise InputError(f"{option} {at}", remedy)
+    return chosen
+
+
+def _first(found: Sequence[Capture]) -> datetime:
+    return found[-1].fetched_at
+
+
+def _other(found: CapturedUrl, latest: Capture) -> Capture:
+    """The last page before `latest` whose text differs; else the one just before it. Raises InputError for none."""
+    pages = [each for each in found.captures if each.kind == CaptureKind.PAGE and each.id < latest.id]
+    if not pages:
+        raise InputError(found.url, f"has one capture of a page in {found.crawl}; crawl it again, then compare")
+    return next((each for each in pages if each.text_sha256 != latest.text_sha256), pages[0])

@@ -1,0 +1,78 @@
+"""Index: writes the words of pages for `tiptoe search`, after their settle and beside the crawl.
+
+One process at a time, for some seconds at most; pages that wait longer make nobody wait. A crawl that was switched on
+has all its pages queued, a lot of hosts at a time; of one that was switched off the words are deleted.
+"""
+
+import time
+from dataclasses import dataclass
+
+import structlog
+from sqlalchemy import Engine
+
+from app.policy import stemmers
+from app.store import db, search
+from app.store.search import IndexedLot, Switched
+
+_log = structlog.get_logger()
+AT_ONCE = 50  # pages: a settle that wants one of them waits for 0.1 s
+HOSTS_AT_ONCE = 1_000
+MOST_S = 4.0
+QUEUE_MOST = 10_000  # pages in the queue above which no further hosts are queued
+
+
+@dataclass(slots=True, kw_only=True)
+class Indexed:
+    """Pages whose words were written.   is_whole: nothing of what was asked for is left"""
+
+    pages: int = 0
+    is_whole: bool = False
+
+
+def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float = MOST_S) -> Indexed:
+    """Index pages for so long, of one crawl or of all. It does nothing while another process does it."""
+    until = time.monotonic() + within_s
+    with db.transaction(engine) as tx:
+        known = stemmers.stemmers(search.configs(tx))
+    found = Indexed()
+    while True:
+        is_switched = _carry_out(engine, crawl_id)
+        lot = _index_lot(engine, crawl_id, known)
+        found.pages += lot.put if lot else 0
+        if lot is None or (lot.taken and not lot.done):  # another indexes, or settles hold all of them
+            break
+        if not lot.taken and not is_switched:
+            found.is_whole = True
+            break
+        if time.monotonic() > until:
+            break
+    if found.pages:
+        _log.info("index.written", pages=found.pages)
+    return found
+
+
+def _index_lot(engine: Engine, crawl_id: int | None, known: dict[str, str]) -> IndexedLot | None:
+    """The next pages of the queue; None while another process indexes."""
+    with db.transaction(engine) as tx:
+        if not search.be_alone(tx):
+            return None
+        return search.index_some(tx, crawl_id=crawl_id, n=AT_ONCE, stemmers=known)
+
+
+def _carry_out(engine: Engine, crawl_id: int | None) -> bool:
+    """The next hosts of each crawl that was switched. False: there is none."""
+    with db.transaction(engine) as tx:
+        crawls = [crawl for crawl in search.switched(tx) if crawl_id in (None, crawl.crawl_id)]
+    for crawl in crawls:
+        _carry_out_lot(engine, crawl)
+    return bool(crawls)
+
+
+def _carry_out_lot(engine: Engine, crawl: Switched) -> None:
+    with db.transaction(engine) as tx:
+        if crawl.search and search.waiting(tx, crawl_id=crawl.crawl_id, most=QUEUE_MOST) == QUEUE_MOST:
+            return
+        lot = search.next_hosts(tx, after=crawl.search_from, n=HOSTS_AT_ONCE)
+        search.await_settles(tx, after=crawl.search_from, until=lot.until)
+    with db.transaction(engine) as tx:
+        search.carry_out(tx, crawl, lot)

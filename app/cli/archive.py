@@ -1,0 +1,102 @@
+"""`tiptoe archive`: the files that hold what was fetched: listed, verified, deleted by age."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.out import AsJson, answer, done, heading, say, show_json, shown, table
+from app.words import counted
+
+if TYPE_CHECKING:
+    from app.archive.verify import Verification
+
+app = typer.Typer(no_args_is_help=True, help="The archive's files (WARC): list, verify, and delete them by age.")
+OneCrawl = Annotated[
+    str | None, typer.Argument(metavar="[CRAWL]", help="Of this crawl only.", show_default="all crawls")
+]
+_FLAWS_SHOWN = 50
+_TOTALS = ("crawl", "state", "segments", "bytes", "records", "since", "until")
+_NODES = ("node", "place", "free_bytes", "waiting_bytes", "seen_ago_s", "stopped_because", "trouble")
+
+
+@app.command("list")
+def list_(crawl: OneCrawl = None, as_json: AsJson = False) -> None:
+    """List what is in the archive: files (segments), bytes and records by crawl and state, and the nodes that write
+    it."""
+    from app.admin import archive
+
+    with open_database() as (settings, engine):
+        found = archive.listing(engine, settings, crawl)
+    if as_json:
+        totals, nodes = ([row._asdict() for row in rows] for rows in (found.totals, found.nodes))
+        show_json({"place": found.place, "totals": totals, "nodes": nodes})
+        return
+    answer(shown(found.place))
+    table(_TOTALS, [[getattr(row, name) for name in _TOTALS] for row in found.totals])
+    if found.nodes:
+        heading("nodes")
+        table(_NODES, [[getattr(row, name) for name in _NODES] for row in found.nodes])
+
+
+@app.command()
+def verify(crawl: OneCrawl = None, as_json: AsJson = False) -> None:
+    """Verify the archive: the digests of every record, and that rows and records point to each other.
+
+    Exit 1: a flaw.
+    """
+    from app.admin import archive
+
+    with open_database() as (settings, engine):
+        found = archive.check(engine, settings, crawl)
+    show_json(found) if as_json else _show(found)
+    if found.flaws:
+        raise typer.Exit(1)
+
+
+@app.command()
+def prune(
+    crawl: OneCrawl = None,
+    days: Annotated[
+        int | None, typer.Option(metavar="N", help="Delete segments that were closed more than N days ago.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete old segments for good.
+
+    The last capture of each page, and what later revisits repeat, is copied forward.
+    """
+    from app.admin import archive
+    from app.errors import InputError
+
+    if days is None:
+        raise InputError(
+            "tiptoe archive prune", "how old? add --days N: segments closed more than N days ago are deleted"
+        )
+    if not yes:
+        whose = f"crawl {crawl}" if crawl is not None else "all crawls"
+        what = f"segments of {whose} that were closed more than {counted(days, 'day')} ago will be deleted for good"
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise InputError("tiptoe archive prune", f"{what}; add --yes")
+        typer.confirm(f"{shown(what)}. Continue?", abort=True)
+    with open_database() as (settings, engine):
+        found = archive.prune(engine, settings, days=days, crawl=crawl)
+    line = f"{counted(found.segments, 'segment')} deleted, {counted(found.bytes, 'byte')}; "
+    done(f"{line}{counted(found.copied, 'capture')} copied forward", as_json=as_json, **found._asdict())
+
+
+def _show(found: "Verification") -> None:
+    for flaw in found.flaws[:_FLAWS_SHOWN]:
+        answer(f"{shown(flaw.segment)}: {shown(flaw.what)}")
+    if len(found.flaws) > _FLAWS_SHOWN:
+        answer(f"… and {len(found.flaws) - _FLAWS_SHOWN:,} more; --json has all")
+    looked = (
+        f"{counted(found.segments, 'segment')}, {counted(found.records, 'record')}, {counted(found.captures, 'row')}"
+    )
+    answer(f"{looked}: {counted(len(found.flaws), 'flaw') if found.flaws else 'all is well'}")
+    if found.without_row:
+        answer(f"{counted(found.without_row, 'record')} of visits that lost their lease have no row, as they may")
+    if found.elsewhere:
+        say(f"{counted(len(found.elsewhere), 'segment is', 'segments are')} on other nodes' disks; verify there")

@@ -1,0 +1,235 @@
+"""`tiptoe page`: pages as the archive has them: listed, shown, compared. No request is sent."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.database import open_database
+from app.cli.gather import gather
+from app.cli.out import AsJson, answer, differing, done, facts, heading, say, show_json, shown, table, write_file
+from app.words import counted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from app.admin.captures import CaptureDiff, CapturePage
+    from app.config import Settings
+    from app.model import Capture
+
+app = typer.Typer(no_args_is_help=True, help="Pages in the archive: list, show and compare them, without a request.")
+_SHOWN = 20  # captures
+
+Url = Annotated[
+    str, typer.Argument(metavar="URL", help="In full, e.g. https://example.org/page; quote it for the shell.")
+]
+OneCrawl = Annotated[
+    str | None, typer.Option("--crawl", metavar="NAME", help="Of this crawl.", show_default="that fetched it last")
+]
+_MOMENT = "the number of a capture, or a moment: 2026-11-01, 7d (days ago)"
+
+
+class ShownPart(StrEnum):
+    """A part of a capture that `page show` prints by itself."""
+
+    HEADERS = "headers"
+    HTML = "html"
+    TEXT = "text"
+    TEXT_BEST = "text-best"
+    MARKDOWN = "markdown"
+    WARC = "warc"
+
+
+def chosen_part(
+    headers: Annotated[bool, typer.Option("--headers", help="The status and headers alone.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="The body, as text.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="The main text.")] = False,
+    text_best: Annotated[
+        bool,
+        typer.Option("--text-best", help="The main text as trafilatura finds it: better for articles, and slower."),
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The content as Markdown.")] = False,
+    warc: Annotated[bool, typer.Option("--warc", help="Its WARC record.")] = False,
+) -> ShownPart | None:
+    """The part that is asked for; None: an overview. Raises InputError for several."""
+    from app.errors import InputError
+
+    asked = {
+        ShownPart.HEADERS: headers,
+        ShownPart.HTML: html,
+        ShownPart.TEXT: text,
+        ShownPart.TEXT_BEST: text_best,
+        ShownPart.MARKDOWN: markdown,
+        ShownPart.WARC: warc,
+    }
+    named = [part for part, is_asked in asked.items() if is_asked]
+    if len(named) > 1:
+        raise InputError(" and ".join(f"--{part}" for part in named), "exclude each other; choose one")
+    return named[0] if named else None
+
+
+@app.command("list")
+def list_(
+    crawl: Annotated[str, typer.Option("--crawl", metavar="NAME", help="Pages of this crawl.")],
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Pages with this in their URL; * stands for any characters."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="MOMENT", help="Fetched since: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w ago."),
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="URL", help="Go on behind this page, the last of the list before.")
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", help="At most this many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List pages of a crawl that are in the archive, by host: when they were captured last, and how often."""
+    from app.admin import captures
+
+    with open_database() as (settings, engine):
+        found = captures.listed(engine, settings, crawl, pattern=url, since=since, after=after, limit=limit)
+    if as_json:
+        show_json([page._asdict() for page in found])
+        return
+    columns = ("url", "status", "fetched_at", "changed_at", "captures", "title")
+    table(columns, [[getattr(page, name) for name in columns] for page in found])
+    if len(found) == limit:
+        say(f"… the first {counted(limit, 'page')}; go on with --after {shown(found[-1].url)}")
+
+
+@app.command()
+@gather(part=chosen_part)
+def show(
+    url: Url,
+    crawl: OneCrawl = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="WHICH", help=f"Of captures: {_MOMENT}.", show_default="latest")
+    ] = None,
+    part: ShownPart | None = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write that part to a file: the body and the WARC record byte for byte."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a page as the archive has it: its captures and headers, or one part of it."""
+    from app.admin import captures
+
+    part = part or (None if out is None else ShownPart.HTML)
+    with open_database() as (settings, engine):
+        found = captures.show(engine, settings, url, crawl=crawl, at=at)
+        text, octets = _content(engine, settings, found, part) if part else ("", b"")
+    if out is not None:
+        write_file(out, octets)
+        done(f"{out}: {part} written", as_json=as_json, file=out, part=part)
+    elif as_json:
+        document = {"crawl": found.crawl, "capture": _row(found.capture), **_answer(found)}
+        show_json(document | ({part.value: text} if part else {}))
+    elif part is not None:
+        answer(text)
+    else:
+        _show(found)
+
+
+@app.command()
+def diff(
+    url: Url,
+    crawl: OneCrawl = None,
+    old: Annotated[
+        str | None,
+        typer.Option("--old", metavar="WHICH", help=f"{_MOMENT}.", show_default="the last that says something else"),
+    ] = None,
+    new: Annotated[
+        str | None, typer.Option("--new", metavar="WHICH", help="As --old.", show_default="the latest")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed in the main text of a page between two captures, passage by passage."""
+    from app.admin import captures
+
+    with open_database() as (settings, engine):
+        found = captures.compare(engine, settings, url, crawl=crawl, old=old, new=new)
+    if as_json:
+        changes = [{"kind": each.kind, "text": each.text, "marked": each.marked} for each in found.changes]
+        show_json(
+            {"crawl": found.crawl, "url": found.url, "old": _row(found.old), "new": _row(found.new), "changes": changes}
+        )
+    else:
+        _show_diff(found)
+
+
+def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part: ShownPart) -> tuple[str, bytes]:
+    """A part of a capture: as text for a person, and as the bytes of a file."""
+    from app.admin import captures
+
+    match part:
+        case ShownPart.HEADERS:
+            fields = [f"{name}: {value}" for name, value in found.answer.headers]
+            text = "\n".join([f"{found.answer.status} {found.answer.reason}", *fields])
+        case ShownPart.HTML:
+            return captures.html_of(found.capture, found.answer), found.answer.body
+        case ShownPart.TEXT:
+            text = captures.text_of(found.capture, found.answer, settings)
+        case ShownPart.TEXT_BEST:
+            text = captures.best_text_of(found.capture, found.answer)
+        case ShownPart.MARKDOWN:
+            text = captures.markdown_of(found.capture, found.answer)
+        case ShownPart.WARC:
+            record, member = captures.warc_of(engine, settings, found.capture)
+            return record.decode("utf-8", "replace"), member
+    return text, f"{text}\n".encode()
+
+
+def _row(capture: "Capture") -> dict[str, object]:
+    return capture._asdict()
+
+
+def _answer(found: "CapturePage") -> dict[str, object]:
+    answer = found.answer
+    return {
+        "status": answer.status,
+        "reason": answer.reason,
+        "headers": [list(field) for field in answer.headers],
+        "body_bytes": len(answer.body),
+        "truncated": answer.truncated,
+        "captures": [_row(each) for each in found.captures],
+    }
+
+
+def _show(found: "CapturePage") -> None:
+    capture, reply = found.capture, found.answer
+    answer(shown(capture.url))
+    facts(
+        [
+            ("crawl", found.crawl),
+            ("capture", f"{capture.id}, {shown(capture.fetched_at)}"),
+            ("answer", f"{reply.status} {reply.reason}"),
+            ("body", counted(len(reply.body), "byte") + (", truncated" if reply.truncated else "")),
+            ("body SHA-256", capture.body_sha256),
+            ("text SHA-256", capture.text_sha256),
+            ("repeats", capture.refers_to and f"the body of capture {capture.refers_to}"),
+        ]
+    )
+    heading("headers")
+    facts(reply.headers)
+    heading("captures")
+    columns = ("id", "fetched_at", "kind", "status", "body_bytes", "refers_to")
+    table(columns, [[getattr(each, name) for name in columns] for each in found.captures[:_SHOWN]])
+    if len(found.captures) > _SHOWN:
+        answer(f"… and {len(found.captures) - _SHOWN} more; --json has all")
+
+
+def _show_diff(found: "CaptureDiff") -> None:
+    old, new = found.old, found.new
+    answer(f"{shown(found.url)} in {shown(found.crawl)}")
+    answer(f"capture {old.id} of {shown(old.fetched_at)} → {new.id} of {shown(new.fetched_at)}")
+    if not found.changes:
+        answer("the same text" if old.body_sha256 == new.body_sha256 else "the same text; the bodies differ")
+        return
+    answer("")
+    for change in found.changes:
+        text = counted(int(change.text), "passage") + " as before" if change.kind == "…" else change.text
+        differing(change.kind, text, change.marked)

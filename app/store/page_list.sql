@@ -1,0 +1,19 @@
+-- listed: the next pages of a crawl that are in the archive, in the order of their hosts and keys: the latest capture, and how many
+SELECT g.captures, c.id AS capture, c.url, c.status, c.content_type, c.body_bytes, c.fetched_at, p.title, p.language, p.changed_at
+FROM (
+    SELECT host_id, key, count(*) AS captures, max(id) AS latest
+    FROM captures
+    WHERE crawl_id = :crawl_id AND kind = 'page'
+      AND (host_id, crawl_id, key) > (CAST(:after_host AS bigint), CAST(:crawl_id AS bigint), CAST(:after_key AS bytea))
+      AND (CAST(:url_like AS text) IS NULL OR url LIKE :url_like)
+      AND (CAST(:since AS timestamptz) IS NULL OR fetched_at >= :since)
+    GROUP BY host_id, key
+    ORDER BY host_id, key
+    LIMIT :n
+) AS g
+JOIN captures AS c ON c.crawl_id = :crawl_id AND c.id = g.latest
+LEFT JOIN pages AS p ON p.host_id = g.host_id AND p.crawl_id = :crawl_id AND p.key = g.key
+ORDER BY g.host_id, g.key
+
+-- now: the database's time
+SELECT clock_timestamp()
