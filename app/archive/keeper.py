@@ -1,7 +1,10 @@
-"""Keeps a process's archive in order, beside the visits that write to it: in a thread of its own.
+"""Keeps a process's archive in order, beside the visits that write to it: in two threads of its own.
 
 It closes segments that are old enough, uploads what is closed, watches the disk, and reports to `archive_nodes`. While
 the archive is stopped (`check` raises), nothing may be fetched: what is fetched could not be kept.
+
+    tend   closes, looks and reports: quick, whatever the object store does
+    move   uploads, and deletes what is old: as slow as the store is
 
     stopped   a write failed, and still does; the disk has less free than the reserve; more waits for the store than
               the bound
@@ -31,6 +34,7 @@ _log = structlog.get_logger()
 LOOK_S = 1.0  # between two looks at the disk
 REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
+LAST_UPLOAD_S = 10.0
 CLEAN_S = 3_600.0
 _PROBE = ".writable"
 _PROBE_BYTES = 64 * 1024
@@ -67,16 +71,19 @@ class ArchiveKeeper:
         self._reported: tuple[float, str | None, str | None] | None = None
         self._upload_at = 0.0
         self._clean_at = 0.0
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._ended, self._is_closed = threading.Event(), threading.Event()
+        self._tending: threading.Thread | None = None
+        self._moving: threading.Thread | None = None
 
     def start(self) -> None:
         """Close what dead processes left, and tend the archive from now on, in a thread.
 
         Call it once, after the fork.
         """
-        self._thread = threading.Thread(target=self._keep, name="archive", daemon=True)
-        self._thread.start()
+        self._tending = threading.Thread(target=self._keep_tending, name="archive", daemon=True)
+        self._moving = threading.Thread(target=self._keep_moving, name="archive-moves", daemon=True)
+        self._tending.start()
+        self._moving.start()
 
     def check(self) -> None:
         """Raises ArchiveStopped while the archive cannot be written."""
@@ -108,43 +115,66 @@ class ArchiveKeeper:
         self._writer.committed(rows, ids)
 
     def tend(self) -> None:
-        """Close, upload and report what there is. Never raises for a service: it is tried again at the next turn."""
+        """Close what is to be closed, look at the disk, report. Never raises for a service: it is tried again."""
         for file in self._writer.overdue():
             try:
                 self._writer.close(file)
             except ServiceError as error:
                 _log.warning("archive.not_closed", segment=file.name, error=str(error))
                 break
-        self._upload()
         with suppress(ArchiveStopped):
             self.check()
         try:
             self._report()
+        except ServiceError as error:
+            _log.warning("archive.not_reported", error=str(error))
+
+    def move(self) -> None:
+        """Upload what is closed, and delete what is old. Never raises for a service, as `tend`."""
+        self._upload()
+        try:
             self._clean_up()
         except (ServiceError, ArchiveMissing, OSError) as error:
-            _log.warning("archive.not_tended", error=str(error))
+            _log.warning("archive.not_cleaned", error=str(error))
 
     def close(self) -> None:
-        """Make the open segments final, at the end of the process, and upload them if the store serves."""
+        """Make the open segments final, at the end of the process, and upload them if the store serves soon.
+
+        What it does not take now is uploaded by the next process of this node.
+        """
         self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._tending is not None:
+            self._tending.join()
         self._writer.close_all()
-        self._upload_at = 0.0
-        self._upload()
+        self._is_closed.set()
+        if self._moving is None:
+            self._upload_at = 0.0
+            self._upload()
+        else:
+            self._moving.join(LAST_UPLOAD_S)
         with suppress(ServiceError):
             self._report()
 
-    def _keep(self) -> None:
+    def _keep_tending(self) -> None:
         try:
             recover(self._writer.engine, self._place.folder)
         except (ServiceError, OSError) as error:
             _log.error("archive.not_recovered", error=str(error))
         while not self._ended.wait(LOOK_S):
-            try:
-                self.tend()
-            except Exception:  # noqa: BLE001  # the thread must outlive a bug in one turn
-                _log.exception("archive.keeper_failed")
+            self._turn(self.tend)
+
+    def _keep_moving(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            self._turn(self.move)
+        self._is_closed.wait()
+        self._upload_at = 0.0
+        self._turn(self._upload)
+
+    def _turn(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception:  # noqa: BLE001  # the thread must outlive a bug in one turn
+            _log.exception("archive.keeper_failed")
 
     def _fail(self, error: ArchiveStopped) -> None:
         if self._stopped is None:
@@ -159,6 +189,8 @@ class ArchiveKeeper:
             if self._has_failed:
                 self._probe()
             free = self._free_bytes()
+            if self._place.remote is not None:
+                self._waiting = waiting_bytes(self._place.folder)
         except OSError as error:
             self._stopped = stopped(self._place.folder / _PROBE, error)
         else:
@@ -205,10 +237,7 @@ class ArchiveKeeper:
 
     def _upload(self) -> None:
         remote = self._place.remote
-        if remote is None:
-            return
-        self._waiting = waiting_bytes(self._place.folder)
-        if self._monotonic() < self._upload_at:
+        if remote is None or self._monotonic() < self._upload_at:
             return
         try:
             upload_closed(self._writer.engine, self._place.folder, remote)
@@ -218,7 +247,6 @@ class ArchiveKeeper:
                 _log.error("archive.not_uploaded", error=str(error))
             self._trouble = error.remedy if isinstance(error, ServiceError | InputError) else str(error)
             self._upload_at = self._monotonic() + UPLOAD_AGAIN_S
-        self._waiting = waiting_bytes(self._place.folder)
 
     def _clean_up(self) -> None:
         now = self._monotonic()

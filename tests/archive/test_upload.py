@@ -1,5 +1,7 @@
 """Closed segments in an object store: uploaded, read by ranges, and kept here while it does not serve."""
 
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +87,7 @@ def test_a_store_that_is_down_costs_nothing_but_time(
         body = answers.page(len(held), 5_000)
         held += deposit(writer, answers.recording(answers.reply(body), crawl_id=crawl_id))
         keeper.tend()
+        keeper.move()
     keeper.tend()
     with db.transaction(engine) as tx:
         (node,) = segments.nodes(tx)
@@ -95,12 +98,37 @@ def test_a_store_that_is_down_costs_nothing_but_time(
     assert [archive.read(each).body for each in held] == [answers.page(n, 5_000) for n in range(len(held))]
     objects.start()
     clock.now += UPLOAD_AGAIN_S
-    keeper.tend()
+    keeper.move()
     clock.now += LOOK_S
     keeper.check()
     keeper.close()
     assert [far.read(each).body for each in held] == [answers.page(n, 5_000) for n in range(len(held))]
     assert sql(engine, "SELECT DISTINCT state FROM segments") == [{"state": "uploaded"}]
+
+
+def test_a_store_that_hangs_holds_up_neither_closing_nor_the_bound(
+    engine: Engine, make_writer: MakeWriter, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It accepts connections and never answers: an upload waits for it, and nothing else does."""
+    clock, writer, crawl_id = Clock(), make_writer(segment_bytes=1_024), make_crawl(engine)
+    keeper = make_keeper(writer, clock, spool_bytes=15_000)
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
+        for name, value in store.KEYS.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        deposit(writer, answers.recording(answers.reply(answers.page(0, 5_000)), crawl_id=crawl_id))
+        keeper.tend()
+        uploading = threading.Thread(target=keeper.move)
+        uploading.start()
+        for n in range(1, 10):
+            deposit(writer, answers.recording(answers.reply(answers.page(n, 5_000)), crawl_id=crawl_id))
+            clock.now += LOOK_S
+            keeper.tend()
+        assert uploading.is_alive()
+        with pytest.raises(ArchiveStopped, match="wait for it in"):
+            keeper.check()
+        assert list(folder.rglob("*.open")) == []
+    uploading.join()
 
 
 # where the archive is to be → what the person is told
