@@ -36,7 +36,7 @@ class StoredPage(CrawledPage):
 
     @property
     def language(self) -> str | None:
-        """BCP 47 tag in lower case."""
+        """BCP 47 tag in lower case: as declared, else as detected."""
         return self._row.language
 
     @property

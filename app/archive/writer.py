@@ -205,7 +205,7 @@ class ArchiveWriter:
 
     def _name(self, crawl: str, now: datetime) -> str:
         """A name that no other segment has: crawl, time, serial number, machine and process."""
-        fit, stamp = _fit(crawl), now.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+        fit, stamp = _fit(crawl), now.astimezone(UTC).strftime("%Y%m%d%H%M%S%f")[:17]
         return f"{fit}/tiptoe-{fit}-{stamp}-{self._serial:05d}-{_fit(self.worker)}"
 
     def _info(self, file: SegmentFile, crawl: str, now: datetime) -> bytes:

@@ -1,5 +1,6 @@
 -- pages: the next pages of a crawl, in the order of their keys; long columns only where they are wanted
-SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, p.content_type, p.charset, p.language, p.title, p.description,
+SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, p.content_type, p.charset, p.language, p.language_detected, p.title, p.description,
+       p.published_at, p.published_from, p.modified_at, p.modified_from,
        CASE WHEN :with_text THEN p.main_text END AS text,
        p.canonical_url, p.depth, p.links, p.body_bytes, p.truncated, p.directives, p.opt_out,
        encode(p.body_sha256, 'hex') AS body_sha256, encode(p.text_sha256, 'hex') AS text_sha256,
@@ -13,8 +14,8 @@ WHERE p.crawl_id = :crawl_id
   AND (p.host_id, p.crawl_id, p.key) > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'))
   AND (CAST(:since AS timestamptz) IS NULL OR p.fetched_at >= CAST(:since AS timestamptz))
   AND (CAST(:status AS integer[]) IS NULL OR p.status = ANY(CAST(:status AS integer[])))
-  AND (CAST(:language AS text[]) IS NULL OR lower(p.language) = ANY(CAST(:language AS text[]))
-       OR split_part(lower(p.language), '-', 1) = ANY(CAST(:language AS text[])))
+  AND (CAST(:language AS text[]) IS NULL OR lower(coalesce(p.language, p.language_detected)) = ANY(CAST(:language AS text[]))
+       OR split_part(lower(coalesce(p.language, p.language_detected)), '-', 1) = ANY(CAST(:language AS text[])))
   AND (CAST(:type AS text[]) IS NULL OR substring(lower(p.content_type) FROM '[a-z0-9/.+-]+') = ANY(CAST(:type AS text[])))
   AND (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
   AND (CAST(:url_like AS text[]) IS NULL OR p.url ~ ANY(CAST(:url_like AS text[])))

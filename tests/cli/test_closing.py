@@ -26,6 +26,7 @@ def totals(**values: Any) -> Totals:
         "bytes": 987_654_321_000,
         "suppressed": 123_456_789,
         "hosts": 100_000,
+        "archive": True,
     }
     return Totals(**{**made, **values})
 

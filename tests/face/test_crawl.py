@@ -1,11 +1,12 @@
 """`for page in tiptoe.crawl(…)`: from an empty folder, a thread, a running loop; left, killed, run again."""
 
+import json
 import signal
 
 import pytest
 
 from tests.acceptance.conftest import kill_group, manual, serving, until
-from tests.crawl.web import Web
+from tests.crawl.web import Answer, Web
 from tests.face.conftest import Script, ended
 
 pytestmark = pytest.mark.acceptance
@@ -61,6 +62,18 @@ LEFT_OPEN = """
 """
 
 
+BODIES = """
+    import sys
+    import tiptoe
+
+    for page in tiptoe.crawl(sys.argv[1]):
+        pass
+    columns = ["url", "html", "markdown"]
+    print(tiptoe.export("pages", crawl=sys.argv[2], to="bodies.jsonl", columns=columns))
+    print(tiptoe.export("pages", crawl=sys.argv[2], to="book", format="markdown"))
+"""
+
+
 def urls(out: str) -> list[str]:
     return [line.split()[0] for line in out.splitlines() if line.startswith("http")]
 
@@ -81,6 +94,18 @@ def test_from_an_empty_folder_to_the_end_and_once_more_without_a_request(script:
     assert sorted(urls(second.out)) == sorted(urls(first.out))
     assert len(site.log) == asked
     assert script.tiptoe.processes() == []
+
+
+def test_what_is_exported_from_the_archive_is_what_the_site_sent(script: Script, web: Web) -> None:
+    site = web.site()
+    paths = manual(site, 6)
+    ran = script.run(BODIES, site.url("/"), site.host)
+    assert (ran.code, ran.err, ran.out) == (0, "", "6\n6\n")
+    rows = [json.loads(line) for line in (script.folder / "bodies.jsonl").read_text().splitlines()]
+    sent = {site.url(path): answer.body.decode() for path in paths if isinstance(answer := site.pages[path], Answer)}
+    assert {row["url"]: row["html"] for row in rows} == sent
+    assert [row["url"] for row in rows if not row["markdown"].startswith("Words of page ")] == []
+    assert len(list((script.folder / "book").glob("*/*.md"))) == 6
 
 
 @pytest.mark.parametrize("text", [IN_A_LOOP, IN_A_THREAD], ids=["within a loop", "in a thread"])

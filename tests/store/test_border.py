@@ -101,6 +101,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     sitemaps.note(tx, sitemaps.ReadSitemap(host_id, crawl_id, b"k", word, "urlset", 1, word))
     row: dict[str, Any] = dict.fromkeys(pages.PageRow.__annotations__, word)
     row |= {"host_id": host_id, "crawl_id": crawl_id, "key": b"k", "status": 200, "body_sha256": b"b"}
+    row |= {"published_at": None, "modified_at": None}
     row |= {"charset": "utf-8", "text_sha256": b"t", "body_bytes": 1, "truncated": False, "links": 0, "depth": 0}
     pages.keep(tx, [row])  # type: ignore[list-item]
     pages.revise(

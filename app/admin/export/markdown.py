@@ -8,7 +8,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 FRONT: Final = (
-    *("url", "title", "description", "language", "canonical_url", "status"),
+    *("url", "title", "description", "language", "language_detected", "published_at", "modified_at"),
+    *("canonical_url", "status"),
     *("first_fetched_at", "fetched_at", "changed_at", "text_sha256"),
 )  # columns of the front matter, unless others are chosen
 NEEDED: Final = ("url", "key", "text", "markdown")
