@@ -38,7 +38,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "bench/__main__.py::_arguments": 67,
     "bench/crawl.py::main": 56,
     "tests/faults/conftest.py::make_rig": 53,
-    "tests/store/test_border.py::write": 62,
 }
 
 
