@@ -39,6 +39,8 @@ _OURS = str(Path(__file__).parent)
 def main(wire: Wire, memory_bytes: int, sources: list[str]) -> None:
     """Answer until the parent is gone."""
     confine(memory_bytes)
+    with suppress(ModuleNotFoundError):
+        importlib.import_module("tiptoe")  # before a folder of that name, such as a clone, can stand for it
     sys.path.append(os.getcwd())
     try:
         handlers = {each.name: each for each in load(sources)}

@@ -170,3 +170,28 @@ def test_a_page_that_is_not_archived_is_fetched_politely_and_not_kept(tiptoe: Ti
 def web() -> Iterator[Web]:
     with Web() as web:
         yield web
+
+
+def test_a_crawl_does_not_begin_with_handlers_that_do_not_load(
+    tiptoe: Tiptoe, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("books.py").write_text("import gone\n")
+    monkeypatch.setenv("TIPTOE_HANDLERS", "books.py")
+    ran = tiptoe("crawl", "http://127.0.0.1:8099/")
+    assert (ran.code, ran.out) == (2, "")
+    assert "tiptoe: books.py: does not import: ModuleNotFoundError: No module named 'gone'" in ran.err
+    assert sql(engine, "SELECT FROM crawls") == []
+
+
+# the option, the crawl's handlers
+@pytest.mark.parametrize(
+    ("options", "handlers"),
+    [([], []), (["--handler", "books", "--handler", "prices"], ["books", "prices"]), (["--handler", "all"], [])],
+)
+def test_a_crawl_keeps_the_handlers_that_it_names(
+    tiptoe: Tiptoe, engine: Engine, options: list[str], handlers: list[str]
+) -> None:
+    tiptoe("seed", "add", "shop", "http://127.0.0.1:8099/", *options)
+    assert sql(engine, "SELECT handlers FROM crawls") == [{"handlers": handlers}]
+    assert tiptoe("crawl", "edit", "shop", "--handler", "Books").code == 2
+    assert sql(engine, "SELECT handlers FROM crawls") == [{"handlers": handlers}]

@@ -43,3 +43,11 @@ def test_a_handler_of_the_docs_works(block: Block, tmp_path: Path) -> None:
 
 def test_the_docs_show_one() -> None:
     assert SHOWN
+
+
+def test_a_folder_called_tiptoe_does_not_stand_for_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone of the repository lies where its user works."""
+    (tmp_path / "tiptoe").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with started(template.write("books", Path())) as handlers:
+        assert list(handlers.specs) == ["books"]
