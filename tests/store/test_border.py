@@ -41,6 +41,8 @@ OURS = {
     "fetches.address_budget": "an address, or a network of an operator's",
     "pages.charset": "the name of a codec",
     "crawls.scope_redirects": "hosts and folders of canonical URLs: ASCII",
+    "crawls.profile": "an operator's: a file in UTF-8",
+    "url_patterns.pattern": "made of canonical URLs: ASCII",
 }
 
 
