@@ -154,7 +154,15 @@ def _queues(settings: Settings, *, no_ack: bool) -> list[Queue]:
 
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
-    every_s = {"promote": 1.0, "finish": 1.0, "ring_extract": 1.0, "index": 2.0, "sweep": 10.0, "retain": 60.0}
+    every_s = {
+        "promote": 1.0,
+        "finish": 1.0,
+        "ring_extract": 1.0,
+        "index": 2.0,
+        "sweep": 10.0,
+        "retain": 60.0,
+        "reprice": 600.0,
+    }
     if settings.caps_crawls:
         every_s["trim"] = 1.0
     in_place = {"task": "tiptoe.dispatch", "schedule": settings.dispatch_tick_s, "options": {"in_place": True}}

@@ -7,6 +7,7 @@ import structlog
 from app.beat import finish as finish_crawls
 from app.beat import index_pages as index
 from app.beat import promote as promote_urls
+from app.beat import reprice as reprice_recrawls
 from app.beat import rotate_logs as retain_logs
 from app.beat import sweep as sweep_up
 from app.beat import trim as trim_crawls
@@ -40,6 +41,12 @@ def sweep() -> None:
 def trim() -> None:
     """Keep crawls at their caps."""
     _quietly("trim", lambda: trim_crawls.trim(process.engine(), current()))
+
+
+@app.task(name="tiptoe.reprice")
+def reprice() -> None:
+    """Find the price of a recrawl in crawls with a budget for them."""
+    _quietly("reprice", lambda: reprice_recrawls.reprice(process.engine(), current()))
 
 
 @app.task(name="tiptoe.retain")

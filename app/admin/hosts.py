@@ -69,6 +69,16 @@ def show(engine: Engine, settings: Settings, name: str, *, latest: int = 10) -> 
         )
 
 
+def known(engine: Engine, name: str) -> Row:
+    """A host's row, by its name or any URL of it. Raises InputError for one that no crawl has met."""
+    url = _url(name)
+    with db.transaction(engine) as tx:
+        host = hosts.show(tx, url.host)
+    if host is None:
+        raise _unknown(url.host)
+    return host
+
+
 def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> list[Row]:
     """List hosts. Raises InputError for an unknown waits_for.
 

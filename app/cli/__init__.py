@@ -24,6 +24,7 @@ def make_app() -> typer.Typer:
         host,
         identity,
         page,
+        profile,
         robots,
         search,
         seed,
@@ -52,6 +53,7 @@ def make_app() -> typer.Typer:
     app.add_typer(extract.app, name="extract")
     app.add_typer(host.app, name="host")
     app.add_typer(robots.app, name="robots")
+    app.add_typer(profile.app, name="profile")
     app.add_typer(identity.app, name="identity")
     app.add_typer(botauth.app, name="botauth")
     app.command()(status.audit)
@@ -64,7 +66,7 @@ def make_app() -> typer.Typer:
 
 def _crawl_app() -> typer.Typer:
     """`tiptoe crawl URL…`, and the verbs for crawls that exist."""
-    from app.cli import crawl_command, crawls
+    from app.cli import crawl_command, crawls, worth
     from app.cli.groups import RUN, CrawlGroup
 
     group = typer.Typer(
@@ -75,6 +77,8 @@ def _crawl_app() -> typer.Typer:
     group.command(RUN)(crawl_command.crawl)
     group.command("list")(crawls.list_)
     group.command("report")(crawls.report)
+    group.command("top")(worth.top)
+    group.command("freshness")(worth.freshness)
     group.command("pause")(crawls.pause)
     group.command("resume")(crawls.resume)
     group.command("finish")(crawls.finish)

@@ -53,6 +53,14 @@ HonourOptOuts = Annotated[
         show_default="no, or as before",
     ),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="What it values: general, docs, news, shop, forum, or a TOML file (see `tiptoe profile`).",
+        show_default="general, or as before",
+    ),
+]
 Search = Annotated[
     bool | None,
     typer.Option(
@@ -132,6 +140,7 @@ def asked(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    profile: Profile = None,
     search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
@@ -147,6 +156,7 @@ def asked(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        profile=_profile(profile),
         handlers=_handlers(handler),
         search=search,
         archive=archive,
@@ -167,6 +177,7 @@ def edited(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
+    profile: Profile = None,
     search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
@@ -185,11 +196,21 @@ def edited(
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
+        profile=_profile(profile),
         handlers=_handlers(handler),
         search=search,
         archive=archive,
         keep_links=keep_links,
     )
+
+
+def _profile(text: str | None) -> str | None:
+    """The name of a shipped profile, or what a file says. Raises InputError."""
+    if text is None:
+        return None
+    from app.admin.profiles import wish_of
+
+    return wish_of(text)
 
 
 def _handlers(given: list[str] | None) -> tuple[str, ...] | None:

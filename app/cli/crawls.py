@@ -179,6 +179,13 @@ def _floor(crawl: "Crawl") -> str | None:
     return f"only links that score above {crawl.admits_above:.3g} are admitted"
 
 
+def _profile_name(wish: str) -> str:
+    """The name of a crawl's profile; its own text is not shown."""
+    from app.policy.focus.shipped import NAMES, profile_of
+
+    return wish if wish in NAMES else f"{profile_of(wish).name} (its own)"
+
+
 def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
     return [
         ("scope", crawl.scope),
@@ -192,6 +199,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("keeps fresh", crawl.keep_fresh),
         ("sitemaps", crawl.sitemaps),
         ("honours opt-outs", crawl.honour_opt_outs),
+        ("profile", _profile_name(crawl.profile)),
         ("handlers", crawl.handlers or None),
         ("indexed for search", crawl.search),
         ("archives", crawl.archive),

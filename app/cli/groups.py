@@ -23,6 +23,7 @@ _ORDER = (
     "extract",
     "host",
     "robots",
+    "profile",
     "identity",
     "botauth",
     "audit",

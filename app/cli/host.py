@@ -44,6 +44,21 @@ _SHOWN = (
 
 
 @app.command()
+def patterns(name: Name, as_json: AsJson = False) -> None:
+    """Show the patterns of a host's URLs: how many were found, fetched, brought new text, and were refused as traps."""
+    from app.admin import focus
+
+    with open_database() as (_, engine):
+        rows = focus.patterns_of(engine, name)
+    if as_json:
+        show_json(rows)
+    elif not rows:
+        answer("no page of this host was fetched yet")
+    else:
+        rows_table(("crawl", "pattern", "urls", "fetched", "new", "refused", "verdict"), rows)
+
+
+@app.command()
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show everything about a host: its wait, pace, robots.txt, latest visits, requests and operators' commands."""
     from app.admin import hosts

@@ -6,6 +6,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
+from app.cli.profile import show_parts
 from app.model.reasons import words
 
 if TYPE_CHECKING:
@@ -33,12 +34,17 @@ def why(url: Url, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def retry(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
-    """Queue a URL now, whatever its state; its host's pace still holds."""
-    from app.admin import explain
+def retry(
+    url: Url,
+    crawl: OneCrawl = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch it even if it is taken for a trap.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Queue a URL now, whatever its state; its host's pace and robots.txt still hold."""
+    from app.admin import explain, focus
 
     with open_database() as (settings, engine):
-        names = explain.retry(engine, settings, url, crawl)
+        names = (focus.force if force else explain.retry)(engine, settings, url, crawl)
     done(f"queued in {', '.join(names)}", as_json=as_json, url=url, queued_in=names)
 
 
@@ -105,6 +111,8 @@ def _show(found: "Explanation") -> None:
 
 
 def _show_crawl(row: "InCrawl") -> None:
+    from app.policy.focus.score import unpacked
+
     url, page, duplicate = row.url, row.page, row.duplicate
     heading(f"in crawl {row.crawl} ({row.crawl_state}): {url['state']}")
     facts(
@@ -121,6 +129,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("depth", url["depth"]),
             ("redirects before it", url["hops"] or None),
             ("lane and score", f"p{url['lane']}, {url['score']:.3g}"),
+            ("score", url["score_parts"] is not None and show_parts(unpacked(url["score_parts"]))),
             ("attempts", f"{url['attempts']} since the last good one"),
             ("last fetch", url["fetched_at"]),
             ("last ending", url["outcome"] and f"{url['outcome']} (status {url['status']})"),
@@ -130,6 +139,10 @@ def _show_crawl(row: "InCrawl") -> None:
             ("body SHA-256", url["body_sha256"]),
             ("text SHA-256", url["text_sha256"]),
             ("recrawl interval", url["interval_s"] and f"{url['interval_s'] / 3600:.1f} h"),
+            (
+                "changes",
+                url["change_s"] and f"every {url['change_s'] / url['change_shape'] / 86400:.3g} d, as believed",
+            ),
             ("due", url["due_at"]),
             ("title", page and page["title"]),
             ("content type", page and page["content_type"]),

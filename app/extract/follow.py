@@ -19,7 +19,8 @@ from app.extract.write import HandledRow
 from app.model import Origin, Refusal, RequestKind, Url
 from app.policy import robots as robots_policy
 from app.policy.candidate import Candidate
-from app.policy.lane import lane_for, score_for
+from app.policy.focus.score import Scored, score
+from app.policy.focus.shipped import profile_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.scope import Scope, judge
 from app.policy.url import without_fragment
@@ -168,21 +169,27 @@ def _refusal(source: _LinkingPage, url: Url) -> Refusal | None:
 
 
 def _is_below_floor(source: _LinkingPage, url: Url) -> bool:
-    return source.crawl.admits_above is not None and score_for(source.depth + 1) <= source.crawl.admits_above
+    return source.crawl.admits_above is not None and _scored(source, url).parts.score <= source.crawl.admits_above
 
 
 def _candidate(source: _LinkingPage, url: Url, link: Mapping[str, object]) -> Candidate:
-    depth, lane, score = source.depth + 1, link.get("lane"), link.get("score")
+    lane, wanted, scored = link.get("lane"), link.get("score"), _scored(source, url)
     return Candidate(
         source.crawl.id,
         url,
         RequestKind.PAGE,
-        lane if isinstance(lane, int) else lane_for(url, depth),
-        score if isinstance(score, int | float) else score_for(depth),
-        depth,
+        lane if isinstance(lane, int) else scored.lane,
+        wanted if isinstance(wanted, int | float) else scored.parts.score,
+        source.depth + 1,
         0,
         source.url,
+        score_parts=scored.parts.packed(),
     )
+
+
+def _scored(source: _LinkingPage, url: Url) -> Scored:
+    """The lane and score of a link by the profile of its crawl."""
+    return score(profile_of(source.crawl.profile), url, depth=source.depth + 1)
 
 
 def _start(tx: Connection, crawl_ids: set[int]) -> None:

@@ -37,6 +37,7 @@ class CrawlSpec:
     sitemaps         which it reads: none; declared: those that robots.txt names; all: also /sitemap.xml where it names
                      none
     honour_opt_outs  pages whose owner reserves text and data mining are not kept
+    profile          what it values: the name of a shipped profile, or a TOML text
     handlers         names of the handlers that get its pages; none: every handler that is loaded
     search           the words of its pages are indexed for `tiptoe search`
     archive          answers are kept in the archive, with their bodies
@@ -50,6 +51,7 @@ class CrawlSpec:
     keep_fresh: bool = False
     sitemaps: str = "all"
     honour_opt_outs: bool = False
+    profile: str = "general"
     handlers: tuple[str, ...] = ()
     search: bool = False
     archive: bool = True
@@ -86,6 +88,7 @@ class CrawlChange:
     keep_fresh: bool | None = None
     sitemaps: str | None = None
     honour_opt_outs: bool | None = None
+    profile: str | None = None
     handlers: tuple[str, ...] | None = None
     search: bool | None = None
     archive: bool | None = None

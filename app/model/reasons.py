@@ -94,6 +94,8 @@ class Cause(StrEnum):
     POISON = "poison"
     UNWRITABLE = "what came of it cannot be written"
     LIST_UNWRITABLE = "what it lists cannot be written"
+    TRAP = "trap"
+    FORCED = "forced"  # it waits for a fetch that no trap refuses
     NOINDEX = "kept out of pages: noindex"
     OPTED_OUT = "kept out of pages: it opts out of text and data mining"
     SITE_OPTED_OUT = "kept out of pages: its site opts out of text and data mining"

@@ -57,4 +57,7 @@ class Refusal(StrEnum):
     NOFOLLOW = "nofollow"  # the link says rel=nofollow, or its page nofollow
     HIDDEN = "hidden"  # no person can see the link: it may be a trap for robots
     REDIRECTS = "redirects"  # more than 10 hops, or a loop
+    TRAP_DEPTH = "trap_depth"  # its path has more segments than the profile follows
+    TRAP_REPEATS = "trap_repeats"  # segments of its path repeat in a row
+    TRAP_PATTERN = "trap_pattern"  # URLs of its shape bring nothing new
     FRONTIER_FULL = "frontier_full"  # its host, its crawl or all of the frontier is at its cap, and others score higher

@@ -8,12 +8,13 @@ It does not know the id of its host: `app.store.url_rows.admission` makes its ro
 from typing import NamedTuple
 
 from app.model import Cause, RequestKind, Url
-from app.policy.lane import lane_for, score_for
+from app.policy.focus.score import SEED
+from app.policy.lane import SEED_LANE
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState, url_after
 
 # What can happen to a URL that is not in the frontier, and the state that it gets there.
 _ENTERING = {event: url_after(None, event) for state, event in URL_TRANSITIONS if state is None}
-_CAUSES = {UrlEvent.DISALLOWED: Cause.ROBOTS}
+_CAUSES = {UrlEvent.DISALLOWED: Cause.ROBOTS, UrlEvent.TRAPPED: Cause.TRAP, UrlEvent.FORCED: Cause.FORCED}
 
 
 class Candidate(NamedTuple):
@@ -30,6 +31,7 @@ class Candidate(NamedTuple):
     seen        most likely it has a row already
     due_s       when it is due, counted from its admission, if it was deferred
     sitemap_id  the sitemap that says when it changed;   lastmod: what that says, in ISO 8601
+    detail      more of its cause;   score_parts: components of the score, packed
     """
 
     crawl_id: int
@@ -46,6 +48,8 @@ class Candidate(NamedTuple):
     due_s: float | None = None
     sitemap_id: int | None = None
     lastmod: str | None = None
+    detail: str | None = None
+    score_parts: int | None = None
 
     @property
     def state(self) -> UrlState:
@@ -68,9 +72,10 @@ def in_front(crawl_id: int, url: Url, kind: RequestKind, *, depth: int = 0, foun
         crawl_id,
         url,
         kind,
-        lane=lane_for(url, 0),
-        score=score_for(0),
+        lane=SEED_LANE,
+        score=SEED.score,
         depth=depth,
         hops=0,
         found_on=found_on,
+        score_parts=SEED.packed(),
     )

@@ -1,4 +1,4 @@
-"""Whether a crawl can work as it is asked for: its scope, its patterns, its budgets, its sitemaps.
+"""Whether a crawl can work as it is asked for: its scope, its patterns, its budgets, its sitemaps, its profile.
 
 Names are not judged here.
 """
@@ -9,6 +9,7 @@ from app.errors import InputError
 from app.model import Budgets, CrawlSpec
 from app.model.handler import HANDLER_NAME
 from app.policy import scope
+from app.policy.focus.shipped import profile_of
 from app.policy.scope import ScopeKind
 
 SITEMAPS: Final = ("none", "declared", "all")
@@ -32,6 +33,7 @@ def check(spec: CrawlSpec) -> None:
             )
     if spec.sitemaps not in SITEMAPS:
         raise InputError(f"sitemaps {spec.sitemaps!r}", f"use one of: {', '.join(SITEMAPS)}")
+    profile_of(spec.profile)
 
 
 def scope_kind(text: str) -> ScopeKind:

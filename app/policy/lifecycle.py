@@ -24,6 +24,8 @@ class UrlState(StrEnum):
 class UrlEvent(StrEnum):
     ADMITTED = "admitted"  # a seed, a link or a redirect led here first
     DISALLOWED = "disallowed"  # robots.txt refuses it, at admission or before the request
+    TRAPPED = "trapped"  # its pattern brings nothing new, or its path gives a trap away
+    FORCED = "forced"  # an operator, or now and then we, want it fetched although its pattern brings nothing
     SETTLED = "settled"  # an answer that holds until the next recrawl
     FAILED = "failed"  # its own failure, tries left
     EXHAUSTED = "exhausted"  # its own failure, no tries left
@@ -34,7 +36,7 @@ class UrlEvent(StrEnum):
     VANISHED = "vanished"  # 410, or 404 again
     ALIASED = "aliased"  # redirected, or another URL is its canonical
     DUE = "due"  # its recrawl or retry time has come
-    REOPENED = "reopened"  # robots.txt changed and allows it
+    REOPENED = "reopened"  # robots.txt changed and allows it; or its pattern brings something again
     RETRIED = "retried"  # an operator, or a new round
 
 
@@ -59,8 +61,11 @@ U, E = UrlState, UrlEvent
 URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState | None] = {
     (None, E.ADMITTED): U.QUEUED,
     (None, E.DISALLOWED): U.REFUSED,
+    (None, E.TRAPPED): U.REFUSED,
+    (None, E.FORCED): U.QUEUED,
     (None, E.DEFERRED): U.RESTING,
     (U.QUEUED, E.DISALLOWED): U.REFUSED,
+    (U.QUEUED, E.TRAPPED): U.REFUSED,
     (U.QUEUED, E.SETTLED): U.RESTING,
     (U.QUEUED, E.FAILED): U.RESTING,
     (U.QUEUED, E.EXHAUSTED): U.QUARANTINED,

@@ -44,6 +44,8 @@ class Crawl:
     pages_held_until: datetime | None
     sitemaps: str
     honour_opt_outs: bool
+    profile: str
+    recrawl_price_s: float | None
     handlers: list[str]
     archive: bool
     keep_links: bool

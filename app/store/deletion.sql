@@ -14,6 +14,8 @@ WITH gone_pages AS (
     DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_sitemaps AS (
     DELETE FROM sitemaps WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_patterns AS (
+    DELETE FROM url_patterns WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_links AS (
     DELETE FROM links WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_extractions AS (

@@ -145,6 +145,18 @@ crawls = Table(
         server_default=text("false"),
         comment="pages whose owner reserves text and data mining are not kept",
     ),
+    Column(
+        "profile",
+        Text,
+        nullable=False,
+        server_default=text("'general'"),
+        comment="what it values: the name of a shipped profile, or a TOML text",
+    ),
+    Column(
+        "recrawl_price_s",
+        Double,
+        comment="page-seconds of freshness that a recrawl must buy, by the profile's budget; NULL: there is none",
+    ),
     Column("keep_links", Boolean, nullable=False, server_default=text("false"), comment="links are kept, in `links`"),
     Column(
         "handlers",
@@ -360,6 +372,9 @@ urls = Table(
     ),
     Column("due_at", Time, comment="resting and gone: when to look again"),
     Column("interval_s", Double, comment="recrawl interval"),
+    Column("score_parts", Integer, comment="components of the score as it was admitted: app.policy.focus.score"),
+    Column("change_shape", REAL, comment="belief about how often it changes: shape of a Gamma distribution"),
+    Column("change_s", REAL, comment="of the same, its seconds; change_s / change_shape: from one change to the next"),
     Column("etag", Text),
     Column("last_modified", Text),
     Column("body_sha256", LargeBinary),
@@ -735,6 +750,23 @@ crawl_hosts = Table(
     Column("last_fetch_at", Time),
     PrimaryKeyConstraint("crawl_id", "host_id"),
     comment="What a crawl got from a host in this round; written only under the host's lease.",
+)
+
+url_patterns = Table(
+    "url_patterns",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("pattern", Text, nullable=False, comment="shape of URLs: app.policy.focus.shape"),
+    Column("urls", Integer, nullable=False, comment="about how many were found"),
+    Column("fetched", Integer, nullable=False, comment="pages of it"),
+    Column("new", Integer, nullable=False, comment="of these: with text that was new on the host"),
+    Column("refused", Integer, nullable=False, comment="URLs of it that were not fetched as a trap"),
+    Column("lately", REAL, nullable=False, comment="its latest pages, weighted"),
+    Column("new_lately", REAL, nullable=False, comment="of these: that brought new text, or named a page that did"),
+    Column("changed_at", Time, nullable=False, server_default=NOW),
+    PrimaryKeyConstraint("host_id", "crawl_id", "pattern"),
+    comment="What URLs of one shape have brought; written only under the host's lease.",
 )
 
 domains = Table(

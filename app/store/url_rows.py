@@ -56,6 +56,11 @@ class Due(NamedTuple):
     honour_opt_outs: bool
     archive: bool
     admits_above: float | None
+    recrawl_price_s: float | None
+    found_on: str | None
+    change_shape: float | None
+    change_s: float | None
+    score_parts: int | None
     keep_links: bool = False
 
 
@@ -79,6 +84,8 @@ class Admission(TypedDict):
     hops: int
     found_on: str | None
     cause: Cause | None
+    detail: str | None
+    score_parts: int | None
     sitemap_id: int | None
     lastmod: str | None
     linked: NotRequired[str | None]
@@ -102,6 +109,8 @@ def admission(candidate: Candidate, host_id: int) -> Admission:
         "hops": candidate.hops,
         "found_on": candidate.found_on,
         "cause": candidate.cause,
+        "detail": candidate.detail,
+        "score_parts": candidate.score_parts,
         "sitemap_id": candidate.sitemap_id,
         "lastmod": candidate.lastmod,
     }
@@ -132,6 +141,8 @@ class Result(TypedDict):
     score: float | None
     due_s: float | None
     interval_s: float | None
+    change_shape: float | None
+    change_s: float | None
     etag: str | None
     last_modified: str | None
     body_sha256: bytes | None

@@ -26,6 +26,11 @@ def pick(tx: Connection, wanted: Sequence[Wanted]) -> list[Due]:
     return db.run(tx, _sql["pick"], {"rows": db.rows_param(wanted)}).of(Due)
 
 
+def top(tx: Connection, *, crawl_id: int, n: int) -> list[Mapping[str, Any]]:
+    """The queued URLs of a crawl that come first, each at its host. Sorts all that are queued: seconds at millions."""
+    return [dict(row) for row in tx.execute(_sql["top"], {"crawl_id": crawl_id, "n": n}).mappings()]
+
+
 def waiting(tx: Connection, origins: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
     """Those of the origins (host id, scheme://host:port) that have something queued in an active crawl."""
     if not origins:
@@ -150,6 +155,11 @@ def _lots_of_host(row: Any) -> list[RoundLot]:
 
 def retry(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) -> list[int]:
     rows = tx.execute(_sql["retry"], {"host_id": host_id, "key": key, "crawl_id": crawl_id})
+    return [row.crawl_id for row in rows]
+
+
+def force(tx: Connection, *, host_id: int, key: bytes, crawl_id: int | None) -> list[int]:
+    rows = tx.execute(_sql["force"], {"host_id": host_id, "key": key, "crawl_id": crawl_id})
     return [row.crawl_id for row in rows]
 
 

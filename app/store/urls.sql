@@ -1,8 +1,8 @@
 -- pick: hosts' next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links, CAST(c.admits_above AS double precision) AS admits_above, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
-       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause, u.detail
+       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause, u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, n integer, out_of_reach text[])
 CROSS JOIN crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)
@@ -28,13 +28,13 @@ WHERE EXISTS (
 -- admit: one row per (crawl, URL key), by the first to arrive; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS saves the common case (known already) a wait for a settle that is updating that very row.
 -- A form of a URL that robots.txt allows replaces one that it refused. Of several at once the allowed one is admitted.
-INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, sitemap_id, lastmod, due_at, linked)
+INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, detail, score_parts, sitemap_id, lastmod, due_at, linked)
 SELECT DISTINCT ON (r.host_id, r.crawl_id, r.key)
-       r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause,
-       r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s), r.linked
+       r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause, r.detail,
+       r.score_parts, r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s), r.linked
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real, depth integer,
-    hops smallint, found_on text, cause text, sitemap_id bigint, lastmod timestamptz, due_s double precision, linked text,
+    hops smallint, found_on text, cause text, detail text, score_parts integer, sitemap_id bigint, lastmod timestamptz, due_s double precision, linked text,
     reopens boolean)
 WHERE NOT EXISTS (
     SELECT FROM urls AS u
@@ -69,7 +69,7 @@ UPDATE urls AS u
 SET state = r.state, attempts = r.attempts, network_failures = r.network_failures, server_failures = r.server_failures,
     parse_failures = r.parse_failures, retrying = r.retrying, score = coalesce(r.score, u.score),
     due_at = clock_timestamp() + make_interval(secs => r.due_s), interval_s = r.interval_s,
-    etag = r.etag, last_modified = r.last_modified,
+    change_shape = r.change_shape, change_s = r.change_s, etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
     status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives, opt_out = r.opt_out, alias_of = r.alias_of,
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
@@ -78,7 +78,7 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
     parse_failures smallint, retrying boolean, score real, due_s double precision,
-    interval_s double precision, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
+    interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
     outcome text, cause text, detail text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
@@ -165,6 +165,12 @@ UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures 
 WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 RETURNING crawl_id
 
+-- force: make one URL due now, and fetched even if it is taken for a trap
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+    cause = 'forced', detail = NULL
+WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
+RETURNING crawl_id
+
 -- forget: take a URL out of the frontier
 DELETE FROM urls
 WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
@@ -173,7 +179,7 @@ RETURNING crawl_id
 -- refused_of_host: URLs that robots.txt of an origin refuses, a page of them
 SELECT crawl_id, key, url, linked
 FROM urls
-WHERE host_id = :host_id AND state = 'refused' AND (crawl_id, key) > (:after_crawl, :after_key)
+WHERE host_id = :host_id AND state = 'refused' AND cause <> 'trap' AND (crawl_id, key) > (:after_crawl, :after_key)
 ORDER BY crawl_id, key
 LIMIT :n
 
@@ -247,4 +253,11 @@ FROM urls
 WHERE crawl_id = :crawl_id AND cause IS NOT NULL
 GROUP BY state, cause, detail
 ORDER BY urls DESC
+LIMIT :n
+
+-- top: the queued URLs of a crawl that come first, over all of its hosts, with the components of their scores
+SELECT h.name AS host, u.url, u.lane, u.score, u.score_parts, u.depth, u.found_on, u.fetched_at
+FROM urls AS u JOIN hosts AS h ON h.id = u.host_id
+WHERE u.crawl_id = :crawl_id AND u.state = 'queued'
+ORDER BY u.lane, u.score DESC, u.id
 LIMIT :n

@@ -9,8 +9,9 @@ from app.errors import InputError
 from app.model import Origin, Refusal, Url
 from app.net.address import is_public, make_guard
 from app.net.http import _split
+from app.policy.focus.score import score
+from app.policy.focus.shipped import NAMES, profile_of
 from app.policy.host import queue_for, registrable_domain
-from app.policy.lane import WEIGHTS, lane_for
 from app.policy.scope import ScopeKind, judge, scope_of
 from app.policy.url import DEFAULT_TRACKING, MAX_LENGTH, Canon, is_of_document, is_skipped_extension, without_fragment
 from tests.fuzz.parts import assert_told, lines, text
@@ -101,7 +102,10 @@ def _judged(found: Url) -> None:
         assert domain is None
         assert GUARD.why(host.strip("[]")) != "not an IP address"
     assert queue_for(host, 32).startswith("host-")
-    assert {lane_for(found, 0), lane_for(found, 1)} <= WEIGHTS.keys()
+    for name in NAMES:
+        scored = score(profile_of(name), found, depth=1)
+        assert scored.lane in profile_of(name).weights
+        assert 0 <= scored.parts.score <= 1
     for kind in ScopeKind:
         scope = scope_of([found], kind=kind)
         assert judge(scope, found, 0) is None

@@ -16,6 +16,7 @@ FULL = CrawlSpec(
     keep_fresh=True,
     sitemaps="declared",
     honour_opt_outs=True,
+    profile="docs",
     archive=False,
 )
 
@@ -40,6 +41,7 @@ def test_a_spec_comes_back_from_its_columns(spec: CrawlSpec) -> None:
         ({"budgets": {"max_seconds": 1.5}}, {"budgets": Budgets(max_pages=7, max_depth=0, max_seconds=1.5)}),
         ({"keep_fresh": False, "honour_opt_outs": False}, {"keep_fresh": False, "honour_opt_outs": False}),
         ({"sitemaps": "none"}, {"sitemaps": "none"}),
+        ({"profile": "news"}, {"profile": "news"}),
         ({"archive": True}, {"archive": True}),
     ],
 )

@@ -107,6 +107,8 @@ def admission(host_id: int, crawl_id: int, path: str = "/", **columns: Any) -> A
         "hops": 0,
         "found_on": None,
         "cause": None,
+        "detail": None,
+        "score_parts": None,
         "sitemap_id": None,
         "lastmod": None,
     }
@@ -133,6 +135,8 @@ def result(admitted: Admission, state: str, **columns: Any) -> Result:
         "score": None,
         "due_s": None,
         "interval_s": None,
+        "change_shape": None,
+        "change_s": None,
         "etag": None,
         "last_modified": None,
         "body_sha256": None,

@@ -42,6 +42,8 @@ OURS = {
     **dict.fromkeys(("pages.charset", "captures.charset"), "the name of a codec"),
     "crawls.ended_detail": "a number: the budget that is spent",
     "crawls.scope_redirects": "hosts and folders of canonical URLs: ASCII",
+    "crawls.profile": "an operator's: a file in UTF-8",
+    "url_patterns.pattern": "made of canonical URLs: ASCII",
     "fetches.address_budget": "an address, or a network of an operator's",
     "page_search.config": "a text search configuration of this Postgres",
 }

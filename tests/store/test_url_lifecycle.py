@@ -97,6 +97,8 @@ def test_sql_moves_a_url_as_the_table_says(
     [
         (UrlState.QUEUED, UrlEvent.ADMITTED, {}),
         (UrlState.REFUSED, UrlEvent.DISALLOWED, {"cause": "robots.txt"}),
+        (UrlState.REFUSED, UrlEvent.TRAPPED, {"cause": "trap", "detail": "/w"}),
+        (UrlState.QUEUED, UrlEvent.FORCED, {"cause": "forced"}),
         (UrlState.RESTING, UrlEvent.DEFERRED, {"due_s": 60.0}),
     ],
 )
@@ -109,7 +111,7 @@ def test_a_row_is_admitted_as_the_table_says(
 
 
 def test_every_event_is_one_that_sql_performs() -> None:
-    performed = {event for _, event, _ in SQL_EVENTS} | {UrlEvent.ADMITTED}
+    performed = {event for _, event, _ in SQL_EVENTS} | {UrlEvent.ADMITTED, UrlEvent.FORCED}
     assert performed == set(UrlEvent)
 
 

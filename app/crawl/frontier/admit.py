@@ -5,19 +5,21 @@ canonical form ▶ scope ▶ known already? ▶ robots.txt of its origin, if any
 Repeats are cheap: a visit keeps the joins of a directory, a process the keys that it knows to be committed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from hashlib import sha256
+from types import MappingProxyType
 
 import structlog
 
+from app.crawl.frontier import worth
+from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.batch import Batch
-from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
 from app.model import Link, Page, Refusal, RequestKind, Url
-from app.policy.candidate import Candidate
-from app.policy.lane import lane_for, score_for
+from app.policy.candidate import Candidate, in_front
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, in_encoding, is_of_document, without_fragment
@@ -31,6 +33,7 @@ _SILENT = {Refusal.SCHEME, Refusal.EXTENSION}  # mailto:, images: of no interest
 MOST_JOINS = 20_000
 LONGEST_JOIN = 500  # characters of an href that is kept
 _PAGE = RequestKind.PAGE
+NO_HINTS: Mapping[bytes, str | datetime] = MappingProxyType({})
 Joined = dict[tuple[str, str], Url | Refusal]  # as app.crawl.state.picked keeps them
 
 
@@ -47,6 +50,7 @@ def links(
     canon, known, batch, joined = visit.worker.canon, visit.worker.known, visit.batch, visit.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
+    anchors: dict[bytes, str | datetime] = {}
     for link in found:
         url = _join(canon, joined, base, directory, in_encoding(link.href, encoding))
         if isinstance(url, Refusal):
@@ -56,6 +60,8 @@ def links(
             suppress(known, batch, due.crawl_id, url, Refusal.NOFOLLOW, found_on=due.url)
         else:
             (unseen if link.hidden else targets)[url.form] = url
+            if link.text:
+                anchors.setdefault(url.key, link.text)
     if unseen:
         visible = {url.key for url in targets.values()}
         _suppress_unseen(
@@ -65,7 +71,7 @@ def links(
             due,
             [url for url in unseen.values() if url.key not in visible],
         )
-    return candidates(visit, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0)
+    return candidates(visit, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0, hints=anchors)
 
 
 def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, document: Page) -> list[LinksRow]:
@@ -86,11 +92,21 @@ def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, docume
 
 
 def candidates(
-    visit: Visit, due: Due, targets: Iterable[Url], *, found_on: str, depth: int, hops: int
+    visit: Visit,
+    due: Due,
+    targets: Iterable[Url],
+    *,
+    found_on: str,
+    depth: int,
+    hops: int,
+    hints: Mapping[bytes, str | datetime] = NO_HINTS,
 ) -> list[Candidate]:
-    """Those targets that the crawl's scope takes in and that are not known to be in the frontier already."""
-    crawl_id, scope, known = due.crawl_id, visit.picked.scopes[due.crawl_id], visit.worker.known
-    origins, batch = visit.origins, visit.batch
+    """Those targets that the crawl's scope takes in and that are not known to be in the frontier already.
+
+    hints: by key, the text of a link or the lastmod of a sitemap that is believed
+    """
+    crawl_id, scope, known, batch = due.crawl_id, visit.picked.scopes[due.crawl_id], visit.worker.known, visit.batch
+    now, place = visit.lease.database_time(visit.now()), FoundAt(found_on, depth, hops)
     found: list[Candidate] = []
     for url in targets:
         key, form = url.key, url.form
@@ -98,9 +114,12 @@ def candidates(
             continue
         refusal = judge(scope, url, depth, is_link=hops == 0)
         if refusal is None:
-            seen = known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form))
-            found.append(_candidate(origins, crawl_id, url, found_on, depth, hops, seen))
-        elif refusal not in _SILENT:
+            each = _candidate(visit, crawl_id, url, place, hints.get(key), now)
+            if isinstance(each, Candidate):
+                found.append(each)
+                continue
+            refusal = each
+        if refusal not in _SILENT:
             suppress(known, batch, crawl_id, url, refusal, found_on=found_on)
     return found
 
@@ -114,8 +133,8 @@ def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candida
         if due.depth == 0:  # the seeds and their chains alone
             _take_in(visit.picked, visit.batch, due, source, target)
         return candidates(visit, due, [target], found_on=source.text, depth=due.depth, hops=due.hops + 1)
-    found = _candidate(visit.origins, due.crawl_id, target, source.text, due.depth, due.hops + 1)
-    return [found._replace(kind=RequestKind(due.kind))]
+    found = in_front(due.crawl_id, target, RequestKind(due.kind), depth=due.depth, found_on=source.text)
+    return [_judged(visit, found._replace(hops=due.hops + 1))]
 
 
 def _take_in(picked: Picked, batch: Batch, due: Due, source: Url, target: Url) -> None:
@@ -174,15 +193,41 @@ def _join(
 
 
 def _candidate(
-    origins: HostOrigins, crawl_id: int, url: Url, found_on: str, depth: int, hops: int, seen: bool = False
-) -> Candidate:
-    """Judged by robots.txt of an origin that the visit knows; the settle asks for those of others (`enter`)."""
-    file = origins.robots.get(url.origin)
+    visit: Visit,
+    crawl_id: int,
+    url: Url,
+    place: FoundAt,
+    hint: str | datetime | None,
+    now: datetime,
+) -> Candidate | Refusal:
+    """A link, by its worth to the crawl. One that is refused already is not judged again, nor counted."""
+    known = visit.worker.known
+    is_here = url.host == visit.lease.host and not known.has(crawl_id, refusal_key(url.key))
+    found = worth.candidate(
+        visit.picked.focus[crawl_id],
+        crawl_id,
+        url,
+        place,
+        hint=hint,
+        now=now,
+        is_here=is_here,
+    )
+    if isinstance(found, Refusal):
+        return found
+    key, form = url.key, url.form
+    seen = known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form))
+    return _judged(visit, found._replace(seen=seen))
+
+
+def _judged(visit: Visit, found: Candidate) -> Candidate:
+    """A candidate judged by robots.txt of an origin that the visit knows; the settle asks for those of others (`enter`)."""
+    file = visit.origins.robots.get(found.url.origin)
     rules = file.rules if file is not None else None
-    allowed = None if rules is None else rules.permits(url)
-    event = UrlEvent.DISALLOWED if allowed is False else UrlEvent.ADMITTED
-    lane, score = lane_for(url, depth), score_for(depth)
-    return Candidate(crawl_id, url, _PAGE, lane, score, depth, hops, found_on, event, allowed is True, seen)
+    if rules is None:
+        return found
+    if rules.permits(found.url):
+        return found._replace(reopens=True)
+    return found._replace(event=UrlEvent.DISALLOWED, detail=None)
 
 
 def _suppress_text(known: KnownKeys, batch: Batch, crawl_id: int, text: str, reason: Refusal, *, found_on: str) -> None:

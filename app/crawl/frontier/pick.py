@@ -8,11 +8,11 @@ share a small budget. What is not used is returned; what a crash loses, `finish`
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from operator import itemgetter
-from random import Random
 
 from sqlalchemy import Connection
 
 from app.config import Settings
+from app.crawl.frontier import worth
 from app.crawl.state.batch import most_in_hand
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
@@ -22,6 +22,9 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import RequestKind
 from app.policy import lane, scope
+from app.policy.focus.patterns import RISKY
+from app.policy.focus.score import unpacked
+from app.policy.focus.shipped import GENERAL, profile_of
 from app.store import captures, crawls, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
@@ -37,7 +40,7 @@ def pick(visits: Sequence[Visit], tx: Connection) -> None:
         tx, [_wanted(visit.lease, visit.turn, visit.origins, sizes[visit.host_id]) for visit in visits]
     ):
         found[due.host_id].append(due)
-    chosen = [(visit, _chosen(visit.worker.rng, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
+    chosen = [(visit, _chosen(visit.worker, found[visit.host_id], sizes[visit.host_id])) for visit in visits]
     granted: dict[int, list[Due]] = {visit.host_id: [] for visit in visits}
     asked = [
         (crawl_id, visit, of_crawls.get(crawl_id, []))
@@ -94,6 +97,7 @@ def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wante
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
     crawl_id = wanted[0].crawl_id
     picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
+    worth.take_up(worker, picked, tx, lease.host_id, crawl_id)
     _set_floor(worker.settings, picked, wanted[0])
     if not wanted[0].has_page_budget:
         return wanted
@@ -127,6 +131,7 @@ def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> sc
     if cached is not None and cached[1] != crawl.round:
         worker.known.forget_all()
     found = make_scope(crawl)
+    worth.read_profile(worker, crawl)
     worker.scopes.put(crawl_id, (revision, crawl.round, found))
     return found
 
@@ -159,23 +164,31 @@ def _set_floor(settings: Settings, picked: Picked, due: Due) -> None:
         picked.floors.pop(due.crawl_id, None)
 
 
-def _chosen(rng: Random, found: list[Due], size: int) -> dict[int, list[Due]]:
+def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]:
     """By crawl, in the order to fetch: an equal share of the batch for each crawl, lanes drawn within it."""
     by_crawl: dict[int, dict[int, deque[Due]]] = defaultdict(lambda: defaultdict(deque))
     for due in found:
         by_crawl[due.crawl_id][due.lane].append(due)
     crawl_ids = list(by_crawl)
-    rng.shuffle(crawl_ids)
+    worker.rng.shuffle(crawl_ids)
     chosen: dict[int, list[Due]] = {}
     left = size
     for place, crawl_id in enumerate(crawl_ids):
         share = -(-left // (len(crawl_ids) - place))
         lanes = by_crawl[crawl_id]
-        drawn = lane.draw({number: len(waiting) for number, waiting in lanes.items()}, share, rng)
+        profile = worker.profiles.get(crawl_id) or profile_of(GENERAL)
+        waiting = {number: len(here) for number, here in lanes.items()}
+        drawn = lane.draw(waiting, share, worker.rng, profile.weights)
         if drawn:
-            chosen[crawl_id] = [lanes[number].popleft() for number in drawn]
+            chosen[crawl_id] = _without_risks([lanes[number].popleft() for number in drawn])
             left -= len(drawn)
     return chosen
+
+
+def _without_risks(drawn: list[Due]) -> list[Due]:
+    """The URLs that no form speaks against, if there are any: the others may be copies of what these lead to, and wait."""
+    safe = [due for due in drawn if due.fetched_at is not None or unpacked(due.score_parts or 0).risk < RISKY]
+    return safe or drawn
 
 
 def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-from app.config import Settings
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, Url
-from app.policy import recrawl
+from app.policy.focus.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store.url_rows import Due, Result
 
@@ -60,6 +59,7 @@ class Conclusion(NamedTuple):
 
     attempt      None: it was not fetched
     due_s        seconds until it is looked at again;   interval_s: between two recrawls; None: as before
+    belief       how often it changes; None: as before
     score        None: as before
     text_sha256, body_sha256  None: as before, or the attempt's
     cause        why it ended;   detail: more of it
@@ -71,6 +71,7 @@ class Conclusion(NamedTuple):
     attempt: Attempt | None = None
     due_s: float | None = None
     interval_s: float | None = None
+    belief: ChangeRate | None = None
     score: float | None = None
     text_sha256: bytes | None = None
     body_sha256: bytes | None = None
@@ -112,6 +113,8 @@ def _result(due: Due, end: Conclusion) -> Result:
         "score": None if end.score is None else max(end.score, LEAST_SCORE),
         "due_s": end.due_s,
         "interval_s": end.interval_s if end.interval_s is not None else due.interval_s,
+        "change_shape": end.belief.shape if end.belief else due.change_shape,
+        "change_s": end.belief.seconds if end.belief else due.change_s,
         "etag": _validator(reply, Header.ETAG, due.etag, fresh=is_new),
         "last_modified": _validator(reply, Header.LAST_MODIFIED, due.last_modified, fresh=is_new),
         "body_sha256": end.body_sha256 or (attempt.page_sha256 if attempt else None) or due.body_sha256,
@@ -156,17 +159,6 @@ def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, 
     if attempt.outcome is Outcome.BROKEN:
         return network + 1, server, parse
     return network, server + 1, parse
-
-
-def interval_s(settings: Settings, due: Due, *, changed: bool | None) -> float:
-    """Seconds until the page's next recrawl."""
-    return recrawl.next_interval_s(
-        due.interval_s,
-        changed=changed,
-        base_s=settings.recrawl_base_s,
-        min_s=settings.recrawl_min_s,
-        max_s=settings.recrawl_max_s,
-    )
 
 
 def _validator(reply: Reply | None, name: Header, before: str | None, *, fresh: bool) -> str | None:

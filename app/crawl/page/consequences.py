@@ -8,8 +8,8 @@ from typing import assert_never
 
 from app.config import Settings
 from app.crawl.frontier import admit
-from app.crawl.page import failures, read, sitemaps
-from app.crawl.page.attempt import Attempt, Conclusion, conclude, interval_s
+from app.crawl.page import failures, read, recrawls, sitemaps
+from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, retry_after_s, soft_blocked
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
@@ -94,14 +94,15 @@ def _brought(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def _unchanged(visit: Visit, attempt: Attempt) -> None:
     """304: nothing was sent and nothing is to be read; an alias stays one."""
     due = attempt.due
-    seconds = interval_s(visit.worker.settings, due, changed=False)
+    following = recrawls.after(visit, attempt, changed=False)
     sitemaps.score_claim(visit.batch, due, changed=False)
     event = UrlEvent.ALIASED if due.alias_of else UrlEvent.SETTLED
     end = Conclusion(
         event,
         attempt,
-        due_s=None if due.alias_of else seconds,
-        interval_s=seconds,
+        due_s=None if due.alias_of else following.due_s,
+        interval_s=following.interval_s,
+        belief=following.belief,
         alias_of=due.alias_of,
         wishes=read.headers_alone(visit, attempt) if due.kind == RequestKind.PAGE else None,
     )
@@ -162,6 +163,8 @@ def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
 
 def _settled(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt) -> None:
     """No page of ours, and that stands: it is looked at again rarely."""
+    if attempt.outcome is Outcome.UNWANTED and attempt.due.fetched_at is None:
+        picked.focus[attempt.due.crawl_id].note(attempt.url, is_new=False, found_on=None)
     conclude(batch, picked, attempt.due, Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s))
 
 

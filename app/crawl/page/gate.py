@@ -1,6 +1,7 @@
 """The gate of one URL: whether it may be fetched now.
 
     still a URL of the crawl ▶ its scope ▶ robots.txt of its origin ▶ what its site reserves (crawls that honour opt-outs)
+    ▶ whether it is taken for a trap
 
 A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after the gate,
 in `app.crawl.request.slots`.
@@ -14,8 +15,12 @@ from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.batch import GivingUp
+from app.crawl.state.focus import on_host
 from app.crawl.state.visit import Visit
 from app.model import Cause, Refusal, RequestKind, Url
+from app.policy.focus.patterns import TrapKind
+from app.policy.focus.score import unpacked
+from app.policy.focus.shape import shape_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.robots import Robots
 from app.policy.scope import judge
@@ -65,7 +70,26 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
         return Shut.DONE
     if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(visit, url, rules):
         return Shut.AWAY
-    return url
+    return Shut.DONE if due.kind == RequestKind.PAGE and _is_trap(visit, due, url) else url
+
+
+def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
+    """Whether it is refused as a trap, by what its pattern has brought by now. Not what a person asked for, nor what we have."""
+    if due.depth == 0 or due.fetched_at is not None or due.cause == Cause.FORCED:
+        return False
+    focus = visit.picked.focus[due.crawl_id]
+    shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
+    kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
+    if kind is None:
+        return False
+    if kind is TrapKind.PATTERN:
+        is_retried = focus.is_retried(shape)
+        focus.refuse(shape)
+        if is_retried:
+            return False
+    detail = shape.name if kind is TrapKind.PATTERN else kind.value
+    conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
+    return True
 
 
 def _without_robots(visit: Visit, url: Url) -> None:

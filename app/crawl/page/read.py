@@ -3,9 +3,10 @@
 from hashlib import sha256
 
 from app.crawl.frontier import admit
-from app.crawl.page import isolation, preferences, sitemaps
-from app.crawl.page.attempt import Attempt, Conclusion, conclude, interval_s
+from app.crawl.page import isolation, preferences, recrawls, sitemaps
+from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
+from app.crawl.state.focus import on_host
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
 from app.policy.lifecycle import UrlEvent
@@ -43,13 +44,16 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     # The same bytes are no change, though a newer release may read other words from them.
     is_same = due.text_sha256 == text_sha256 or due.body_sha256 == attempt.body_sha256
     changed = due.text_sha256 is not None and not is_same
-    seconds = interval_s(settings, due, changed=None if due.text_sha256 is None else changed)
+    following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
+    if settings.keep_text and due.fetched_at is None:
+        visit.picked.focus[due.crawl_id].learn(attempt.url, document.main_text, on_host(due.found_on, attempt.url))
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
         attempt,
-        due_s=None if home else seconds,
-        interval_s=seconds,
+        due_s=None if home else following.due_s,
+        interval_s=following.interval_s,
+        belief=following.belief,
         text_sha256=text_sha256,
         changed=changed or due.text_sha256 is None,
         alias_of=home.text if home else None,

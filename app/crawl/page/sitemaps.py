@@ -14,7 +14,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from app.crawl.frontier import admit, enter
-from app.crawl.page import isolation
+from app.crawl.page import isolation, recrawls
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
@@ -25,7 +25,7 @@ from app.crawl.state.worker import Worker
 from app.errors import LeaseLost, Unwritable
 from app.model import Cause, Origin, Refusal, RequestKind, Url, VisitEnding
 from app.parse.sitemap.sitemap import Child, Entry, SitemapReading
-from app.policy import lastmod, recrawl
+from app.policy import lastmod
 from app.policy.candidate import Candidate, in_front
 from app.policy.host import registrable_domain
 from app.policy.lifecycle import UrlEvent
@@ -83,18 +83,13 @@ def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
         conclude(visit.batch, visit.picked, due, end)
         return None
     changed = due.body_sha256 != digest
-    seconds = recrawl.next_interval_s(
-        due.interval_s,
-        changed=None if due.body_sha256 is None else changed,
-        base_s=visit.worker.settings.sitemap_interval_s,
-        min_s=visit.worker.settings.recrawl_min_s,
-        max_s=visit.worker.settings.recrawl_max_s,
-    )
+    following = recrawls.after(visit, attempt, changed=None if due.body_sha256 is None else changed)
     end = Conclusion(
         UrlEvent.SETTLED,
         attempt,
-        due_s=seconds,
-        interval_s=seconds,
+        due_s=following.due_s,
+        interval_s=following.interval_s,
+        belief=following.belief,
         body_sha256=digest,
         changed=changed,
     )
@@ -130,7 +125,10 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
     ]
     pages = list(_urls(_join(canon, base, value) for value in chunk if isinstance(value, Entry)))
     said = {url.key: lastmod.plausible(when, now) for url, when in pages}
-    for each in admit.candidates(visit, due, [url for url, _ in pages], found_on=due.url, depth=1, hops=0):
+    believed = lastmod.is_believed(known.claims, known.true_claims)
+    hints = {key: when for key, when in said.items() if when is not None} if believed else admit.NO_HINTS
+    listed = [url for url, _ in pages]
+    for each in admit.candidates(visit, due, listed, found_on=due.url, depth=1, hops=0, hints=hints):
         when = said[each.url.key]
         candidates.append(each if when is None else each._replace(sitemap_id=known.id, lastmod=_iso(when)))
     new = {each.url.key for each in candidates}

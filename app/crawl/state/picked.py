@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.crawl.state.focus import CrawlFocus
 from app.model import Refusal, Url
 from app.policy.scope import Scope
 from app.store.captures import Original
@@ -27,7 +28,7 @@ class Picked:
     current            the URL that is being fetched
     originals          by crawl and URL key: the capture that holds the last body
     granted            by crawl with a budget of pages: pages reserved, and not fetched yet
-    scopes             of the crawls that it serves
+    scopes             of the crawls that it serves;   focus: what each values, and what its URLs here have brought
     floors             by crawl that is full: the score that a link must exceed
     joined             (directory, href) of links that were joined: most repeat from page to page
     unfetched          estimate of the host's URLs that wait for their first fetch, without the batch's
@@ -41,6 +42,7 @@ class Picked:
     originals: dict[tuple[int, bytes], Original] = field(default_factory=dict)
     granted: dict[int, int] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
+    focus: dict[int, CrawlFocus] = field(default_factory=dict)
     floors: dict[int, float] = field(default_factory=dict)
     joined: dict[tuple[str, str], Url | Refusal] = field(default_factory=dict)
     unfetched: int

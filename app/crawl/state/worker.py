@@ -18,6 +18,7 @@ from app.archive.keeper import ArchiveKeeper
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
+from app.crawl.state.focus import SeenPhrases
 from app.crawl.state.grants import Grants
 from app.crawl.state.line import Lines
 from app.crawl.state.robots_book import RobotsBook
@@ -26,6 +27,8 @@ from app.crawl.state.shared_budgets import SharedBudgets
 from app.model import Reply, Request, Unsent, Whereabouts
 from app.model.handler import HandlerSpec
 from app.policy import breaker, pace
+from app.policy.focus.profile import Profile
+from app.policy.focus.vocabulary import Vocabulary
 from app.policy.scope import Scope
 from app.policy.url import Canon
 from app.runtime.clock_tie import ClockTie
@@ -73,6 +76,9 @@ class Worker:
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
     scopes: Lru[int, tuple[int, int, Scope]] = field(default_factory=lambda: Lru(1_000))
+    profiles: Lru[int, Profile] = field(default_factory=lambda: Lru(1_000))
+    vocabularies: Lru[int, Vocabulary] = field(default_factory=lambda: Lru(100))
+    seen_phrases: Lru[tuple[int, int], SeenPhrases] = field(default_factory=lambda: Lru(500))
     full_hosts: FullHosts = field(default_factory=FullHosts)
     refunds: deque[tuple[int, int, bytes]] = field(default_factory=lambda: deque(maxlen=10_000))
     slow_slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from app.crawl.frontier import enter, pick
+from app.crawl.frontier import enter, pick, worth
 from app.crawl.request import archive
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
@@ -177,6 +177,7 @@ def _renew(visit: Visit, sent: float) -> None:
     """Start a new batch after the commit, and extend or end the lease."""
     batch = visit.batch
     batch.move(BatchEvent.COMMITTED)
+    worth.written(visit.picked.focus)
     visit.batch = Batch(started=visit.now())
     if visit.leaving is not None:
         visit.move(VisitEvent.LEFT)
@@ -220,6 +221,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
             batch.move(BatchEvent.ROLLED_BACK)
         case "committed":
             batch.move(BatchEvent.COMMITTED)
+            worth.written(visit.picked.focus)
             visit.batch = Batch(started=visit.now())
             if sent.leaves:
                 visit.move(VisitEvent.LEFT)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from app.crawl.frontier import duplicates, enter
+from app.crawl.frontier import duplicates, enter, worth
 from app.crawl.frontier.enter import Entered
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
@@ -14,7 +14,19 @@ from app.model import CaptureKind, Origin, Refusal
 from app.policy.candidate import Candidate
 from app.policy.robots import Robots
 from app.policy.url import Canon
-from app.store import captures, crawls, extractions, fetches, links, pages, robots, sitemaps, suppressions, urls
+from app.store import (
+    captures,
+    crawls,
+    extractions,
+    fetches,
+    links,
+    pages,
+    patterns,
+    robots,
+    sitemaps,
+    suppressions,
+    urls,
+)
 from app.store.extractions import DuePage
 from app.store.pages import Where
 
@@ -58,6 +70,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
             for crawl_id, tally in visit.batch.tallies.items()
         ],
     )
+    _write_patterns(visits, tx)
     pages.keep(tx, [reading.page for batch in batches for reading in batch.readings if reading.page is not None])
     links.keep(tx, [row for batch in batches for row in batch.kept_links])
     pages.revise(tx, [revision for batch in batches for revision in batch.revisions])
@@ -103,6 +116,15 @@ def _give_up(host_id: int, batch: Batch, picked: Picked, tx: Connection) -> None
             prefix=ending.prefix,
             spares_fresh=ending.spares_fresh,
         )
+
+
+def _write_patterns(visits: Sequence[Visit], tx: Connection) -> None:
+    """Write what patterns of URLs have brought; those that bring something again get their refused URLs back."""
+    rows = [worth.changed_rows(visit.host_id, visit.picked.focus) for visit in visits]
+    patterns.keep(tx, [row for kept, _ in rows for row in kept])
+    queued = patterns.reopen(tx, [row for _, turned in rows for row in turned])
+    for visit in visits:
+        visit.picked.unfetched += queued[visit.host_id]
 
 
 def _write_robots(visit: Visit, tx: Connection) -> None:

@@ -9,8 +9,9 @@ import pytest
 from app.admin import crawls, doctor, explain, report
 from app.admin.seeds import add
 from app.crawl.state.worker import Worker
-from app.model import Budgets
-from app.policy.lane import score_for
+from app.model import Budgets, Url
+from app.policy.focus.score import score
+from app.policy.focus.shipped import profile_of
 from tests.crawl.loop import go, run, start
 from tests.crawl.waiting import CAP, branches, estimate, flat, plant, refused, state, waiting
 from tests.crawl.web import Answer, Site, Web, html
@@ -68,7 +69,7 @@ def test_a_sitemap_keeps_to_the_cap(worker: Worker, site: Site) -> None:
 
     def asked(hit: object) -> Answer:
         seen.append(waiting(worker.engine, site))
-        return html(text="a page")
+        return html(text=f"page {len(seen)}")
 
     site.pages |= {f"/{number}": asked for number in range(2_500)}
     start(worker, site.url(), sitemaps="declared")
@@ -133,10 +134,23 @@ def test_what_a_visit_has_in_hand_does_not_give_way(worker: Worker, site: Site) 
     assert {site.url(path) for path in low} - refused(worker.engine).keys() == {site.url(path) for path in asked}
 
 
+def score_of(worker: Worker, text: str) -> float:
+    """The score of a link from the seed."""
+    url = worker.canon.canonicalise(text)
+    assert isinstance(url, Url)
+    return score(profile_of("general"), url, depth=1).parts.score
+
+
 def test_a_newcomer_that_is_no_better_is_the_one_that_gives_way(slow: Worker, site: Site) -> None:
     worker = slow
     crawl = start(worker, site.url())
-    plant(worker, crawl, site, *(f"/old/{number}" for number in range(CAP - 1)), score=score_for(1))
+    plant(
+        worker,
+        crawl,
+        site,
+        *(f"/old/{number}" for number in range(CAP - 1)),
+        score=score_of(worker, site.url("/new/0")),
+    )
     site.pages["/"] = html(*(f"/new/{number}" for number in range(4)))
     run(worker)
     gone = refused(worker.engine)

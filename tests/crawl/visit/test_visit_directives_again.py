@@ -41,16 +41,21 @@ def test_what_becomes_noindex_goes_and_comes_back_when_it_is_lifted(worker: Work
     assert (pages(worker), found["cause"], found["directives"]) == (["/"], None, None)
 
 
+def a_day_later(worker: Worker) -> None:
+    sql(worker.engine, "UPDATE urls SET fetched_at = fetched_at - interval '1 day'")
+    again(worker)
+
+
 def test_a_page_kept_out_changes_like_any_other(worker: Worker, site: Site) -> None:
     site.pages["/"] = meta("noindex", text=WORDS)
     start(worker, site.url())
     run(worker)
-    base_s = worker.settings.recrawl_base_s
-    assert url(worker.engine, site.url())["interval_s"] == base_s
-    again(worker)
-    assert url(worker.engine, site.url())["interval_s"] > base_s
+    base_s = 86_400.0  # of a front page
+    assert url(worker.engine, site.url())["interval_s"] == pytest.approx(base_s, rel=0.01)
+    a_day_later(worker)
+    assert url(worker.engine, site.url())["interval_s"] > 1.2 * base_s
     site.pages["/"] = meta("noindex", text="something else")
-    again(worker)
+    a_day_later(worker)
     found = url(worker.engine, site.url())
     assert found["interval_s"] < base_s
     assert abs((found["changed_at"] - found["fetched_at"]).total_seconds()) < 0.1  # each reads the clock

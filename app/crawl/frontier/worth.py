@@ -1,0 +1,163 @@
+"""Judges what a URL is worth to its crawl: its lane, its score, and whether it is a trap (promises S1 to S5, T1, T2).
+
+Form alone is judged for any link. What a pattern has brought is known on the visited host only, whose lease says that
+nobody else writes it: links from elsewhere are judged at the gate of their own host.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import structlog
+from sqlalchemy import Connection
+
+from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, SeenPhrases, on_host
+from app.crawl.state.picked import Picked
+from app.crawl.state.worker import Worker
+from app.errors import InputError
+from app.model import Refusal, RequestKind, Url
+from app.policy.candidate import Candidate
+from app.policy.focus.patterns import TrapKind, Yield
+from app.policy.focus.score import score
+from app.policy.focus.shipped import GENERAL, profile_of
+from app.policy.focus.vocabulary import Vocabulary
+from app.policy.lifecycle import UrlEvent
+from app.store import patterns as store
+from app.store.crawls import Crawl
+from app.store.patterns import Kept, Turned
+
+_log = structlog.get_logger()
+REFUSALS: Final = {
+    TrapKind.DEPTH: Refusal.TRAP_DEPTH,
+    TrapKind.REPEATS: Refusal.TRAP_REPEATS,
+    TrapKind.PATTERN: Refusal.TRAP_PATTERN,
+}
+_PAGE = RequestKind.PAGE
+
+
+class FoundAt(NamedTuple):
+    """Where a link stands. depth: links between its URL and a seed;   hops: redirects that led to it."""
+
+    found_on: str
+    depth: int
+    hops: int
+
+
+def read_profile(worker: Worker, crawl: Crawl) -> None:
+    """Remember the profile of a crawl's row. One that this release cannot read leaves the last good one in force."""
+    try:
+        worker.profiles.put(crawl.id, profile_of(crawl.profile))
+    except InputError as error:
+        _log.warning("profile.unreadable", crawl=crawl.name, error=str(error))
+
+
+def take_up(worker: Worker, picked: Picked, tx: Connection, host_id: int, crawl_id: int) -> None:
+    """Load what URLs of the crawl have brought on the host, once a visit; its profile may be new at each pick."""
+    profile = worker.profiles.get(crawl_id) or profile_of(GENERAL)
+    focus = picked.focus.get(crawl_id)
+    if focus is not None:
+        focus.profile = profile
+        return
+    rows = store.of_host(tx, host_id=host_id, crawl_id=crawl_id)
+    picked.focus[crawl_id] = CrawlFocus(
+        profile=profile,
+        vocabulary=_vocabulary(worker, crawl_id),
+        seen=_seen(worker, host_id, crawl_id),
+        yields={row.pattern: Yield(*row[1:]) for row in rows},
+    )
+
+
+def _vocabulary(worker: Worker, crawl_id: int) -> Vocabulary:
+    found = worker.vocabularies.get(crawl_id)
+    if found is None:
+        worker.vocabularies.put(crawl_id, found := Vocabulary())
+    return found
+
+
+def _seen(worker: Worker, host_id: int, crawl_id: int) -> SeenPhrases:
+    found = worker.seen_phrases.get((host_id, crawl_id))
+    if found is None:
+        worker.seen_phrases.put((host_id, crawl_id), found := SeenPhrases())
+    return found
+
+
+def candidate(
+    focus: CrawlFocus,
+    crawl_id: int,
+    url: Url,
+    place: FoundAt,
+    *,
+    hint: str | datetime | None,
+    now: datetime,
+    is_here: bool,
+) -> Candidate | Refusal:
+    """A link as it may enter the frontier: in its lane, refused with a row, or by its reason without one.
+
+    hint     its anchor's text, or its lastmod by a sitemap that is believed
+    is_here  it is of the visited host
+    """
+    anchor, lastmod = (hint, None) if isinstance(hint, str) else ("", hint)
+    scored = score(
+        focus.profile, url, depth=place.depth, anchor=anchor, worth=focus.vocabulary.worth, now=now, lastmod=lastmod
+    )
+    parts, shape = scored.parts, scored.shape
+    event, detail, lane = UrlEvent.ADMITTED, None, scored.lane
+    if place.depth > 0:
+        kind = (
+            focus.trap(url, shape, risk=parts.risk, found_on=on_host(place.found_on, url))
+            if is_here
+            else focus.trap_by_form(url, shape)
+        )
+        if kind is TrapKind.PATTERN:
+            retried, refused = focus.is_retried(shape), focus.refuse(shape)
+            if not retried and refused >= MOST_KEPT_REFUSED:
+                return Refusal.TRAP_PATTERN
+            event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)
+        elif kind is not None:
+            return REFUSALS[kind]
+        elif is_here:
+            lane = focus.lane_of(scored)
+    return Candidate(
+        crawl_id,
+        url,
+        _PAGE,
+        lane,
+        parts.score,
+        place.depth,
+        place.hops,
+        place.found_on,
+        event,
+        detail=detail,
+        score_parts=parts.packed(),
+    )
+
+
+def changed_rows(host_id: int, focus: Mapping[int, CrawlFocus]) -> tuple[list[Kept], list[Turned]]:
+    """Rows of patterns that a settle writes, and patterns whose refused URLs it queues again."""
+    kept: list[Kept] = []
+    turned: list[Turned] = []
+    for crawl_id, each in sorted(focus.items()):
+        for name in sorted(each.changed):
+            found = each.yields[name]
+            kept.append(
+                {
+                    "host_id": host_id,
+                    "crawl_id": crawl_id,
+                    "pattern": name,
+                    "urls": found.urls,
+                    "fetched": found.fetched,
+                    "new": found.new,
+                    "refused": found.refused,
+                    "lately": found.lately,
+                    "new_lately": found.new_lately,
+                }
+            )
+        turned += [{"host_id": host_id, "crawl_id": crawl_id, "pattern": name} for name in sorted(each.turned)]
+    return kept, turned
+
+
+def written(focus: Mapping[int, CrawlFocus]) -> None:
+    """After the commit: nothing of it is left to write."""
+    for each in focus.values():
+        each.changed.clear()
+        each.turned.clear()

@@ -1,0 +1,166 @@
+"""A visit's view of what its crawls value: profile, what patterns of URLs have brought, words and phrases seen.
+
+Patterns are the host's rows, which its visits alone write. Words and phrases are caches of the process: without them a
+page counts as new, and anchors count for nothing, until they are learned again.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from rbloom import Bloom
+
+from app.model import Url
+from app.policy.focus import novelty, patterns
+from app.policy.focus.patterns import TrapKind, Yield
+from app.policy.focus.profile import Profile
+from app.policy.focus.score import Scored
+from app.policy.focus.shape import Shape, shape_of
+from app.policy.focus.vocabulary import Vocabulary
+from app.policy.lane import LAST_LANE
+
+MOST_KEPT_REFUSED = (
+    500  # refused URLs of a pattern that have a row, and are queued again when it turns; the others are logged only
+)
+_FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
+_ERRORS = 0.02
+_NONE = Yield()
+
+
+class SeenPhrases:
+    """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB."""
+
+    __slots__ = ("_filters", "_left")
+
+    def __init__(self) -> None:
+        self._filters: list[Bloom] = []
+        self._left = 0
+
+    def judge(self, text: str, words: list[str]) -> bool | None:
+        """Whether a page says something new on its host; None: it says nothing. It is remembered."""
+        found = novelty.phrases(text, words)
+        if not found:
+            return None
+        share = novelty.new_share(found, self._filters)
+        if self._left < len(found):
+            self._grow()
+        self._filters[-1].update(found)
+        self._left -= len(found)
+        return share >= patterns.NEW_SHARE
+
+    def _grow(self) -> None:
+        self._left = min(_FIRST << len(self._filters), _MOST)
+        self._filters.append(Bloom(self._left, _ERRORS))
+        if len(self._filters) > _FILTERS:
+            del self._filters[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class CrawlFocus:
+    """One crawl on the visited host.
+
+    yields   of its patterns, by shape
+    changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
+    found    about how many URLs of the host were met
+    """
+
+    profile: Profile
+    vocabulary: Vocabulary
+    seen: SeenPhrases
+    yields: dict[str, Yield] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    turned: set[str] = field(default_factory=set)
+    found: int = 0
+
+    def __post_init__(self) -> None:
+        self.found = sum(each.urls for each in self.yields.values())
+
+    def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
+        """The trap that a URL of the visited host is taken for, if any.
+
+        risk: by its form, the score's components.   found_on: the path and query on its host that named it first
+        """
+        kind = patterns.by_form(self.profile.traps, shape)
+        if kind is None and self.found > patterns.SMALL_SITE and not self._is_worth(shape, risk, found_on):
+            kind = TrapKind.PATTERN
+        return None if kind is None or self.profile.allows(url) else kind
+
+    def trap_by_form(self, url: Url, shape: Shape) -> TrapKind | None:
+        """The trap that the path of a URL of any host gives away."""
+        kind = patterns.by_form(self.profile.traps, shape)
+        return None if kind is None or self.profile.allows(url) else kind
+
+    def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
+        terms = self.profile.traps
+        named_by = self._yield(_shape_of_page(found_on).name) if found_on is not None else _NONE
+        return patterns.is_worth(
+            terms,
+            self._yield(shape.name),
+            [self._yield(group) for group in shape.groups],
+            is_suspect=risk >= patterns.RISKY or patterns.is_poor(terms, named_by),
+        )
+
+    def _yield(self, name: str) -> Yield:
+        return self.yields.get(name, _NONE)
+
+    def lane_of(self, scored: Scored) -> int:
+        """The lane of a link to the visited host, which is counted: the last, where many of its shape wait unproven."""
+        before = self._yield(scored.shape.name)
+        self._put(scored.shape.name, before.found())
+        self.found += 1
+        return LAST_LANE if before.waits else scored.lane
+
+    def is_retried(self, shape: Shape) -> bool:
+        return patterns.is_retried(self.profile.traps, self._yield(shape.groups[0]))
+
+    def refuse(self, shape: Shape) -> int:
+        """Count a refusal. Returns how many the shape has had before."""
+        before = self._yield(shape.name)
+        for name in (shape.name, shape.groups[0]):
+            self._put(name, self._yield(name).refusing())
+        return before.refused
+
+    def learn(self, url: Url, text: str, found_on: str | None) -> None:
+        """Note what a page brought that was fetched for the first time. found_on: the path and query on its host that
+        named it first.
+
+        A page without text proves nothing: its site may leave that to scripts.
+        """
+        words = novelty.words_of(text)
+        is_new = self.seen.judge(text, words)
+        if is_new is not None:
+            self.note(url, is_new=is_new, found_on=found_on)
+        if is_new:
+            self.vocabulary.learn(words)
+
+    def note(self, url: Url, *, is_new: bool, found_on: str | None) -> None:
+        """Count a page of its shape and its groups."""
+        shape = shape_of(url.target)
+        for name in (shape.name, *shape.groups):
+            self._put(name, self._yield(name).after(is_new))
+        if is_new and found_on is not None:
+            self._credit(shape_of(found_on))
+
+    def _credit(self, shape: Shape) -> None:
+        for name in (shape.name, *shape.groups):
+            before = self.yields.get(name)
+            if before is not None:
+                self._put(name, before.credited())
+
+    def _put(self, name: str, after: Yield) -> None:
+        before = self.yields.get(name)
+        if before is not None and patterns.has_turned(self.profile.traps, before, after):
+            self.turned.add(name)
+        self.yields[name] = after
+        self.changed.add(name)
+
+
+@lru_cache(maxsize=1_000)
+def _shape_of_page(target: str) -> Shape:
+    """The shape of a page whose links are judged one after another."""
+    return shape_of(target)
+
+
+def on_host(found_on: str | None, url: Url) -> str | None:
+    """The path and query of the page that named a URL, where it is of the same origin."""
+    start = f"{url.origin}"
+    return found_on[len(start) :] or "/" if found_on is not None and found_on.startswith(f"{start}/") else None

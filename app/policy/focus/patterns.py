@@ -1,0 +1,131 @@
+"""Decides whether URLs of one shape are worth further requests, by what its pages have brought (promises T1, T2).
+
+A page brings something if its main text is new on its host, or if a page that it was the first to name does: a list
+repeats what is said elsewhere and is worth it all the same. New URLs count for nothing: a trap makes them without end.
+What counts is lately: a calendar has pages at first, and a list of results has an end.
+
+False positives are worse than traps: a small site is fetched whole, a shape has a trial, some of its refused URLs are
+fetched after all, and its refused URLs are queued again once it brings something.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from app.policy.focus.profile import TrapTerms
+from app.policy.focus.shape import Shape
+
+MEMORY: Final = 0.9  # of a page's weight is left after the next one: the last ten decide
+SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched, whatever they bring
+MOST_WAITING: Final = 1_000  # URLs of a shape that has not proven itself; the others wait in the last lane
+EARNED: Final = 3  # requests that each page with new text earns its shape: half of a site's diagrams look alike
+RISKY: Final = 0.2  # of duplicate and trap, the components of a score
+NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """The URLs of a shape: about how many were found, and how many were fetched, brought new text, and were refused.
+
+    lately      the latest pages, weighted;   new_lately: of these, those that brought something
+    """
+
+    urls: int = 0
+    fetched: int = 0
+    new: int = 0
+    refused: int = 0
+    lately: float = 0.0
+    new_lately: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of the latest pages that brought something."""
+        return self.new_lately / self.lately if self.lately else 1.0
+
+    def after(self, is_new: bool) -> "Yield":
+        """With one more page."""
+        return replace(
+            self,
+            fetched=self.fetched + 1,
+            new=self.new + is_new,
+            lately=self.lately * MEMORY + 1,
+            new_lately=self.new_lately * MEMORY + is_new,
+        )
+
+    def credited(self) -> "Yield":
+        """With a page that one of these was the first to name, and that brought new text."""
+        return replace(self, new_lately=min(self.new_lately + 1, self.lately))
+
+    @property
+    def waits(self) -> bool:
+        """Whether so many wait, unproven, that others come first."""
+        return self.urls - self.fetched > MOST_WAITING and self.new < MOST_WAITING // 100
+
+    def found(self) -> "Yield":
+        return Yield(self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)  # for each link
+
+    def refusing(self) -> "Yield":
+        return replace(self, refused=self.refused + 1)
+
+
+class TrapKind(Enum):
+    """Why a URL is taken for a trap."""
+
+    DEPTH = "depth"
+    REPEATS = "repeats"
+    PATTERN = "pattern"
+
+
+def by_form(terms: TrapTerms, shape: Shape) -> TrapKind | None:
+    """The trap that a URL's path alone gives away, if any."""
+    if shape.repeats > terms.repeats:
+        return TrapKind.REPEATS
+    if shape.depth > terms.depth:
+        return TrapKind.DEPTH
+    return None
+
+
+def brings(terms: TrapTerms, found: Yield) -> bool:
+    """Whether its latest pages are worth their requests, or its earlier ones have earned some more.
+
+    The first page of a trap is new, too: alone it proves nothing.
+    """
+    lately = found.new_lately >= 1 and found.share >= terms.new_share
+    return lately or found.fetched < EARNED * (found.new - 1)
+
+
+def is_poor(terms: TrapTerms, found: Yield) -> bool:
+    """Whether it has had its trial, and brings too little."""
+    return found.fetched >= terms.trial and not brings(terms, found)
+
+
+def is_worth(terms: TrapTerms, own: Yield, groups: Sequence[Yield], *, is_suspect: bool = False) -> bool:
+    """Whether a URL is fetched, by what its shape has brought, and the groups of its shape.
+
+    A shape that brings something is worth it. Another has a trial: of one page where it is suspect or one of its
+    groups is poor, of none where both hold, or where all of its groups bring next to nothing.
+
+    is_suspect: its form is a risk, or it was named by a page of a poor shape
+    """
+    if own.fetched and brings(terms, own):
+        return True
+    poor = [group for group in groups if is_poor(terms, group)]
+    if len(poor) == len(groups) and all(group.fetched > terms.trial and group.new_lately < 1 for group in poor):
+        return False
+    if poor and is_suspect:
+        return False
+    return own.fetched < (1 if poor or is_suspect else terms.trial)
+
+
+def is_retried(terms: TrapTerms, group: Yield) -> bool:
+    """Whether the next URL of a group is fetched after all: the 50th that is refused, the 100th, the 200th, the 400th
+    …
+    """
+    times, left = divmod(group.refused + 1, terms.retry)
+    return left == 0 and times & (times - 1) == 0
+
+
+def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:
+    """Whether a shape of which URLs were refused has become worth it: they are queued again."""
+    return after.refused > 0 and not brings(terms, before) and brings(terms, after)

@@ -1,0 +1,210 @@
+"""Reads a profile from TOML, and refuses one that cannot work: each fault is one line that names the key and the
+remedy.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from re import _constants as codes  # type: ignore[attr-defined]  # the only way to see the tree of a pattern
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any, Final
+
+from app.errors import InputError
+from app.policy.focus.profile import Branch, Profile, TrapTerms
+from app.policy.focus.words import LANGUAGES, tokens
+
+MOST_BYTES: Final = 64 * 1024
+MOST_BRANCHES: Final = 200
+LONGEST_PATTERN: Final = 500
+MOST_LOOPS: Final = 2
+_AS_GOOD_AS_ENDLESS: Final = 20
+_UNITS_S: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+_EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
+_KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl"}
+_OF_BRANCH: Final = {"lane", "weight", "every", "importance"}
+
+
+def read(text: str, *, what: str = "profile") -> Profile:
+    """The profile of a TOML document. what: its name in errors. Raises InputError."""
+    if len(text.encode()) > MOST_BYTES:
+        raise InputError(what, f"is larger than {MOST_BYTES // 1024} KiB; a profile is a table of some paths")
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(what, f"is not TOML: {error}") from None
+    keys = _Keys(what, document)
+    keys.only(_KEYS)
+    topics = keys.table("topics")
+    topics.only({"words", "language"})
+    language = topics.choice("language", LANGUAGES, "any")
+    words, patterns = _branches(keys)
+    return Profile(
+        name=keys.text("name", "unnamed"),
+        shares=_shares(keys.table("lanes")),
+        rest=_branch(keys.table("rest"), "any other"),
+        words=words,
+        patterns=patterns,
+        topics=frozenset(token for word in topics.texts("words") for token in tokens(word, language)),
+        language=language,
+        traps=_traps(keys.table("traps")),
+        requests_per_day=_requests(keys.table("recrawl")),
+    )
+
+
+def safe_pattern(what: str, text: str) -> re.Pattern[str]:
+    """A compiled pattern. Raises InputError for what is none, and for one whose search may take forever."""
+    if len(text) > LONGEST_PATTERN:
+        raise InputError(what, f"is longer than {LONGEST_PATTERN} characters; split it")
+    try:
+        tree = parser.parse(text)
+        compiled = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InputError(f"{what} {text!r}", f"is not a regular expression: {error}") from None
+    loops = _loops(tree, within=False)
+    if loops > MOST_LOOPS:
+        raise InputError(
+            f"{what} {text!r}",
+            f"may take forever: use at most {MOST_LOOPS} repetitions without end, none within another",
+        )
+    return compiled
+
+
+def _loops(tree: Any, *, within: bool) -> int:
+    """How many repetitions without end an expression has; many, where one stands within another repetition.
+
+    Nested ones take exponential time, and each in a row multiplies the time by the length of the URL.
+    """
+    found = 0
+    for code, value in tree:
+        is_repeat = code in {codes.MAX_REPEAT, codes.MIN_REPEAT}
+        if is_repeat and value[1] > _AS_GOOD_AS_ENDLESS:
+            found += MOST_LOOPS + 1 if within else 1
+        is_within = within or (is_repeat and value[1] > 1)
+        found += sum(_loops(part, within=is_within) for part in _parts(code, value))
+    return found
+
+
+def _parts(code: Any, value: Any) -> Iterable[Any]:
+    """The expressions within one node."""
+    if isinstance(value, parser.SubPattern):
+        return [value]
+    if code is codes.BRANCH:
+        return list(value[1])
+    return [part for part in value if isinstance(part, parser.SubPattern)] if isinstance(value, tuple) else []
+
+
+def _branches(keys: "_Keys") -> tuple[dict[str, Branch], tuple[tuple[re.Pattern[str], Branch], ...]]:
+    rows = keys.tables("paths")
+    if len(rows) > MOST_BRANCHES:
+        raise InputError(f"{keys.what}: paths", f"{len(rows)} are too many; use at most {MOST_BRANCHES}")
+    words: dict[str, Branch] = {}
+    patterns = []
+    for row in rows:
+        row.only({"segments", "pattern", *_OF_BRANCH})
+        segments, pattern = row.texts("segments"), row.text("pattern", "")
+        if bool(segments) == bool(pattern):
+            raise InputError(row.what, "needs either segments = [...] or pattern = '...'")
+        branch = _branch(row, pattern or segments[0], extra={"segments", "pattern"})
+        for segment in segments:
+            words.setdefault(segment.lower().strip("/"), branch)
+        if pattern:
+            patterns.append((safe_pattern(f"{row.what}: pattern", pattern), branch))
+    return words, tuple(patterns)
+
+
+def _branch(keys: "_Keys", name: str, extra: Iterable[str] = ()) -> Branch:
+    keys.only({*_OF_BRANCH, *extra})
+    return Branch(
+        name=name,
+        lane=int(keys.number("lane", 1, 0, 3)),
+        weight=keys.number("weight", 0.5, 0, 1),
+        every_s=_every_s(keys),
+        importance=keys.number("importance", 1, 0.01, 100),
+    )
+
+
+def _every_s(keys: "_Keys") -> float | None:
+    text = keys.text("every", "")
+    found = _EVERY.fullmatch(text)
+    if text and found is None:
+        raise InputError(f"{keys.what}: every = {text!r}", "write a number and m, h, d or w, e.g. every = '7d'")
+    return float(found[1]) * _UNITS_S[found[2]] if found else None
+
+
+def _shares(keys: "_Keys") -> tuple[int, int, int, int]:
+    keys.only({"shares"})
+    shares = keys.value("shares", list, [8, 4, 2, 1])
+    if len(shares) != 4 or not all(type(share) is int and 1 <= share <= 100 for share in shares):
+        raise InputError(f"{keys.what}: shares = {shares}", "write four whole numbers from 1 to 100, one a lane")
+    return shares[0], shares[1], shares[2], shares[3]
+
+
+def _traps(keys: "_Keys") -> TrapTerms:
+    plain = TrapTerms()
+    keys.only({"trial", "new_share", "retry", "depth", "repeats", "allow"})
+    return TrapTerms(
+        trial=int(keys.number("trial", plain.trial, 1, 10_000)),
+        new_share=keys.number("new_share", plain.new_share, 0, 1),
+        retry=int(keys.number("retry", plain.retry, 2, 1_000_000)),
+        depth=int(keys.number("depth", plain.depth, 1, 1_000)),
+        repeats=int(keys.number("repeats", plain.repeats, 2, 1_000)),
+        allow=tuple(safe_pattern(f"{keys.what}: allow", text) for text in keys.texts("allow")),
+    )
+
+
+def _requests(keys: "_Keys") -> float | None:
+    keys.only({"requests_per_day"})
+    found = keys.number("requests_per_day", 0, 0, 1e9)
+    return found or None
+
+
+class _Keys:
+    """A table of the document, and its place in errors."""
+
+    def __init__(self, what: str, values: Mapping[str, Any]) -> None:
+        self.what, self._values = what, values
+
+    def only(self, known: Iterable[str]) -> None:
+        for key in self._values:
+            if key not in known:
+                raise InputError(f"{self.what}: {key}", f"is no key of a profile here; use: {', '.join(sorted(known))}")
+
+    def value(self, key: str, kind: type[Any], default: Any) -> Any:
+        found = self._values.get(key, default)
+        if not isinstance(found, kind) or isinstance(found, bool):
+            raise InputError(f"{self.what}: {key} = {found!r}", f"must be a {_NAMES[kind]}")
+        return found
+
+    def text(self, key: str, default: str) -> str:
+        found: str = self.value(key, str, default)
+        return found
+
+    def texts(self, key: str) -> list[str]:
+        found = self.value(key, list, [])
+        if not all(isinstance(each, str) and each for each in found):
+            raise InputError(f"{self.what}: {key}", "must be a list of texts, e.g. ['docs', 'guide']")
+        return list(found)
+
+    def number(self, key: str, default: float, least: float, most: float) -> float:
+        found = self._values.get(key, default)
+        if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found <= most:
+            raise InputError(f"{self.what}: {key} = {found!r}", f"use a number from {least:g} to {most:g}")
+        return float(found)
+
+    def choice(self, key: str, known: Iterable[str], default: str) -> str:
+        found = self.text(key, default)
+        if found not in known:
+            raise InputError(f"{self.what}: {key} = {found!r}", f"use one of: {', '.join(sorted(known))}")
+        return found
+
+    def table(self, key: str) -> "_Keys":
+        return _Keys(f"{self.what}: [{key}]", self.value(key, dict, {}))
+
+    def tables(self, key: str) -> list["_Keys"]:
+        rows = self.value(key, list, [])
+        if not all(isinstance(row, dict) for row in rows):
+            raise InputError(f"{self.what}: {key}", f"must be a list of tables: write [[{key}]] before each")
+        return [_Keys(f"{self.what}: [[{key}]] {number}", row) for number, row in enumerate(rows, 1)]
+
+
+_NAMES: Final[dict[type[Any], str]] = {str: "text in quotes", list: "list", dict: "table"}

@@ -1,0 +1,94 @@
+"""The shape of a URL: what is left when numbers, dates, sessions and values are folded (promises T1, T2).
+
+URLs that a site makes by one rule have one shape, and mostly one worth. Shapes are of groups: those below one folder,
+and those with one parameter.
+
+    /shop/shoes/2024-05-01/17                shape   /shop/w/@/#             groups  /shop/**
+    /shop/shoes?color=red&page=2             shape   /shop/w?color&page      groups  ?color, ?page
+"""
+
+import re
+from typing import Final, NamedTuple
+
+LONGEST: Final = 120  # characters of a shape
+_MOST_SEGMENTS: Final = 8
+_MOST_NAMES: Final = 6
+_DATE: Final = re.compile(r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01]))?)?\Z")
+_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*\Z")
+_DIGITS: Final = re.compile(r"\d+")
+# Long and mixed: what a machine made up, such as a session, a UUID or a hash.
+_SESSION: Final = re.compile(r"(?=[^g-z]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I)
+_MIXED: Final = re.compile(r"(?=(?:[^\d/]*\d){3})(?=(?:[^a-z/]*[a-z]){3})[a-z0-9_~=]{12,}\Z", re.IGNORECASE)
+
+
+class Shape(NamedTuple):
+    """The shape of a URL, its groups, and the features that its risk is judged by.
+
+    depth     segments of the path;   repeats: times in a row that one segment, or two in turn, stand in it
+    sessions  segments and values that look like sessions;   dates: segments that are dates
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    depth: int
+    repeats: int
+    sessions: int
+    dates: int
+    parameters: int
+
+
+def shape_of(target: str) -> Shape:
+    """The shape of a path and query as they are sent."""
+    path, _, query = target.partition("?")
+    segments = [segment for segment in path.split("/") if segment]
+    folded = [fold(segment) for segment in segments]
+    names = sorted({part.partition("=")[0].lower() for part in query.split("&") if part}) if query else []
+    sessions = folded.count("~") + (
+        sum(fold(part.partition("=")[2]) == "~" for part in query.split("&")) if query else 0
+    )
+    head = segments[0].lower() if (len(segments) > 1 or names) and folded[:1] == ["w"] else ""
+    below = head or ("~" if folded[:1] == ["~"] else "")
+    shown = [head, *folded[1:]] if head else folded
+    more = "/*" if len(shown) > _MOST_SEGMENTS else ""
+    asked = "?" + "&".join(_DIGITS.sub("#", name) for name in names[:_MOST_NAMES]) if names else ""
+    groups = tuple(f"?{name}"[:LONGEST] for name in asked[1:].split("&")) if names else (f"/{below}/**"[:LONGEST],)
+    return Shape(
+        name=f"/{'/'.join(shown[:_MOST_SEGMENTS])}{more}{asked}"[:LONGEST],
+        groups=groups if below or names else ("/**",),
+        depth=len(segments),
+        repeats=_repeats(segments),
+        sessions=sessions,
+        dates=folded.count("@"),
+        parameters=len(names),
+    )
+
+
+def fold(text: str) -> str:
+    """A segment or value by its kind: # a number, @ a date, ~ a session, w anything else. w# is a word with a
+    number.
+    """
+    if not text:
+        return "w"
+    if not _DIGITS.search(text):
+        return "w"
+    if _DATE.match(text):
+        return "@"
+    if _NUMBER.match(text):
+        return "#"
+    if _SESSION.match(text) or _MIXED.match(text):
+        return "~"
+    return "w#"
+
+
+def _repeats(segments: list[str]) -> int:
+    """The most times in a row that one segment, or a pair or three of them, is repeated: /a/b/a/b has 2."""
+    most = 1
+    count = len(segments)
+    if count < 2 or len(set(segments)) == count:
+        return most
+    for size in (1, 2, 3):
+        run = 0
+        for place in range(size, count):
+            run = run + 1 if segments[place] == segments[place - size] else 0
+            most = max(most, run // size + 1)
+    return most

@@ -1,0 +1,40 @@
+"""The vocabulary of a crawl: which words its pages use, and how much each tells of a subject (promise S3).
+
+It is learned in memory from the pages that a process reads, and starts anew with the process: no row is written for
+it, and so none is hot. TF-IDF as in K. Spärck Jones, "A statistical interpretation of term specificity", 1972.
+"""
+
+from collections.abc import Iterable
+from math import log
+
+MOST_WORDS = 20_000
+LEAST_PAGES = 5  # before a vocabulary says anything
+
+
+class Vocabulary:
+    """Words and the number of pages that each is on. Not for threads: its owner locks it, or bears a lost count."""
+
+    __slots__ = ("_pages", "_words")
+
+    def __init__(self) -> None:
+        self._words: dict[str, int] = {}
+        self._pages = 0
+
+    def learn(self, words: Iterable[str]) -> None:
+        """One more page."""
+        known = self._words
+        self._pages += 1
+        for word in set(words):
+            known[word] = known.get(word, 0) + 1
+        if len(known) > MOST_WORDS:
+            self._words = {word: pages for word, pages in known.items() if pages > 1}
+            if len(self._words) > MOST_WORDS // 2:  # halved, so that what is rare by now goes
+                self._words = {word: pages // 2 for word, pages in self._words.items() if pages > 3}
+                self._pages //= 2
+
+    def worth(self, word: str) -> float:
+        """0 for words of one page or none, and nearly 0 for those of all pages; near 1 for rare ones."""
+        pages = self._words.get(word, 0)
+        if pages < 2 or self._pages < LEAST_PAGES:
+            return 0.0
+        return max(log((1 + self._pages) / (1 + pages)) / log(1 + self._pages), 0.0)

@@ -1,0 +1,72 @@
+"""Patterns: shapes of URLs, and what they have brought (promise T1). One query of patterns.sql each, in the caller's
+transaction.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("patterns")
+MOST = 2_000  # shapes of a host that a visit knows: the most fetched
+
+
+class PatternRow(NamedTuple):
+    """A shape and its counts, as `app.policy.focus.patterns.Yield` has them."""
+
+    pattern: str
+    urls: int
+    fetched: int
+    new: int
+    refused: int
+    lately: float
+    new_lately: float
+
+
+class Kept(TypedDict):
+    """A row to be written."""
+
+    host_id: int
+    crawl_id: int
+    pattern: str
+    urls: int
+    fetched: int
+    new: int
+    refused: int
+    lately: float
+    new_lately: float
+
+
+class Turned(TypedDict):
+    """A shape whose refused URLs are queued again."""
+
+    host_id: int
+    crawl_id: int
+    pattern: str
+
+
+def of_host(tx: Connection, *, host_id: int, crawl_id: int) -> list[PatternRow]:
+    where = {"host_id": host_id, "crawl_id": crawl_id, "n": MOST}
+    return db.run(tx, _sql["of_host"], where).of(PatternRow)
+
+
+def keep(tx: Connection, rows: Sequence[Kept]) -> None:
+    """Write the shapes of hosts that this transaction holds."""
+    if rows:
+        db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
+
+
+def reopen(tx: Connection, rows: Sequence[Turned]) -> Counter[int]:
+    """Queue the refused URLs of shapes. Returns {host: how many of them were never fetched}."""
+    queued: Counter[int] = Counter()
+    if rows:
+        for row in db.run(tx, _sql["reopen"], {"rows": db.rows_param(rows)}):
+            queued[row.host_id] += row.is_new
+    return queued
+
+
+def report(tx: Connection, *, host_id: int, n: int) -> list[Mapping[str, Any]]:
+    return [dict(row) for row in tx.execute(_sql["report"], {"host_id": host_id, "n": n}).mappings()]

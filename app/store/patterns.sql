@@ -1,0 +1,31 @@
+-- of_host: what URLs of each shape have brought on a host, in one crawl, the most fetched first
+SELECT pattern, urls, fetched, new, refused, lately, new_lately
+FROM url_patterns
+WHERE host_id = :host_id AND crawl_id = :crawl_id
+ORDER BY fetched DESC, pattern
+LIMIT :n
+
+-- keep: what they have brought by now; only under the host's lease, so nobody else writes them
+INSERT INTO url_patterns AS p (host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately)
+SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer, lately real, new_lately real)
+ORDER BY r.host_id, r.crawl_id, r.pattern
+ON CONFLICT (host_id, crawl_id, pattern) DO UPDATE
+SET urls = excluded.urls, fetched = excluded.fetched, new = excluded.new, refused = excluded.refused, lately = excluded.lately,
+    new_lately = excluded.new_lately, changed_at = clock_timestamp()
+
+-- reopen: queue a host's URLs that were refused for their pattern, now that it brings something
+UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, pattern text)
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap' AND u.detail = r.pattern
+RETURNING u.host_id, u.fetched_at IS NULL AS is_new
+
+-- report: the patterns of a host in every crawl, the most refused first
+SELECT c.name AS crawl, p.pattern, p.urls, p.fetched, p.new, p.refused, p.lately, p.new_lately,
+       (SELECT count(*) FROM urls AS u
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.state = 'refused' AND u.cause = 'trap' AND u.detail = p.pattern) AS held
+FROM url_patterns AS p JOIN crawls AS c ON c.id = p.crawl_id
+WHERE p.host_id = :host_id
+ORDER BY p.refused DESC, p.fetched DESC, c.name, p.pattern
+LIMIT :n

@@ -1,0 +1,187 @@
+"""Shapes of URLs, and whether their like is worth further requests."""
+
+import pytest
+
+from app.policy.focus.novelty import new_share, phrases, words_of
+from app.policy.focus.patterns import TrapKind, Yield, by_form, has_turned, is_poor, is_retried, is_worth
+from app.policy.focus.profile import TrapTerms
+from app.policy.focus.shape import LONGEST, shape_of
+
+TERMS = TrapTerms()
+
+
+# target → shape, groups
+@pytest.mark.parametrize(
+    ("target", "name", "groups"),
+    [
+        ("/", "/", ["/**"]),
+        ("/about", "/w", ["/**"]),
+        ("/docs/install.html", "/docs/w", ["/docs/**"]),
+        ("/Docs/v2/install", "/docs/w#/w", ["/docs/**"]),
+        ("/calendar/2031/05", "/calendar/@/#", ["/calendar/**"]),
+        ("/calendar/2031-05-07", "/calendar/@", ["/calendar/**"]),
+        ("/calendar?month=5&year=2031", "/calendar?month&year", ["?month", "?year"]),
+        ("/shop?Color=red&size=m&sort=price", "/shop?color&size&sort", ["?color", "?size", "?sort"]),
+        ("/shop?sort=x&size=l&color=blue", "/shop?color&size&sort", ["?color", "?size", "?sort"]),
+        ("/9f86d081884c7d659a2feaa0c55ad015/docs/x", "/~/w/w", ["/~/**"]),
+        ("/f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "/~", ["/~/**"]),
+        ("/s/kJ83hsA9zLq2/x", "/s/~/w", ["/s/**"]),
+        ("/item/17", "/item/#", ["/item/**"]),
+        ("/17/item", "/#/w", ["/**"]),
+        ("/a/b/c/d/e/f/g/h/i/j/k", "/a/w/w/w/w/w/w/w/*", ["/a/**"]),
+        ("?x=1", "/?x", ["?x"]),
+        ("/x?f[1]=a&f[22]=b", "/x?f[#]&f[#]", ["?f[#]", "?f[#]"]),
+    ],
+)
+def test_shapes(target: str, name: str, groups: list[str]) -> None:
+    found = shape_of(target)
+    assert (found.name, list(found.groups)) == (name, groups)
+
+
+def test_a_shape_is_bounded() -> None:
+    found = shape_of("/" + "x" * 2_000 + "/y?" + "&".join(f"{'p' * 200}{n}=1" for n in range(50)))
+    assert max(map(len, (found.name, *found.groups))) <= LONGEST
+    assert len(found.groups) < 10
+
+
+# path → times in a row that its segments repeat
+@pytest.mark.parametrize(
+    ("path", "repeats"),
+    [
+        ("/", 1),
+        ("/a/b/c", 1),
+        ("/a/a", 2),
+        ("/a/b/a", 1),
+        ("/a/b/a/b", 2),
+        ("/a/b/a/b/a/b", 3),
+        ("/x/a/b/c/a/b/c/y", 2),
+        ("/a/a/a/a/a", 5),
+        ("/a/b/a/c/a/d", 1),
+    ],
+)
+def test_repeats(path: str, repeats: int) -> None:
+    assert shape_of(path).repeats == repeats
+
+
+# path → the trap that it gives away
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/a/a/a", None),
+        ("/a/a/a/a", TrapKind.REPEATS),
+        ("/a/b" * 4, TrapKind.REPEATS),
+        ("/" + "/".join(f"s{n}" for n in range(24)), None),
+        ("/" + "/".join(f"s{n}" for n in range(25)), TrapKind.DEPTH),
+    ],
+)
+def test_by_form(path: str, kind: TrapKind | None) -> None:
+    assert by_form(TERMS, shape_of(path)) is kind
+
+
+def pages(*brought: bool) -> Yield:
+    found = Yield()
+    for each in brought:
+        found = found.after(each)
+    return found
+
+
+GOOD = pages(*[True] * 10)
+BAD = pages(*[False] * 40)
+POOR = pages(*[True, False, False, False, False, False] * 8)
+
+
+# what a shape and its groups have brought → worth another request?
+@pytest.mark.parametrize(
+    ("own", "groups", "worth"),
+    [
+        (Yield(), [Yield()], True),
+        (pages(False, False), [Yield()], True),
+        (pages(False, False, False), [Yield()], False),
+        (pages(False, False, True), [Yield()], True),
+        (pages(True, False), [Yield()], True),
+        (pages(True, False, False), [Yield()], False),  # the first page of a trap is new, too
+        (pages(*[True] * 5, *[False] * 40), [GOOD], False),  # a calendar after its events
+        (pages(*[True, False, False, False] * 10), [GOOD], True),  # one in four is worth it
+        (pages(False, False), [GOOD], True),
+        (Yield(), [POOR], True),  # among many that bring little: one is tried
+        (pages(False), [POOR], False),
+        (pages(True), [POOR], True),
+        (pages(*[True] * 20, *[False] * 30), [GOOD], True),  # what it has brought earns it some more
+        (pages(*[True] * 20, *[False] * 40), [GOOD], False),
+        (Yield(), [BAD], False),  # among many that bring nothing
+        (pages(True), [BAD], True),
+        (Yield(), [BAD, GOOD], True),  # /list?page=2&sort=price
+        (pages(False), [BAD, GOOD], False),
+        (Yield(), [BAD, BAD], False),  # /list?color=red&sort=price
+    ],
+)
+def test_worth(own: Yield, groups: list[Yield], worth: bool) -> None:
+    assert is_worth(TERMS, own, groups) is worth
+
+
+def test_a_suspect_has_a_trial_of_one() -> None:
+    assert is_worth(TERMS, Yield(), [Yield()], is_suspect=True)
+    assert not is_worth(TERMS, pages(False), [Yield()], is_suspect=True)
+    assert is_worth(TERMS, pages(True), [Yield()], is_suspect=True)
+    assert not is_worth(TERMS, Yield(), [POOR], is_suspect=True)
+    assert is_worth(TERMS, pages(True), [POOR], is_suspect=True)
+
+
+def test_a_list_is_worth_what_it_names_first() -> None:
+    found = pages(False, False, False)
+    assert not is_worth(TERMS, found, [Yield()])
+    assert is_worth(TERMS, found.credited(), [Yield()])
+    assert has_turned(TERMS, found.refusing(), found.refusing().credited())
+
+
+def test_a_page_that_names_many_counts_as_one() -> None:
+    found = pages(*[False] * 30)
+    for _ in range(100):
+        found = found.credited()
+    assert found.share <= 1
+    for _ in range(60):
+        found = found.after(False)
+    assert is_poor(TERMS, found)
+
+
+def test_some_are_fetched_after_all_and_ever_fewer() -> None:
+    found, retried = BAD, []
+    for number in range(1, 20 * TERMS.retry):
+        if is_retried(TERMS, found):
+            retried.append(number)
+        found = found.refusing()
+    assert retried == [TERMS.retry * times for times in (1, 2, 4, 8, 16)]
+
+
+TEXT = "the quick brown fox jumps over the lazy dog and runs away from the farm into the deep dark wood at night"
+
+
+# text seen, text of a page → the share that is new
+@pytest.mark.parametrize(
+    ("seen", "text", "least", "most"),
+    [
+        ("", TEXT, 1, 1),
+        (TEXT, TEXT, 0, 0),
+        (TEXT, f"menu {TEXT} imprint", 0.05, 0.2),  # a mirror with another frame
+        ("no events on 3 May 2031 here today", "no events on 4 May 2032 here today", 0, 0),
+        (TEXT, TEXT[::-1], 1, 1),
+        ("not found", "not found", 0, 0),
+        ("not found", "page 2", 1, 1),
+        (TEXT, TEXT + " " + " ".join(f"{a}{b}" for a in "bcdfg" for b in "aeiou"), 0.4, 0.7),
+    ],
+)
+def test_new_share(seen: str, text: str, least: float, most: float) -> None:
+    before, found = phrases(seen, words_of(seen)), phrases(text, words_of(text))
+    assert least <= new_share(found, [before]) <= most
+
+
+# text → how many phrases it has
+@pytest.mark.parametrize(
+    ("text", "n"), [("", 0), (" \n ", 0), ("17", 1), ("not found", 1), ("a tiny page", 1), (TEXT, 20)]
+)
+def test_a_text_of_a_few_words_is_one_phrase(text: str, n: int) -> None:
+    assert len(phrases(text, words_of(text))) == n
+
+
+def test_numbers_count_where_there_is_little_else() -> None:
+    assert phrases("page 1", ["page"]) != phrases("page 2", ["page"])

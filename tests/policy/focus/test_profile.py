@@ -1,0 +1,138 @@
+"""Profiles: what they say of a path, and the one line that a broken one gets."""
+
+import time
+
+import pytest
+
+from app.errors import InputError
+from app.model import Url
+from app.policy.focus.profile import REACH
+from app.policy.focus.profile_text import MOST_BYTES, read, safe_pattern
+from app.policy.focus.shipped import NAMES, profile_of, text_of
+from app.policy.url import Canon
+
+
+def url(target: str) -> Url:
+    found = Canon().canonicalise(f"http://h{target}")
+    assert isinstance(found, Url)
+    return found
+
+
+# a document → its one line
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("x =", "my.toml: is not TOML: Invalid value"),
+        ("foo = 1", "my.toml: foo: is no key of a profile here; use: lanes, name, paths, recrawl, rest, topics, traps"),
+        ("lanes = 1", "my.toml: lanes = 1: must be a table"),
+        ("name = 3", "my.toml: name = 3: must be a text in quotes"),
+        ("[lanes]\nshares = [8, 4, 2]", "my.toml: [lanes]: shares = [8, 4, 2]: write four whole numbers from 1 to 100"),
+        ("[lanes]\nshares = [8, 4, 2, 0]", "my.toml: [lanes]: shares = [8, 4, 2, 0]: write four whole numbers"),
+        ("[rest]\nweight = 2", "my.toml: [rest]: weight = 2: use a number from 0 to 1"),
+        ("[rest]\nweight = nan", "my.toml: [rest]: weight = nan: use a number from 0 to 1"),
+        ("[rest]\nlane = true", "my.toml: [rest]: lane = True: use a number from 0 to 3"),
+        ("[rest]\nevery = '7'", "my.toml: [rest]: every = '7': write a number and m, h, d or w, e.g. every = '7d'"),
+        ("[[paths]]\nlane = 1", "my.toml: [[paths]] 1: needs either segments = [...] or pattern = '...'"),
+        ("[[paths]]\nsegments = ['a']\npattern = 'b'", "my.toml: [[paths]] 1: needs either segments"),
+        ("[[paths]]\nsegments = 'docs'", "my.toml: [[paths]] 1: segments = 'docs': must be a list"),
+        ("[[paths]]\nsegments = [1]", "my.toml: [[paths]] 1: segments: must be a list of texts"),
+        ("[paths]\nlane = 1", "my.toml: paths = {'lane': 1}: must be a list"),
+        ("[[paths]]\npattern = '('", "my.toml: [[paths]] 1: pattern '(': is not a regular expression"),
+        ("[[paths]]\npattern = '(a+)+$'", "my.toml: [[paths]] 1: pattern '(a+)+$': may take forever"),
+        ("[traps]\nallow = ['a.*b.*c.*d']", "my.toml: [traps]: allow 'a.*b.*c.*d': may take forever"),
+        ("[traps]\ntrial = 0", "my.toml: [traps]: trial = 0: use a number from 1 to 10000"),
+        ("[topics]\nlanguage = 'tlh'", "my.toml: [topics]: language = 'tlh': use one of: any, en"),
+        ("[recrawl]\nrequests_per_day = -1", "my.toml: [recrawl]: requests_per_day = -1: use a number from 0"),
+        ("#" * (MOST_BYTES + 1), "my.toml: is larger than 64 KiB"),
+        ("[[paths]]\nsegments = ['a']\n" * 201, "my.toml: paths: 201 are too many; use at most 200"),
+    ],
+)
+def test_a_broken_profile_has_one_line(text: str, error: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read(text, what="my.toml")
+    assert str(raised.value).startswith(error)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^/docs/", r"/\d{4}/\d\d/", "(?:a|b)+/x", "(ab){2,3}c*", "a.*b.*", "(?:.*a)?b", ""]
+)
+def test_ordinary_patterns_pass(pattern: str) -> None:
+    assert safe_pattern("pattern", pattern).pattern == pattern
+
+
+@pytest.mark.parametrize("pattern", ["a.*a.*b", r"(?:\w+/)?\w+x", "a*a*b"])
+def test_patterns_that_pass_are_quick(pattern: str) -> None:
+    compiled, target = safe_pattern("pattern", pattern), "/" + "a" * 2_000
+    began = time.process_time()
+    for _ in range(3):
+        compiled.search(target, 0, REACH)
+    assert time.process_time() - began < 2.0  # minutes without the limits
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_profiles_are_sound(name: str) -> None:
+    profile = profile_of(name)
+    assert profile.name == name
+    assert text_of(name).startswith("# ")
+    assert len(profile.words) > 10
+
+
+def test_an_unknown_name_is_told_the_known() -> None:
+    with pytest.raises(InputError, match="use one of: general, docs, news, shop, forum; or the path of a TOML file"):
+        profile_of("docks")
+
+
+# profile, target → lane
+@pytest.mark.parametrize(
+    ("name", "target", "lane"),
+    [
+        ("general", "/", 1),
+        ("general", "/about", 1),
+        ("general", "/docs/x", 1),
+        ("general", "/en/Guide/x", 1),
+        ("general", "/blog", 2),
+        ("general", "/en/news/2024/x", 2),
+        ("general", "/tag/x", 3),
+        ("general", "/docs/news/x", 1),  # the first segment that the table knows
+        ("general", "/news/archive/x", 2),
+        ("general", "/newsroom", 1),  # whole segments only
+        ("general", "/?path=/blog/", 1),  # the query says nothing
+        ("news", "/", 0),
+        ("news", "/2026/11/23/x", 1),
+        ("shop", "/shop?color=red&page=2", 3),
+        ("forum", "/t/why/17", 1),
+        ("forum", "/u/ada", 3),
+    ],
+)
+def test_ours_lane(name: str, target: str, lane: int) -> None:
+    assert profile_of(name).branch(target).lane == lane
+
+
+def test_values_are_kept() -> None:
+    profile = read(
+        """
+        name = "mine"
+        topics = {words = ["Crawlers", "robots.txt"], language = "en"}
+        recrawl = {requests_per_day = 500}
+        [lanes]
+        shares = [1, 2, 3, 4]
+        [rest]
+        every = "12h"
+        [[paths]]
+        segments = ["Specs"]
+        lane = 0
+        weight = 1.0
+        importance = 2
+        [traps]
+        allow = ["^/calendar/"]
+        """
+    )
+    assert (profile.shares, profile.topics, profile.requests_per_day) == (
+        (1, 2, 3, 4),
+        {"crawler", "robot", "txt"},
+        500,
+    )
+    assert (profile.rest.every_s, profile.words["specs"].importance) == (43_200, 2)
+    assert profile.allows(url("/calendar/2030"))
+    assert not profile.allows(url("/docs/calendar/2030"))
