@@ -17,7 +17,7 @@ from app.parse.html.html import read as read_html
 from app.policy import text_diff
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
-from app.store import captures, crawls, db, hosts, page_list
+from app.store import captures, crawls, db, hosts, page_list, server
 from app.store.page_list import ListedPage
 
 LIMIT_MOST = 10_000
@@ -81,7 +81,7 @@ def listed(
             crawl_id=crawl.id,
             after=_place(tx, canonical(settings, after)) if after else (0, b""),
             url_like=_like(pattern) if pattern else None,
-            since=moment(since, page_list.now(tx), option="--since") if since else None,
+            since=moment(since, server.now(tx), option="--since") if since else None,
             n=limit,
         )
 
@@ -211,7 +211,7 @@ def _chosen(engine: Engine, found: CapturedUrl, at: str, option: str) -> Capture
         remedy = "is no capture of this URL; tiptoe page show lists their numbers"
     else:
         with db.transaction(engine) as tx:
-            until = moment(at, page_list.now(tx), option=option)
+            until = moment(at, server.now(tx), option=option)
         chosen = next((each for each in found.captures if each.fetched_at <= until), None)
         remedy = f"is before the first capture, of {_first(found.captures):%Y-%m-%d %H:%M}"
     if chosen is None:

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from app.admin.stored_page import StoredPage
 from app.archive.read import Archive
 from app.config import Settings
-from app.store import db, feed
+from app.store import db, feed, server
 from app.store.crawls import Crawl
 from app.store.feed import PageOfFeed, PagePlace
 
@@ -60,7 +60,7 @@ class PageFeed:
         began = time.monotonic()
         reach = timedelta(seconds=self.settings.lease_s) + MARGIN
         with db.transaction(self.engine) as tx:
-            now = feed.clock(tx)
+            now = server.now(tx)
             found = feed.arrived(tx, crawl_id=self.crawl.id, since=self._looked - reach, known_until=self.began)
         self.look_s = time.monotonic() - began
         new = [place for place, at in found.items() if self._seen.get(place) != at]
@@ -80,4 +80,4 @@ class PageFeed:
 def open_feed(engine: Engine, settings: Settings, crawl: Crawl) -> PageFeed:
     """A feed that begins now."""
     with db.transaction(engine) as tx:
-        return PageFeed(engine, settings, crawl, feed.clock(tx))
+        return PageFeed(engine, settings, crawl, server.now(tx))

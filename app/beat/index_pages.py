@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Engine
 
 from app.policy import stemmers
-from app.store import db, search
+from app.store import db, search, server
 from app.store.search import IndexedLot, Switched
 
 _log = structlog.get_logger()
@@ -54,7 +54,7 @@ def index_pages(engine: Engine, *, crawl_id: int | None = None, within_s: float 
 def _index_lot(engine: Engine, crawl_id: int | None, known: dict[str, str]) -> IndexedLot | None:
     """The next pages of the queue; None while another process indexes."""
     with db.transaction(engine) as tx:
-        if not search.be_alone(tx):
+        if not server.be_alone(tx, "search"):
             return None
         return search.index_some(tx, crawl_id=crawl_id, n=AT_ONCE, stemmers=known)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from app.config import Settings
 from app.policy import retention
-from app.store import crawls, db, partitions, suppressions
+from app.store import crawls, db, partitions, server, suppressions
 
 _log = structlog.get_logger()
 MOST = 400  # steps of one kind in a run: a year of days
@@ -67,7 +67,7 @@ def _repeat(engine: Engine, step: Callable[[Connection], bool], found: dict[str,
 
 def _make(tx: Connection, *, log: str, keep_days: int) -> bool:
     span = retention.next_span(
-        partitions.parts(tx, log), now=partitions.clock(tx), keep_days=keep_days, strays=partitions.strays(tx, log)
+        partitions.parts(tx, log), now=server.now(tx), keep_days=keep_days, strays=partitions.strays(tx, log)
     )
     if span is None:
         return False
@@ -77,7 +77,7 @@ def _make(tx: Connection, *, log: str, keep_days: int) -> bool:
 
 
 def _detach(tx: Connection, *, log: str, keep_days: int) -> bool:
-    old = retention.expired(partitions.parts(tx, log), now=partitions.clock(tx), keep_days=keep_days)
+    old = retention.expired(partitions.parts(tx, log), now=server.now(tx), keep_days=keep_days)
     if not old:
         return False
     partitions.detach(tx, log, old[0])

@@ -70,11 +70,6 @@ def latest_captures(
     return {(capture.host_id, capture.key): capture for capture in found}
 
 
-def clock(tx: Connection) -> datetime:
-    now: datetime = tx.execute(_sql["clock"]).scalar_one()
-    return now
-
-
 def fits(tx: Connection, pattern: str) -> None:
     """Try a regular expression. Raises Unwritable with Postgres' objection."""
     tx.execute(_sql["fits"], {"pattern": pattern})

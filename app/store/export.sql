@@ -40,9 +40,6 @@ WHERE f.crawl_id = :crawl_id
 ORDER BY f.started_at, f.id
 LIMIT :n
 
--- clock: the time from which the next increment follows
-SELECT clock_timestamp() AS now
-
 -- fits: whether Postgres can read a regular expression
 SELECT '' ~ CAST(:pattern AS text) AS found
 

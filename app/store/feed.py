@@ -57,8 +57,3 @@ def of_keys(tx: Connection, *, crawl_id: int, places: Sequence[PagePlace]) -> li
     found = db.run(tx, _sql["of_keys"], {"crawl_id": crawl_id, "rows": rows}).of(PageOfFeed)
     by_place = {(row.host_id, row.key): row for row in found}
     return [by_place[place] for place in places if place in by_place]
-
-
-def clock(tx: Connection) -> datetime:
-    now: datetime = tx.execute(_sql["clock"]).scalar_one()
-    return now

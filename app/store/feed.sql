@@ -19,6 +19,3 @@ ORDER BY f.started_at, f.id
 SELECT p.host_id, p.key, p.url, p.status, p.content_type, coalesce(p.language, p.language_detected) AS language, p.title, p.main_text, p.truncated, p.fetched_at
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 JOIN pages AS p ON p.host_id = r.host_id AND p.crawl_id = :crawl_id AND p.key = decode(r.key, 'hex')
-
--- clock: the time by which pages arrive
-SELECT clock_timestamp()

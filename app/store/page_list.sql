@@ -14,6 +14,3 @@ FROM (
 JOIN captures AS c ON c.crawl_id = :crawl_id AND c.id = g.latest
 LEFT JOIN pages AS p ON p.host_id = g.host_id AND p.crawl_id = :crawl_id AND p.key = g.key
 ORDER BY g.host_id, g.key
-
--- now: the database's time
-SELECT clock_timestamp()

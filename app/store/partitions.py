@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from app.policy.retention import Part, Span
-from app.store import db
+from app.store import db, server
 
 _sql = db.queries("partitions")
 LOGS = ("fetches", "visits", "links")
@@ -31,7 +31,7 @@ _STRAYS = {
 def alone(engine: Engine, act: Callable[[Connection], bool]) -> bool | None:
     """Run `act` in one transaction; None when others held the locks, and nothing was changed. Raises ServiceError."""
     with db.transaction(engine) as tx:
-        if not tx.execute(_sql["be_alone"]).scalar_one():
+        if not server.be_alone(tx, "partitions"):
             return None
         tx.execute(_sql["wait_briefly"], {"ms": LOCK_MS})
         try:
@@ -52,11 +52,6 @@ def strays(tx: Connection, log: str) -> tuple[datetime, datetime] | None:
     """Times of the oldest and the newest row of the default partition; None: it is empty, as it should be."""
     row = tx.execute(_STRAYS[log]).one()
     return None if row.oldest is None else (row.oldest, row.newest)
-
-
-def clock(tx: Connection) -> datetime:
-    now: datetime = tx.execute(_sql["clock"]).scalar_one()
-    return now
 
 
 def make(tx: Connection, log: str, span: Span) -> str:

@@ -25,11 +25,5 @@ SELECT min(taken_at) AS oldest, max(taken_at) AS newest FROM visits_default
 -- strays_of_links: the span of rows that found no partition of their time
 SELECT min(found_at) AS oldest, max(found_at) AS newest FROM links_default
 
--- clock: the time by which partitions are made and dropped
-SELECT clock_timestamp()
-
--- be_alone: lock out other maintenance until the end of the transaction; whether that succeeded
-SELECT pg_try_advisory_xact_lock(hashtext('tiptoe partitions'))
-
 -- wait_briefly: limit waits for locks, so that no visit queues behind us while we wait for a long transaction
 SELECT set_config('lock_timeout', CAST(:ms AS text), true)

@@ -80,10 +80,6 @@ class FoundRow(NamedTuple):
     text: str | None
 
 
-def be_alone(tx: Connection) -> bool:
-    return bool(tx.execute(_sql["be_alone"]).scalar_one())
-
-
 def switched(tx: Connection) -> list[Switched]:
     return db.run(tx, _sql["switched"]).of(Switched)
 

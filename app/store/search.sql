@@ -1,6 +1,3 @@
--- be_alone: lock out other indexers until the end of the transaction; whether that succeeded
-SELECT pg_try_advisory_xact_lock(hashtext('tiptoe search'))
-
 -- switched: crawls whose pages are yet to be queued, or whose words are yet to be deleted
 SELECT id AS crawl_id, search, search_from FROM crawls WHERE search_from IS NOT NULL ORDER BY id
 

@@ -10,7 +10,7 @@ from app.admin.search import RANKED, index_all, search_pages
 from app.beat.index_pages import index_pages
 from app.crawl.state.worker import Worker
 from app.errors import InputError
-from app.store import search as store
+from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
 from tests.store.rows import make_crawl, make_host, sql
@@ -156,7 +156,7 @@ def test_it_says_how_many_pages_are_not_indexed_yet(worker: Worker) -> None:
     crawl, host = make_crawl(worker.engine, search=True, search_from=0), make_host(worker.engine)
     sql(worker.engine, PAGES, host=host, crawl=crawl, n=500)
     with worker.engine.begin() as tx:  # another process indexes
-        assert store.be_alone(tx)
+        assert server.be_alone(tx, "search")
         found = search_pages(worker.engine, worker.settings, "c", "common")
     assert (found.hits, found.waiting) == ([], 500)
     assert search_pages(worker.engine, worker.settings, "c", "common").waiting == 0

@@ -10,7 +10,7 @@ from app.admin import deletion, edit, explain
 from app.beat.index_pages import Indexed, index_pages
 from app.crawl.state.worker import Worker
 from app.model import CrawlChange
-from app.store import search
+from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import Aside, await_blocked, backend, one, sql
@@ -170,7 +170,7 @@ def test_two_indexers_do_not_do_the_same(worker: Worker, site: Site) -> None:
     start(worker, site.url(), search=True)
     run(worker)
     with worker.engine.begin() as tx:
-        assert search.be_alone(tx)
+        assert server.be_alone(tx, "search")
         assert index_pages(worker.engine) == Indexed(pages=0, is_whole=False)
     assert index_pages(worker.engine) == Indexed(pages=2, is_whole=True)
 

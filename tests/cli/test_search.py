@@ -95,9 +95,9 @@ def test_a_crawl_is_switched_on_and_off(tiptoe: Tiptoe, site: Site, engine: Engi
 def test_it_says_what_is_not_indexed(tiptoe: Tiptoe, site: Site, engine: Engine) -> None:
     with engine.begin() as tx:
         sql(engine, "UPDATE crawls SET search_from = NULL")
-        from app.store.search import be_alone
+        from app.store.server import be_alone
 
-        assert be_alone(tx)  # another process indexes
+        assert be_alone(tx, "search")  # another process indexes
         ran = tiptoe("search", "docs", "pasta")
     assert ran.out == "0 pages match in docs\n"
     assert ran.err == "2 pages are not indexed yet; beat does that while workers run, and --wait does it now\n"

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from tests.mutants.mutant import ROOT
 
-SUITES = ("tests/policy", "tests/store", "tests/crawl", "tests/beat", "tests/runtime", "tests/admin", "tests/cli")
+SUITES = (
+    "tests/policy",
+    "tests/store",
+    "tests/crawl",
+    "tests/beat",
+    "tests/runtime",
+    "tests/admin",
+    "tests/cli",
+    "tests/face",
+)
 _SOURCES = ("app", *SUITES)
 _TELLING = 5  # letters; shorter words stand in many names
 _VIEWS = "app/store/views.sql"  # made by a migration

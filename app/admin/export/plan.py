@@ -12,7 +12,7 @@ from app.admin.export import bodies, columns, filters, formats, markdown
 from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
-from app.store import db, export
+from app.store import db, export, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000
@@ -80,7 +80,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     crawl = crawls.find(engine, wish.crawl)
     with db.transaction(engine) as tx:
-        next_since = export.clock(tx) - OVERLAP
+        next_since = server.now(tx) - OVERLAP
     _try_patterns(engine, given)
     return ExportPlan(
         kind=kind,

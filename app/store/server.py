@@ -1,0 +1,20 @@
+"""Asks Postgres for its time, and for the sole right to a kind of maintenance."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from app.store import db
+
+_sql = db.queries("server")
+
+
+def now(tx: Connection) -> datetime:
+    """The database's time."""
+    found: datetime = tx.execute(_sql["now"]).scalar_one()
+    return found
+
+
+def be_alone(tx: Connection, what: str) -> bool:
+    """Whether nobody else does this maintenance; nobody will until the end of the transaction."""
+    return bool(tx.execute(_sql["be_alone"], {"what": what}).scalar_one())
