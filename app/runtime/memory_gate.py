@@ -1,6 +1,6 @@
 """Bounds the memory of documents that are read at once, and returns it to the system afterwards.
 
-A document of 1 MiB takes up to 85 MiB while it is read, and threads are many: only so much is read at a time. malloc
+A document of 1 MiB takes up to 140 MiB while it is read, and threads are many: only so much is read at a time. malloc
 keeps freed memory, for each thread apart: up to as much again for each thread that ever read such a document. So once
 enough has been freed, it is trimmed. Small documents, nearly all there are, pass freely.
 """
@@ -26,7 +26,7 @@ class MemoryGate:
     A parse running longer than hung_s counts as hung, and frees its room.
     """
 
-    def __init__(self, *, most_bytes: int = 128 * MIB, trim_bytes: int = 96 * MIB, hung_s: float = 10.0) -> None:
+    def __init__(self, *, most_bytes: int = 128 * MIB, trim_bytes: int = 64 * MIB, hung_s: float = 10.0) -> None:
         self._most_bytes = most_bytes
         self._trim_bytes = trim_bytes
         self._hung_s = hung_s
