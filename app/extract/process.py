@@ -160,7 +160,7 @@ def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> 
     """
     ours, theirs = socket.socketpair()
     said = None if shows else tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the process runs
-    argv = [sys.executable, "-P", "-m", "app.extract.child", str(theirs.fileno()), str(memory_bytes), *sources]
+    argv = [sys.executable, "-P", "-B", "-m", "app.extract.child", str(theirs.fileno()), str(memory_bytes), *sources]
     try:
         process = subprocess.Popen(
             argv,

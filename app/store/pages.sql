@@ -6,12 +6,13 @@ INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, l
                    changed_at)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.language_detected,
        r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
-       r.directives, r.opt_out, r.depth, clock_timestamp(), clock_timestamp(), clock_timestamp()
+       r.directives, r.opt_out, r.depth, now.at, now.at, now.at
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text,
     language_detected text, title text, description text, published_at timestamptz, published_from text, modified_at timestamptz,
     modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
     canonical_url text, directives text, opt_out text, depth integer)
+CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset, language = excluded.language,
     language_detected = excluded.language_detected, title = excluded.title, description = excluded.description,
