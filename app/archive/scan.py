@@ -157,7 +157,7 @@ def _one(source: _Source, hashes: bool) -> FoundRecord:
             while True:
                 block.add(unpacker.decompress(piece, record.PIECE_BYTES))
                 piece = unpacker.unconsumed_tail
-                if not piece:
+                if not piece or unpacker.eof:  # at the end it may hold what belongs to the next record
                     break
         source.give_back(unpacker.unused_data)
         fields = block.fields()
