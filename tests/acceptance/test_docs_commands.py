@@ -21,6 +21,7 @@ from app.crawl.state.setup import make_sender, make_worker
 from app.local.binaries import postgres_programs
 from app.local.services import Services
 from app.net import credentials
+from app.policy.focus import profile_text
 from app.store import db
 from tests.acceptance.conftest import manual, until
 from tests.acceptance.pages import PAGES, ROOT, Block, Shell, blocks, examples, shell
@@ -172,10 +173,10 @@ def test_a_query_of_the_docs_runs(block: Block, database: str) -> None:
 
 @pytest.mark.parametrize("block", [block for block in EVERY if block.language == "toml"], ids=lambda block: block.page)
 def test_a_file_of_the_docs_is_read(block: Block, tmp_path: Path) -> None:
-    path = tmp_path / "credentials.toml"
+    path = tmp_path / "file.toml"
     path.write_text(block.text.replace("…", "something"))
     path.chmod(0o600)
-    assert credentials.load(path)
+    assert profile_text.read(path.read_text()) if "[[paths]]" in block.text else credentials.load(path)
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wante
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
     crawl_id = wanted[0].crawl_id
     picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
-    worth.take_up(worker, picked, tx, lease.host_id, crawl_id)
+    worth.take_up(worker, picked, tx, lease.host_id, crawl_id, refuses=wanted[0].has_page_budget)
     _set_floor(worker.settings, picked, wanted[0])
     if not wanted[0].has_page_budget:
         return wanted

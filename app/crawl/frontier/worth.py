@@ -51,12 +51,15 @@ def read_profile(worker: Worker, crawl: Crawl) -> None:
         _log.warning("profile.unreadable", crawl=crawl.name, error=str(error))
 
 
-def take_up(worker: Worker, picked: Picked, tx: Connection, host_id: int, crawl_id: int) -> None:
-    """Load what URLs of the crawl have brought on the host, once a visit; its profile may be new at each pick."""
+def take_up(worker: Worker, picked: Picked, tx: Connection, host_id: int, crawl_id: int, *, refuses: bool) -> None:
+    """Load what URLs of the crawl have brought on the host, once a visit; its profile may be new at each pick.
+
+    refuses: as in CrawlFocus
+    """
     profile = worker.profiles.get(crawl_id) or profile_of(GENERAL)
     focus = picked.focus.get(crawl_id)
     if focus is not None:
-        focus.profile = profile
+        focus.profile, focus.refuses = profile, refuses
         return
     rows = store.of_host(tx, host_id=host_id, crawl_id=crawl_id)
     picked.focus[crawl_id] = CrawlFocus(
@@ -64,6 +67,7 @@ def take_up(worker: Worker, picked: Picked, tx: Connection, host_id: int, crawl_
         vocabulary=_vocabulary(worker, crawl_id),
         seen=_seen(worker, host_id, crawl_id),
         yields={row.pattern: Yield(*row[1:]) for row in rows},
+        refuses=refuses,
     )
 
 

@@ -61,6 +61,8 @@ class CrawlFocus:
     yields   of its patterns, by shape
     changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
     found    about how many URLs of the host were met
+    refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
+             nothing that may be worth reading is left out; they wait in the last lane
     """
 
     profile: Profile
@@ -70,6 +72,7 @@ class CrawlFocus:
     changed: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
     found: int = 0
+    refuses: bool = False
 
     def __post_init__(self) -> None:
         self.found = sum(each.urls for each in self.yields.values())
@@ -80,7 +83,8 @@ class CrawlFocus:
         risk: by its form, the score's components.   found_on: the path and query on its host that named it first
         """
         kind = patterns.by_form(self.profile.traps, shape)
-        if kind is None and self.found > patterns.SMALL_SITE and not self._is_worth(shape, risk, found_on):
+        judges = self.refuses and self.found > patterns.SMALL_SITE
+        if kind is None and judges and not self._is_worth(shape, risk, found_on):
             kind = TrapKind.PATTERN
         return None if kind is None or self.profile.allows(url) else kind
 

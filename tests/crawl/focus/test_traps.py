@@ -11,11 +11,13 @@ from app.admin.edit import edit
 from app.admin.seeds import add
 from app.crawl.state.worker import Worker
 from app.errors import InputError
-from app.model import CrawlChange
+from app.model import Budgets, CrawlChange
 from app.policy.focus.patterns import SMALL_SITE
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Hit, Site, Web, html
 from tests.store.rows import one, sql
+
+AMPLE = Budgets(max_pages=100_000)  # traps are refused where there is a budget that they would eat
 
 DAYS = 400
 LOST = "Nothing takes place here on this day of the year and nobody knows of anything that might"
@@ -52,7 +54,7 @@ def pattern(worker: Worker, name: str) -> dict[str, object]:
 
 def test_days_that_say_nothing_new_are_refused(worker: Worker, site: Site) -> None:
     calendar(site, text=lambda n: LOST)
-    start(worker, site.url())
+    start(worker, site.url(), budgets=AMPLE)
     run(worker)
     assert len(asked(site, "/docs")) == 20
     assert len(asked(site, "/day")) < 20
@@ -67,7 +69,7 @@ def test_days_that_say_nothing_new_are_refused(worker: Worker, site: Site) -> No
 
 def test_days_that_say_something_are_fetched(worker: Worker, site: Site) -> None:
     days = calendar(site, text=words)
-    start(worker, site.url())
+    start(worker, site.url(), budgets=AMPLE)
     run(worker)
     assert asked(site, "/day") == sorted(set(asked(site, "/day")), key=asked(site, "/day").index)
     assert set(asked(site, "/day")) == set(days)
@@ -81,7 +83,7 @@ def test_a_list_is_worth_the_pages_that_it_names(worker: Worker, site: Site) -> 
         site.pages[path] = html(f"/item/{n}x", text=LOST)
         site.pages[f"/item/{n}x"] = html(text=words(n))
     site.pages["/"] = html(*lists, text=words("/"))
-    start(worker, site.url())
+    start(worker, site.url(), budgets=AMPLE)
     run(worker)
     assert len(asked(site, "/item")) >= 0.95 * len(lists)
 
@@ -91,7 +93,7 @@ def test_pages_without_text_prove_nothing(worker: Worker, site: Site) -> None:
     paths = [f"/app/{n}" for n in range(SMALL_SITE + 50)]
     site.pages |= {path: html() for path in paths}
     site.pages["/"] = html(*paths, text=words("/"))
-    start(worker, site.url())
+    start(worker, site.url(), budgets=AMPLE)
     run(worker)
     assert set(asked(site, "/app")) == set(paths)
 
@@ -99,7 +101,7 @@ def test_pages_without_text_prove_nothing(worker: Worker, site: Site) -> None:
 def test_a_pattern_that_turns_gets_its_urls_back(worker: Worker, site: Site) -> None:
     """From a seed, which no trap refuses, they are worth it again."""
     calendar(site, text=lambda n: LOST)
-    crawl = start(worker, site.url())
+    crawl = start(worker, site.url(), budgets=AMPLE)
     run(worker)
     before = len(asked(site, "/day"))
     seeds = [f"/day/{n}" for n in range(1_000, 1_004)]
@@ -119,7 +121,7 @@ def test_a_path_that_gives_a_trap_away_is_refused_and_can_be_forced(
 ) -> None:
     site.pages["/"] = html(path, "/a", text=words(1))
     site.pages |= {path: html(text=words(2)), "/a": html(text=words(3))}
-    crawl = start(worker, site.url(), keep_fresh=True)
+    crawl = start(worker, site.url(), budgets=AMPLE, keep_fresh=True)
     run_a_while(worker)
     assert site.pages_asked == ["/", "/a"]
     assert one(worker.engine, "SELECT reason FROM suppressions") == reason
@@ -134,14 +136,14 @@ def run_a_while(worker: Worker) -> None:
 
 
 def test_a_url_that_nobody_met_is_not_forced(worker: Worker, site: Site) -> None:
-    start(worker, site.url())
+    start(worker, site.url(), budgets=AMPLE)
     with pytest.raises(InputError, match="no crawl ever met it"):
         focus.force(worker.engine, worker.settings, site.url("/never"), None)
 
 
 def test_a_forced_url_passes_where_a_retried_one_does_not(worker: Worker, site: Site) -> None:
     calendar(site, text=lambda n: LOST)
-    start(worker, site.url(), keep_fresh=True)
+    start(worker, site.url(), budgets=AMPLE, keep_fresh=True)
     for _ in range(20):
         run_a_while(worker)
     refused = str(one(worker.engine, "SELECT url FROM urls WHERE cause = 'trap' ORDER BY id LIMIT 1"))
@@ -157,7 +159,7 @@ def test_a_forced_url_passes_where_a_retried_one_does_not(worker: Worker, site: 
 
 def test_what_the_profile_allows_is_no_trap(worker: Worker, site: Site) -> None:
     days = calendar(site, text=lambda n: LOST)
-    start(worker, site.url(), profile="[traps]\nallow = ['^/day/']\n")
+    start(worker, site.url(), budgets=AMPLE, profile="[traps]\nallow = ['^/day/']\n")
     run(worker)
     assert set(asked(site, "/day")) == set(days)
 
@@ -174,7 +176,7 @@ def test_a_running_crawl_gets_its_new_profile(worker: Worker, site: Site) -> Non
     site.pages["/"] = change  # type: ignore[assignment]
     site.pages["/first"] = html("/second", text=words(1))
     site.pages["/second"] = html(text=words(2))
-    start(worker, site.url())
+    start(worker, site.url(), budgets=AMPLE)
     run(worker)
     found = {row["url"]: (row["lane"], round(row["score"], 2)) for row in sql(worker.engine, "SELECT * FROM urls")}
     assert found[site.url("/first")] == (1, 0.48)
@@ -183,7 +185,7 @@ def test_a_running_crawl_gets_its_new_profile(worker: Worker, site: Site) -> Non
 
 def test_an_operator_sees_patterns_and_what_comes_first(worker: Worker, site: Site) -> None:
     calendar(site, text=lambda n: LOST)
-    crawl = start(worker, site.url())
+    crawl = start(worker, site.url(), budgets=AMPLE)
     go(worker)
     rows = {row["pattern"]: row for row in focus.patterns_of(worker.engine, site.host)}
     assert rows["/docs/w#"]["verdict"] == "brings new text"
@@ -192,3 +194,14 @@ def test_an_operator_sees_patterns_and_what_comes_first(worker: Worker, site: Si
     add(worker.engine, worker.settings, crawl, [site.url("/late")])
     (first,) = focus.top(worker.engine, crawl.name, 1)
     assert (first["url"], first["lane"], first["parts"].base) == (site.url("/late"), 0, 1.0)
+
+
+def test_without_a_budget_no_pattern_is_refused(worker: Worker, web: Web) -> None:
+    """Pages that differ in a number and say the same may be all that a site has: they wait, and none is missed."""
+    site = web.site()
+    paths = [f"/page-{n}" for n in range(2 * SMALL_SITE)]
+    site.pages["/"] = html(*paths)
+    site.pages |= {path: html(text="The same words on each of these pages, and nothing else.") for path in paths}
+    start(worker, site.url())
+    run(worker)
+    assert set(paths) <= set(site.paths)
