@@ -13,6 +13,7 @@ GROUPS = {
     "The fleet: for workers on several cores and machines": "queues",
     "Handlers: for whoever extracts items": "handlers",
     "Logs: for whoever reads them": "log_format",
+    "Metrics: for whoever watches a fleet": "metrics",
     "The archive: for whoever keeps what was fetched": "archive",
 }  # the first setting of each
 
