@@ -12,9 +12,7 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from app.config import values
-from app.config.archive import ArchiveSettings
-from app.config.handlers import HandlerSettings
-from app.config.metrics import MetricsSettings
+from app.config.groups import SettingGroups
 from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
@@ -22,7 +20,7 @@ DOTENV = ".env"
 PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(ArchiveSettings, HandlerSettings, MetricsSettings, FromEnvironment):
+class Settings(SettingGroups, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(

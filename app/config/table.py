@@ -15,6 +15,7 @@ GROUPS = {
     "Logs: for whoever reads them": "log_format",
     "Metrics: for whoever watches a fleet": "metrics",
     "The archive: for whoever keeps what was fetched": "archive",
+    "The dashboard: for whoever looks and steers in a browser": "web_listen",
 }  # the first setting of each
 
 
