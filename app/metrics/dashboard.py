@@ -192,7 +192,7 @@ def dashboard() -> dict[str, Any]:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    steps = [{"color": "green", "value": None}]
+    steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
     if panel.red_from is not None:
         steps.append({"color": "red", "value": panel.red_from})
     return {
