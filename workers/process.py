@@ -56,7 +56,7 @@ def worker() -> Worker:
 
 @lru_cache(maxsize=1)
 def counts() -> Counts:
-    """What this process counts."""
+    """The counts of this process."""
     return Counts()
 
 

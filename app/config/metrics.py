@@ -20,7 +20,13 @@ def _address_and_port(value: str | None) -> str | None:
 
 
 class MetricsSettings(BaseModel):
-    """Where processes show their metrics."""
+    """Where processes show their metrics, and which URLs they log."""
+
+    log_trace: int = Field(
+        0,
+        ge=0,
+        description="One URL in so many is logged whenever it is fetched, or refused as a link (`trace.settled`, `trace.refused`); always the same ones. 1: every one; 0: none.",
+    )
 
     metrics: Annotated[str | None, AfterValidator(_address_and_port)] = Field(
         None,

@@ -1,4 +1,4 @@
-"""What a process counts: its settled requests, visits and dispatches. A settle adds to it once, after its commit.
+"""Counts of a process: its settled requests, visits and dispatches. A settle adds to it once, after its commit.
 
 It counts what is in Postgres then: requests of a batch that was rolled back are not counted, those of a fenced visit
 are, as in the log. Nothing is imported for it, and nobody needs to ask for it: only the page that shows it

@@ -54,10 +54,10 @@ def serve_pages(listen: str, pages: Mapping[str, Callable[[], Page]], *, role: s
     """Serve pages by their paths from now on, in threads. Returns where; None, and a line in the log: nowhere."""
     address, port = split(listen)
     all_pages = {"/healthz": _ok, **pages}
-    kind = _V6 if ":" in address else _Server
+    kind = _V6 if ":" in address else _PageServer
     for candidate in dict.fromkeys([port, 0]):
         with suppress(OSError):
-            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _Quiet)
+            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _QuietHandler)
             threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
             _log.info("metrics.served", address=address, port=server.server_port, role=role)
             return address, server.server_port
@@ -71,15 +71,15 @@ def split(listen: str) -> tuple[str, int]:
     return address.strip("[]"), int(port)
 
 
-class _Server(ThreadingMixIn, WSGIServer):
+class _PageServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
-class _V6(_Server):
+class _V6(_PageServer):
     address_family = socket.AF_INET6
 
 
-class _Quiet(WSGIRequestHandler):
+class _QuietHandler(WSGIRequestHandler):
     timeout = SLOW_S
 
     def log_message(self, format: str, *args: Any) -> None:

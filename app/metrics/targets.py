@@ -16,7 +16,7 @@ from app.store.fleet import Serving
 ANY = "*"
 
 
-class _Place(NamedTuple):
+class _ServingAt(NamedTuple):
     role: str
     address: str
     port: str
@@ -47,11 +47,11 @@ def role_of(name: str) -> str:
     return _place(name).role
 
 
-def _place(name: str) -> _Place:
+def _place(name: str) -> _ServingAt:
     """The parts of `fleet.session_name`."""
     words = name.split()
     address, _, port = words[-1].rpartition(":")
-    return _Place(words[1], address, port)
+    return _ServingAt(words[1], address, port)
 
 
 def _is_loopback(address: str) -> bool:

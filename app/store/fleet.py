@@ -22,7 +22,7 @@ class Depth(NamedTuple):
     due: float
 
 
-class Judged(NamedTuple):
+class JudgedGaps(NamedTuple):
     """Violations among the newest requests, each compared with the one before to its host."""
 
     judged: int
@@ -72,8 +72,8 @@ def lag_s(tx: Connection, queues: Sequence[str]) -> float:
     return found
 
 
-def judged(tx: Connection, n: int = NEWEST_REQUESTS) -> Judged:
-    (found,) = db.run(tx, _sql["judged"], {"n": n}).of(Judged)
+def judged(tx: Connection, n: int = NEWEST_REQUESTS) -> JudgedGaps:
+    (found,) = db.run(tx, _sql["judged"], {"n": n}).of(JudgedGaps)
     return found
 
 

@@ -20,7 +20,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.picked import PickedCounts
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit import counting, unwritable
+from app.crawl.visit import counting, trace, unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
 from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable
@@ -153,6 +153,7 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
         for visit in held:
             _renew(visit, sent)
         counting.settled(held, batches, took_s=worker.monotonic() - sent)
+        trace.settled(batches, worker.settings.log_trace)
         enter.committed(held, written.entered, batches)
         archive.committed(worker, batches, written.capture_ids)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
