@@ -3,6 +3,7 @@
 What it then knows is what the sites' own logs say; every panel has something to show; alerts fire by their causes.
 """
 
+import itertools
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from app.crawl.state.setup import make_engine
 from app.metrics.dashboard import ROWS
 from tests.acceptance.conftest import celery, manual, until
 from tests.acceptance.test_fleet import free_port
-from tests.crawl.web import Answer, Site, Web, html
+from tests.crawl.web import Answer, Page, Site, Web, html
 from tests.metrics.prometheus import Prometheus, needs_prometheus, run_prometheus
 from tests.store.rows import sql
 
@@ -82,6 +83,12 @@ def tiptoe_web(env: dict[str, str], folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as small:
+        yield small
+
+
+@pytest.fixture
 def watched(database_url: str, broker_url: str, tmp_path: Path) -> Iterator[Watched]:
     port = free_port()
     own = {
@@ -89,7 +96,13 @@ def watched(database_url: str, broker_url: str, tmp_path: Path) -> Iterator[Watc
         "TIPTOE_BROKER_URL": broker_url,
         "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_DEFAULT_DELAY_S": "0.1",
-        "TIPTOE_BACKOFF_BASE_S": "0.2",
+        "TIPTOE_BACKOFF_BASE_S": "0.1",
+        "TIPTOE_CONSTANT_BACKOFF_MAX_S": "0.2",
+        "TIPTOE_CONSTANT_BREAKER_BASE_S": "0.2",
+        "TIPTOE_CONSTANT_BREAKER_MAX_S": "0.2",
+        "TIPTOE_ADAPTIVE_LEVEL_MAX": "0",
+        "TIPTOE_LATENCY_FACTOR": "0",
+        "TIPTOE_ATTEMPTS_MAX": "1",
         "TIPTOE_OFFER_S": "2",
         "TIPTOE_HOME": str(tmp_path / "home"),
         "TIPTOE_METRICS": "127.0.0.1:0",
@@ -105,9 +118,14 @@ def watched(database_url: str, broker_url: str, tmp_path: Path) -> Iterator[Watc
     made.engine.dispose()
 
 
+def too_many_at_first() -> Page:
+    answers = itertools.chain([Answer(status=429)], itertools.repeat(html(text="now it is fine")))
+    return lambda _: next(answers)
+
+
 def troubled(site: Site) -> None:
-    """Pages that fail in several ways: six are too many, some are broken, some are missing."""
-    pages = {f"/429-{number}": Answer(status=429, headers={"Retry-After": "0"}) for number in range(8)}
+    """Pages that fail in several ways: eight are too many at first, some are broken, some are missing."""
+    pages: dict[str, Page] = {f"/429-{number}": too_many_at_first() for number in range(8)}
     pages |= {f"/500-{number}": Answer(status=500) for number in range(3)}
     pages |= {"/cut": html(text="x" * 9_000, cut=True), "/drop": Answer(drop=True)}
     site.pages |= pages
@@ -160,7 +178,7 @@ def test_a_fleet_that_nobody_kills_is_counted_to_the_request(watched: Watched, w
     until(lambda: prometheus.number('sum(tiptoe_fetches_total{outcome!="unsent"})') == asked, f"{asked} requests")
     for status, outcome in [(429, "rate_limited"), (500, "server_error"), (404, "not_found")]:
         seen = sum(hit.status == status for site in sites for hit in site.log if hit.path != "/robots.txt")
-        assert prometheus.number(f'sum(tiptoe_fetches_total{{kind="page",outcome="{outcome}"}})') == seen > 0
+        assert prometheus.number(f'sum(tiptoe_fetches_total{{kind!="robots",outcome="{outcome}"}})') == seen > 0
     (row,) = sql(watched.engine, "SELECT sum(pages) AS pages FROM crawl_hosts")
     assert prometheus.number("sum(tiptoe_pages_total)") == row["pages"]
 
