@@ -23,7 +23,7 @@ CLOSED = {
     "ending",
     "lane",
     "state",
-    "role",
+    "process",
 }  # labels, each of a closed set of values
 
 

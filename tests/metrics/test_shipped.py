@@ -113,3 +113,11 @@ def test_the_docs_have_no_alert_that_there_is_not() -> None:
 def test_tables_of_the_docs_name_each_metric_once() -> None:
     page = (DOCS / "metrics.md").read_text()
     assert [name for name in catalogue.ALL if page.count(f"| `{name}` |") != 1] == []
+
+
+def test_no_metric_has_a_label_that_prometheus_sets_itself() -> None:
+    """It would be renamed to exported_…, and no query would find it."""
+    config = yaml.safe_load((SHIP / "prometheus.yml").read_text())["scrape_configs"]
+    of_targets = {label for job in config for group in job.get("static_configs", []) for label in group["labels"]}
+    taken = {"job", "instance", "role", *of_targets}
+    assert [spec.name for spec in ALL.values() if taken & set(spec.labels)] == []

@@ -158,7 +158,7 @@ def test_prometheus_knows_what_the_sites_know(watched: Watched, web: Web) -> Non
     until(lambda: in_log() - lost_most <= (prometheus.number(last.format(more="")) or 0) <= in_log(), "they agree")
     assert prometheus.number("sum(tiptoe_politeness_violations_total)") == 0
     assert prometheus.number("sum(tiptoe_recent_violations)") == 0
-    assert prometheus.number('tiptoe_processes_serving{role="worker"}') == 1
+    assert prometheus.number('tiptoe_processes_serving{process="worker"}') == 1
     assert [panel.title for panel in PANELS if any(not prometheus.ask(query) for _, query in panel.queries)] == []
     watched.until_firing("TiptoeErrorRateHigh", "TiptoeRateLimited")
 
