@@ -26,6 +26,7 @@ from app.archive.segment import stopped
 from app.archive.upload import upload_closed, waiting_bytes
 from app.archive.writer import ArchiveWriter
 from app.errors import ArchiveMissing, ArchiveStopped, InputError, ServiceError
+from app.net.exhausted import is_ours
 from app.store import db, segments
 from app.store.captures import CaptureRow
 from app.words import sized
@@ -46,6 +47,7 @@ class ArchiveKeeper:
     reserve_bytes  free space of the disk below which nothing is fetched
     spool_bytes    closed segments that may wait for the object store
     clean          deletes what is old, and what is left of what is gone; called once an hour
+    make_room      gives up what holds file descriptors and can be had again; called when none is left
     """
 
     def __init__(
@@ -56,9 +58,10 @@ class ArchiveKeeper:
         reserve_bytes: int,
         spool_bytes: int,
         clean: Callable[[], object] = lambda: None,
+        make_room: Callable[[], object] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clean = clean
+        self._clean, self._make_room = clean, make_room
         self._writer, self._place = writer, place
         self._reserve_bytes, self._spool_bytes = reserve_bytes, spool_bytes
         self._monotonic = monotonic
@@ -180,6 +183,12 @@ class ArchiveKeeper:
         if self._stopped is None:
             _log.error("archive.stopped", error=str(error))
         self._stopped, self._has_failed = error, True
+        self._make_room_after(error.__cause__)
+
+    def _make_room_after(self, error: BaseException | None) -> None:
+        """Where the system has no descriptor left, idle connections may hold the one that is needed here."""
+        if isinstance(error, OSError) and is_ours(error):
+            self._make_room()
 
     def _look(self) -> None:
         """Find out whether the archive can be written."""
@@ -193,6 +202,7 @@ class ArchiveKeeper:
                 self._waiting = waiting_bytes(self._place.folder)
         except OSError as error:
             self._stopped = stopped(self._place.folder / _PROBE, error)
+            self._make_room_after(error)
         else:
             self._has_failed = False
             self._stopped = self._too_little(free) or self._too_much()
