@@ -142,6 +142,8 @@ def _stop(**_: object) -> None:
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
     """Wait for the threads of parked visits, which are ours; Celery has waited for its own. Then close the archive."""
+    if not _worker.cache_info().currsize:  # nothing was visited, and so there is nothing to end
+        return
     worker().stop()
     worker().join()
     archive = worker().archive

@@ -73,7 +73,8 @@ class ArchiveKeeper:
         self._waiting = 0
         self._reported: tuple[float, str | None, str | None] | None = None
         self._upload_at = 0.0
-        self._clean_at = 0.0
+        self._clean_at = self._tend_at = 0.0
+        self._failures = 0  # of `tend`, in a row
         self._ended, self._is_closed = threading.Event(), threading.Event()
         self._tending: threading.Thread | None = None
         self._moving: threading.Thread | None = None
@@ -118,19 +119,36 @@ class ArchiveKeeper:
         self._writer.committed(rows, ids)
 
     def tend(self) -> None:
-        """Close what is to be closed, look at the disk, report. Never raises for a service: it is tried again."""
+        """Close what is to be closed, look at the disk, report. Never raises for a service: it is tried again.
+
+        While Postgres is away, or a segment cannot be closed, that is ever less often. The disk is looked at each time.
+        """
+        with suppress(ArchiveStopped):
+            self.check()
+        if self._monotonic() < self._tend_at:
+            return
+        is_well = self._close_overdue()
+        is_well = self._has_reported() and is_well
+        self._failures = 0 if is_well else self._failures + 1
+        wait_s = 0.0 if is_well else min(LOOK_S * 2.0**self._failures, REPORT_S)
+        self._tend_at = self._monotonic() + wait_s
+
+    def _close_overdue(self) -> bool:
         for file in self._writer.overdue():
             try:
                 self._writer.close(file)
             except ServiceError as error:
                 _log.warning("archive.not_closed", segment=file.name, error=str(error))
-                break
-        with suppress(ArchiveStopped):
-            self.check()
+                return False
+        return True
+
+    def _has_reported(self) -> bool:
         try:
             self._report()
         except ServiceError as error:
             _log.warning("archive.not_reported", error=str(error))
+            return False
+        return True
 
     def move(self) -> None:
         """Upload what is closed, and delete what is old. Never raises for a service, as `tend`."""
