@@ -11,7 +11,6 @@ the archive is stopped (`check` raises), nothing may be fetched: what is fetched
     trouble   the object store does not serve: segments wait on the disk, within the bound
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from contextlib import suppress
 
 import structlog
 
+from app.archive import disk
 from app.archive.place import ArchivePlace
 from app.archive.recording import Recording
 from app.archive.recover import recover
@@ -37,8 +37,6 @@ REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
 LAST_UPLOAD_S = 10.0
 CLEAN_S = 3_600.0
-_PROBE = ".writable"
-_PROBE_BYTES = 64 * 1024
 
 
 class ArchiveKeeper:
@@ -214,45 +212,21 @@ class ArchiveKeeper:
         try:
             self._place.folder.mkdir(parents=True, exist_ok=True)
             if self._has_failed:
-                self._probe()
-            free = self._free_bytes()
+                disk.probe(self._place.folder)
+            free = disk.free_bytes(self._place.folder)
             if self._place.remote is not None:
                 self._waiting = waiting_bytes(self._place.folder)
         except OSError as error:
-            self._stopped = stopped(self._place.folder / _PROBE, error)
+            self._stopped = stopped(self._place.folder / disk.PROBE, error)
             self._make_room_after(error)
         else:
             self._has_failed = False
-            self._stopped = self._too_little(free) or self._too_much()
+            self._stopped = disk.too_little(self._place.folder, free, self._reserve_bytes) or self._too_much()
         if self._stopped is not None and was is None:
             _log.error("archive.stopped", error=str(self._stopped))
         if self._stopped is None and was is not None:
             _log.info("archive.resumed", place=str(self._place))
         self._looked_at = self._monotonic()
-
-    def _probe(self) -> None:
-        """Write a little: a write has failed, and free space alone does not tell of quotas and broken disks."""
-        path = self._place.folder / f"{_PROBE}-{os.getpid()}"
-        try:
-            with open(path, "wb") as file:
-                file.write(bytes(_PROBE_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _free_bytes(self) -> int:
-        found = os.statvfs(self._place.folder)
-        return found.f_bavail * found.f_frsize
-
-    def _too_little(self, free: int) -> ArchiveStopped | None:
-        if free >= self._reserve_bytes:
-            return None
-        return ArchiveStopped(
-            f"archive at {self._place.folder}",
-            f"its disk has {sized(free)} free of the {sized(self._reserve_bytes)} that it needs; "
-            "free some, or prune it",
-        )
 
     def _too_much(self) -> ArchiveStopped | None:
         if self._waiting <= self._spool_bytes:
@@ -289,7 +263,7 @@ class ArchiveKeeper:
         if self._reported is not None and self._reported[1:] == said and now - self._reported[0] < REPORT_S:
             return
         try:
-            free = self._free_bytes()
+            free = disk.free_bytes(self._place.folder)
         except OSError:
             free = 0
         with db.transaction(self._writer.engine) as tx:
