@@ -26,9 +26,9 @@ from app.archive.segment import stopped
 from app.archive.upload import upload_closed, waiting_bytes
 from app.archive.writer import ArchiveWriter
 from app.errors import ArchiveMissing, ArchiveStopped, InputError, ServiceError
+from app.model import Capture
 from app.net.exhausted import is_ours
 from app.store import db, segments
-from app.store.captures import CaptureRow
 from app.words import sized
 
 _log = structlog.get_logger()
@@ -97,7 +97,7 @@ class ArchiveKeeper:
         if self._stopped is not None:
             raise self._stopped
 
-    def append(self, answer: Recording) -> CaptureRow | None:
+    def append(self, answer: Recording) -> Capture | None:
         """Write an answer's records. As `ArchiveWriter.append`."""
         try:
             return self._writer.append(answer)
@@ -105,7 +105,7 @@ class ArchiveKeeper:
             self._fail(error)
             raise
 
-    def sync(self, rows: Iterable[CaptureRow]) -> None:
+    def sync(self, rows: Iterable[Capture]) -> None:
         """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
         try:
             self._writer.sync(rows)
@@ -113,7 +113,7 @@ class ArchiveKeeper:
             self._fail(error)
             raise
 
-    def committed(self, rows: Sequence[CaptureRow], ids: Mapping[tuple[int, int], int]) -> None:
+    def committed(self, rows: Sequence[Capture], ids: Mapping[tuple[int, int], int]) -> None:
         self._writer.committed(rows, ids)
 
     def tend(self) -> None:

@@ -17,8 +17,8 @@ from app.archive.read import Archive
 from app.archive.recording import Recording
 from app.archive.writer import ArchiveWriter
 from app.errors import ArchiveStopped
+from app.model import Capture
 from app.store import captures, db, segments
-from app.store.captures import CaptureRow
 from app.store.segments import ArchiveNode
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
@@ -68,7 +68,7 @@ def test_a_full_disk_stops_the_archive_and_leaves_whole_records(
     engine: Engine, make_writer: MakeWriter, archive: Archive, folder: Path
 ) -> None:
     clock, writer, crawl_id = Clock(), make_writer(), make_crawl(engine)
-    keeper, rows = make_keeper(writer, clock), list[CaptureRow | None]()
+    keeper, rows = make_keeper(writer, clock), list[Capture | None]()
     keeper.check()
     with full_disk():
         with pytest.raises(ArchiveStopped, match=r"cannot be written .*File too large.*; free or mend the disk"):
