@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 from app.crawl.frontier import admit
+from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
@@ -38,7 +39,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     canonical = visit.worker.canon.join(base, home_link) if home_link else None
     home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
-        found += admit.candidates(visit, due, [home], found_on=due.url, depth=due.depth, hops=0)
+        found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0))
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None

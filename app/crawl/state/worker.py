@@ -113,8 +113,12 @@ class Worker:
         lineage: since when the rows have been in their present database (app.store.lineage)
         """
         if lineage is not None and self.lineages.get(lineage) is None:
-            self.known.forget_all()
-            self.grants.clear()
-            self.host_ids.clear()
-            self.scopes.clear()
+            self.forget_rows()
             self.lineages.put(lineage, True)
+
+    def forget_rows(self) -> None:
+        """Drop the caches that name rows."""
+        self.known.forget_all()
+        self.grants.clear()
+        self.host_ids.clear()
+        self.scopes.clear()
