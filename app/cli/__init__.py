@@ -79,6 +79,7 @@ def _crawl_app() -> typer.Typer:
     group.command("report")(crawls.report)
     group.command("top")(worth.top)
     group.command("freshness")(worth.freshness)
+    group.command("duplicates")(worth.duplicates)
     group.command("pause")(crawls.pause)
     group.command("resume")(crawls.resume)
     group.command("finish")(crawls.finish)

@@ -94,6 +94,14 @@ KeepLinks = Annotated[
         show_default="no, or as before",
     ),
 ]
+NearDuplicates = Annotated[
+    bool | None,
+    typer.Option(
+        "--near-duplicates/--no-near-duplicates",
+        help="Compare its pages with each other, to find those that say nearly the same.",
+        show_default="yes, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -144,6 +152,7 @@ def asked(
     search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
+    near_duplicates: NearDuplicates = None,
     handler: Handler = None,
 ) -> CrawlChange:
     """With seeds, of a crawl that may be new."""
@@ -161,6 +170,7 @@ def asked(
         search=search,
         archive=archive,
         keep_links=keep_links,
+        near_duplicates=near_duplicates,
     )
 
 
@@ -181,6 +191,7 @@ def edited(
     search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
+    near_duplicates: NearDuplicates = None,
     handler: Handler = None,
 ) -> CrawlChange:
     """The change of a crawl that exists.
@@ -201,6 +212,7 @@ def edited(
         search=search,
         archive=archive,
         keep_links=keep_links,
+        near_duplicates=near_duplicates,
     )
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
+LIKENESS = {
+    "body": "same body",
+    "text": "same text",
+    "near": "nearly the same",
+    "review": "alike, for review",
+}
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
 
@@ -165,7 +171,7 @@ def _show_report(found: "Report") -> None:
         rows_table(("reason", "links", "times", "last_at"), found.reasons)
     if found.duplicates:
         heading("duplicates")
-        facts([(f"same {kind}", count) for kind, count in found.duplicates.items()])
+        facts([(LIKENESS[kind], count) for kind, count in found.duplicates.items()])
     if found.sitemaps:
         heading("sitemaps")
         rows_table(("url", "format", "entries", "claims", "true_claims", "read_at", "problem"), found.sitemaps)
@@ -204,6 +210,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("indexed for search", crawl.search),
         ("archives", crawl.archive),
         ("keeps links", crawl.keep_links),
+        ("finds near duplicates", crawl.near_duplicates),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

@@ -195,6 +195,13 @@ crawls = Table(
         REAL,
         comment="the frontier is full: only links with a higher score are admitted; NULL: all",
     ),
+    Column(
+        "near_duplicates",
+        Boolean,
+        nullable=False,
+        server_default=text("true"),
+        comment="pages are compared with each other, to find those that say nearly the same",
+    ),
     UniqueConstraint("name"),
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
     CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
@@ -706,13 +713,51 @@ duplicates = Table(
         "kind",
         Text,
         nullable=False,
-        comment="body: the same bytes, links not followed again; text: the same main text",
+        comment="body: the same bytes; text: the same main text; near: nearly the same; review: alike",
     ),
     Column("of_url", Text, nullable=False),
     Column("found_at", Time, nullable=False, server_default=NOW),
+    Column("of_host_id", BigInteger, comment="host of of_url; NULL: noted by a release that did not keep it"),
+    Column("of_key", LargeBinary, comment="key of of_url"),
+    Column("bits", SmallInteger, comment="near and review: in how many bits of 64 their fingerprints differ"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
-    CheckConstraint("kind IN ('body', 'text')", name="kind_known"),
-    comment="Pages that say exactly what another page of the crawl says.",
+    CheckConstraint("kind IN ('body', 'text', 'near', 'review')", name="kind_known"),
+    Index("duplicates_of", "of_host_id", "crawl_id", "of_key"),
+    comment="Pages that say what another page of the crawl says.",
+)
+
+near_queue = Table(
+    "near_queue",
+    metadata,
+    _identity(),
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    comment="Pages whose text is new, to be compared with others, the oldest first; a page may be there twice.",
+)
+
+fingerprints = Table(
+    "fingerprints",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False, comment="the oldest is an original"),
+    Column("simhash", BigInteger, nullable=False, comment="64 bits: app.policy.focus.simhash"),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
+    Index("fingerprints_id", "id", unique=True),
+    Index("fingerprints_host", "host_id", "crawl_id", postgresql_include=["id", "simhash"]),
+    comment="Fingerprints of main texts. Written by beat, after the page.",
+)
+
+fingerprint_keys = Table(
+    "fingerprint_keys",
+    metadata,
+    Column("key", BigInteger, nullable=False, comment="crawl, which two of seven blocks, and their bits"),
+    Column("fingerprint_id", BigInteger, nullable=False),
+    Column("simhash", BigInteger, nullable=False),
+    Index("fingerprint_keys_key", "key", postgresql_include=["fingerprint_id", "simhash"]),
+    comment="21 keys of each fingerprint: two that differ in 5 bits at most have one in common.",
 )
 
 suppressions = Table(

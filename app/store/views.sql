@@ -224,13 +224,13 @@ JOIN crawls AS c ON c.id = i.crawl_id;
 COMMENT ON VIEW v_items IS 'What handlers extracted: a row per item, as JSON. stale: its handler has another version since, or failed on the page''s present body. Each handler has a view of its own, items_NAME, with a column per field.';
 
 CREATE VIEW v_duplicates AS
-SELECT c.name AS crawl, h.name AS host, d.url, d.kind, d.of_url, p.title, d.found_at
+SELECT c.name AS crawl, h.name AS host, d.url, d.kind, d.bits, d.of_url, p.title, d.found_at
 FROM duplicates AS d
 JOIN crawls AS c ON c.id = d.crawl_id
 JOIN hosts AS h ON h.id = d.host_id
 LEFT JOIN pages AS p ON p.host_id = d.host_id AND p.crawl_id = d.crawl_id AND p.key = d.key;
 
-COMMENT ON VIEW v_duplicates IS 'Pages that say exactly what another page of the crawl says, by its bytes (body) or by its main text, and that page.';
+COMMENT ON VIEW v_duplicates IS 'Pages that say what another page of the crawl says, and that page. kind: body, the same bytes; text, the same main text; near, nearly the same; review, alike, for a person to decide. bits: of 64, in which their fingerprints differ.';
 
 -- A body is compared with the one before it in the log: a 304 in between changed nothing, and where the log was cut nothing is known.
 CREATE VIEW v_recrawl_yield AS
