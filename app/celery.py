@@ -163,6 +163,7 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "sweep": 10.0,
         "retain": 60.0,
         "reprice": 600.0,
+        "measure": 600.0,
     }
     if settings.caps_crawls:
         every_s["trim"] = 1.0

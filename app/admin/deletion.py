@@ -8,7 +8,7 @@ from app.admin import crawls
 from app.archive import retention
 from app.config import Settings
 from app.errors import InputError, ServiceError
-from app.store import db, deletion, near
+from app.store import crawl_metrics, db, deletion, near
 from app.store.crawls import Crawl
 from app.words import counted
 
@@ -40,6 +40,8 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
         with db.transaction(engine) as tx:
             if not deletion.suppressions(tx, crawl.id):
                 break
+    with db.transaction(engine) as tx:
+        crawl_metrics.drop_crawl(tx, crawl.id)
     retention.delete_crawl(engine, settings, crawl.id)
     with db.transaction(engine) as tx:
         if not deletion.crawl(tx, crawl.id):

@@ -159,6 +159,7 @@ def _show_report(found: "Report") -> None:
     facts(("at the cap per host", host) for host in found.full_hosts)
     if found.why_nothing is not None:
         facts([("no page, because", found.why_nothing)])
+    _show_days(found)
     heading("URLs by state")
     facts(found.urls.items())
     heading("requests by ending (all rounds)")
@@ -177,6 +178,31 @@ def _show_report(found: "Report") -> None:
         rows_table(("url", "format", "entries", "claims", "true_claims", "read_at", "problem"), found.sitemaps)
     heading(f"hosts (the first {len(found.hosts)} of {found.totals.hosts})")
     rows_table(("host", "pages", "fetches", "failed", "bytes", "unfetched", "last_fetch_at"), found.hosts)
+
+
+def _show_days(found: "Report") -> None:
+    heading("the last seven days")
+    if found.days:
+        rows = [
+            {
+                "day": day.day.strftime("%Y-%m-%d"),
+                "requests": day.requests,
+                "good": _percent(day.fetch_success_rate),
+                "new text": _percent(day.density_ratio),
+                "repeats": _percent(day.duplicate_discard_rate),
+                "changed": _percent(day.change_yield),
+                "waiting": day.frontier_depth,
+                "p0+p1 done": _percent(day.p1_coverage_rate),
+            }
+            for day in found.days
+        ]
+        rows_table(tuple(rows[0]), rows)
+    for line in found.verdict:
+        answer(f"- {line}")
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.0%}"
 
 
 def _floor(crawl: "Crawl") -> str | None:

@@ -313,6 +313,13 @@ hosts = Table(
         comment="queued URLs of active crawls that wait for their first fetch: an estimate, for the cap per host",
     ),
     Column("unfetched_at", Time, nullable=False, server_default=NOW, comment="when they were last counted"),
+    Column(
+        "dropped_parameters",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="query parameters that change nothing there, and are not sent: chosen by an operator",
+    ),
     UniqueConstraint("name"),
     CheckConstraint("state IN ('idle', 'offered', 'taken', 'paused')", name="state_known"),
     CheckConstraint("(state IN ('offered', 'taken')) = (lease_token IS NOT NULL)", name="lease_has_token"),
@@ -723,6 +730,7 @@ duplicates = Table(
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     CheckConstraint("kind IN ('body', 'text', 'near', 'review')", name="kind_known"),
     Index("duplicates_of", "of_host_id", "crawl_id", "of_key"),
+    Index("duplicates_found", "crawl_id", "found_at"),
     comment="Pages that say what another page of the crawl says.",
 )
 
@@ -758,6 +766,29 @@ fingerprint_keys = Table(
     Column("simhash", BigInteger, nullable=False),
     Index("fingerprint_keys_key", "key", postgresql_include=["fingerprint_id", "simhash"]),
     comment="21 keys of each fingerprint: two that differ in 5 bits at most have one in common.",
+)
+
+crawl_metrics = Table(
+    "crawl_metrics",
+    metadata,
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("at", Time, nullable=False, comment="end of the time that the row is about"),
+    Column("seconds", Double, nullable=False, comment="its length"),
+    Column("requests", BigInteger, nullable=False, comment="for pages"),
+    Column("pages", BigInteger, nullable=False, comment="of these: brought a page for the first time"),
+    Column("recrawls", BigInteger, nullable=False, comment="of these: of pages that were fetched before"),
+    Column("density_ratio", Double, comment="of the requests: brought a text that no other page of the crawl has"),
+    Column("p1_coverage_rate", Double, comment="of the URLs in p0 and p1 that may be fetched: that were (a sample)"),
+    Column("avg_staleness_days", Double, comment="since a page was last looked at (a sample)"),
+    Column("discard_rate", Double, comment="of the links that were new: refused"),
+    Column("change_yield", Double, comment="of the recrawls: found a change"),
+    Column("fetch_success_rate", Double, comment="of the requests: a page, unchanged, or a redirect"),
+    Column("avg_response_time_ms", Double),
+    Column("frontier_depth", BigInteger, comment="URLs that wait (a sample)"),
+    Column("duplicate_discard_rate", Double, comment="of the new pages: repeat another"),
+    Column("robots_denials", BigInteger, comment="URLs that robots.txt refuses (a sample)"),
+    PrimaryKeyConstraint("crawl_id", "at"),
+    comment="What each crawl's minutes were like, written by beat. NULL: there was nothing to measure it by.",
 )
 
 suppressions = Table(
