@@ -24,7 +24,7 @@ from app.policy.focus.shipped import profile_of
 from app.policy.lifecycle import UrlEvent, UrlState
 from app.policy.scope import Scope, judge
 from app.policy.url import without_fragment
-from app.store import caps, crawls, db, extractions, hosts, robots, suppressions, urls
+from app.store import caps, crawls, db, extractions, hosts, parameters, robots, suppressions, urls
 from app.store.crawls import Crawl
 from app.store.suppressions import Suppression, suppression
 from app.store.url_rows import Admitted, admission
@@ -65,6 +65,7 @@ class Follower:
     def _admit(self, found: Sequence[HandledRow]) -> Admitted:
         with db.transaction(self._engine) as tx:
             refused: list[Suppression] = []
+            self._canon.drop(parameters.of_hosts(tx))
             candidates = self._in_scope(found, _sources(tx, found), refused)
             candidates = self._judged(tx, candidates)
             names = sorted({each.url.host for each in candidates})
