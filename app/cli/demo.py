@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.local.demo.web import DemoWeb
-    from app.store.by_host import Brought, RefusedThere
+    from app.store.by_host import BroughtByHost, RefusedThere
     from app.store.crawls import Crawl
 
 MOST_SECONDS = 110
@@ -121,7 +121,7 @@ def _tell(engine: "Engine", sites: "DemoWeb", name: str, home: Path, *, as_json:
 
 
 def _document(
-    sites: "DemoWeb", crawl: "Crawl", home: Path, brought: "dict[str, Brought]", refused: "Sequence[RefusedThere]"
+    sites: "DemoWeb", crawl: "Crawl", home: Path, brought: "dict[str, BroughtByHost]", refused: "Sequence[RefusedThere]"
 ) -> dict[str, object]:
     hosts = [
         {
@@ -135,8 +135,8 @@ def _document(
     return {"crawl": crawl.name, "state": crawl.state, "home": home, "hosts": hosts}
 
 
-def lines(sites: "DemoWeb", brought: "dict[str, Brought]", refused: "Sequence[RefusedThere]") -> list[str]:
-    """What each host did: by the crawler's log, and whether the host counted as many requests."""
+def lines(sites: "DemoWeb", brought: "dict[str, BroughtByHost]", refused: "Sequence[RefusedThere]") -> list[str]:
+    """Lines on each host: its doings by the crawler's log, and whether it counted as many requests."""
     from app.words import counted
 
     found = []
@@ -160,7 +160,7 @@ def lines(sites: "DemoWeb", brought: "dict[str, Brought]", refused: "Sequence[Re
 
 
 def looks(name: str, home: Path, sites: "DemoWeb") -> list[str]:
-    """What to look at next."""
+    """Commands to look at it with."""
     from app.local.demo.sites import BUSY, CALENDAR, PRIVATE
 
     tiptoe = f"tiptoe --home {_near(home)}"

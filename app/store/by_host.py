@@ -1,4 +1,4 @@
-"""What a small crawl did host by host: for the closing lines of `tiptoe demo`. Each query reads all of it."""
+"""Reads what a small crawl did, host by host: for the closing lines of `tiptoe demo`. Each query reads all of it."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from app.store import db
 _sql = db.queries("by_host")
 
 
-class Brought(NamedTuple):
+class BroughtByHost(NamedTuple):
     """Requests to a host.   missing: 404 and 410;   latency_s: to the first byte of a page, on average"""
 
     host: str
@@ -31,8 +31,8 @@ class RefusedThere(NamedTuple):
     urls: int
 
 
-def brought(tx: Connection, since: datetime) -> list[Brought]:
-    return db.run(tx, _sql["brought"], {"since": since}).of(Brought)
+def brought(tx: Connection, since: datetime) -> list[BroughtByHost]:
+    return db.run(tx, _sql["brought"], {"since": since}).of(BroughtByHost)
 
 
 def refused(tx: Connection, crawl_id: int) -> list[RefusedThere]:

@@ -62,7 +62,7 @@ def _only_server(web: DemoWeb) -> ThreadingHTTPServer:
 def _server(web: DemoWeb, address: str) -> ThreadingHTTPServer:
     by_name = {site.name: site for site in web.sites}
 
-    class Handler(BaseHTTPRequestHandler):
+    class DemoHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -86,6 +86,6 @@ def _server(web: DemoWeb, address: str) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing: the live view has the terminal."""
 
-    server = ThreadingHTTPServer((address, web.port), Handler)
+    server = ThreadingHTTPServer((address, web.port), DemoHandler)
     server.daemon_threads = True
     return server
