@@ -45,7 +45,7 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
 def refusal(request: Request, board: "Board", status: int, why: str) -> Response:
     """The page of a refused request; with the login form where a login would help."""
     context = {"title": HTTPStatus(status).phrase, "why": why, "can_log_in": status == 401 and board.users.has_login}
-    return _rendered(request, board, "refusal.html", context, status)
+    return _rendered(request, board, "refusal.html", {**context, "status": status}, status)
 
 
 def _rendered(request: Request, board: "Board", template: str, context: Mapping[str, Any], status: int) -> HTMLResponse:
