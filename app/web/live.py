@@ -72,7 +72,7 @@ def crawl_texts(crawl: CrawlNow) -> Mapping[str, str]:
         "queued": f"{crawl.queued:,}" + ("+" if crawl.queued == QUEUED_MOST else ""),
         "pages_s": rate(crawl.pages_s),
         "failed_s": rate(crawl.failed_s),
-        "left": f"about {span(crawl.left_s)}" if crawl.left_s is not None else "",
+        "left": f"about {span(crawl.left_s)}" if crawl.left_s is not None else "–",
     }
 
 

@@ -85,7 +85,7 @@ def span(length: float | timedelta | None) -> str:
         return ""
     s = length.total_seconds() if isinstance(length, timedelta) else float(length)
     if s < 100:
-        return f"{s:.3g} s"
+        return f"{s:.2g} s" if s < 10 else f"{s:.0f} s"
     for most, unit, name in ((6000, 60, "min"), (172_800, 3600, "h")):
         if s < most:
             return f"{s / unit:.2g} {name}" if s / unit < 10 else f"{s / unit:.0f} {name}"

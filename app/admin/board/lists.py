@@ -31,16 +31,16 @@ def requests(engine: Engine, *, after: str = "") -> Lot:
     """Requests, the newest first. Raises InputError for no place."""
     with db.transaction(engine) as tx:
         found = board.requests(tx, before=place(after) if after else END, n=PAGE + 1)
-    return _by_time(found)
+    return _by_time(found, PAGE)
 
 
-def requests_of_host(engine: Engine, name: str, *, after: str = "") -> Lot:
+def requests_of_host(engine: Engine, name: str, *, after: str = "", n: int = PAGE) -> Lot:
     """Requests to a host, the newest first, with the gap before each. Raises InputError."""
     host = known(engine, name)
     with db.transaction(engine) as tx:
         before = place(after) if after else END
-        found = board.requests_of_host(tx, host_id=host["id"], before=before, n=PAGE + 1)
-    return _by_time(found)
+        found = board.requests_of_host(tx, host_id=host["id"], before=before, n=n + 1)
+    return _by_time(found, n)
 
 
 def errors(engine: Engine, crawl: str | None) -> Sequence[Row]:
@@ -97,9 +97,9 @@ def orders(engine: Engine, *, subject: str | None = None, after: str = "", n: in
         return operator_log.latest(tx, n=n, before=_number(after) if after else NEWEST, subject=subject)
 
 
-def _by_time(found: list[Row]) -> Lot:
-    rows = found[:PAGE]
-    return Lot(rows=rows, next=key_of(rows[-1]["started_at"], rows[-1]["id"]) if len(found) > PAGE else None)
+def _by_time(found: list[Row], n: int) -> Lot:
+    rows = found[:n]
+    return Lot(rows=rows, next=key_of(rows[-1]["started_at"], rows[-1]["id"]) if len(found) > n else None)
 
 
 def _lot(rows: Sequence[Row], parts: Sequence[str], *, last: Row | None = None) -> Lot:

@@ -162,10 +162,14 @@ def left_s(line: CrawlLine, pages: int, queued: int, pages_s: float) -> float | 
 
 
 def history(engine: Engine, crawl_id: int | None) -> Sequence[Step]:
-    """The last minutes in steps, as far as the newest requests of the log reach."""
+    """The last minutes in steps, as far as the newest requests of the log reach; those without a request are 0."""
     with db.transaction(engine) as tx:
         found = board.history(tx, crawl_id=crawl_id, within_s=HISTORY_S, step_s=STEP_S)
-    return found[1:]  # the first step may be cut
+    known = {step.at: step for step in found[1:]}  # the first step may be cut
+    if not known:
+        return []
+    now = int(time.time() - LATE_S) // STEP_S * STEP_S
+    return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), max(now, max(known)) + 1, STEP_S)]
 
 
 def _still(line: CrawlLine) -> Phase:

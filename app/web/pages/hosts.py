@@ -16,6 +16,7 @@ from app.web.render import page
 from app.web.timeline import timeline
 
 PATTERNS = 20
+REQUESTS = 25
 ROBOTS_LINES = 400
 
 
@@ -34,7 +35,7 @@ def show(request: Request) -> Response:
     shared, query = board_of(request), request.query_params
     found = hosts.show(shared.engine, shared.settings, query.get("name", ""))
     name = found.host["name"]
-    requests = lists.requests_of_host(shared.engine, name, after=query.get("after", ""))
+    requests = lists.requests_of_host(shared.engine, name, after=query.get("after", ""), n=REQUESTS)
     return page(
         request,
         "host.html",

@@ -78,6 +78,7 @@
       const soft = style.getPropertyValue("--soft").trim();
       const line = style.getPropertyValue("--line").trim();
       const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+      const clock = (moment) => new Date(moment * 1000).toISOString().slice(11, 16); // UTC, as all times here
       const short = (value) => value >= 1e6 ? `${+(value / 1e6).toFixed(1)} M` : value >= 1e3 ? `${+(value / 1e3).toFixed(1)} k` : `${+value.toFixed(2)}`;
       this.plot = new uPlot({
         width: this.place.clientWidth || 300,
@@ -85,7 +86,7 @@
         legend: { show: false },
         cursor: { show: false },
         scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
-        axes: [{ ...axis, space: 70 }, { ...axis, size: 52, values: (_, values) => values.map(short) }],
+        axes: [{ ...axis, space: 56, size: 28, values: (_, moments) => moments.map(clock) }, { ...axis, size: 52, values: (_, values) => values.map(short) }],
         series: [{}, { stroke: colour, width: 2, fill: `${colour}22`, points: { show: false } }],
       }, this.data, this.place);
     }
@@ -121,8 +122,19 @@
     else listen();
   };
 
+  // A table that is wider than its place is scrolled by keyboard, too.
+  const reach = () => {
+    for (const place of document.querySelectorAll(".scroll")) {
+      if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+      else place.removeAttribute("tabindex");
+    }
+  };
+
   addEventListener("DOMContentLoaded", () => {
     start();
+    reach();
+    addEventListener("resize", reach);
+    document.addEventListener("htmx:afterSettle", reach);
     for (const place of document.querySelectorAll("[data-print]")) place.addEventListener("click", () => print());
     const again = document.querySelector("[data-again]");
     if (again) setTimeout(() => location.reload(), 5000);
