@@ -91,10 +91,8 @@ def requests(tx: Connection, *, before: tuple[datetime, int] = END, n: int) -> l
     return _rows(db.run(tx, _sql["requests"], {"before": before[0], "before_id": before[1], "n": n}))
 
 
-def requests_of_host(tx: Connection, *, host_id: int, before: tuple[datetime, int] = END, n: int) -> list[Row]:
-    return _rows(
-        db.run(tx, _sql["requests_of_host"], {"host_id": host_id, "before": before[0], "before_id": before[1], "n": n})
-    )
+def requests_of_host(tx: Connection, *, host_id: int, before: datetime = END[0], n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["requests_of_host"], {"host_id": host_id, "before": before, "n": n}))
 
 
 def errors(tx: Connection, *, crawl_id: int | None) -> list[Row]:

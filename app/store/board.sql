@@ -71,14 +71,13 @@ JOIN hosts AS h ON h.id = f.host_id
 LEFT JOIN crawls AS c ON c.id = f.crawl_id
 ORDER BY f.started_at DESC, f.id DESC
 
--- requests_of_host: the newest requests to a host before a place in the log, with the end of the one before each
+-- requests_of_host: the newest requests to a host before a moment, with the end of the one before each; it has one at a time
 SELECT *, CAST(extract(epoch FROM started_at - lag(ended_at) OVER (ORDER BY started_at, id)) AS double precision) AS gap_s
 FROM (
     SELECT id, started_at, ended_at, kind, reason, url, status, outcome, failure, detail, wire_bytes, total_ms, attempt, delay_s
     FROM fetches
-    WHERE host_id = :host_id AND started_at <= CAST(:before AS timestamptz)
-      AND (started_at, id) < (CAST(:before AS timestamptz), CAST(:before_id AS bigint))
-    ORDER BY started_at DESC, id DESC
+    WHERE host_id = :host_id AND started_at < CAST(:before AS timestamptz)
+    ORDER BY started_at DESC
     LIMIT :n
 ) AS newest
 ORDER BY started_at DESC, id DESC
@@ -120,15 +119,16 @@ JOIN hosts AS h ON h.id = ch.host_id
 ORDER BY ch.host_id
 
 -- names_by_contact: the next hosts by their next contact, of these queues
+-- One range of the index a queue, with room for hosts of the same moment: as a pair of columns, the planner would sort all of a queue.
 SELECT due.name AS host, due.next_fetch_at AS at, due.id
 FROM unnest(CAST(:queues AS text[])) AS queue (name)
 CROSS JOIN LATERAL (
     SELECT h.id, h.name, h.next_fetch_at FROM hosts AS h
     WHERE h.queue = queue.name AND h.next_fetch_at >= CAST(:after AS timestamptz)
-      AND (h.next_fetch_at, h.id) > (CAST(:after AS timestamptz), CAST(:after_id AS bigint))
-    ORDER BY h.next_fetch_at, h.id
-    LIMIT :n
+    ORDER BY h.next_fetch_at
+    LIMIT CAST(:n AS integer) + 50
 ) AS due
+WHERE (due.next_fetch_at, due.id) > (CAST(:after AS timestamptz), CAST(:after_id AS bigint))
 ORDER BY due.next_fetch_at, due.id
 LIMIT :n
 
@@ -197,7 +197,7 @@ CROSS JOIN LATERAL (
 -- workers: workers with their latest visits, among the newest n visits
 SELECT worker, count(*) AS visits, count(*) FILTER (WHERE ended_at IS NULL AND ending IS NULL) AS running,
        CAST(sum(fetches) AS bigint) AS fetches, max(coalesce(ended_at, taken_at)) AS last_at, clock_timestamp() AS now
-FROM (SELECT * FROM visits ORDER BY taken_at DESC LIMIT :n) AS newest
+FROM (SELECT * FROM visits ORDER BY id DESC LIMIT :n) AS newest
 GROUP BY worker
 ORDER BY last_at DESC
 

@@ -1,4 +1,4 @@
-"""What a browser is sent each second: texts for marked places of the page, and points for the charts.
+"""Messages that a browser is sent each second: texts for marked places of the page, and points for the charts.
 
 Browsers set texts as texts (`textContent`): nothing of it is ever markup.
 """

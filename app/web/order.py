@@ -32,7 +32,7 @@ _SUBJECT = {"crawl": "name", "host": "name", "url": "u"}
 
 
 def acts_on(leads: str, state: str) -> Sequence[Act]:
-    """What can be ordered of a crawl, host or URL in this state."""
+    """Acts that can be ordered of a crawl, host or URL in this state."""
     found = [act for act in ACTS.values() if act.leads == leads and act.key != "crawl.make"]
     return [act for act in found if act.key not in _NOT_IN.get(state, set())]
 

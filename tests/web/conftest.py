@@ -44,7 +44,12 @@ def site(_crawl: tuple[Engine, Site]) -> Site:
     return _crawl[1]
 
 
-@pytest.fixture
-def browser(crawled: Engine, database_url: str) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def _open(crawled: Engine, database_url: str) -> Iterator[Browser]:
     with served(crawled, settings_of(database_url)) as browser:
         yield browser
+
+
+@pytest.fixture
+def browser(_open: Browser) -> Browser:
+    return _open.anew()

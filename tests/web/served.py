@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from html import unescape
+from urllib.parse import urlencode
 
 import requests
 import uvicorn
@@ -33,7 +34,8 @@ class Browser:
 
     def post(self, path: str, **fields: str) -> requests.Response:
         """Send a form as a browser would, after the page that has it."""
-        token = token_of(self.get(path if path.startswith("/act/") else "/").text)
+        form = f"{path}?{urlencode({'subject': fields.get('subject', '')})}" if path.startswith("/act/") else "/"
+        token = token_of(self.get(form).text)
         return self.send(path, {"token": token, **fields})
 
     def send(self, path: str, fields: dict[str, str], **headers: str) -> requests.Response:

@@ -1,6 +1,7 @@
 """A table of attacks: what an answer is to somebody who has no login, may only read, or comes by another site."""
 
 import secrets
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Engine
@@ -19,11 +20,16 @@ PATHS = sorted({route.path.replace("{key}", "crawl.make") for route in routes if
 OPEN = {"/healthz", "/readyz"}
 
 
-@pytest.fixture
-def guarded(crawled: Engine, database_url: str):  # type: ignore[no-untyped-def]
+@pytest.fixture(scope="module")
+def _closed(crawled: Engine, database_url: str) -> Iterator[Browser]:
     settings = settings_of(database_url, web_users=USERS, web_proxy="X-Forwarded-User=127.0.0.9/32")
     with served(crawled, settings) as browser:
         yield browser
+
+
+@pytest.fixture
+def guarded(_closed: Browser) -> Browser:
+    return _closed.anew()
 
 
 def login(browser: Browser, name: str) -> Browser:
@@ -72,11 +78,12 @@ def test_a_session_of_another_password_is_none(crawled: Engine, database_url: st
         assert browser.get("/", headers={"cookie": f"tiptoe_session={session}"}).status_code == 401
 
 
-def test_wrong_passwords_are_few_a_minute(guarded: Browser) -> None:
-    token = token_of(guarded.get("/").text)
-    tries = [guarded.send("/login", {"token": token, "name": "anna", "password": "x" * 12}) for _ in range(12)]
-    assert [answer.status_code for answer in tries][-1] == 429
-    assert guarded.send("/login", {"token": token, "name": "anna", "password": PASSWORD}).status_code == 429
+def test_wrong_passwords_are_few_a_minute(crawled: Engine, database_url: str) -> None:
+    with served(crawled, settings_of(database_url, web_users=USERS)) as browser:
+        token = token_of(browser.get("/").text)
+        tries = [browser.send("/login", {"token": token, "name": "anna", "password": "x" * 12}) for _ in range(11)]
+        assert [answer.status_code for answer in tries] == [401] * 10 + [429]
+        assert browser.send("/login", {"token": token, "name": "anna", "password": PASSWORD}).status_code == 429
 
 
 def test_a_user_without_a_password_comes_by_the_proxy_alone(crawled: Engine, database_url: str) -> None:

@@ -22,7 +22,7 @@ SORTS = ("name", "contact")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostLot:
+class HostSlice:
     """A page of hosts. next: where the next page begins; None: this is the last.   looked_at: hosts that were read"""
 
     hosts: Sequence[Row]
@@ -38,7 +38,7 @@ def listed(
     waits_for: str | None = None,
     sort: str = "name",
     after: str = "",
-) -> HostLot:
+) -> HostSlice:
     """A page of hosts. Raises InputError: an unknown crawl, reason, order or place."""
     if waits_for is not None and waits_for not in WAITS:
         raise InputError(f"waits for {waits_for!r}", f"is unknown; choose one of {', '.join(WAITS)}")
@@ -54,7 +54,7 @@ def listed(
     shown = [(name, key) for name, key in asked if name in found][:PAGE]
     is_cut = len(rows) > PAGE
     last = shown[-1][1] if is_cut else (asked[-1][1] if len(places) == n else None)
-    return HostLot(hosts=[found[name] for name, _ in shown], next=last, looked_at=len(asked))
+    return HostSlice(hosts=[found[name] for name, _ in shown], next=last, looked_at=len(asked))
 
 
 def _places(

@@ -38,7 +38,7 @@ def requests_of_host(engine: Engine, name: str, *, after: str = "", n: int = PAG
     """Requests to a host, the newest first, with the gap before each. Raises InputError."""
     host = known(engine, name)
     with db.transaction(engine) as tx:
-        before = place(after) if after else END
+        before = place(after)[0] if after else END[0]
         found = board.requests_of_host(tx, host_id=host["id"], before=before, n=n + 1)
     return _by_time(found, n)
 
@@ -68,7 +68,7 @@ def duplicates(engine: Engine, *, after: str = "") -> Lot:
 
 
 def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str = "") -> Lot:
-    """What handlers extracted, of one crawl or handler, in the next slice. Raises InputError for no place."""
+    """Items that handlers extracted, of one crawl or handler, in the next slice. Raises InputError for no place."""
     host, crawl_id, key, of, n = _parts(after, 5) if after else ("0", "0", "", "", "0")
     where = (_number(host), _number(crawl_id), _hex(key), of, _number(n))
     with db.transaction(engine) as tx:

@@ -19,7 +19,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What a phase is judged by. requests: of the last seconds; running: visits of the fleet; queued: at most some
+    """The facts that a phase is judged by. requests: of the last seconds; running: visits of the fleet; queued: at most some
 
     waits_for: what most hosts wait for, as in v_host_status; None: no host waits
     """

@@ -1,4 +1,4 @@
-"""What was found: search by words, items that handlers extracted, and traps and duplicates for review."""
+"""The pages of what was found: search by words, items that handlers extracted, and traps and duplicates for review."""
 
 from starlette.requests import Request
 from starlette.responses import Response

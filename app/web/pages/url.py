@@ -68,7 +68,7 @@ def _items(shared: Board, row: InCrawl) -> Sequence[Row]:
 
 
 def _facts(row: InCrawl) -> list[tuple[str, object]]:
-    """What is known of the URL in a crawl; what is not is left out."""
+    """Facts about the URL in a crawl; those that are not known are left out."""
     url, kept = row.url, row.page
     listed = {
         "Cause": url["cause"] and words(url["cause"], url["detail"]),
