@@ -10,10 +10,12 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.admin.board.pulse import PulseWatch
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.web.board import Board, board_of
 from app.web.guard import WebGuard
+from app.web.live import told
 from app.web.pulse import Pulse
 from app.web.render import make_templates, refusal
 from app.web.routes import routes
@@ -22,11 +24,12 @@ from app.web.users import Users
 
 def make_app(settings: Settings, engine: Engine) -> Starlette:
     """The app of one process. engine: its own"""
+    watch = PulseWatch(engine, settings)
     board = Board(
         settings=settings,
         engine=engine,
         users=Users(settings),
-        pulse=Pulse(dict),
+        pulse=Pulse(lambda: told(watch.look())),
         templates=make_templates(),
     )
 

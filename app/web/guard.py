@@ -4,7 +4,7 @@ An ASGI middleware, so that a new route cannot forget it. A request is refused u
 
     Host is not ours                      421   DNS rebinding: another site's name that points here
     PUBLIC                                pass  health, static files
-    no viewer, unless POST /login         401   with the login form
+    no viewer, but for POST /login        401   with the login form
     a POST that another site sent         403   by Sec-Fetch-Site and Origin
     a POST without its seat's token       403
     a POST by who may only read           403
@@ -81,7 +81,7 @@ class WebGuard:
         )
         if viewer is not None:
             scope["viewer"] = viewer
-        elif path != LOGIN:
+        elif (path, method) != (LOGIN, "POST"):
             return 401, "Please log in."
         if method in _SAFE:
             return None

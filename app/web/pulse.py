@@ -7,7 +7,7 @@ looks: it is sent the latest, never a queue of old ones.
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import structlog
@@ -21,9 +21,13 @@ VIEWERS_MOST = 200
 
 
 class Pulse:
-    """The latest look, and those who wait for the next.   look: reads it, as a value for JSON"""
+    """The latest look, and those who wait for the next.   look: reads it, as a value for JSON.   most: streams"""
 
-    def __init__(self, look: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, look: Callable[[], dict[str, Any]], *, most: int = VIEWERS_MOST, every_s: float = EVERY_S
+    ) -> None:
+        self._most = most
+        self._every_s = every_s
         self._look = look
         self._watching = 0
         self._latest: tuple[int, str] = (0, "{}")
@@ -33,9 +37,9 @@ class Pulse:
 
     @property
     def is_full(self) -> bool:
-        return self._watching >= VIEWERS_MOST
+        return self._watching >= self._most
 
-    async def events(self) -> AsyncIterator[str]:
+    async def events(self) -> AsyncGenerator[str, None]:
         """The stream of one browser."""
         self._watching += 1
         if self._beat is None:
@@ -66,7 +70,7 @@ class Pulse:
                 async with self._changed:
                     self._latest = (self._latest[0] + 1, text)
                     self._changed.notify_all()
-                await asyncio.sleep(EVERY_S)
+                await asyncio.sleep(self._every_s)
         finally:
             self._beat = None
 

@@ -45,7 +45,7 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
 def refusal(request: Request, board: "Board", status: int, why: str) -> Response:
     """The page of a refused request; with the login form where a login would help."""
     context = {"title": HTTPStatus(status).phrase, "why": why, "can_log_in": status == 401 and board.users.has_login}
-    return _rendered(request, board, "refusal.html", context, status)
+    return _rendered(request, board, "refusal.html", {**context, "status": status}, status)
 
 
 def _rendered(request: Request, board: "Board", template: str, context: Mapping[str, Any], status: int) -> HTMLResponse:
@@ -85,7 +85,7 @@ def span(length: float | timedelta | None) -> str:
         return ""
     s = length.total_seconds() if isinstance(length, timedelta) else float(length)
     if s < 100:
-        return f"{s:.3g} s"
+        return f"{s:.2g} s" if s < 10 else f"{s:.0f} s"
     for most, unit, name in ((6000, 60, "min"), (172_800, 3600, "h")):
         if s < most:
             return f"{s / unit:.2g} {name}" if s / unit < 10 else f"{s / unit:.0f} {name}"

@@ -8,6 +8,7 @@ import hmac
 import ipaddress
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +19,7 @@ from app.config.web import ANYONE
 from app.policy.passwords import as_octets, as_text, matches
 
 SESSION_S = 12 * 3600
+WRONG_MOST, WRONG_WITHIN_S = 10, 60.0
 LOCAL = "local"  # on loopback without users: whoever is on this machine
 
 
@@ -49,6 +51,7 @@ class Users:
         self._anyone_reads = any(user.name == ANYONE for user in named)
         self._header, self._network = _proxy(settings.web_proxy)
         self._clock = clock
+        self._wrong: deque[float] = deque(maxlen=WRONG_MOST)
         self._key = sha256("\n".join([secrets.token_hex(32)] if not self._users else settings.web_users).encode())
 
     @property
@@ -60,12 +63,20 @@ class Users:
     def has_login(self) -> bool:
         return any(user.hash for user in self._users.values())
 
+    @property
+    def is_held(self) -> bool:
+        """Whether there were too many wrong passwords: others are not even tried for a while."""
+        return len(self._wrong) == WRONG_MOST and self._clock() - self._wrong[0] < WRONG_WITHIN_S
+
     def login(self, name: str, password: str) -> str | None:
         """A session for the right password, else None. An unknown name takes as long as a wrong password."""
         user = self._users.get(name)
         kept = user.hash if user is not None and user.hash else _NOBODY
         right = matches(password, kept)
-        return self._session(name) if right and user is not None and user.hash else None
+        if right and user is not None and user.hash:
+            return self._session(name)
+        self._wrong.append(self._clock())
+        return None
 
     def viewer(self, *, session: str, seat: str, client: str, headers: Mapping[str, str]) -> Viewer | None:
         """The person behind a request; None: a login is wanted.   seat: the cookie of browsers without a session"""
