@@ -24,7 +24,7 @@ from tests.containers.engine import NAME, ROOT, Engine, run
 from tests.faults.log_judge import Fault
 
 OURS = ("migrate", "beat", "worker", "flower", "web")
-STARTED = ("beat", "worker", "flower")  # with what they need; Prometheus' and Grafana's images may not be here
+STARTED = ("beat", "worker", "flower", "web")  # with what they need; Prometheus' and Grafana's images may not be here
 PASSWORD = "onlyfortests"
 NAMED_WORKER = "TIPTOE_PURPOSE=$$(cat /proc/sys/kernel/random/uuid) exec celery -A app worker"
 WAITING = "SELECT DISTINCT h.name FROM hosts h JOIN urls u ON u.host_id = h.id WHERE u.state = 'queued'"
