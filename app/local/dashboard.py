@@ -38,7 +38,8 @@ def bound(settings: Settings) -> socket.socket:
     """A socket that listens there. Raises InputError: the port is taken, or the address is not this machine's."""
     host, _, port = settings.web_listen.rpartition(":")
     host = host.strip("[]")
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # by this asyncio knows that it may not delay
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, int(port)))

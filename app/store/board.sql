@@ -154,7 +154,7 @@ ORDER BY p.host_id, p.crawl_id, p.pattern
 -- duplicates: the next duplicates after a place
 SELECT h.name AS host, c.name AS crawl, d.*
 FROM (
-    SELECT host_id, crawl_id, encode(key, 'hex') AS key, url, kind, of_url, found_at
+    SELECT host_id, crawl_id, encode(key, 'hex') AS key, url, kind, bits, of_url, found_at
     FROM duplicates
     WHERE (host_id, crawl_id, key) > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'))
     ORDER BY duplicates.host_id, duplicates.crawl_id, duplicates.key

@@ -2,8 +2,9 @@
 
 An ASGI middleware, so that a new route cannot forget it. A request is refused unless a rule lets it through:
 
+    HEALTH                                pass  probes come by any name, and learn nothing of a crawl
     Host is not ours                      421   DNS rebinding: another site's name that points here
-    PUBLIC                                pass  health, static files
+    PUBLIC                                pass  static files
     no viewer, but for POST /login        401   with the login form
     a POST that another site sent         403   by Sec-Fetch-Site and Origin
     a POST without its seat's token       403
@@ -26,7 +27,8 @@ from app.web.render import refusal
 from app.web.users import Viewer
 
 SESSION, SEAT = "tiptoe_session", "tiptoe_seat"
-PUBLIC = ("/healthz", "/readyz", "/static/")
+HEALTH = ("/healthz", "/readyz")
+PUBLIC = (*HEALTH, "/static/")
 LOGIN, LOGOUT = "/login", "/logout"
 BODY_MOST = 1_000_000
 HEADERS = {
@@ -69,6 +71,8 @@ class WebGuard:
     ) -> tuple[int, str] | None:
         """The status and the reason of a refusal; None: it may pass. Sets the viewer, and the fields of a form."""
         path, method = scope["path"], scope["method"]
+        if path in HEALTH:
+            return None
         if not _is_named(headers.get("host", ""), self._names):
             return 421, "This name is not one of the dashboard's. Add it to TIPTOE_WEB_HOSTS."
         if path.startswith(PUBLIC):

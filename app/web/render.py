@@ -32,7 +32,15 @@ def make_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"sized": _sized, "when": when, "ago": ago, "seconds": seconds, "number": number, "span": span}
+    made.filters |= {
+        "sized": _sized,
+        "when": when,
+        "ago": ago,
+        "seconds": seconds,
+        "number": number,
+        "span": span,
+        "share": share,
+    }
     made.globals |= {"counted": counted, "address": address}
     return made
 
@@ -102,6 +110,11 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else rounded(float(value))
+
+
+def share(value: float | None) -> str:
+    """A share, in percent."""
+    return "" if value is None else f"{100 * value:.3g} %"
 
 
 def _sized(n: int | None) -> str:

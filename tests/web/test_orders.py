@@ -105,7 +105,7 @@ def test_a_crawl_is_deleted_once_its_name_is_typed(steering: Browser, engine: En
     assert steering.post("/act/crawl.delete", subject="c", name="C").status_code == 400
     assert crawl(engine)["state"] == "active"
     assert steering.post("/act/crawl.delete", subject="c", name="c").headers["location"] == "/orders"
-    while order(engine)["ended_at"] is None:  # it is carried out after the answer
+    while order(engine)["act"] != "crawl.delete" or order(engine)["ended_at"] is None:  # it goes on after the answer
         pass
     assert sql(engine, "SELECT FROM crawls") == []
     assert order(engine)["outcome"] == "deleted"

@@ -19,10 +19,10 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The facts that a phase is judged by. requests: of the last seconds; running: visits of the fleet; queued: at
-    most some
+    """The facts that a phase is judged by.
 
-    waits_for: what most hosts wait for, as in v_host_status; None: no host waits
+    requests   of the last seconds;   running: visits of the fleet;   queued: at most some
+    waits_for  what most hosts wait for, as in v_host_status; None: no host waits
     """
 
     state: str

@@ -9,7 +9,7 @@ from app.web.acts.act import Fields, FormField, Values, lines, number, text, who
 from app.web.board import Board
 
 OWN = "own"  # a profile that is a text, which no form changes
-_CHECKS = ("keep_fresh", "honour_opt_outs", "search", "archive", "keep_links")
+_CHECKS = ("keep_fresh", "honour_opt_outs", "search", "archive", "keep_links", "near_duplicates")
 _SCOPES = (
     ("host", "the seeds' hosts"),
     ("domain", "their registrable domains"),
@@ -40,6 +40,7 @@ def edit_fields(_: Board, __: str) -> Sequence[FormField]:
         FormField(name="search", label="Index the words of its pages, for search", kind="check"),
         FormField(name="archive", label="Keep answers with their bodies in the archive", kind="check"),
         FormField(name="honour_opt_outs", label="Keep no page whose owner opts out of data mining", kind="check"),
+        FormField(name="near_duplicates", label="Find pages that say nearly the same", kind="check"),
         FormField(name="keep_links", label="Keep the links of each page as rows", kind="check"),
     )
 
@@ -93,6 +94,7 @@ def change_of(fields: Fields) -> CrawlChange:
         search=bool(fields.get("search")),
         archive=bool(fields.get("archive")),
         keep_links=bool(fields.get("keep_links")),
+        near_duplicates=bool(fields.get("near_duplicates")),
     )
 
 
