@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from app.store import db
 
 _sql = db.queries("fleet")
-SAMPLE_BLOCKS = 64  # some 2,000 URLs, or hosts
+SAMPLE_BLOCKS = 32  # some 1,000 URLs, or hosts: their figures are within a fifth, two times of three
 NEWEST_REQUESTS = 200
 
 

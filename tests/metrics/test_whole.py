@@ -32,7 +32,7 @@ RESERVE = str(2**60)  # bytes: more than a disk has
 DEEP = """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
           SELECT (SELECT id FROM hosts WHERE name = 'deep.test'), (SELECT max(id) FROM crawls),
                  sha256(convert_to('deep' || n, 'UTF8')), 'http://deep.test/' || n, 'queued', 1, 1, 1
-          FROM generate_series(1, 120000) AS n"""
+          FROM generate_series(1, 300000) AS n"""
 TOO_SOON = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
                                    outcome, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
               SELECT 1000000, 0, 'k', 'http://soon.test/', 'page', 'new', at, at + interval '0.1 s', 5,
