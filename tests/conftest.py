@@ -9,8 +9,6 @@ No test sees the TIPTOE_ variables of whoever runs it.
 import importlib.util
 import itertools
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -27,6 +25,7 @@ from app.local.home import Home, open_home
 from app.local.services import LocalServices, Services
 from tests import rabbitmq
 from tests.examples import IS_FULL, examples
+from tests.quick_disk import quick_folder
 
 REDIS_DATABASES = 64  # app.local.valkey
 
@@ -39,11 +38,9 @@ for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
 
 @pytest.fixture(scope="session")
 def reachable_tmp() -> Iterator[Path]:
-    """A temporary folder that `nobody` can reach, unlike pytest's own: as root, Postgres runs as nobody."""
-    folder = Path(tempfile.mkdtemp(prefix="tiptoe-test-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    """A temporary folder for services, which `nobody` can reach."""
+    with quick_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
@@ -66,8 +63,12 @@ def make_database(services: Services) -> Callable[[], str]:
 
 
 @pytest.fixture(scope="module")
-def database_url(make_database: Callable[[], str]) -> str:
-    return make_database()
+def database_url(services: Services, make_database: Callable[[], str]) -> Iterator[str]:
+    url = make_database()
+    yield url
+    with psycopg.connect(services.database_url, autocommit=True) as connection:
+        name = sql.Identifier(urlsplit(url).path[1:])
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
 @pytest.fixture(scope="session")
@@ -108,6 +109,9 @@ def _be_quick(home: Home) -> None:
         for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
         connection.execute("SELECT pg_reload_conf()")
+        # 4,096 rounds of a hash are most of a connection's time, and each test has some.
+        connection.execute("SET scram_iterations = 1")
+        connection.execute(sql.SQL("ALTER ROLE tiptoe PASSWORD {}").format(sql.Literal(known["password"])))
 
 
 def _create_database(server: str, name: str, template: str | None) -> str:

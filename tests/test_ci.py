@@ -23,7 +23,7 @@ def start(folder: Path, **targets: str) -> subprocess.Popen[str]:
     (folder / "Makefile").write_text(f".PHONY: {' '.join(GOOD)}\n{rules}")
     return subprocess.Popen(
         [folder / ".ci/run"],
-        env={**_environment(), "CI_MOST_S": "3" if "gate" in targets else "600"},
+        env={**_environment(), "CI_MOST_S": "3" if "gate" in targets else "600", "CI_LOOKS": "2"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

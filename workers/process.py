@@ -25,6 +25,7 @@ from app.crawl.state.worker import Worker
 from app.errors import InputError, ServiceError
 from app.extract.process import specs_of
 from app.model.handler import HandlerSpec
+from app.net.http import Sender
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake
@@ -65,7 +66,7 @@ def _worker() -> Worker:
         parking=parking,
         gatherer=GroupCommit(parking),
         draws=make_engine(settings, pool_size=1),
-        archive=_archive(settings, name),
+        archive=_archive(settings, name, sender),
         handlers=_handlers(settings),
     )
 
@@ -81,8 +82,8 @@ def _handlers(settings: Settings) -> Sequence[HandlerSpec]:
         return ()
 
 
-def _archive(settings: Settings, name: str) -> ArchiveKeeper | None:
-    keeper = make_keeper(settings, engine=_engine(), worker=name)
+def _archive(settings: Settings, name: str, sender: Sender) -> ArchiveKeeper | None:
+    keeper = make_keeper(settings, engine=_engine(), worker=name, make_room=lambda: sender.close_idle(0.0))
     if keeper is not None:
         keeper.start()
     return keeper
@@ -141,6 +142,8 @@ def _stop(**_: object) -> None:
 @signals.worker_process_shutdown.connect
 def _stopped(**_: object) -> None:
     """Wait for the threads of parked visits, which are ours; Celery has waited for its own. Then close the archive."""
+    if not _worker.cache_info().currsize:  # nothing was visited, and so there is nothing to end
+        return
     worker().stop()
     worker().join()
     archive = worker().archive

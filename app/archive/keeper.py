@@ -11,7 +11,6 @@ the archive is stopped (`check` raises), nothing may be fetched: what is fetched
     trouble   the object store does not serve: segments wait on the disk, within the bound
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from contextlib import suppress
 
 import structlog
 
+from app.archive import disk
 from app.archive.place import ArchivePlace
 from app.archive.recording import Recording
 from app.archive.recover import recover
@@ -26,8 +26,9 @@ from app.archive.segment import stopped
 from app.archive.upload import upload_closed, waiting_bytes
 from app.archive.writer import ArchiveWriter
 from app.errors import ArchiveMissing, ArchiveStopped, InputError, ServiceError
+from app.model import Capture
+from app.net.exhausted import is_ours
 from app.store import db, segments
-from app.store.captures import CaptureRow
 from app.words import sized
 
 _log = structlog.get_logger()
@@ -36,8 +37,6 @@ REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
 LAST_UPLOAD_S = 10.0
 CLEAN_S = 3_600.0
-_PROBE = ".writable"
-_PROBE_BYTES = 64 * 1024
 
 
 class ArchiveKeeper:
@@ -46,6 +45,7 @@ class ArchiveKeeper:
     reserve_bytes  free space of the disk below which nothing is fetched
     spool_bytes    closed segments that may wait for the object store
     clean          deletes what is old, and what is left of what is gone; called once an hour
+    make_room      gives up what holds file descriptors and can be had again; called when none is left
     """
 
     def __init__(
@@ -56,9 +56,10 @@ class ArchiveKeeper:
         reserve_bytes: int,
         spool_bytes: int,
         clean: Callable[[], object] = lambda: None,
+        make_room: Callable[[], object] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clean = clean
+        self._clean, self._make_room = clean, make_room
         self._writer, self._place = writer, place
         self._reserve_bytes, self._spool_bytes = reserve_bytes, spool_bytes
         self._monotonic = monotonic
@@ -70,7 +71,8 @@ class ArchiveKeeper:
         self._waiting = 0
         self._reported: tuple[float, str | None, str | None] | None = None
         self._upload_at = 0.0
-        self._clean_at = 0.0
+        self._clean_at = self._tend_at = 0.0
+        self._failures = 0  # of `tend`, in a row
         self._ended, self._is_closed = threading.Event(), threading.Event()
         self._tending: threading.Thread | None = None
         self._moving: threading.Thread | None = None
@@ -95,7 +97,7 @@ class ArchiveKeeper:
         if self._stopped is not None:
             raise self._stopped
 
-    def append(self, answer: Recording) -> CaptureRow | None:
+    def append(self, answer: Recording) -> Capture | None:
         """Write an answer's records. As `ArchiveWriter.append`."""
         try:
             return self._writer.append(answer)
@@ -103,7 +105,7 @@ class ArchiveKeeper:
             self._fail(error)
             raise
 
-    def sync(self, rows: Iterable[CaptureRow]) -> None:
+    def sync(self, rows: Iterable[Capture]) -> None:
         """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
         try:
             self._writer.sync(rows)
@@ -111,23 +113,40 @@ class ArchiveKeeper:
             self._fail(error)
             raise
 
-    def committed(self, rows: Sequence[CaptureRow], ids: Mapping[tuple[int, int], int]) -> None:
+    def committed(self, rows: Sequence[Capture], ids: Mapping[tuple[int, int], int]) -> None:
         self._writer.committed(rows, ids)
 
     def tend(self) -> None:
-        """Close what is to be closed, look at the disk, report. Never raises for a service: it is tried again."""
+        """Close what is to be closed, look at the disk, report. Never raises for a service: it is tried again.
+
+        While Postgres is away, or a segment cannot be closed, that is ever less often. The disk is looked at each time.
+        """
+        with suppress(ArchiveStopped):
+            self.check()
+        if self._monotonic() < self._tend_at:
+            return
+        is_well = self._close_overdue()
+        is_well = self._has_reported() and is_well
+        self._failures = 0 if is_well else self._failures + 1
+        wait_s = 0.0 if is_well else min(LOOK_S * 2.0**self._failures, REPORT_S)
+        self._tend_at = self._monotonic() + wait_s
+
+    def _close_overdue(self) -> bool:
         for file in self._writer.overdue():
             try:
                 self._writer.close(file)
             except ServiceError as error:
                 _log.warning("archive.not_closed", segment=file.name, error=str(error))
-                break
-        with suppress(ArchiveStopped):
-            self.check()
+                return False
+        return True
+
+    def _has_reported(self) -> bool:
         try:
             self._report()
         except ServiceError as error:
             _log.warning("archive.not_reported", error=str(error))
+            return False
+        return True
 
     def move(self) -> None:
         """Upload what is closed, and delete what is old. Never raises for a service, as `tend`."""
@@ -180,6 +199,12 @@ class ArchiveKeeper:
         if self._stopped is None:
             _log.error("archive.stopped", error=str(error))
         self._stopped, self._has_failed = error, True
+        self._make_room_after(error.__cause__)
+
+    def _make_room_after(self, error: BaseException | None) -> None:
+        """Where the system has no descriptor left, idle connections may hold the one that is needed here."""
+        if isinstance(error, OSError) and is_ours(error):
+            self._make_room()
 
     def _look(self) -> None:
         """Find out whether the archive can be written."""
@@ -187,44 +212,21 @@ class ArchiveKeeper:
         try:
             self._place.folder.mkdir(parents=True, exist_ok=True)
             if self._has_failed:
-                self._probe()
-            free = self._free_bytes()
+                disk.probe(self._place.folder)
+            free = disk.free_bytes(self._place.folder)
             if self._place.remote is not None:
                 self._waiting = waiting_bytes(self._place.folder)
         except OSError as error:
-            self._stopped = stopped(self._place.folder / _PROBE, error)
+            self._stopped = stopped(self._place.folder / disk.PROBE, error)
+            self._make_room_after(error)
         else:
             self._has_failed = False
-            self._stopped = self._too_little(free) or self._too_much()
+            self._stopped = disk.too_little(self._place.folder, free, self._reserve_bytes) or self._too_much()
         if self._stopped is not None and was is None:
             _log.error("archive.stopped", error=str(self._stopped))
         if self._stopped is None and was is not None:
             _log.info("archive.resumed", place=str(self._place))
         self._looked_at = self._monotonic()
-
-    def _probe(self) -> None:
-        """Write a little: a write has failed, and free space alone does not tell of quotas and broken disks."""
-        path = self._place.folder / f"{_PROBE}-{os.getpid()}"
-        try:
-            with open(path, "wb") as file:
-                file.write(bytes(_PROBE_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _free_bytes(self) -> int:
-        found = os.statvfs(self._place.folder)
-        return found.f_bavail * found.f_frsize
-
-    def _too_little(self, free: int) -> ArchiveStopped | None:
-        if free >= self._reserve_bytes:
-            return None
-        return ArchiveStopped(
-            f"archive at {self._place.folder}",
-            f"its disk has {sized(free)} free of the {sized(self._reserve_bytes)} that it needs; "
-            "free some, or prune it",
-        )
 
     def _too_much(self) -> ArchiveStopped | None:
         if self._waiting <= self._spool_bytes:
@@ -261,7 +263,7 @@ class ArchiveKeeper:
         if self._reported is not None and self._reported[1:] == said and now - self._reported[0] < REPORT_S:
             return
         try:
-            free = self._free_bytes()
+            free = disk.free_bytes(self._place.folder)
         except OSError:
             free = 0
         with db.transaction(self._writer.engine) as tx:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from app.archive import cdxj
 from app.errors import ArchiveStopped
+from app.net.exhausted import REMEDY, is_ours
 
 OPEN = ".open"
 WARC = ".warc.gz"
@@ -39,13 +40,15 @@ class SegmentFile:
         self._folder = folder
         self._writing, self._syncing = threading.Lock(), threading.Lock()
         self.path = folder / f"{name}{WARC}{OPEN}"
+        self._opened: list[int] = []
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = self._open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._index = os.open(index_of(self.path), os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._index = self._open(index_of(self.path), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
             sync_folder(self.path.parent)
         except OSError as error:
+            self.abandon()
             raise stopped(self.path, error) from error
 
     def append(self, members: Sequence[bytes], line: Callable[[int], bytes] | None) -> int | None:
@@ -107,15 +110,22 @@ class SegmentFile:
         except OSError as error:
             raise stopped(self.path, error) from error
         self.is_final = True
-        for file in (self._file, self._index):
-            os.close(file)
+        self._close_files()
 
     def abandon(self) -> None:
         """Remove a segment that has no row, and so no record that anything points to."""
-        for file in (self._file, self._index):
-            os.close(file)
-        for path in (self.path, index_of(self.path)):
+        for path in (self.path, index_of(self.path)) if self._opened else ():
             path.unlink(missing_ok=True)
+        self._close_files()
+
+    def _open(self, path: Path, flags: int) -> int:
+        self._opened.append(file := os.open(path, flags | os.O_CLOEXEC, 0o644))
+        return file
+
+    def _close_files(self) -> None:
+        """Close the descriptors, of which a segment that could not be opened has some."""
+        while self._opened:
+            os.close(self._opened.pop())
 
     def _take_back(self, size: int) -> None:
         """Cut what a failed write left. Where even that fails nothing more is written: it is cut at the next start."""
@@ -140,7 +150,8 @@ def final(path: Path) -> Path:
 def finish(path: Path) -> None:
     """Sort the index of an open segment, and give both files their final names. Raises OSError.
 
-    It may be repeated after a crash: the segment comes last, since its ending says that something is left to do.
+    It may be repeated after a crash or a failure: the segment comes last, since its ending says that something is left
+    to do.
     """
     index = index_of(path)
     if index.exists():
@@ -150,7 +161,8 @@ def finish(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         index.unlink()
-    path.rename(final(path))
+    if path.exists() or not final(path).exists():
+        path.rename(final(path))
     sync_folder(path.parent)
 
 
@@ -166,9 +178,8 @@ def sync_folder(folder: Path) -> None:
 def stopped(path: Path, error: OSError) -> ArchiveStopped:
     """The error for a person: what cannot be written, and what would help."""
     why = error.strerror or str(error)
-    return ArchiveStopped(
-        f"archive at {path.parent}", f"cannot be written ({why}); free or mend the disk, or turn it off"
-    )
+    remedy = REMEDY if is_ours(error) else "free or mend the disk, or turn it off"
+    return ArchiveStopped(f"archive at {path.parent}", f"cannot be written ({why}); {remedy}")
 
 
 def _write(file: int, octets: bytes) -> None:

@@ -1,5 +1,6 @@
 """Makes a process's archive from the settings."""
 
+from collections.abc import Callable
 from importlib.metadata import version
 
 from sqlalchemy import Engine
@@ -11,8 +12,13 @@ from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import Settings
 
 
-def make_keeper(settings: Settings, *, engine: Engine, worker: str) -> ArchiveKeeper | None:
-    """The archive of a worker process; None where the text is not kept either: lean has none."""
+def make_keeper(
+    settings: Settings, *, engine: Engine, worker: str, make_room: Callable[[], object] = lambda: None
+) -> ArchiveKeeper | None:
+    """The archive of a worker process; None where the text is not kept either: lean has none.
+
+    make_room: as of `ArchiveKeeper`
+    """
     if not settings.keep_text:
         return None
     place = ArchivePlace(settings.home, settings.archive)
@@ -39,4 +45,5 @@ def make_keeper(settings: Settings, *, engine: Engine, worker: str) -> ArchiveKe
         reserve_bytes=settings.archive_reserve_bytes,
         spool_bytes=settings.archive_spool_bytes,
         clean=lambda: retention.clean(engine, settings),
+        make_room=make_room,
     )

@@ -27,9 +27,10 @@ from app.archive.record import Fields
 from app.archive.recording import Recording
 from app.archive.segment import WARC, SegmentFile
 from app.errors import ArchiveStopped, ServiceError
+from app.model import Capture
 from app.runtime.lru import Lru
 from app.store import captures, db, segments
-from app.store.captures import CaptureRow, Original
+from app.store.captures import Original
 
 _log = structlog.get_logger()
 KNOWN_PAYLOADS = 10_000  # the last bodies of which a process knows where they are: some 5 MB
@@ -70,7 +71,7 @@ class ArchiveWriter:
         self._payloads: Lru[tuple[int, bytes], Original] = Lru(KNOWN_PAYLOADS)
         self._serial = 0
 
-    def append(self, answer: Recording) -> CaptureRow | None:
+    def append(self, answer: Recording) -> Capture | None:
         """Write an answer's records.
 
         Returns its row, to be written once it is synced; None where there is nothing to point to.
@@ -105,11 +106,11 @@ class ArchiveWriter:
 
         return self._append(crawl_id, [member], line)
 
-    def sync(self, rows: Iterable[CaptureRow]) -> None:
+    def sync(self, rows: Iterable[Capture]) -> None:
         """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
         ends: dict[int, int] = {}
         for row in rows:
-            ends[row["segment_id"]] = max(row["at_offset"] + row["length"], ends.get(row["segment_id"], 0))
+            ends[row.segment_id] = max(row.at_offset + row.length, ends.get(row.segment_id, 0))
         for id, end in ends.items():
             file = self._files.get(id)
             if file is not None:
@@ -122,16 +123,16 @@ class ArchiveWriter:
         for file in list(self._files.values()):
             file.sync(file.size)
 
-    def committed(self, rows: Sequence[CaptureRow], ids: Mapping[tuple[int, int], int]) -> None:
+    def committed(self, rows: Sequence[Capture], ids: Mapping[tuple[int, int], int]) -> None:
         """Remember bodies whose rows are committed: the next answer with the same one becomes a revisit.
 
         ids: of the rows, by segment and offset.
         """
         for row in rows:
-            id = ids.get((row["segment_id"], row["at_offset"]))
-            if id is not None and row["refers_to"] is None and row["body_bytes"]:
+            id = ids.get((row.segment_id, row.at_offset))
+            if id is not None and row.refers_to is None and row.body_bytes:
                 original = captures.original(id, row)
-                self._payloads.put((row["crawl_id"], original.payload_sha256), original)
+                self._payloads.put((row.crawl_id, original.payload_sha256), original)
 
     def overdue(self) -> list[SegmentFile]:
         """Retire segments that are old enough. Returns all that are to be closed."""
@@ -253,31 +254,32 @@ def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, d
     )
 
 
-def _row(answer: Recording, same: Original | None, payload_sha256: bytes, at: tuple[int, int, int]) -> CaptureRow:
+def _row(answer: Recording, same: Original | None, payload_sha256: bytes, at: tuple[int, int, int]) -> Capture:
     """The row of an answer. A 304 has no body of its own: it has what it confirms."""
     confirmed = same if answer.is_bare else None
     content_type = answer.reply.header("content-type")
     body_sha256 = confirmed.body_sha256 if confirmed else answer.body_sha256
-    return {
-        "host_id": answer.host_id,
-        "crawl_id": answer.crawl_id,
-        "key": answer.key,
-        "url": answer.url,
-        "fetched_at": answer.fetched_at,
-        "kind": answer.kind.value,
-        "status": answer.reply.status or 0,
-        "content_type": confirmed.content_type if confirmed else content_type,
-        "charset": confirmed.charset if confirmed else answer.charset,
-        "body_sha256": body_sha256,
-        "text_sha256": confirmed.text_sha256 if confirmed else answer.text_sha256,
-        "payload_sha256": None if same or payload_sha256 == body_sha256 else payload_sha256,
-        "body_bytes": confirmed.body_bytes if confirmed else len(answer.reply.body) + answer.reply.sunk_bytes,
-        "truncated": confirmed.truncated if confirmed else answer.truncated is not None,
-        "segment_id": at[0],
-        "at_offset": at[1],
-        "length": at[2],
-        "refers_to": same.id if same else None,
-    }
+    return Capture(
+        id=0,
+        host_id=answer.host_id,
+        crawl_id=answer.crawl_id,
+        key=answer.key,
+        url=answer.url,
+        fetched_at=answer.fetched_at,
+        kind=answer.kind.value,
+        status=answer.reply.status or 0,
+        content_type=confirmed.content_type if confirmed else content_type,
+        charset=confirmed.charset if confirmed else answer.charset,
+        body_sha256=body_sha256,
+        text_sha256=confirmed.text_sha256 if confirmed else answer.text_sha256,
+        payload_sha256=None if same or payload_sha256 == body_sha256 else payload_sha256,
+        body_bytes=confirmed.body_bytes if confirmed else len(answer.reply.body) + answer.reply.sunk_bytes,
+        truncated=confirmed.truncated if confirmed else answer.truncated is not None,
+        segment_id=at[0],
+        at_offset=at[1],
+        length=at[2],
+        refers_to=same.id if same else None,
+    )
 
 
 def _fit(text: str) -> str:

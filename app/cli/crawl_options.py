@@ -1,13 +1,15 @@
 """The options that say what is asked of a crawl, each declared once, and the `CrawlChange` that they come to.
 
-`asked` is for `crawl run`, `seed add` and `seed import`, `edited` for `crawl edit`. Typer reads their parameters
-(`app.cli.gather`).
+`asked` is for `crawl run`, `seed add` and `seed import`, `edited` for `crawl edit`; `wished` is what they share. Typer
+reads their parameters (`app.cli.gather`).
 """
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from app.cli.gather import gather
 from app.model import CrawlChange
 
 Scope = Annotated[
@@ -137,14 +139,7 @@ NewLimit = Annotated[
 ]
 
 
-def asked(
-    scope: Scope = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    max_pages: MaxPages = None,
-    max_bytes: MaxBytes = None,
-    max_depth: MaxDepth = None,
-    max_seconds: MaxSeconds = None,
+def wished(
     keep_fresh: KeepFresh = None,
     sitemaps: Sitemaps = None,
     honour_opt_outs: HonourOptOuts = None,
@@ -155,13 +150,8 @@ def asked(
     near_duplicates: NearDuplicates = None,
     handler: Handler = None,
 ) -> CrawlChange:
-    """With seeds, of a crawl that may be new."""
-    limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
+    """The part that is said in the same words of a new crawl and of one that exists. Raises InputError."""
     return CrawlChange(
-        scope=scope,
-        include=tuple(include) if include else None,
-        exclude=tuple(exclude) if exclude else None,
-        budgets={name: limit for name, limit in limits.items() if limit is not None},
         keep_fresh=keep_fresh,
         sitemaps=sitemaps,
         honour_opt_outs=honour_opt_outs,
@@ -174,6 +164,30 @@ def asked(
     )
 
 
+@gather(rest=wished)
+def asked(
+    scope: Scope = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    max_pages: MaxPages = None,
+    max_bytes: MaxBytes = None,
+    max_depth: MaxDepth = None,
+    max_seconds: MaxSeconds = None,
+    *,
+    rest: CrawlChange,
+) -> CrawlChange:
+    """With seeds, of a crawl that may be new."""
+    limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
+    return replace(
+        rest,
+        scope=scope,
+        include=tuple(include) if include else None,
+        exclude=tuple(exclude) if exclude else None,
+        budgets={name: limit for name, limit in limits.items() if limit is not None},
+    )
+
+
+@gather(rest=wished)
 def edited(
     scope: NewScope = None,
     include: NewInclude = None,
@@ -184,35 +198,20 @@ def edited(
     max_bytes: NewLimit = None,
     max_depth: NewLimit = None,
     max_seconds: NewLimit = None,
-    keep_fresh: KeepFresh = None,
-    sitemaps: Sitemaps = None,
-    honour_opt_outs: HonourOptOuts = None,
-    profile: Profile = None,
-    search: Search = None,
-    archive: KeptInArchive = None,
-    keep_links: KeepLinks = None,
-    near_duplicates: NearDuplicates = None,
-    handler: Handler = None,
+    *,
+    rest: CrawlChange,
 ) -> CrawlChange:
     """The change of a crawl that exists.
 
     Raises InputError for a limit that is none, and for options that exclude each other.
     """
     limits = {"max_pages": max_pages, "max_bytes": max_bytes, "max_depth": max_depth, "max_seconds": max_seconds}
-    return CrawlChange(
+    return replace(
+        rest,
         scope=scope,
         include=_patterns("include", include, no_include),
         exclude=_patterns("exclude", exclude, no_exclude),
         budgets={name: _limit(name, text) for name, text in limits.items() if text is not None},
-        keep_fresh=keep_fresh,
-        sitemaps=sitemaps,
-        honour_opt_outs=honour_opt_outs,
-        profile=_profile(profile),
-        handlers=_handlers(handler),
-        search=search,
-        archive=archive,
-        keep_links=keep_links,
-        near_duplicates=near_duplicates,
     )
 
 

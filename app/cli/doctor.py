@@ -16,7 +16,8 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, database, broker, workers, queues, beat, frontier, archive, with a remedy each.
+    """Check settings, contact, disk, handlers, database, broker, workers, queues, beat, frontier, archive, with a
+    remedy each.
 
     Exit 1: one fails.
     """
@@ -33,7 +34,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
-    from app.admin import archive, doctor
+    from app.admin import archive, doctor, handler_check
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
@@ -43,6 +44,8 @@ def _examine() -> "list[Check]":
     except TiptoeError as error:
         return [doctor.broken("settings", error)]
     checks = doctor.configuration(settings, unknown_variables())
+    found, names = handler_check.sources(settings)
+    checks += found
     served, found = _broker(settings)
     checks += found
     try:
@@ -52,6 +55,7 @@ def _examine() -> "list[Check]":
             if all(check.grade is not Grade.FAIL for check in found):
                 checks += doctor.fleet(engine, settings, served)
                 checks += archive.health(engine, settings)
+                checks += handler_check.asked_for(engine, names)
     except TiptoeError as error:
         checks.append(doctor.broken("database", error))
     return checks

@@ -1,29 +1,30 @@
 """Options that belong together reach a command as one value: `@gather(wish=asked)` fills its parameter `wish`.
 
 `asked` is a function whose parameters are the options. Typer reads them in place of `wish`, in the same place of the
-help, so that commands which share options declare them nowhere twice. (As FastAPI's `Depends`.)
+help, so that commands which share options declare them nowhere twice. (As FastAPI's `Depends`.) A function that makes a
+value may gather parts of it likewise.
 """
 
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Any
+from typing import Any, TypeVar
 
-Command = Callable[..., None]
+Made = TypeVar("Made")
 
 
-def gather(**gatherers: Callable[..., object]) -> Callable[[Command], Command]:
+def gather(**gatherers: Callable[..., object]) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
     """{parameter of the command: the function that makes its value of options}."""
     options = {name: signature(make).parameters for name, make in gatherers.items()}
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Callable[..., Made]) -> Callable[..., Made]:
         @wraps(command)
-        def run(**given: Any) -> None:
+        def run(**given: Any) -> Made:
             made = {
                 name: make(**{option: given.pop(option) for option in options[name]})
                 for name, make in gatherers.items()
             }
-            command(**given, **made)
+            return command(**given, **made)
 
         shown: list[Parameter] = []
         for own in signature(command).parameters.values():

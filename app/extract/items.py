@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from app.extract.clean import clean
+
 FAULTS_MOST = 3  # of one item that are named
 
 
@@ -16,7 +18,7 @@ class Misfit(Exception):
 
 
 def as_json(item: object, model: type | None) -> dict[str, Any]:
-    """The item as a JSON object. Raises Misfit.
+    """The item as a JSON object; text that JSON cannot hold is cleaned. Raises Misfit.
 
     model  all items must fit it; None: a dataclass instance or a pydantic model fits its own type, a dict is free
     """
@@ -32,6 +34,17 @@ def as_json(item: object, model: type | None) -> dict[str, Any]:
         raise Misfit(
             f"yielded {shown}, a {type(item).__name__}; yield dicts, dataclasses, pydantic models or follow(…)"
         )
+    try:
+        return _fitted(values, model)
+    except Misfit:
+        cleaned = clean(values)
+        if cleaned is values:
+            raise
+        return _fitted(cleaned, model)
+
+
+def _fitted(values: dict[str, Any], model: type | None) -> dict[str, Any]:
+    """The values as JSON, checked by the model. Raises Misfit."""
     if model is not None:
         values = _checked(values, model)
     try:

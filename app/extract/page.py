@@ -110,8 +110,8 @@ class CrawledPage:
 
     @property
     def language(self) -> str | None:
-        """BCP 47 tag in lower case, as the page declares it."""
-        return self._read.language
+        """BCP 47 tag in lower case: as the page declares it, else as detected in its text."""
+        return self._read.language or self._read.language_detected
 
     @property
     def text(self) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from app.extract.clean import encoded
+
 _LENGTHS = struct.Struct(">IQ")  # of the document, of the octets
 DOCUMENT_MOST = 256 * 1024 * 1024
 
@@ -23,10 +25,10 @@ class Wire:
 
     def send(self, document: dict[str, Any], octets: bytes = b"", *, within_s: float | None = None) -> None:
         """Raises WireBroken, TimeoutError."""
-        encoded = orjson.dumps(document)
+        text = encoded(document)
         self._end.settimeout(within_s)
         try:
-            self._end.sendall(_LENGTHS.pack(len(encoded), len(octets)) + encoded)
+            self._end.sendall(_LENGTHS.pack(len(text), len(octets)) + text)
             if octets:
                 self._end.sendall(octets)
         except TimeoutError:

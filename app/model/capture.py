@@ -20,11 +20,13 @@ class CaptureKind(StrEnum):
 class Capture(NamedTuple):
     """A row of `captures`.
 
+    id             given when it is written; 0 before that
     key            SHA-256 of the canonical URL;   url: as it was sent
     fetched_at     when the request ended, by the database's clock
     content_type   as the answer says;   charset: the encoding that the page was read in
     body_sha256    of the decoded body;   body_bytes: how many of its bytes were read
     text_sha256    of the main text; None for what is no page
+    payload_sha256 of the body as received, where that differs from the decoded one
     truncated      the body is not all that the site would have sent
     segment_id, at_offset, length   where its record is: one gzip member of so many bytes
     refers_to      the capture whose body this revisit repeats; None: its record holds its own body
@@ -42,6 +44,7 @@ class Capture(NamedTuple):
     charset: str | None
     body_sha256: bytes | None
     text_sha256: bytes | None
+    payload_sha256: bytes | None
     body_bytes: int
     truncated: bool
     segment_id: int

@@ -8,6 +8,7 @@ import socket
 
 from app.errors import NotSent
 
+REMEDY = "raise `ulimit -n` of the process or lower its --concurrency"
 _OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -25,6 +26,4 @@ def is_exhausted() -> bool:
 
 
 def exhausted(why: str) -> NotSent:
-    return NotSent(
-        "no connection can be opened here", f"{why}; raise `ulimit -n` of the process or lower its --concurrency"
-    )
+    return NotSent("no connection can be opened here", f"{why}; {REMEDY}")

@@ -96,9 +96,9 @@ class Sender:
             found = (prefer, *(each for each in found if each != prefer))
         return Whereabouts(addresses=found, dns_ms=(time.monotonic() - started_s) * 1000)
 
-    def close_idle(self) -> int:
-        """Close connections that were idle too long, as `send` does now and then. Returns how many."""
-        return self._adapter.poolmanager.close_idle()
+    def close_idle(self, idle_s: float | None = None) -> int:
+        """Close connections idle for `idle_s` (default: too long, as `send` does now and then). Returns how many."""
+        return self._adapter.poolmanager.close_idle(idle_s)
 
     def close(self) -> None:
         self._adapter.close()

@@ -17,29 +17,6 @@ from app.store.pages import Where
 _sql = db.queries("captures")
 
 
-class CaptureRow(TypedDict):
-    """A row of captures as it goes in: without its id."""
-
-    host_id: int
-    crawl_id: int
-    key: bytes
-    url: str
-    fetched_at: datetime
-    kind: str
-    status: int
-    content_type: str | None
-    charset: str | None
-    body_sha256: bytes | None
-    text_sha256: bytes | None
-    payload_sha256: bytes | None
-    body_bytes: int
-    truncated: bool
-    segment_id: int
-    at_offset: int
-    length: int
-    refers_to: int | None
-
-
 class Original(NamedTuple):
     """A capture that holds its body: what a revisit says of it.   payload_sha256: of the body as received"""
 
@@ -55,29 +32,19 @@ class Original(NamedTuple):
     payload_sha256: bytes
 
 
-def original(id: int, row: CaptureRow) -> Original:
-    """A row that was just written, as an original. It has a body of its own."""
-    payload = row["payload_sha256"] or row["body_sha256"]
+def original(id: int, row: Capture) -> Original:
+    """A row that was just written with this id, as an original. It has a body of its own."""
+    payload = row.payload_sha256 or row.body_sha256
     assert payload is not None, "a body has a digest"
-    return Original(
-        id=id,
-        url=row["url"],
-        fetched_at=row["fetched_at"],
-        content_type=row["content_type"],
-        charset=row["charset"],
-        body_sha256=row["body_sha256"],
-        text_sha256=row["text_sha256"],
-        body_bytes=row["body_bytes"],
-        truncated=row["truncated"],
-        payload_sha256=payload,
-    )
+    same = {name: getattr(row, name) for name in Original._fields}
+    return Original(**{**same, "id": id, "payload_sha256": payload})
 
 
-def add(tx: Connection, rows: Sequence[CaptureRow]) -> dict[tuple[int, int], int]:
+def add(tx: Connection, rows: Sequence[Capture]) -> dict[tuple[int, int], int]:
     """Write captures. Returns their ids by (segment id, offset)."""
     if not rows:
         return {}
-    found = db.run(tx, _sql["add"], {"rows": db.rows_param(rows)})
+    found = db.run(tx, _sql["add"], {"rows": db.rows_param([row._asdict() for row in rows])})
     return {(row.segment_id, row.at_offset): row.id for row in found}
 
 

@@ -271,11 +271,5 @@ def depths(tx: Connection, rows: Iterable[Claimed]) -> dict[tuple[int, int, byte
     return {(row.host_id, row.crawl_id, bytes(row.key)): (row.depth, row.directives) for row in found}
 
 
-def unfetched(tx: Connection, host_ids: Sequence[int]) -> dict[int, int]:
-    """How many URLs wait for their first fetch, by host: an estimate."""
-    found = db.run(tx, _sql["unfetched"], {"ids": db.array_param(host_ids)})
-    return {row.id: row.unfetched for row in found}
-
-
 def _place(row: Claimed) -> dict[str, Any]:
     return {"host_id": row.host_id, "crawl_id": row.crawl_id, "key": row.key, "handler": row.handler}

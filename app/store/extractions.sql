@@ -160,6 +160,3 @@ WHERE state = 'failed' AND (CAST(:handler AS text) IS NULL OR handler = :handler
 SELECT u.host_id, u.crawl_id, u.key, u.depth, u.directives
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
-
--- unfetched: the estimates of hosts for their cap
-SELECT id, unfetched FROM hosts WHERE id = ANY(CAST(:ids AS bigint[]))

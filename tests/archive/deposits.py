@@ -26,7 +26,7 @@ def deposit(writer: ArchiveWriter, *answers: Recording, mark: Callable[[str], ob
     found = []
     with db.transaction(writer.engine) as tx:
         for row in rows:
-            capture = captures.by_id(tx, crawl_id=row["crawl_id"], id=ids[row["segment_id"], row["at_offset"]])
+            capture = captures.by_id(tx, crawl_id=row.crawl_id, id=ids[row.segment_id, row.at_offset])
             assert capture is not None
             found.append(capture)
     return found

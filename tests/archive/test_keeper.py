@@ -1,11 +1,14 @@
 """The keeper of a process's archive: while nothing can be kept it refuses, and says so."""
 
 import resource
+import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+import structlog
 from sqlalchemy import Engine
 
 from app.archive.keeper import LOOK_S, REPORT_S, ArchiveKeeper
@@ -14,8 +17,8 @@ from app.archive.read import Archive
 from app.archive.recording import Recording
 from app.archive.writer import ArchiveWriter
 from app.errors import ArchiveStopped
+from app.model import Capture
 from app.store import captures, db, segments
-from app.store.captures import CaptureRow
 from app.store.segments import ArchiveNode
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
@@ -65,7 +68,7 @@ def test_a_full_disk_stops_the_archive_and_leaves_whole_records(
     engine: Engine, make_writer: MakeWriter, archive: Archive, folder: Path
 ) -> None:
     clock, writer, crawl_id = Clock(), make_writer(), make_crawl(engine)
-    keeper, rows = make_keeper(writer, clock), list[CaptureRow | None]()
+    keeper, rows = make_keeper(writer, clock), list[Capture | None]()
     keeper.check()
     with full_disk():
         with pytest.raises(ArchiveStopped, match=r"cannot be written .*File too large.*; free or mend the disk"):
@@ -126,6 +129,38 @@ def test_what_fares_the_same_is_reported_now_and_then(engine: Engine, make_write
     keeper.tend()
     assert the_node(engine).seen_ago_s < before
     keeper.close()
+
+
+def test_while_postgres_is_away_it_is_asked_ever_less_often(engine: Engine, make_writer: MakeWriter) -> None:
+    """An outage of an hour is no line of the log a second; and the first report after it comes soon."""
+    clock, writer = Clock(), make_writer()
+    keeper = make_keeper(writer, clock)
+    with closing(socket.socket()) as nobody, structlog.testing.capture_logs() as logs:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        writer.engine = db.connect(f"postgresql://tiptoe@127.0.0.1:{nobody.getsockname()[1]}/tiptoe")
+        began, tried = clock.now, list[float]()
+        while clock.now - began < 60:
+            before = len(logs)
+            keeper.tend()
+            tried += [clock.now - began] * (len(logs) - before)
+            clock.now += LOOK_S
+    assert tried == [0.0, 2.0, 6.0, 14.0, 29.0, 44.0, 59.0]
+    assert {log["event"] for log in logs} == {"archive.not_reported"}
+    writer.engine.dispose()
+    writer.engine = engine
+    clock.now += REPORT_S
+    keeper.tend()
+    assert the_node(engine).node == "here"
+    keeper.close()
+
+
+def test_its_threads_end_with_it(engine: Engine, make_writer: MakeWriter) -> None:
+    keeper = make_keeper(make_writer(), Clock())
+    before = threading.active_count()
+    keeper.start()
+    assert threading.active_count() == before + 2
+    keeper.close()
+    assert threading.active_count() == before
 
 
 def test_closing_the_keeper_makes_segments_final(engine: Engine, make_writer: MakeWriter, folder: Path) -> None:

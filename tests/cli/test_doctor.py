@@ -1,5 +1,7 @@
 """`tiptoe doctor` reaches for the services itself: those that answer, and those that do not."""
 
+from pathlib import Path
+
 import pytest
 from kombu import Connection, Queue
 
@@ -91,3 +93,74 @@ def broker_check(tiptoe: Tiptoe) -> dict[str, str]:
     ran = tiptoe("doctor", "--json")
     config.current.cache_clear()
     return next(check for check in ran.json if check["name"] == "broker")
+
+
+BOOKS = """
+from app.extract.handlers import handler
+
+@handler(match="/books/", version=3)
+def books(page):
+    yield {}
+"""
+PRICES = BOOKS.replace("books(page)", "prices(page)").replace(", version=3", "")
+
+
+# files of TIPTOE_HANDLERS → the grade of each line, words of its finding, words of its remedy
+@pytest.mark.parametrize(
+    ("files", "lines"),
+    [
+        ({}, []),
+        ({"a.py": BOOKS}, [("ok", "a.py: books (version 3)", "")]),
+        (
+            {"a.py": BOOKS + PRICES, "b.py": "import no_such_module\n"},
+            [
+                ("ok", "a.py: books (version 3), prices (version 1)", ""),
+                ("fail", "b.py", "does not import: ModuleNotFoundError: No module named 'no_such_module' (b.py:1)"),
+            ],
+        ),
+        ({"a.py": "x = 1\n"}, [("fail", "a.py", "declares no handler; write @tiptoe.handler")]),
+        (
+            {"a.py": BOOKS, "b.py": BOOKS},
+            [
+                ("ok", "a.py: books", ""),
+                ("ok", "b.py: books", ""),
+                ("fail", "handler books", "declared twice, at "),
+            ],
+        ),
+    ],
+)
+def test_handlers_are_a_line_each(
+    tiptoe: Tiptoe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    lines: list[tuple[str, str, str]],
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("TIPTOE_HANDLERS", " ".join(files))
+    ran = tiptoe("doctor", "--json")
+    found = [check for check in ran.json if check["name"] == "handlers"]
+    assert [check["grade"] for check in found] == [grade for grade, _, _ in lines]
+    for check, (_, finding, remedy) in zip(found, lines, strict=True):
+        assert finding in check["finding"]
+        assert remedy in check["remedy"]
+        assert "\n" not in check["finding"] + check["remedy"]
+    assert ran.code == int("fail" in [grade for grade, _, _ in lines])
+
+
+def test_a_handler_that_a_crawl_asks_for_and_nobody_declares(
+    tiptoe: Tiptoe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text(BOOKS)
+    monkeypatch.setenv("TIPTOE_HANDLERS", "a.py")
+    assert tiptoe("seed", "add", "shop", "http://a.test/", "--handler", "books", "--handler", "gone").code == 0
+    assert tiptoe("seed", "add", "all", "http://a.test/").code == 0
+    found = [check for check in tiptoe("doctor", "--json").json if check["name"] == "handlers"]
+    assert [(check["grade"], check["finding"].partition(",")[0]) for check in found] == [
+        ("ok", "a.py: books (version 3)"),
+        ("warn", "crawl shop asks for gone"),
+    ]
+    for crawl in ("shop", "all"):
+        assert tiptoe("crawl", "delete", crawl, "--yes").code == 0
+    assert len([check for check in tiptoe("doctor", "--json").json if check["name"] == "handlers"]) == 1

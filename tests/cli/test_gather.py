@@ -41,6 +41,22 @@ def test_a_command_gets_the_value(args: list[str], got: tuple[str, str, bool]) -
     assert seen == [got]
 
 
+def test_a_part_of_a_value_is_gathered_too() -> None:
+    @gather(pair=_pair)
+    def whole(mark: Annotated[str, typer.Option()] = "!", *, pair: str) -> str:
+        return pair + mark
+
+    app, seen = typer.Typer(), list[str]()
+
+    @app.command()
+    @gather(value=whole)
+    def command(value: str) -> None:
+        seen.append(value)
+
+    assert CliRunner().invoke(app, ["--left", "2", "--mark", "?"]).exit_code == 0
+    assert seen == ["2 None?"]
+
+
 def test_help_has_the_options_and_not_the_value() -> None:
     shown = CliRunner().invoke(_app([]), ["--help"], env={"COLUMNS": "200"}).output
     assert [word in shown for word in ("--left", "--right", "--last", "Its own words.", "pair")] == [True] * 4 + [False]

@@ -26,6 +26,15 @@ class Shop(BaseModel):
     best: dict[str, int] = {}
 
 
+class Label(BaseModel):
+    name: str = Field(pattern="^A")
+    code: str = Field(min_length=1)
+
+
+ENDLESS: dict[str, Any] = {"a": "\ud800"}
+ENDLESS["b"] = ENDLESS
+
+
 # what was yielded, the model of the decorator, the item
 @pytest.mark.parametrize(
     ("yielded", "model", "item"),
@@ -42,6 +51,11 @@ class Shop(BaseModel):
         (Shop(name="A", opened=date(2026, 1, 2)), Shop, {"name": "A", "opened": "2026-01-02", "rating": 0, "best": {}}),
         ({"name": "A", "rating": "4"}, Shop, {"name": "A", "opened": None, "rating": 4.0, "best": {}}),
         ({}, None, {}),
+        ({"a": "b\ud800c", "\udfffd": [{"e": ("\ud83d", 1)}]}, None, {"a": "bc", "d": [{"e": ["", 1]}]}),
+        ({"a": "\U0001f600\ud83d", "d": Decimal("1.50")}, None, {"a": "\U0001f600", "d": "1.50"}),
+        (Book("\ud800A", tags=["\ud800"]), None, {"title": "A", "price": None, "tags": [""]}),
+        ({"books": [Book("\ud800A", Decimal(2))]}, None, {"books": [{"title": "A", "price": "2", "tags": []}]}),
+        ({"name": "A\ud800B", "code": "x\ud800"}, Label, {"name": "AB", "code": "x"}),
     ],
 )  # fmt: skip
 def test_what_is_yielded_becomes_json(yielded: object, model: type | None, item: dict[str, Any]) -> None:
@@ -59,8 +73,9 @@ def test_what_is_yielded_becomes_json(yielded: object, model: type | None, item:
         ({"a": b"x"}, None, "'a' is b'x', a bytes"),
         ({"a": object}, None, "'a' is <class 'object'>, a type"),
         ({1: 2}, None, "JSON cannot hold"),
+        ({"a": "\ud800", "b": 1 << 70}, None, "'b' is 1180591620717411303424"),
+        (ENDLESS, None, "JSON cannot hold"),
         ({"a": 1 << 70}, None, "'a' is 1180591620717411303424"),
-        ({"a": "\ud800"}, None, "JSON cannot hold"),
         ({"title": 7}, Book, "item does not fit: Book.title: Input should be a valid string (got 7)"),
         ({"price": 1}, Book, "Book.title: Field required"),
         (Book(title=None), None, "Book.title: Input should be a valid string (got None)"),  # type: ignore[arg-type]

@@ -35,6 +35,19 @@ def test_it_is_read_in_its_own_encoding() -> None:
     assert found.xpath("//a[1]/@href").get() == "buch?id=2#top"
 
 
+# what it declares, what its text is written in → its language
+@pytest.mark.parametrize(
+    ("declared", "words", "language"),
+    [
+        ("", "Der Wald ist groß, und die Bäume darin sind alt und hoch.", "de"),
+        ('lang="fr"', "Der Wald ist groß, und die Bäume darin sind alt und hoch.", "fr"),
+        ("", "12 34 56", None),
+    ],
+)
+def test_its_language_is_declared_or_else_detected(declared: str, words: str, language: str | None) -> None:
+    assert page(f"<html {declared}><body><p>{words}</p></body></html>").language == language
+
+
 def test_its_links_are_joined_and_can_be_crawled() -> None:
     links = page().links
     assert [(link.url, link.text, link.rel, link.hidden) for link in links] == [

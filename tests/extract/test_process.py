@@ -53,6 +53,7 @@ ENDINGS = [
     ("import time; time.sleep(60)", "deadline", "took longer than 0.5 s", "books.py"),
     ("import signal as s, time; s.signal(14, s.SIG_IGN); time.sleep(60)", "deadline", "took longer than 0.5 s", ""),
     ("b'x' * (3 << 30)", "memory", "needed more than 512 MiB (books.py:5)", "MemoryError"),
+    ("raise ValueError('no \\ud800price')", "raised", "raised ValueError: no price (books.py:5)", "no price"),
     ("yield 7", "misfit", "yielded 7, a int; yield dicts, dataclasses", ""),
     ("yield {'a': b'x'}", "misfit", "'a' is b'x', a bytes", ""),
     ("yield {1: 2}", "misfit", "JSON cannot hold", ""),
@@ -82,6 +83,22 @@ def test_how_a_handler_can_end(start: Start, act: str, kind: str, cause: str, pl
     assert started.is_usable == goes_on
     if goes_on:
         assert handle(started, "others").items == [{"url": "http://a.test/books/1"}]
+
+
+def test_what_no_text_is_costs_its_characters_alone(start: Start) -> None:
+    """Half of a surrogate pair: in a value that JSON-LD escapes, in a link, and in the page's own words."""
+    started = start("""
+        import json
+        @handler()
+        def books(page):
+            found = json.loads(page.css("script::text").get())
+            yield {"name": found["name"], found["name"]: 1}
+            yield follow("/next?" + found["name"])
+    """)
+    found = handle(started, body=b'<script type=\'application/ld+json\'>{"name": "A\\ud83d book"}</script>')
+    assert (found.failed, found.items) == (None, [{"name": "A book", "A book": 1}])
+    assert [each["url"] for each in found.follows] == ["/next?A book"]
+    assert started.is_usable
 
 
 def test_what_a_handler_prints_is_no_answer(start: Start) -> None:

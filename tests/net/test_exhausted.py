@@ -1,11 +1,8 @@
 """No file descriptor is left: no host is blamed for it, none is asked, and idle connections give way."""
 
 import errno
-import os
-import resource
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,22 +11,9 @@ from app.errors import ServiceError
 from app.model.fetch import Request
 from app.net.dns import DnsFailed, Resolver
 from app.net.exhausted import is_exhausted, is_ours
+from tests.descriptors import few_descriptors
 from tests.net.hostile import HostileServer, page
 from tests.net.senders import Replying
-
-
-@contextmanager
-def no_descriptors() -> Iterator[None]:
-    """This process gets no further one than those that it has."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest = os.dup(0)
-    os.close(lowest)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
 
 # errno, whether it is ours
 ERRORS = [
@@ -51,13 +35,13 @@ def test_whose_an_error_is(number: int, ours: bool) -> None:
 
 def test_it_is_told_by_asking_for_a_socket() -> None:
     assert not is_exhausted()
-    with no_descriptors():
+    with few_descriptors(0):
         assert is_exhausted()
 
 
 def test_a_request_is_not_sent_and_no_failure_of_its_host(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
-    with no_descriptors(), pytest.raises(ServiceError, match="Too many open files"):
+    with few_descriptors(0), pytest.raises(ServiceError, match="Too many open files"):
         sender.send(Request(url=site.url("/")))
     assert site.connections == 0
     assert sender.send(Request(url=site.url("/"))).status == 200
@@ -66,7 +50,7 @@ def test_a_request_is_not_sent_and_no_failure_of_its_host(site: HostileServer, s
 def test_a_connection_that_is_kept_alive_still_serves(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page()
     assert sender.send(Request(url=site.url("/"))).status == 200
-    with no_descriptors():
+    with few_descriptors(0):
         assert sender.send(Request(url=site.url("/"))).status == 200
     assert site.connections == 1
 
@@ -76,7 +60,7 @@ def test_connections_that_nobody_uses_give_way(site: HostileServer, sender: Repl
     with HostileServer() as other:
         other.answers["/"] = page()
         assert sender.send(Request(url=site.url("/"))).status == 200
-        with no_descriptors():
+        with few_descriptors(0):
             with pytest.raises(ServiceError):
                 sender.send(Request(url=other.url("/")))
             assert sender.close_idle() == 0, "it is closed already"
@@ -89,7 +73,7 @@ def refuse(host: str, port: int | None, **_: Any) -> Sequence[tuple[Any, ...]]:
 
 def test_a_name_that_nobody_was_asked_about_is_no_failure_and_is_not_remembered() -> None:
     resolver = Resolver(getaddrinfo=refuse)
-    with no_descriptors(), pytest.raises(ServiceError, match="name resolution"):
+    with few_descriptors(0), pytest.raises(ServiceError, match="name resolution"):
         resolver.resolve("name.test", 80, 5.0)
     with pytest.raises(DnsFailed):
         resolver.resolve("name.test", 80, 5.0)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from app.model import Cause, Origin, Rest, RestReason, VisitEnding
+from app.model import Capture, Cause, Origin, Rest, RestReason, VisitEnding
 from app.model.handler import HandlerSpec
 from app.store import (
     budgets,
@@ -128,10 +128,10 @@ def _log(tx: Connection, word: str, host_id: int) -> None:
 
 
 def _archive(tx: Connection, word: str, page: dict[str, Any]) -> None:
-    row: dict[str, Any] = dict.fromkeys(captures.CaptureRow.__annotations__)
+    row: dict[str, Any] = dict.fromkeys(Capture._fields)
     row |= {**page, "url": word, "content_type": word, "fetched_at": NOW, "kind": "page", "status": 200}
     row |= {"body_bytes": 1, "truncated": False, "segment_id": 1, "at_offset": 0, "length": 1}
-    captures.add(tx, [row])  # type: ignore[list-item]
+    captures.add(tx, [Capture(**row)])
     segments.note_node(
         tx, node="n", place="/archive", free_bytes=1, waiting_bytes=0, stopped_because=word, trouble=word
     )

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, text
 
 from app.errors import InputError, ServiceError
 from app.store import db, lineage
-from tests.net.test_exhausted import no_descriptors
+from tests.descriptors import few_descriptors
 from tests.store.rows import backend
 
 READ_ONLY = "options=-c%20default_transaction_read_only=on"
@@ -39,7 +39,7 @@ def test_a_server_that_does_not_write_is_away_and_is_looked_for_anew(
 
 def test_no_file_descriptor_for_a_connection(database_url: str) -> None:
     engine = db.connect(database_url)
-    with no_descriptors(), pytest.raises(ServiceError, match="Postgres at"), db.transaction(engine):
+    with few_descriptors(0), pytest.raises(ServiceError, match="Postgres at"), db.transaction(engine):
         pass
     with db.transaction(engine) as tx:
         assert backend(tx)

@@ -74,6 +74,7 @@ def begin(
 
     yield begin
     extract._stopped()
+    process._stopped()
     process.engine().dispose()
     for cached in made:
         cached.cache_clear()

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
+from typing import Protocol
 
 import structlog
 
 from app.crawl.frontier import worth
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.batch import Batch
+from app.crawl.state.finder import Finder
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
@@ -37,8 +39,25 @@ NO_HINTS: Mapping[bytes, str | datetime] = MappingProxyType({})
 Joined = dict[tuple[str, str], Url | Refusal]  # as app.crawl.state.picked keeps them
 
 
+class LinkingPage(Protocol):
+    """A page that links stand on.   depth: links between it and a seed"""
+
+    @property
+    def crawl_id(self) -> int: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def depth(self) -> int: ...
+
+
 def links(
-    visit: Visit, due: Due, base: str, found: Iterable[Link], *, encoding: str = "utf-8", nofollow: bool = False
+    finder: Finder,
+    due: LinkingPage,
+    base: str,
+    found: Iterable[Link],
+    *,
+    encoding: str = "utf-8",
+    nofollow: bool = False,
 ) -> list[Candidate]:
     """Candidates from the links of a document whose base URL is `base`. Refusals go into the batch.
 
@@ -47,7 +66,7 @@ def links(
     A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
     """
     directory = _directory(base)
-    canon, known, batch, joined = visit.worker.canon, visit.worker.known, visit.batch, visit.picked.joined
+    canon, known, batch, joined = finder.worker.canon, finder.worker.known, finder.batch, finder.picked.joined
     targets: dict[bytes, Url] = {}
     unseen: dict[bytes, Url] = {}
     anchors: dict[bytes, str | datetime] = {}
@@ -66,12 +85,13 @@ def links(
         visible = {url.key for url in targets.values()}
         _suppress_unseen(
             known,
-            visit.picked.scopes[due.crawl_id],
+            finder.picked.scopes[due.crawl_id],
             batch,
             due,
             [url for url in unseen.values() if url.key not in visible],
         )
-    return candidates(visit, due, targets.values(), found_on=due.url, depth=due.depth + 1, hops=0, hints=anchors)
+    place = FoundAt(due.url, due.depth + 1, 0)
+    return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
 
 def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, document: Page) -> list[LinksRow]:
@@ -92,35 +112,32 @@ def kept(canon: Canon, joined: Joined, place: Where, url: str, base: str, docume
 
 
 def candidates(
-    visit: Visit,
-    due: Due,
+    finder: Finder,
+    crawl_id: int,
     targets: Iterable[Url],
+    place: FoundAt,
     *,
-    found_on: str,
-    depth: int,
-    hops: int,
     hints: Mapping[bytes, str | datetime] = NO_HINTS,
 ) -> list[Candidate]:
     """Those targets that the crawl's scope takes in and that are not known to be in the frontier already.
 
     hints: by key, the text of a link or the lastmod of a sitemap that is believed
     """
-    crawl_id, scope, known, batch = due.crawl_id, visit.picked.scopes[due.crawl_id], visit.worker.known, visit.batch
-    now, place = visit.lease.database_time(visit.now()), FoundAt(found_on, depth, hops)
+    scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
     found: list[Candidate] = []
     for url in targets:
         key, form = url.key, url.form
         if known.has(crawl_id, key) or (form != key and known.has(crawl_id, form)):
             continue
-        refusal = judge(scope, url, depth, is_link=hops == 0)
+        refusal = judge(scope, url, place.depth, is_link=place.hops == 0)
         if refusal is None:
-            each = _candidate(visit, crawl_id, url, place, hints.get(key), now)
+            each = _candidate(finder, crawl_id, url, place, hints.get(key), now)
             if isinstance(each, Candidate):
                 found.append(each)
                 continue
             refusal = each
         if refusal not in _SILENT:
-            suppress(known, batch, crawl_id, url, refusal, found_on=found_on)
+            suppress(known, batch, crawl_id, url, refusal, found_on=place.found_on)
     return found
 
 
@@ -132,7 +149,7 @@ def redirected(visit: Visit, due: Due, source: Url, target: Url) -> list[Candida
     if due.kind == _PAGE:
         if due.depth == 0:  # the seeds and their chains alone
             _take_in(visit.picked, visit.batch, due, source, target)
-        return candidates(visit, due, [target], found_on=source.text, depth=due.depth, hops=due.hops + 1)
+        return candidates(visit, due.crawl_id, [target], FoundAt(source.text, due.depth, due.hops + 1))
     found = in_front(due.crawl_id, target, RequestKind(due.kind), depth=due.depth, found_on=source.text)
     return [_judged(visit, found._replace(hops=due.hops + 1))]
 
@@ -170,7 +187,7 @@ def _directory(base: str) -> str:
     return base[: base.rindex("/") + 1] if base.count("/") > 2 else base + "/"
 
 
-def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: Due, urls: Iterable[Url]) -> None:
+def _suppress_unseen(known: KnownKeys, scope: Scope, batch: Batch, due: LinkingPage, urls: Iterable[Url]) -> None:
     """With the scope's reason where that refuses them anyway; those in the frontier were seen elsewhere."""
     for url in urls:
         refusal = judge(scope, url, due.depth + 1) or Refusal.HIDDEN
@@ -193,7 +210,7 @@ def _join(
 
 
 def _candidate(
-    visit: Visit,
+    finder: Finder,
     crawl_id: int,
     url: Url,
     place: FoundAt,
@@ -201,10 +218,10 @@ def _candidate(
     now: datetime,
 ) -> Candidate | Refusal:
     """A link, by its worth to the crawl. One that is refused already is not judged again, nor counted."""
-    known = visit.worker.known
-    is_here = url.host == visit.lease.host and not known.has(crawl_id, refusal_key(url.key))
+    known = finder.worker.known
+    is_here = url.host == finder.host and not known.has(crawl_id, refusal_key(url.key))
     found = worth.candidate(
-        visit.picked.focus[crawl_id],
+        finder.picked.focus[crawl_id],
         crawl_id,
         url,
         place,
@@ -216,12 +233,12 @@ def _candidate(
         return found
     key, form = url.key, url.form
     seen = known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form))
-    return _judged(visit, found._replace(seen=seen))
+    return _judged(finder, found._replace(seen=seen))
 
 
-def _judged(visit: Visit, found: Candidate) -> Candidate:
+def _judged(finder: Finder, found: Candidate) -> Candidate:
     """A candidate judged by robots.txt of an origin that the visit knows; the settle asks for those of others (`enter`)."""
-    file = visit.origins.robots.get(found.url.origin)
+    file = finder.origins.robots.get(found.url.origin)
     rules = file.rules if file is not None else None
     if rules is None:
         return found

@@ -19,9 +19,9 @@ from app.config import Settings
 from app.crawl.frontier import admit
 from app.crawl.state.batch import Batch
 from app.crawl.state.cap_estimates import Verdict
+from app.crawl.state.finder import Finder
 from app.crawl.state.lease import Lease
 from app.crawl.state.picked import Picked
-from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Refusal
 from app.policy import caps
@@ -67,17 +67,17 @@ def is_tight(worker: Worker, picked: Picked, candidates: Sequence[Candidate]) ->
 
 
 def of_hosts(
-    visit: Visit, tx: Connection, candidates: list[Candidate], ids: Mapping[str, int]
+    finder: Finder, tx: Connection, candidates: list[Candidate], ids: Mapping[str, int]
 ) -> tuple[list[Candidate], Evictions]:
     """Candidates that their hosts' caps let in or defer, and URLs of the visited host to evict once they are in.
 
     ids: {name: id} of all their hosts
     """
     asked = _queued(candidates)
-    evictions = _below_floors(visit.host_id, visit.picked, visit.batch, tx) if visit.picked.floors else {}
-    losers = _of_other_hosts(visit.worker, visit.lease, tx, asked, ids)
-    losers += _of_own_host(visit, tx, [each for each in asked if each.url.host == visit.lease.host], evictions)
-    candidates = _without(visit.worker, visit.batch, candidates, losers, OF_HOST)
+    evictions = _below_floors(finder.host_id, finder.picked, finder.batch, tx) if finder.picked.floors else {}
+    losers = _of_other_hosts(finder, tx, asked, ids)
+    losers += _of_own_host(finder, tx, [each for each in asked if each.url.host == finder.host], evictions)
+    candidates = _without(finder.worker, finder.batch, candidates, losers, OF_HOST)
     if not evictions:
         return candidates, evictions
     come = [each for each in candidates if (ids[each.url.host], each.crawl_id, each.url.key) not in evictions]
@@ -117,14 +117,14 @@ def refusal(settings: Settings, weak: Candidate | Weak, cap: str) -> Suppression
     return suppression(weak.crawl_id, key, url, Refusal.FRONTIER_FULL, found_on=weak.found_on, detail=f"{cap}: {then}")
 
 
-def _of_own_host(visit: Visit, tx: Connection, asked: list[Candidate], evictions: Evictions) -> list[Candidate]:
+def _of_own_host(finder: Finder, tx: Connection, asked: list[Candidate], evictions: Evictions) -> list[Candidate]:
     """Links within the visited host that do not come in. Adds those that the others replace."""
-    worker, picked, host_id = visit.worker, visit.picked, visit.host_id
+    worker, picked, host_id = finder.worker, finder.picked, finder.host_id
     if _room(worker, picked) + len(evictions) >= len(asked):
         return []
-    _recount(worker, host_id, picked, visit.batch.left, tx)
+    _recount(worker, host_id, picked, finder.batch.left, tx)
     room = _room(worker, picked) + len(evictions)
-    newcomers = _best_first(_strangers(tx, asked, {visit.lease.host: host_id})) if room < len(asked) else []
+    newcomers = _best_first(_strangers(tx, asked, {finder.host: host_id})) if room < len(asked) else []
     if room >= len(newcomers):
         return []
     weakest = store.weakest(
@@ -132,7 +132,7 @@ def _of_own_host(visit: Visit, tx: Connection, asked: list[Candidate], evictions
         host_id=host_id,
         n=min(len(newcomers) - room, MOST_EVICTED),
         below=_standing(newcomers[0])[0] if room >= 0 else math.inf,
-        spared=_in_hand(picked, visit.batch, evictions),
+        spared=_in_hand(picked, finder.batch, evictions),
     )
     come, give = caps.places([*map(_standing, newcomers)], [caps.standing(w.score, w.lane) for w in weakest], room)
     evictions |= {weak.where: (weak, OF_HOST) for weak in weakest[:give]}
@@ -155,16 +155,17 @@ def _in_hand(picked: Picked, batch: Batch, evictions: Evictions) -> list[bytes]:
 
 
 def _of_other_hosts(
-    worker: Worker, lease: Lease, tx: Connection, asked: Iterable[Candidate], ids: Mapping[str, int]
+    finder: Finder, tx: Connection, asked: Iterable[Candidate], ids: Mapping[str, int]
 ) -> list[Candidate]:
     """Links to other hosts that are refused: full hosts where they score too low, and more than a settle may add.
 
     Nothing is evicted for the others here: the host's own next visit sees to that.
     """
-    full, now = worker.full_hosts, lease.now()
+    worker, now = finder.worker, finder.now()
+    full = worker.full_hosts
     by_host: dict[str, list[Candidate]] = defaultdict(list)
     for each in asked:
-        if each.url.host != lease.host:
+        if each.url.host != finder.host:
             by_host[each.url.host].append(each)
     late: list[Candidate] = []
     for name, links in by_host.items():

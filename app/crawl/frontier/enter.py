@@ -13,10 +13,9 @@ from sqlalchemy import Connection, Engine
 from app.crawl.frontier import caps
 from app.crawl.frontier.admit import refusal_key
 from app.crawl.state.batch import Batch
-from app.crawl.state.lease import Lease
+from app.crawl.state.finder import Finder
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.robots_book import RobotsBook
-from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import Origin, Url
 from app.policy.candidate import Candidate
@@ -27,7 +26,7 @@ from app.store import db, hosts, robots, urls
 from app.store.robots import Elsewhere
 from app.store.url_rows import admission
 
-_Found = Sequence[tuple[Visit, list[Candidate]]]
+_Found = Sequence[tuple[Finder, list[Candidate]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,33 +39,33 @@ class Entered:
 
 
 def admit(tx: Connection, found: _Found) -> Entered:
-    """Rows for what visits have found, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
+    """Rows for what was found, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
     judged = []
     found, standing = _without_standing(tx, found)
-    for visit, candidates in found:
-        worker, picked = visit.worker, visit.picked
-        candidates = _first_allowed(_with_foreign_robots(worker, visit.origins, visit.now(), tx, candidates))
+    for finder, candidates in found:
+        worker, picked = finder.worker, finder.picked
+        candidates = _first_allowed(_with_foreign_robots(worker, finder.origins, finder.now(), tx, candidates))
         judged.append(
-            (visit, caps.of_crawls(worker, picked, visit.batch, tx, candidates) if picked.floors else candidates)
+            (finder, caps.of_crawls(worker, picked, finder.batch, tx, candidates) if picked.floors else candidates)
         )
     names = {each.url.origin.host for _, candidates in judged for each in candidates}
-    ids, made = _host_ids(tx, [visit for visit, _ in found], names)
+    ids, made = _host_ids(tx, [finder for finder, _ in found], names)
     entering: list[Candidate] = []
     evictions = []
-    for visit, candidates in judged:
-        if caps.is_tight(visit.worker, visit.picked, candidates):
-            candidates, weaker = caps.of_hosts(visit, tx, candidates, ids)
+    for finder, candidates in judged:
+        if caps.is_tight(finder.worker, finder.picked, candidates):
+            candidates, weaker = caps.of_hosts(finder, tx, candidates, ids)
             if weaker:
-                evictions.append((visit, weaker))
+                evictions.append((finder, weaker))
         entering += candidates
     gone = {where for _, weaker in evictions for where in weaker}
     if gone:  # another's link to one of them, too
         entering = [each for each in entering if (ids[each.url.host], each.crawl_id, each.url.key) not in gone]
     queued = urls.admit(tx, [admission(each, ids[each.url.origin.host]) for each in entering]).queued
-    for visit, _ in found:
-        visit.picked.unfetched += queued[visit.host_id]
-    for visit, weaker in evictions:
-        caps.evict(visit.worker, visit.picked, visit.batch, tx, weaker)
+    for finder, _ in found:
+        finder.picked.unfetched += queued[finder.host_id]
+    for finder, weaker in evictions:
+        caps.evict(finder.worker, finder.picked, finder.batch, tx, weaker)
     return Entered(candidates=entering + standing, queued=queued, hosts=made)
 
 
@@ -74,9 +73,9 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
     """Without what has a row already, and that: what the Bloom filter takes for known is looked up, all at once."""
     places = {
         id(each): (host_id, each.crawl_id, each.url.key)
-        for visit, candidates in found
+        for finder, candidates in found
         for each in candidates
-        if each.seen and (host_id := _known_host(visit.worker, visit.lease, each.url)) is not None
+        if each.seen and (host_id := _known_host(finder, each.url)) is not None
     }
     if not places:
         return found, []
@@ -87,19 +86,19 @@ def _without_standing(tx: Connection, found: _Found) -> tuple[_Found, list[Candi
         evicted.confirmed += len(standing)
         evicted.refuted += len(places) - len(standing)
     others = [
-        (visit, [each for each in candidates if places.get(id(each)) not in there]) for visit, candidates in found
+        (finder, [each for each in candidates if places.get(id(each)) not in there]) for finder, candidates in found
     ]
     return others, standing
 
 
-def _known_host(worker: Worker, lease: Lease, url: Url) -> int | None:
+def _known_host(finder: Finder, url: Url) -> int | None:
     """The id of its host, if the process knows it."""
-    return lease.host_id if url.host == lease.host else worker.host_ids.get(url.host)
+    return finder.host_id if url.host == finder.host else finder.worker.host_ids.get(url.host)
 
 
-def committed(visits: Sequence[Visit], entered: Entered, batches: Sequence[Batch]) -> None:
+def committed(finders: Sequence[Finder], entered: Entered, batches: Sequence[Batch]) -> None:
     """After the commit: what is there is known, refusals too, and other hosts with a new URL are woken."""
-    worker = visits[0].worker
+    worker = finders[0].worker
     for name, host_id in entered.hosts.items():
         worker.host_ids.put(name, host_id)
     for each in entered.candidates:
@@ -108,7 +107,7 @@ def committed(visits: Sequence[Visit], entered: Entered, batches: Sequence[Batch
     for batch in batches:
         for crawl_id, key, _ in batch.suppressions:
             worker.known.add(crawl_id, refusal_key(key))
-    visited = {visit.host_id for visit in visits}
+    visited = {finder.host_id for finder in finders}
     others = {host_id: n for host_id, n in entered.queued.items() if host_id not in visited}
     if others:
         db.repeat(partial(_wake, worker.engine, sorted(others)))
@@ -180,10 +179,10 @@ def _rules(worker: Worker, found: Elsewhere) -> Robots:
     return in_force_rules(found.standing, worker.settings, lambda: book.parsed(found.body or b""))[1]
 
 
-def _host_ids(tx: Connection, visits: Sequence[Visit], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:
+def _host_ids(tx: Connection, finders: Sequence[Finder], names: set[str]) -> tuple[dict[str, int], dict[str, int]]:
     """{name: id}, hosts made where they are new; and those that the process did not know: no sooner than committed."""
-    worker = visits[0].worker
-    ids = {visit.lease.host: visit.host_id for visit in visits}
+    worker = finders[0].worker
+    ids = {finder.host: finder.host_id for finder in finders}
     for name in names - ids.keys():
         known = worker.host_ids.get(name)
         if known is not None:

@@ -98,7 +98,7 @@ def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wante
     crawl_id = wanted[0].crawl_id
     picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
     worth.take_up(worker, picked, tx, lease.host_id, crawl_id, refuses=wanted[0].has_page_budget)
-    _set_floor(worker.settings, picked, wanted[0])
+    set_floor(worker.settings, picked, crawl_id, wanted[0].admits_above)
     if not wanted[0].has_page_budget:
         return wanted
     documents = [due for due in wanted if due.kind == RequestKind.PAGE]
@@ -158,11 +158,12 @@ def make_scope(crawl: Crawl) -> scope.Scope:
     return scope.widened(found, crawl.scope_redirects) if crawl.scope_redirects else found
 
 
-def _set_floor(settings: Settings, picked: Picked, due: Due) -> None:
-    if due.admits_above is not None and settings.caps_crawls:
-        picked.floors[due.crawl_id] = due.admits_above
+def set_floor(settings: Settings, picked: Picked, crawl_id: int, admits_above: float | None) -> None:
+    """Note the score that a link must exceed, where the crawl is full and crawls have caps."""
+    if admits_above is not None and settings.caps_crawls:
+        picked.floors[crawl_id] = admits_above
     elif picked.floors:
-        picked.floors.pop(due.crawl_id, None)
+        picked.floors.pop(crawl_id, None)
 
 
 def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]:

@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 from app.crawl.frontier import admit
+from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
@@ -19,18 +20,26 @@ _EMPTY = sha256(b"").digest()
 
 def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Read the body of `attempt` into the batch. Returns how the visit ends, None to go on. Raises LeaseLost."""
-    settings, due, reply = visit.worker.settings, attempt.due, attempt.reply
     document = isolation.page(visit.worker, visit.lease, attempt)
     if not isinstance(document, Page):
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
+    reply = attempt.reply
+    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, reply, document)
+    with visit.worker.reading:
+        _take_in(visit, attempt, document, wished)
+    return None
+
+
+def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> None:
+    """Put what the page brought into the batch: its row, its links, what it taught."""
+    settings, due = visit.worker.settings, attempt.due
     base = _base(visit.worker.canon, attempt.url, document)
-    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, attempt.url, reply, document)
     found = admit.links(visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
     home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
     canonical = visit.worker.canon.join(base, home_link) if home_link else None
     home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
-        found += admit.candidates(visit, due, [home], found_on=due.url, depth=due.depth, hops=0)
+        found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0))
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
@@ -60,7 +69,6 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
-    return None
 
 
 def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from app.crawl.frontier import admit, enter
+from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, recrawls
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.state.batch import Batch
@@ -128,7 +129,7 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
     believed = lastmod.is_believed(known.claims, known.true_claims)
     hints = {key: when for key, when in said.items() if when is not None} if believed else admit.NO_HINTS
     listed = [url for url, _ in pages]
-    for each in admit.candidates(visit, due, listed, found_on=due.url, depth=1, hops=0, hints=hints):
+    for each in admit.candidates(visit, due.crawl_id, listed, FoundAt(due.url, 1, 0), hints=hints):
         when = said[each.url.key]
         candidates.append(each if when is None else each._replace(sitemap_id=known.id, lastmod=_iso(when)))
     new = {each.url.key for each in candidates}

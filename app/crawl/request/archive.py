@@ -119,7 +119,7 @@ def _store(archive: ArchiveKeeper, batch: Batch) -> None:
         if row is not None:
             batch.captures.append(row)
             fetch["segment_id"], fetch["at_offset"], fetch["length"] = (
-                row["segment_id"],
-                row["at_offset"],
-                row["length"],
+                row.segment_id,
+                row.at_offset,
+                row.length,
             )

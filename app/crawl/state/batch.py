@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 from app.archive.recording import Recording
 from app.config import Settings
-from app.model import Cause, Failure, Origin
+from app.model import Capture, Cause, Failure, Origin
 from app.policy.candidate import Candidate
 from app.policy.lifecycle import UrlState
 from app.policy.lifecycle_visit import BatchEvent, BatchState, batch_after
 from app.store.budgets import Budget
-from app.store.captures import CaptureRow
 from app.store.fetches import Fetch
 from app.store.links import LinksRow
 from app.store.pages import PageRow, Revision, Where
@@ -84,7 +83,7 @@ class Batch:
     answered: Budget | None = None
     taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
     unstored: list[tuple[Recording, Fetch]] = field(default_factory=list)  # answers that could not be archived yet
-    captures: list[CaptureRow] = field(default_factory=list)
+    captures: list[Capture] = field(default_factory=list)
     left: int = 0  # URLs that were fetched for the first time, and are no longer queued
 
     def move(self, event: BatchEvent) -> None:

@@ -5,6 +5,7 @@ A lease counts from *sending* its query, a wait from *receiving* the answer.
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from app.crawl.state.batch import Batch
 from app.crawl.state.host_rest import HostRest
@@ -55,9 +56,16 @@ class Visit:
         return self.lease.host_id
 
     @property
+    def host(self) -> str:
+        return self.lease.host
+
+    @property
     def pace(self) -> HostPace:
         """The host's pace, as its row keeps it."""
         return self.turn.pace
 
     def now(self) -> float:
         return self.lease.monotonic()
+
+    def database_now(self) -> datetime:
+        return self.lease.database_time(self.now())

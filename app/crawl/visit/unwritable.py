@@ -49,7 +49,7 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     for place, row in enumerate(batch.fetches):
         if error := fault(fetches=[row]):
             batch.fetches[place] = _bare(host, row, error)
-    batch.captures = [row for row in batch.captures if not _is_left_out(host, fault(captures=[row]), row["url"])]
+    batch.captures = [row for row in batch.captures if not _is_left_out(host, fault(captures=[row]), row.url)]
     batch.admissions = [
         each for each in batch.admissions if not _is_left_out(host, fault(admissions=[each]), each.url.text)
     ]

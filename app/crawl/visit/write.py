@@ -92,16 +92,16 @@ def _captured(batches: Sequence[Batch], ids: Mapping[tuple[int, int], int]) -> l
     """The pages of the batches that are in the archive now. A 304 brings none."""
     return [
         DuePage(
-            row["host_id"],
-            row["crawl_id"],
-            row["key"],
-            row["url"],
-            ids[row["segment_id"], row["at_offset"]],
-            row["body_sha256"],
+            row.host_id,
+            row.crawl_id,
+            row.key,
+            row.url,
+            ids[row.segment_id, row.at_offset],
+            row.body_sha256,
         )
         for batch in batches
         for row in batch.captures
-        if row["kind"] == CaptureKind.PAGE and row["status"] != NOT_MODIFIED
+        if row.kind == CaptureKind.PAGE and row.status != NOT_MODIFIED
     ]
 
 

@@ -15,7 +15,7 @@ from app.extract.pool import HandlerPool
 from app.extract.run import Runner
 from app.extract.write import Extraction
 from app.model.handler import HandlerSpec
-from tests.crawl.loop import run, start
+from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import sql
 
@@ -130,12 +130,60 @@ def test_a_changed_handler_runs_over_the_archive_without_a_request(worker: Worke
     assert len(site.paths) == requests
 
 
-# the URL's host is at its cap; the crawl admits better links only; the page says nofollow
+LINKS = (
+    *("/plain", "/plain#part", "/plain?b=2&a=1", "/private/books", "/left-out/1", "/a/b/a/b/a/b/a/b/a/b"),
+    *("/" + "/".join(f"d{n}" for n in range(40)), "/calendar/2031/05/17", "/image.png"),
+    *("mailto:nobody@site.test", "http://[", "http://elsewhere.test/"),
+)
+
+
+def test_links_of_a_handler_and_of_a_page_come_to_the_same(worker: Worker, web: Web, tmp_path: Path) -> None:
+    """To a host that neither is on: rows, lanes, scores and refusals."""
+    far, page, handler = web.site(), web.site(), web.site()
+    far.robots = "User-agent: *\nDisallow: /private\n"
+    far.pages["/"] = html()
+    links = [far.url(each) if each.startswith("/") else each for each in LINKS]
+    anchors = "".join(f'<p><a href="{link}"><img alt=""></a></p>' for link in links)
+    page.pages["/books"] = Answer(body=f"<title>A</title>{anchors}".encode(), headers={"Content-Type": "text/html"})
+    handler.pages["/books"] = html(title="B")
+    start(worker, far.url(), name="before")  # whose robots.txt is known now
+    run(worker)
+    wishes = {"scope": "any", "exclude": ("left-out", "elsewhere")}
+    start(worker, page.url("/books"), name="page", handlers=("none",), **wishes)
+    start(worker, handler.url("/books"), name="handler", **wishes)
+    go(worker)
+    text = f'@handler(match="/books")\ndef books(page):\n    yield from map(follow, {links!r})\n'
+    handle(worker, tmp_path / "books.py", text)
+    admitted = "SELECT url, state, lane, depth, score, score_parts FROM urls WHERE depth > 0"
+    refused = "SELECT url, reason, detail FROM suppressions WHERE true"
+    of = "AND crawl_id = (SELECT id FROM crawls WHERE name = :name) ORDER BY url"
+    of_page, of_handler = (
+        [sql(worker.engine, f"{query} {of}", name=name) for query in (admitted, refused)]
+        for name in ("page", "handler")
+    )
+    assert of_handler == of_page
+    assert {row["state"] for row in of_page[0]} == {"queued", "refused"}
+    assert {row["reason"] for row in of_page[1]} >= {"excluded", "trap_depth", "trap_repeats"}
+
+
+def test_a_host_at_its_cap_takes_no_more_of_a_handler(worker: Worker, site: Site, tmp_path: Path) -> None:
+    start(worker, site.url())
+    run(worker)
+    limited = replace(worker, settings=worker.settings.model_copy(update={"frontier_max_per_host": 2}))
+    text = (
+        '@handler(match="/books/1")\ndef books(page):\n    yield from (follow(f"new/{n}", score=n) for n in range(5))\n'
+    )
+    handle(limited, tmp_path / "books.py", text)
+    rows = sql(worker.engine, "SELECT url FROM urls WHERE state = 'queued' ORDER BY score")
+    assert [row["url"][-1] for row in rows] == ["3", "4"]
+    assert len(sql(worker.engine, "SELECT FROM suppressions WHERE reason = 'frontier_full'")) == 3
+
+
+# the crawl admits better links only; the page says nofollow; it is as deep as the crawl goes
 @pytest.mark.parametrize(
     ("settings", "change", "reason"),
     [
-        ({"frontier_max_per_host": 1}, "UPDATE hosts SET unfetched = 1", "frontier_full"),
-        ({}, "UPDATE crawls SET admits_above = 0.9", "frontier_full"),
+        ({"frontier_max_per_crawl": 1_000}, "UPDATE crawls SET admits_above = 0.9", "frontier_full"),
         ({}, "UPDATE urls SET directives = 'noindex, nofollow'", "nofollow"),
         ({}, "UPDATE crawls SET max_depth = 1", "depth"),
     ],
