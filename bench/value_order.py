@@ -80,7 +80,7 @@ def _site(engine: Engine, url: str, number: int, folder: Path, topics: list[str]
     wants = {path: _wanted(folder / path, topics) for path in order}
     plain = [path for path in _breadth_first(folder) if path in wants]
     ranked = sorted(wants, key=lambda path: (-wants[path], path))
-    half = set(ranked[: len(ranked) // 2])
+    half = {path for path in ranked[: len(ranked) // 2] if wants[path] > 0}
     own, other = (f"{_share(paths, half):.0%}" for paths in (order, plain))
     topical = f"{sum(share > 0 for share in wants.values()) / len(wants):.0%}"
     return {
