@@ -159,9 +159,11 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "finish": 1.0,
         "ring_extract": 1.0,
         "index": 2.0,
+        "near": 2.0,
         "sweep": 10.0,
         "retain": 60.0,
         "reprice": 600.0,
+        "measure": 600.0,
     }
     if settings.caps_crawls:
         every_s["trim"] = 1.0

@@ -41,6 +41,7 @@ class CrawlOptions(TypedDict, total=False):
     handlers: Sequence[str]
     archive: bool
     keep_links: bool
+    near_duplicates: bool
 
 
 _LIMITS = ("max_pages", "max_bytes", "max_depth", "max_seconds")

@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import structlog
 
+from app.beat import find_near as near_duplicates
 from app.beat import finish as finish_crawls
 from app.beat import index_pages as index
+from app.beat import measure as measure_crawls
 from app.beat import promote as promote_urls
 from app.beat import reprice as reprice_recrawls
 from app.beat import rotate_logs as retain_logs
@@ -59,6 +61,18 @@ def retain() -> None:
 def index_pages() -> None:
     """Index pages for search, of crawls that ask for it."""
     _quietly("index", lambda: index.index_pages(process.engine()))
+
+
+@app.task(name="tiptoe.near")
+def find_near() -> None:
+    """Compare pages whose text is new with the others of their crawl."""
+    _quietly("near", lambda: near_duplicates.find_near(process.engine()))
+
+
+@app.task(name="tiptoe.measure")
+def measure() -> None:
+    """Write what each crawl's last minutes were like."""
+    _quietly("measure", lambda: measure_crawls.measure(process.engine()))
 
 
 def _quietly(what: str, act: Callable[[], object]) -> None:

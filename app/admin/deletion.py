@@ -8,7 +8,7 @@ from app.admin import crawls
 from app.archive import retention
 from app.config import Settings
 from app.errors import InputError, ServiceError
-from app.store import db, deletion
+from app.store import crawl_metrics, db, deletion, near
 from app.store.crawls import Crawl
 from app.words import counted
 
@@ -35,10 +35,13 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
+            near.drop_crawl(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
     while True:
         with db.transaction(engine) as tx:
             if not deletion.suppressions(tx, crawl.id):
                 break
+    with db.transaction(engine) as tx:
+        crawl_metrics.drop_crawl(tx, crawl.id)
     retention.delete_crawl(engine, settings, crawl.id)
     with db.transaction(engine) as tx:
         if not deletion.crawl(tx, crawl.id):

@@ -19,7 +19,7 @@ from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.scope import judge
 from app.policy.url import Canon
-from app.store import crawls, db, fetches, hosts, pages, robots, search, suppressions, urls
+from app.store import crawls, db, fetches, hosts, pages, parameters, robots, search, suppressions, urls
 from app.store.crawls import Crawl
 
 LATEST = 10
@@ -78,6 +78,8 @@ class Explanation:
 def why(engine: Engine, settings: Settings, text: str) -> Explanation:
     """Explain a URL. Raises InputError for a text that is not a URL, and that no crawl ever refused as a link."""
     canon = make_canon(settings)
+    with db.transaction(engine) as tx:
+        canon.drop(parameters.of_hosts(tx))
     url = canon.canonicalise(text)
     if not isinstance(url, Url):
         return _no_url(engine, settings, text)

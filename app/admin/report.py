@@ -10,7 +10,21 @@ from app.admin.crawls import find
 from app.admin.waiting import resting_words
 from app.config import Settings
 from app.model.reasons import words
-from app.store import caps, crawls, db, fetches, hosts, pages, segments, sitemaps, suppressions, urls, visits
+from app.policy.focus.verdict import Measured, verdict
+from app.store import (
+    caps,
+    crawl_metrics,
+    crawls,
+    db,
+    fetches,
+    hosts,
+    pages,
+    segments,
+    sitemaps,
+    suppressions,
+    urls,
+    visits,
+)
 from app.store.crawls import Crawl, Totals
 from app.store.segments import ArchiveNode
 from app.words import counted
@@ -22,6 +36,7 @@ MOST_SITEMAPS = 20
 MOST_SEEDS = 1
 LATEST_VISITS = 5
 MOST_COUNTED = 10_000
+DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +65,7 @@ class Report:
     sitemaps: the largest, their errors, and how often their lastmod was tested and was true
     full_hosts: its hosts at the cap per host, the fullest first
     why_nothing: the reason, for a crawl without a page
+    days: its metrics, the last DAYS days;   verdict: what was wasted, where it starved, what to change
     """
 
     crawl: Crawl
@@ -63,6 +79,8 @@ class Report:
     hosts: Sequence[Row]
     full_hosts: list[str]
     why_nothing: str | None
+    days: Sequence[Measured]
+    verdict: Sequence[str]
 
 
 def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
@@ -101,6 +119,7 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
     cap = settings.frontier_max_per_host if settings else None
     with db.transaction(engine) as tx:
         brought = crawls.totals(tx, crawl.id)
+        days = crawl_metrics.days(tx, crawl_id=crawl.id, days=DAYS)
         return Report(
             crawl=crawl,
             totals=brought,
@@ -113,6 +132,8 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
             why_nothing=None if brought.pages else why_nothing(tx, crawl.id),
+            days=days,
+            verdict=verdict(days, crawl.name),
         )
 
 

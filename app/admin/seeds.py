@@ -20,7 +20,7 @@ from app.policy.bare import bare_host
 from app.policy.candidate import in_front
 from app.policy.scope import ScopeKind
 from app.policy.url import Canon
-from app.store import caps, crawls, db, hosts, urls
+from app.store import caps, crawls, db, hosts, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Admitted, admission
 
@@ -98,8 +98,10 @@ def add(
     lines: a URL each, or (line number, URL) as `seed_file.seeds` reads them.   crawl: or a function that opens it,
     called at the first good line.   kind: SITEMAP for URLs of sitemaps, whose pages are the seeds
     """
-    bad = BadSeeds()
-    added = add_urls(engine, settings, crawl, urls_in(make_canon(settings), lines, bad), kind=kind)
+    bad, canon = BadSeeds(), make_canon(settings)
+    with db.transaction(engine) as tx:
+        canon.drop(parameters.of_hosts(tx))
+    added = add_urls(engine, settings, crawl, urls_in(canon, lines, bad), kind=kind)
     return replace(added, bad=bad.first, bad_count=bad.count)
 
 

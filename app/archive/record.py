@@ -29,9 +29,9 @@ def member(fields: Fields, *block: Payload, level: int = LEVEL) -> bytes:
     length = sum(map(size, block))
     named = "".join([f"{name}: {value}\r\n" for name, value in fields])
     head = f"WARC/1.1\r\n{named}Content-Length: {length}\r\n\r\n".encode()
-    packer = zlib.compressobj(level, zlib.DEFLATED, GZIP)
     if all(isinstance(part, bytes) for part in block):
-        return packer.compress(b"".join((head, *block, b"\r\n\r\n"))) + packer.flush()  # type: ignore[arg-type]
+        return zlib.compress(b"".join((head, *block, b"\r\n\r\n")), level, GZIP)  # type: ignore[arg-type]
+    packer = zlib.compressobj(level, zlib.DEFLATED, GZIP)
     packed = [packer.compress(head)]
     packed += [packer.compress(piece) for part in block for piece in pieces(part)]
     return b"".join((*packed, packer.compress(b"\r\n\r\n"), packer.flush()))
@@ -75,4 +75,4 @@ def named_id(uuid: UUID) -> str:
 
 def date(moment: datetime) -> str:
     """WARC-Date: UTC, to the microsecond (ISO 28500:2017 5.4)."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:-6]}Z"

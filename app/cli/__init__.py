@@ -21,7 +21,6 @@ def make_app() -> typer.Typer:
         doctor,
         export,
         extract,
-        host,
         identity,
         page,
         profile,
@@ -51,7 +50,7 @@ def make_app() -> typer.Typer:
     app.add_typer(page.app, name="page")
     app.add_typer(archive.app, name="archive")
     app.add_typer(extract.app, name="extract")
-    app.add_typer(host.app, name="host")
+    app.add_typer(_host_app(), name="host")
     app.add_typer(robots.app, name="robots")
     app.add_typer(profile.app, name="profile")
     app.add_typer(identity.app, name="identity")
@@ -62,6 +61,12 @@ def make_app() -> typer.Typer:
     app.command()(doctor.doctor)
     app.add_typer(sql.db_app, name="db")
     return app
+
+
+def _host_app() -> typer.Typer:
+    from app.cli import parameters
+
+    return parameters.app
 
 
 def _crawl_app() -> typer.Typer:
@@ -79,6 +84,7 @@ def _crawl_app() -> typer.Typer:
     group.command("report")(crawls.report)
     group.command("top")(worth.top)
     group.command("freshness")(worth.freshness)
+    group.command("duplicates")(worth.duplicates)
     group.command("pause")(crawls.pause)
     group.command("resume")(crawls.resume)
     group.command("finish")(crawls.finish)

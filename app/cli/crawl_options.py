@@ -96,6 +96,14 @@ KeepLinks = Annotated[
         show_default="no, or as before",
     ),
 ]
+NearDuplicates = Annotated[
+    bool | None,
+    typer.Option(
+        "--near-duplicates/--no-near-duplicates",
+        help="Compare its pages with each other, to find those that say nearly the same.",
+        show_default="yes, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -139,6 +147,7 @@ def wished(
     search: Search = None,
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
+    near_duplicates: NearDuplicates = None,
     handler: Handler = None,
 ) -> CrawlChange:
     """The part that is said in the same words of a new crawl and of one that exists. Raises InputError."""
@@ -151,6 +160,7 @@ def wished(
         search=search,
         archive=archive,
         keep_links=keep_links,
+        near_duplicates=near_duplicates,
     )
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from app.store.crawls import Crawl, Totals
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the crawl; `tiptoe crawl list` has them all.")]
+LIKENESS = {
+    "body": "same body",
+    "text": "same text",
+    "near": "nearly the same",
+    "review": "alike, for review",
+}
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
 
@@ -153,6 +159,7 @@ def _show_report(found: "Report") -> None:
     facts(("at the cap per host", host) for host in found.full_hosts)
     if found.why_nothing is not None:
         facts([("no page, because", found.why_nothing)])
+    _show_days(found)
     heading("URLs by state")
     facts(found.urls.items())
     heading("requests by ending (all rounds)")
@@ -165,12 +172,37 @@ def _show_report(found: "Report") -> None:
         rows_table(("reason", "links", "times", "last_at"), found.reasons)
     if found.duplicates:
         heading("duplicates")
-        facts([(f"same {kind}", count) for kind, count in found.duplicates.items()])
+        facts([(LIKENESS[kind], count) for kind, count in found.duplicates.items()])
     if found.sitemaps:
         heading("sitemaps")
         rows_table(("url", "format", "entries", "claims", "true_claims", "read_at", "problem"), found.sitemaps)
     heading(f"hosts (the first {len(found.hosts)} of {found.totals.hosts})")
     rows_table(("host", "pages", "fetches", "failed", "bytes", "unfetched", "last_fetch_at"), found.hosts)
+
+
+def _show_days(found: "Report") -> None:
+    heading("the last seven days")
+    if found.days:
+        rows = [
+            {
+                "day": day.day.strftime("%Y-%m-%d"),
+                "requests": day.requests,
+                "good": _percent(day.fetch_success_rate),
+                "new text": _percent(day.density_ratio),
+                "repeats": _percent(day.duplicate_discard_rate),
+                "changed": _percent(day.change_yield),
+                "waiting": day.frontier_depth,
+                "p0+p1 done": _percent(day.p1_coverage_rate),
+            }
+            for day in found.days
+        ]
+        rows_table(tuple(rows[0]), rows)
+    for line in found.verdict:
+        answer(f"- {line}")
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.0%}"
 
 
 def _floor(crawl: "Crawl") -> str | None:
@@ -204,6 +236,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("indexed for search", crawl.search),
         ("archives", crawl.archive),
         ("keeps links", crawl.keep_links),
+        ("finds near duplicates", crawl.near_duplicates),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

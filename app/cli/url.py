@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.crawls import LIKENESS
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
 from app.cli.profile import show_parts
@@ -123,7 +124,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("directives", url["directives"]),
             ("opt-outs", url["opt_out"]),
             *(("what came of it", line) for line in row.effects),
-            ("duplicate", duplicate and f"same {duplicate['kind']} as {duplicate['of_url']}"),
+            ("duplicate", duplicate and f"{LIKENESS[duplicate['kind']]}: {duplicate['of_url']}"),
             ("scope", row.scope),
             ("found on", url["found_on"] or "nowhere: it is a seed"),
             ("depth", url["depth"]),

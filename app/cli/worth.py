@@ -1,4 +1,6 @@
-"""`tiptoe crawl top` and `tiptoe crawl freshness`: what a crawl fetches next and why, and how fresh its pages are."""
+"""`tiptoe crawl top`, `freshness` and `duplicates`: what a crawl fetches next and why, how fresh its pages are, and
+which repeat another.
+"""
 
 from typing import Annotated
 
@@ -69,3 +71,29 @@ def freshness(name: Name, as_json: AsJson = False) -> None:
             for row in found.rows
         ],
     )
+
+
+def duplicates(
+    name: Name,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="body|text|near|review", help="Those alone.", show_default="all"),
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="So many, the latest first.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List pages that say what another page says: the same bytes or text, nearly the same, or alike (for review)."""
+    from app.admin import duplicates as admin
+    from app.words import counted
+
+    with open_database() as (_, engine):
+        found = admin.duplicates(engine, name, kind=kind, n=limit)
+    if as_json:
+        show_json(found)
+        return
+    if not found.rows:
+        answer(f"{name}: {f'no duplicate of kind {kind}' if kind else 'no duplicate'}")
+    else:
+        rows_table(("kind", "bits", "url", "of_url"), found.rows)
+    if found.waiting:
+        answer(f"{counted(found.waiting, 'page')} still to be compared")

@@ -42,6 +42,7 @@ class CrawlSpec:
     search           the words of its pages are indexed for `tiptoe search`
     archive          answers are kept in the archive, with their bodies
     keep_links       links are kept as rows: from, to, anchor text, rel
+    near_duplicates  its pages are compared with each other, to find those that say nearly the same
     """
 
     scope: str = "host"
@@ -56,6 +57,7 @@ class CrawlSpec:
     search: bool = False
     archive: bool = True
     keep_links: bool = False
+    near_duplicates: bool = True
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
@@ -93,6 +95,7 @@ class CrawlChange:
     search: bool | None = None
     archive: bool | None = None
     keep_links: bool | None = None
+    near_duplicates: bool | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -37,6 +37,7 @@ class UrlEvent(StrEnum):
     ALIASED = "aliased"  # redirected, or another URL is its canonical
     DUE = "due"  # its recrawl or retry time has come
     REOPENED = "reopened"  # robots.txt changed and allows it; or its pattern brings something again
+    PARTED = "parted"  # the page that it repeated is gone
     RETRIED = "retried"  # an operator, or a new round
 
 
@@ -83,6 +84,7 @@ URL_TRANSITIONS: dict[tuple[UrlState | None, UrlEvent], UrlState | None] = {
     (U.REFUSED, E.RETRIED): U.QUEUED,
     (U.QUARANTINED, E.RETRIED): U.QUEUED,
     (U.ALIAS, E.RETRIED): U.QUEUED,
+    (U.ALIAS, E.PARTED): U.QUEUED,
 }
 
 H, V = HostState, HostEvent

@@ -11,7 +11,7 @@ It does not decide what a crawl may visit (`app.policy.scope`) nor whether an ad
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 
@@ -84,12 +84,13 @@ def _normal_escapes() -> dict[str, str]:
 
 
 _NORMAL = _normal_escapes()
+_NONE: frozenset[str] = frozenset()
 
 
 class Canon:
-    """The two forms of a URL, for one list of tracking parameters. Immutable; threads may share it."""
+    """The two forms of a URL, for one list of tracking parameters, and what hosts drop. Threads may share it."""
 
-    __slots__ = ("_bad_ports", "_names", "_prefixes")
+    __slots__ = ("_bad_ports", "_dropped", "_names", "_prefixes")
 
     def __init__(self, tracking: Iterable[str] = DEFAULT_TRACKING, bad_ports: Iterable[int] = BAD_PORTS) -> None:
         """tracking: query parameters to drop, in any case, `*` at the end as wildcard.   bad_ports: never contacted."""
@@ -97,6 +98,11 @@ class Canon:
         self._names = frozenset(name for name in names if not name.endswith("*"))
         self._prefixes = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
         self._bad_ports = frozenset(bad_ports)
+        self._dropped: Mapping[str, frozenset[str]] = {}
+
+    def drop(self, of_hosts: Mapping[str, frozenset[str]]) -> None:
+        """Drop these parameters (in lower case) of these hosts too, and no others, from now on."""
+        self._dropped = of_hosts
 
     def canonicalise(self, text: str) -> Url | Refusal:
         """An absolute URL as it is sent, with its key, or the reason why there is none. Idempotent; never raises."""
@@ -154,7 +160,7 @@ class Canon:
             return Refusal.PORT
         if origin.host.endswith("."):
             return self._without_root_dot(origin, linked)
-        target = self._sent(site, linked)
+        target = self._sent(site, linked, self._dropped.get(origin.host, _NONE))
         text = site + target
         if len(text) > MAX_LENGTH:
             return Refusal.LENGTH
@@ -165,7 +171,7 @@ class Canon:
         kept = linked if len(linked) <= _LONGEST_LINKED else None
         return Url(text, origin, target, key, kept, _hash(f"{text}\n{kept or ''}"))
 
-    def _sent(self, site: str, target: str) -> str:
+    def _sent(self, site: str, target: str, dropped: frozenset[str]) -> str:
         """The target as linked, without tracking and session parameters, and without a "?" that they leave behind."""
         path, mark, query = target.partition("?")
         if ";" in path:
@@ -175,17 +181,17 @@ class Canon:
                 path = normalize_url(site + bare)[len(site) :]
         if query:
             parts = query.split("&")
-            kept = [part for part in parts if not self._is_tracking(part)]
+            kept = [part for part in parts if not self._is_tracking(part, dropped)]
             if len(kept) < len(parts):
                 query = "&".join(kept)
                 mark = "?" if query else ""
         return path + mark + query
 
-    def _is_tracking(self, parameter: str) -> bool:
+    def _is_tracking(self, parameter: str, dropped: frozenset[str]) -> bool:
         name = parameter.partition("=")[0].lower()
         if "%" in name:
             name = _escapes(name).lower()
-        return name in self._names or name.startswith(self._prefixes)
+        return name in self._names or name in dropped or name.startswith(self._prefixes)
 
     def _without_root_dot(self, origin: Origin, target: str) -> Url | Refusal:
         """The URL of `example.org` for `example.org.` (RFC 1034 section 3.1). Parsed again, to be safe."""

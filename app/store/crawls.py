@@ -49,6 +49,7 @@ class Crawl:
     handlers: list[str]
     archive: bool
     keep_links: bool
+    near_duplicates: bool
     search: bool
     search_from: int | None
     ended_because: CrawlEnding | None

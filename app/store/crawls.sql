@@ -1,8 +1,8 @@
 -- create: a new crawl; nothing where the name is taken
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, search)
+                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive, :keep_links, :search)
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive, :keep_links, :near_duplicates, :search)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -36,7 +36,7 @@ UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
     keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, handlers = CAST(:handlers AS text[]),
-    profile = :profile, archive = :archive, keep_links = :keep_links, revision = revision + 1,
+    profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates, revision = revision + 1,
     search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,

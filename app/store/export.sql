@@ -6,7 +6,7 @@ SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, 
        encode(p.body_sha256, 'hex') AS body_sha256, encode(p.text_sha256, 'hex') AS text_sha256,
        CASE WHEN :with_duplicates THEN (
            SELECT d.of_url FROM duplicates AS d
-           WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key) END AS duplicate_of,
+           WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind <> 'review') END AS duplicate_of,
        p.first_fetched_at, p.fetched_at, p.changed_at, encode(p.key, 'hex') AS key
 FROM pages AS p
 JOIN hosts AS h ON h.id = p.host_id

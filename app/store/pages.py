@@ -1,7 +1,7 @@
 """Pages and their duplicates. One query of pages.sql each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
@@ -41,6 +41,14 @@ class PageRow(TypedDict):
     depth: int
 
 
+class CopiedPage(NamedTuple):
+    """The page that a duplicate repeats, in the same crawl."""
+
+    url: str
+    host_id: int
+    key: bytes
+
+
 class Revision(TypedDict):
     """The changes that a 304 brings to a page. noarchive: its text is dropped."""
 
@@ -61,7 +69,7 @@ def keep(tx: Connection, rows: Sequence[PageRow]) -> None:
 
 
 def drop(tx: Connection, pages: Collection[Where]) -> None:
-    """Delete pages that must not be kept, with their notes as duplicates."""
+    """Delete pages that must not be kept, with their notes as duplicates; their fingerprints follow."""
     if pages:
         db.run(tx, _sql["drop"], {"rows": search.places(pages)})
         forget_duplicates(tx, pages)
@@ -74,27 +82,27 @@ def revise(tx: Connection, rows: Sequence[Revision]) -> None:
         search.forget(tx, [(row["host_id"], row["crawl_id"], row["key"]) for row in without])
 
 
-def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, str], dict[Where, str]]:
-    """URLs of the pages with the same bytes, and of those with the same main text."""
+def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, CopiedPage], dict[Where, CopiedPage]]:
+    """The pages with the same bytes, and those with the same main text."""
     digests = [
         {name: row[name] for name in ("host_id", "crawl_id", "key", "body_sha256", "text_sha256")} for row in rows
     ]
     found = db.run(tx, _sql["originals"], {"rows": db.rows_param(digests)}).all()
     keyed = [((row.host_id, row.crawl_id, bytes.fromhex(row.key)), row) for row in found]
     return (
-        {where: row.same_body for where, row in keyed if row.same_body is not None},
-        {where: row.same_text for where, row in keyed if row.same_text is not None},
+        {at: CopiedPage(row.same_body, row.body_host, row.body_key) for at, row in keyed if row.same_body is not None},
+        {at: CopiedPage(row.same_text, row.text_host, row.text_key) for at, row in keyed if row.same_text is not None},
     )
 
 
 def note_duplicates(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Note duplicates. rows: host_id, crawl_id, key, url, kind, of_url."""
+    """Note exact copies. rows: host_id, crawl_id, key, url, kind, of_url, of_host_id, of_key."""
     if rows:
         db.run(tx, _sql["note_duplicates"], {"rows": db.rows_param(rows)})
 
 
 def noted_duplicates(tx: Connection, pages: Iterable[Where]) -> set[Where]:
-    """The pages among these that are noted as duplicates."""
+    """The pages among these that are noted as exact copies."""
     found = db.run(tx, _sql["noted_duplicates"], {"rows": search.places(pages)})
     return {(row.host_id, row.crawl_id, row.key) for row in found}
 

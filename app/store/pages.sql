@@ -1,4 +1,4 @@
--- keep: store pages; a page fetched again replaces its row; pages of crawls that are searched queue up to be indexed
+-- keep: store pages; a page fetched again replaces its row; pages of crawls that are searched queue up to be indexed, new texts to be compared
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title, description,
@@ -22,15 +22,24 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256 THEN pages.changed_at
                       ELSE excluded.changed_at END
-RETURNING host_id, crawl_id, key
+RETURNING host_id, crawl_id, key, changed_at = fetched_at AS is_new
+), compared AS (
+INSERT INTO near_queue (host_id, crawl_id, key)
+SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.near_duplicates WHERE k.is_new
 )
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
--- drop: delete pages that their owners do not want kept
-DELETE FROM pages AS p
-USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
-WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+-- drop: delete pages that their owners do not want kept; those with a fingerprint queue up to lose it
+WITH dropped AS (
+    DELETE FROM pages AS p
+    USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+    WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+    RETURNING p.host_id, p.crawl_id, p.key
+)
+INSERT INTO near_queue (host_id, crawl_id, key)
+SELECT f.host_id, f.crawl_id, f.key
+FROM dropped AS d JOIN fingerprints AS f ON f.host_id = d.host_id AND f.crawl_id = d.crawl_id AND f.key = d.key
 
 -- revise: apply a 304's changes to a stored page
 UPDATE pages AS p
@@ -39,35 +48,45 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigin
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- originals: the crawl's pages with the same bytes, and with the same main text, as each document
--- Originals are no duplicates themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.
+-- Originals are there, no exact copies themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.
 WITH r AS MATERIALIZED (
     SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
     FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
 )
-SELECT r.host_id, r.crawl_id, r.key, body.url AS same_body, main.url AS same_text
+SELECT r.host_id, r.crawl_id, r.key, body.url AS same_body, body.host_id AS body_host, body.key AS body_key,
+       main.url AS same_text, main.host_id AS text_host, main.key AS text_key
 FROM r
 LEFT JOIN LATERAL (
-    SELECT p.url FROM pages AS p
+    SELECT p.url, p.host_id, p.key FROM pages AS p
     WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> r.url_key
       AND NOT EXISTS (SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
-        SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
+        SELECT FROM duplicates AS d
+        WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
+      AND NOT EXISTS (
+        SELECT FROM urls AS u WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS body ON true
 LEFT JOIN LATERAL (
-    SELECT p.url FROM pages AS p
+    SELECT p.url, p.host_id, p.key FROM pages AS p
     WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> r.url_key
       AND NOT EXISTS (SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
-        SELECT FROM duplicates AS d WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key)
+        SELECT FROM duplicates AS d
+        WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
+      AND NOT EXISTS (
+        SELECT FROM urls AS u WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS main ON true
 
 -- note_duplicates: note pages with another page's content
-INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text)
-ON CONFLICT (host_id, crawl_id, key) DO UPDATE SET kind = excluded.kind, of_url = excluded.of_url, found_at = clock_timestamp()
+INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url, of_host_id, of_key)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url, r.of_host_id, decode(r.of_key, 'hex')
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text, of_host_id bigint, of_key text)
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE
+SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_host_id, of_key = excluded.of_key, bits = NULL,
+    found_at = clock_timestamp()
 
 -- of_url: a page in every crawl that has it
 SELECT crawl_id, title, language, content_type, charset, body_bytes, truncated, links, canonical_url, text_sha256, fetched_at, changed_at
@@ -80,10 +99,11 @@ SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id
 -- duplicate_kinds: how many pages of a crawl repeat another
 SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind
 
--- noted_duplicates: the pages among these that are noted as duplicates
+-- noted_duplicates: the pages among these that are noted as exact copies
 SELECT d.host_id, d.crawl_id, d.key
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 JOIN duplicates AS d ON d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
+WHERE d.kind IN ('body', 'text')
 
 -- forget_duplicates: delete the notes of pages that were fetched again and are no duplicates any more
 DELETE FROM duplicates AS d

@@ -105,7 +105,7 @@ SELECT count(*) AS seen, count(*) FILTER (
     WHERE coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id AND s.words @@ s.loose) AS hits
 FROM newest AS s
 
--- find: the best of the newest matches, duplicates left out; read: how many matches were looked at; ranked: how many match in full
+-- find: the best of the newest matches, exact copies left out; read: how many matches were looked at; ranked: how many match in full
 -- By time, the newest matches are found among the newest pages (common words), not by the index of words. MATERIALIZED, OFFSET 0 and
 -- the inner LIMIT hold the order: narrow rows first, then the words of the newest alone.
 WITH asked AS MATERIALIZED (
@@ -133,7 +133,8 @@ WITH asked AS MATERIALIZED (
     SELECT n.host_id, n.crawl_id, n.key, n.config, n.changed_at, n.query, ts_rank_cd(n.words, n.query, 1) AS rank
     FROM newest AS n
     WHERE n.words @@ n.query AND NOT EXISTS (
-        SELECT FROM duplicates AS d WHERE d.host_id = n.host_id AND d.crawl_id = n.crawl_id AND d.key = n.key)
+        SELECT FROM duplicates AS d
+        WHERE d.host_id = n.host_id AND d.crawl_id = n.crawl_id AND d.key = n.key AND d.kind IN ('body', 'text'))
 ), best AS MATERIALIZED (
     SELECT * FROM ranked ORDER BY rank DESC, changed_at DESC, key LIMIT :n
 )

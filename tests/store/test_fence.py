@@ -227,7 +227,7 @@ def test_an_offer_that_ran_out_but_was_not_claimed_can_still_be_taken_up(engine:
                                 wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
            SELECT id, 1, '', 'u', 'page', 'new', now(), now() - interval '1 s', 1, 'page', 0, 0, false, 1, false, 1
            FROM hosts""",
-        "INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url) VALUES (1, 1, '', 'u', 'near', 'o')",
+        "INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url) VALUES (1, 1, '', 'u', 'like', 'o')",
     ],
 )
 def test_half_states_are_refused(engine: Engine, broken: str) -> None:

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Engine
 
 from app.model import Cause
 from app.policy.lifecycle import URL_TRANSITIONS, UrlEvent, UrlState
-from app.store import caps, db, urls
+from app.store import caps, db, near, urls
+from app.store.near import Orphan
 from app.store.url_rows import Admission
 from tests.store.rows import (
     admission,
@@ -20,7 +21,7 @@ from tests.store.rows import (
     sql,
     weak,
 )
-from tests.store.url_states import stand
+from tests.store.url_states import STATES, stand
 
 
 def state_of(engine: Engine, row: Admission) -> str | None:
@@ -36,6 +37,11 @@ def _retry(tx: Connection, row: Admission) -> None:
 
 def _reopen(tx: Connection, row: Admission) -> None:
     urls.reopen(tx, host_id=row["host_id"], rows=[{"crawl_id": row["crawl_id"], "key": row["key"]}])
+
+
+def _part(tx: Connection, row: Admission) -> None:
+    of_url = str(STATES[UrlState.ALIAS]["alias_of"])
+    near.part(tx, [Orphan(row["host_id"], row["crawl_id"], row["key"], row["url"], "body", of_url)])
 
 
 def _give_up(state: UrlState) -> Callable[[Connection, Admission], None]:
@@ -65,6 +71,7 @@ def _record(state: UrlState) -> Callable[[Connection, Admission], None]:
 SQL_EVENTS: list[tuple[str, UrlEvent, Callable[[Connection, Admission], None]]] = [
     ("promote", UrlEvent.DUE, lambda tx, row: (urls.promote(tx, 10), None)[1]),
     ("reopen", UrlEvent.REOPENED, _reopen),
+    ("part", UrlEvent.PARTED, _part),
     ("retry", UrlEvent.RETRIED, _retry),
     ("go_round", UrlEvent.RETRIED, lambda tx, row: (go_round(tx, row["crawl_id"]), None)[1]),
     ("defer", UrlEvent.DEFERRED, lambda tx, row: (caps.defer(tx, [weak(row)], due_s=60), None)[1]),

@@ -7,14 +7,13 @@ itself in ever deeper folders is one. The same bytes on another host are a mirro
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
 from app.crawl.state.batch import Batch
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
 from app.store import pages
-from app.store.pages import PageRow, Where
+from app.store.pages import CopiedPage, PageRow, Where
 from app.store.url_rows import Result
 
 NO_TEXT = sha256(b"").digest()
@@ -35,11 +34,11 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
     worded = {where: row for where, row in rows.items() if row["text_sha256"] != NO_TEXT}
     stored_body, stored_text = pages.originals(tx, list(rows.values()))
     same_body = _within(rows, _body) | stored_body
-    same_text = _within(worded, _text) | {where: url for where, url in stored_text.items() if where in worded}
-    same_text = {where: of_url for where, of_url in same_text.items() if where not in same_body}
+    same_text = _within(worded, _text) | {where: of for where, of in stored_text.items() if where in worded}
+    same_text = {where: of for where, of in same_text.items() if where not in same_body}
     pages.note_duplicates(tx, [*_notes(rows, same_text, "text"), *_notes(rows, same_body, "body")])
     pages.forget_duplicates(tx, before - same_body.keys() - same_text.keys())
-    here = {where: of_url for where, of_url in same_body.items() if _host(of_url) == _host(rows[where]["url"])}
+    here = {where: of.url for where, of in same_body.items() if of.host_id == where[0]}
     if here:
         for result in (result for batch in batches for result in batch.results):
             of_url = here.get((result["host_id"], result["crawl_id"], result["key"]))
@@ -55,18 +54,20 @@ def _noted_before(batches: Sequence[Batch], tx: Connection, rows: Mapping[Where,
     return pages.noted_duplicates(tx, rows)
 
 
-def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -> dict[Where, str]:
+def _within(rows: Mapping[Where, PageRow], digest: Callable[[PageRow], bytes]) -> dict[Where, CopiedPage]:
     """Duplicates among the batches themselves: of the first that has the same."""
-    first: dict[tuple[int, bytes], str] = {}
-    same: dict[Where, str] = {}
+    first: dict[tuple[int, bytes], CopiedPage] = {}
+    same: dict[Where, CopiedPage] = {}
     for where, row in rows.items():
-        of_url = first.setdefault((row["crawl_id"], digest(row)), row["url"])
-        if of_url != row["url"]:
-            same[where] = of_url
+        of = first.setdefault((row["crawl_id"], digest(row)), CopiedPage(row["url"], row["host_id"], row["key"]))
+        if of.url != row["url"]:
+            same[where] = of
     return same
 
 
-def _notes(rows: Mapping[Where, PageRow], same: Mapping[Where, str], kind: str) -> Iterable[Mapping[str, object]]:
+def _notes(
+    rows: Mapping[Where, PageRow], same: Mapping[Where, CopiedPage], kind: str
+) -> Iterable[Mapping[str, object]]:
     return [
         {
             "host_id": where[0],
@@ -74,9 +75,11 @@ def _notes(rows: Mapping[Where, PageRow], same: Mapping[Where, str], kind: str) 
             "key": where[2],
             "url": rows[where]["url"],
             "kind": kind,
-            "of_url": of_url,
+            "of_url": of.url,
+            "of_host_id": of.host_id,
+            "of_key": of.key,
         }
-        for where, of_url in same.items()
+        for where, of in same.items()
     ]
 
 
@@ -84,10 +87,6 @@ def _make_alias(result: Result, of_url: str) -> None:
     result["state"] = url_after(UrlState.QUEUED, UrlEvent.ALIASED).value
     result["alias_of"] = of_url
     result["due_s"] = None
-
-
-def _host(url: str) -> str | None:
-    return urlsplit(url).hostname
 
 
 def _folder(url: str) -> str:

@@ -25,7 +25,7 @@ from app.policy import lane, scope
 from app.policy.focus.patterns import RISKY
 from app.policy.focus.score import unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
-from app.store import captures, crawls, urls
+from app.store import captures, crawls, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
 
@@ -132,6 +132,7 @@ def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> sc
         worker.known.forget_all()
     found = make_scope(crawl)
     worth.read_profile(worker, crawl)
+    worker.canon.drop(parameters.of_hosts(tx))
     worker.scopes.put(crawl_id, (revision, crawl.round, found))
     return found
 

@@ -20,12 +20,20 @@ _EMPTY = sha256(b"").digest()
 
 def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Read the body of `attempt` into the batch. Returns how the visit ends, None to go on. Raises LeaseLost."""
-    settings, due, reply = visit.worker.settings, attempt.due, attempt.reply
     document = isolation.page(visit.worker, visit.lease, attempt)
     if not isinstance(document, Page):
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
+    reply = attempt.reply
+    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, reply, document)
+    with visit.worker.reading:
+        _take_in(visit, attempt, document, wished)
+    return None
+
+
+def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> None:
+    """Put what the page brought into the batch: its row, its links, what it taught."""
+    settings, due = visit.worker.settings, attempt.due
     base = _base(visit.worker.canon, attempt.url, document)
-    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, attempt.url, reply, document)
     found = admit.links(visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
     home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
     canonical = visit.worker.canon.join(base, home_link) if home_link else None
@@ -61,7 +69,6 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
-    return None
 
 
 def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:

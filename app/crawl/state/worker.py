@@ -36,6 +36,7 @@ from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import GroupCommit
 from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
+from app.runtime.one_by_one import OneByOne
 from app.runtime.reader_pool import Readers
 
 
@@ -47,6 +48,7 @@ class Worker:
     where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
     ceiling     of the whole fleet; None: there is none
     readers     processes that read documents that may have killed a worker
+    reading     held while a document is read here
     refunds     attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
@@ -72,6 +74,7 @@ class Worker:
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
     memory_gate: MemoryGate = field(default_factory=MemoryGate)
+    reading: OneByOne = field(default_factory=OneByOne)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))

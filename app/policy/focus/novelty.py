@@ -9,7 +9,7 @@ from typing import Protocol
 
 from app.policy.focus.words import tokens
 
-MOST_WORDS = 3_000  # of a page: the beginning tells
+MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
 LEAST_PHRASES = 3
 MANY_PHRASES, SAMPLED = 80, 4  # of so many, every fourth by its hash is enough to compare
 
@@ -22,8 +22,8 @@ class Seen(Protocol):
 
 
 def words_of(text: str) -> list[str]:
-    """The words at the beginning of a text."""
-    return tokens(text[: MOST_WORDS * 12])[:MOST_WORDS]
+    """The words of a text that are compared."""
+    return tokens(_sample(text))
 
 
 def phrases(text: str, words: list[str]) -> set[int]:
@@ -35,13 +35,21 @@ def phrases(text: str, words: list[str]) -> set[int]:
         return {phrase for phrase in found if phrase % SAMPLED == 0}
     if len(found) >= LEAST_PHRASES:
         return found
-    short = " ".join(text[: MOST_WORDS * 12].split())
+    short = " ".join(_sample(text).split())
     return {hash(short)} if short else set()
 
 
 def new_share(found: set[int], seen: Iterable[Seen]) -> float:
     """The share of these that no set holds."""
-    known = set()
+    new = list(found)
     for each in seen:
-        known |= {phrase for phrase in found if phrase in each}
-    return 1 - len(known) / len(found)
+        new = [phrase for phrase in new if phrase not in each]
+    return len(new) / len(found)
+
+
+def _sample(text: str) -> str:
+    """All of a short text; of others two parts. Of texts that differ a little it is nearly the same."""
+    if len(text) <= MOST_CHARS:
+        return text
+    half, middle = MOST_CHARS // 2, len(text) // 2
+    return f"{text[:half]} {text[middle : middle + half]}"

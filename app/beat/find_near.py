@@ -1,0 +1,232 @@
+"""Find near duplicates: compares pages whose text is new with the others of their crawl, beside the crawl.
+
+One process at a time, for some seconds at most. A near duplicate is noted, and the links that it was the first to name
+wait in the last lane. A duplicate whose original is gone is one no longer: it looks for another, and its links get
+their lanes back.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from urllib.parse import urlsplit
+
+import structlog
+from sqlalchemy import Connection, Engine
+
+from app.errors import InputError
+from app.policy.focus.near import Likeness, likeness
+from app.policy.focus.profile import Profile
+from app.policy.focus.shipped import GENERAL, profile_of
+from app.policy.focus.simhash import simhash, words_of
+from app.policy.lane import LAST_LANE
+from app.store import crawls, db, hosts, near, server
+from app.store.near import Fingerprint, Like, Note, OlderPage, QueuedLink, Waiting
+from app.store.search import Where
+
+_log = structlog.get_logger()
+AT_ONCE = 50  # pages
+MOST_S = 4.0
+MOST_LIKE = 64  # fingerprints that are looked at for a page, the closest
+MOST_READ = 4  # texts of these that are read
+WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
+ORPHANS = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class NearFound:
+    """Pages that were compared, near duplicates, pages for review, and duplicates whose original is gone."""
+
+    pages: int = 0
+    near: int = 0
+    review: int = 0
+    reopened: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Compared:
+    """Pages that are compared together. prints: by page;   notes: what they are like;   texts: main texts, by page"""
+
+    waiting: Sequence[Waiting]
+    prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
+    notes: Mapping[Where, Note] = field(default_factory=dict)
+    texts: Mapping[Where, str] = field(default_factory=dict)
+
+
+def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
+    """Compare pages for so long, and reopen duplicates whose originals are gone. Nothing while another process does."""
+    until = time.monotonic() + within_s
+    found = NearFound(reopened=reopen(engine))
+    while True:
+        lot = db.repeat(partial(_compare_lot, engine))
+        if lot is None or not lot.waiting:
+            break
+        found.pages += len(lot.prints)
+        kinds = [note["kind"] for note in lot.notes.values()]
+        found.near += kinds.count(Likeness.NEAR)
+        found.review += kinds.count(Likeness.REVIEW)
+        if time.monotonic() > until:
+            break
+    if found != NearFound():
+        _log.info("near.found", pages=found.pages, near=found.near, review=found.review, reopened=found.reopened)
+    return found
+
+
+def reopen(engine: Engine) -> int:
+    """Reopen duplicates whose originals are gone. Returns how many."""
+    parted, woken = db.repeat(partial(_part, engine))
+    if woken:
+        db.repeat(partial(_wake, engine, woken))
+    return parted
+
+
+def _part(engine: Engine) -> tuple[int, list[int]]:
+    with db.transaction(engine) as tx:
+        if not server.be_alone(tx, "near"):
+            return 0, []
+        orphans = near.orphans(tx, ORPHANS)
+        if not orphans:
+            return 0, []
+        hosts.lock(tx, sorted({each.host_id for each in orphans}))
+        woken = near.part(tx, orphans)
+        _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in orphans if each.kind == Likeness.NEAR])
+        return len(orphans), sorted(set(woken))
+
+
+def _wake(engine: Engine, host_ids: list[int]) -> None:
+    with db.transaction(engine) as tx:
+        hosts.wake(tx, host_ids)
+
+
+def _compare_lot(engine: Engine) -> _Compared | None:
+    """Compare the next pages of the queue; None while another process does. Hosts are locked last, for the notes alone:
+    nobody else locks what was written before."""
+    with db.transaction(engine) as tx:
+        if not server.be_alone(tx, "near"):
+            return None
+        lot = _Compared(waiting=near.lot(tx, AT_ONCE))
+        if not lot.waiting:
+            return lot
+        _replace(tx, lot)
+        if lot.prints:
+            lot.notes = _alike(tx, lot)
+        _write(tx, lot)
+        near.done(tx, [each.id for each in lot.waiting])
+        return lot
+
+
+def _replace(tx: Connection, lot: _Compared) -> None:
+    """Replace the fingerprints that the pages had. A new text has a new id: it is younger than all that stand."""
+    before = {
+        each.where: Fingerprint(each.fingerprint_id, each.where, each.simhash)
+        for each in lot.waiting
+        if each.fingerprint_id is not None and each.simhash is not None
+    }
+    near.drop(tx, list(before.values()))
+    near.queue_likes(tx, list(before))
+    lot.texts = {each.where: each.main_text for each in lot.waiting if each.main_text is not None}
+    values = {where: simhash(words_of(text)) for where, text in lot.texts.items()}
+    made = near.put(tx, {where: value for where, value in values.items() if value is not None})
+    lot.prints = {each.where: each for each in made}
+
+
+def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
+    """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
+    prints = list(lot.prints.values())
+    likes: dict[int, dict[int, int]] = defaultdict(dict)
+    for like in [*near.by_key(tx, prints, most=MOST_LIKE), *_on_host(tx, prints)]:
+        likes[like.id][like.fingerprint_id] = like.bits
+    others = {other for found in likes.values() for other in found}
+    originals = near.originals(tx, others, own=[each.id for each in prints])
+    closest = {
+        id: sorted((bits, other) for other, bits in found.items() if other in originals)[:MOST_READ]
+        for id, found in likes.items()
+    }
+    texts = near.texts(tx, {other for found in closest.values() for _, other in found})
+    notes: dict[Where, Note] = {}
+    repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
+    for page in lot.waiting:
+        mine = lot.prints.get(page.where)
+        if mine is None or page.where in notes:
+            continue
+        alike = [(bits, other) for bits, other in closest.get(mine.id, []) if other in texts and other not in repeats]
+        note = _note(page, lot.texts[page.where], alike, originals, texts)
+        if note is not None:
+            notes[page.where] = note
+            if note["kind"] == Likeness.NEAR:
+                repeats.add(mine.id)
+    return notes
+
+
+def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
+    return near.on_host(tx, prints, within=WITHIN_HOST, most=MOST_READ)
+
+
+def _note(
+    page: Waiting,
+    text: str,
+    others: Sequence[tuple[int, int]],
+    originals: Mapping[int, OlderPage],
+    texts: Mapping[int, str],
+) -> Note | None:
+    """The note of a page: near before review, then the closest. others: (bits, fingerprint)"""
+    best: Note | None = None
+    for bits, other in others:
+        kind = likeness(bits, text, texts[other])
+        if kind is None or (best is not None and kind is Likeness.REVIEW):
+            continue
+        of = originals[other]
+        best = {
+            "host_id": page.host_id,
+            "crawl_id": page.crawl_id,
+            "key": page.key,
+            "url": page.url or "",
+            "kind": kind.value,
+            "of_url": of.url,
+            "of_host_id": of.host_id,
+            "of_key": of.key,
+            "bits": bits,
+        }
+        if kind is Likeness.NEAR:
+            return best
+    return best
+
+
+def _write(tx: Connection, lot: _Compared) -> None:
+    """Write the notes under the hosts' locks, and move the links of near duplicates to the last lane."""
+    parted = [each for each in lot.waiting if each.is_noted and each.where not in lot.notes]
+    if not lot.notes and not parted:
+        return
+    hosts.lock(tx, sorted({where[0] for where in lot.notes} | {each.host_id for each in parted}))
+    near.note(tx, list(lot.notes.values()))
+    near.forget(tx, sorted({each.where for each in parted}))
+    _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in parted if each.url is not None])
+    repeating = [
+        (note["host_id"], note["crawl_id"], note["url"]) for note in lot.notes.values() if note["kind"] == Likeness.NEAR
+    ]
+    if repeating:
+        last = (link._replace(lane=LAST_LANE) for link in near.queued_links(tx, repeating) if link.lane < LAST_LANE)
+        near.set_lane(tx, list(last))
+
+
+def _return_lanes(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> None:
+    """Return links of these pages to the lanes that their crawls' profiles give them."""
+    links = near.queued_links(tx, pages) if pages else []
+    profiles = _profiles(tx, {link.crawl_id for link in links})
+    near.set_lane(tx, [link._replace(lane=_lane(profiles[link.crawl_id], link)) for link in links])
+
+
+def _profiles(tx: Connection, crawl_ids: Iterable[int]) -> dict[int, Profile]:
+    found = {}
+    for crawl_id in crawl_ids:
+        try:
+            found[crawl_id] = profile_of(crawls.by_id(tx, crawl_id).profile)
+        except InputError:  # another release wrote it: the shipped one will do for a lane
+            found[crawl_id] = profile_of(GENERAL)
+    return found
+
+
+def _lane(profile: Profile, link: QueuedLink) -> int:
+    parts = urlsplit(link.url)
+    return profile.branch(parts.path + (f"?{parts.query}" if parts.query else "")).lane

@@ -1,0 +1,244 @@
+"""Near duplicates of a crawl: fingerprints, their keys, and notes of pages that are alike (promise C1).
+
+One query of near.sql each, in the caller's transaction. Fingerprints are signed here, as Postgres' bigint is.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from sqlalchemy import Connection
+
+from app.policy.focus import simhash
+from app.store import db, search
+from app.store.search import Where
+
+_sql = db.queries("near")
+_SIGN = 1 << 63
+_KEY_BITS = 25  # of a key of `simhash.keys`; a crawl's id stands above
+
+
+class Waiting(NamedTuple):
+    """A page of the queue.
+
+    main_text       None: it is not compared, and loses the fingerprint that it may have
+    fingerprint_id  and simhash: as they were; None: it has none
+    is_noted        as being like another
+    """
+
+    id: int
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str | None
+    fingerprint_id: int | None
+    simhash: int | None
+    main_text: str | None
+    is_noted: bool
+
+    @property
+    def where(self) -> Where:
+        return self.host_id, self.crawl_id, self.key
+
+
+class Fingerprint(NamedTuple):
+    """The fingerprint of a page. value: from 0 to 2**64 - 1"""
+
+    id: int
+    where: Where
+    value: int
+
+
+class Like(NamedTuple):
+    """An older fingerprint that differs from fingerprint `id` in so many bits."""
+
+    id: int
+    fingerprint_id: int
+    bits: int
+
+
+class OlderPage(NamedTuple):
+    """A page that another may repeat, by its fingerprint's id."""
+
+    id: int
+    host_id: int
+    key: bytes
+    url: str
+
+
+class QueuedLink(NamedTuple):
+    """A link that waits for its first fetch."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    lane: int
+
+
+class Orphan(NamedTuple):
+    """A duplicate whose original is gone."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    kind: str
+    of_url: str
+
+
+class Note(TypedDict):
+    """A page that is like another. of_host_id, of_key: of the other."""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    url: str
+    kind: str
+    of_url: str
+    of_host_id: int
+    of_key: bytes
+    bits: int
+
+
+def lot(tx: Connection, n: int) -> list[Waiting]:
+    found = db.run(tx, _sql["lot"], {"n": n}).of(Waiting)
+    return [each._replace(simhash=None if each.simhash is None else _unsigned(each.simhash)) for each in found]
+
+
+def done(tx: Connection, ids: Sequence[int]) -> None:
+    db.run(tx, _sql["done"], {"ids": db.array_param(ids)})
+
+
+def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
+    """Store fingerprints of pages, and their keys, in this order. What a page had before was dropped."""
+    if not values:
+        return []
+    rows = [
+        {"host_id": host_id, "crawl_id": crawl_id, "key": key, "simhash": _signed(value), "n": n}
+        for n, ((host_id, crawl_id, key), value) in enumerate(values.items())
+    ]
+    made = [
+        Fingerprint(row.id, where, values[where])
+        for row in db.run(tx, _sql["put"], {"rows": db.rows_param(rows)})
+        for where in [(row.host_id, row.crawl_id, row.key)]
+    ]
+    db.run(tx, _sql["put_keys"], {"rows": db.rows_param([_keyed(each) for each in made])})
+    return made
+
+
+def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
+    if prints:
+        rows = [{"id": each.id, "keys": _keys(each)} for each in prints]
+        db.run(tx, _sql["drop_keys"], {"rows": db.rows_param(rows)})
+
+
+def drop(tx: Connection, prints: Sequence[Fingerprint]) -> None:
+    """Delete fingerprints and their keys."""
+    if prints:
+        drop_keys(tx, prints)
+        db.run(tx, _sql["drop"], {"ids": db.array_param([each.id for each in prints])})
+
+
+def by_key(tx: Connection, prints: Sequence[Fingerprint], *, most: int) -> list[Like]:
+    """Older ones of the crawl that differ in DUPLICATE_BITS at most, the closest first: all, up to `most` each."""
+    where = {"rows": db.rows_param([_keyed(each) for each in prints]), "bits": simhash.DUPLICATE_BITS, "most": most}
+    return db.run(tx, _sql["by_key"], where).of(Like)
+
+
+def on_host(tx: Connection, prints: Sequence[Fingerprint], *, within: int, most: int) -> list[Like]:
+    """Older ones of the same host that differ in REVIEW_BITS at most, among `within` of them."""
+    rows = [
+        {"id": each.id, "host_id": each.where[0], "crawl_id": each.where[1], "simhash": _signed(each.value)}
+        for each in prints
+    ]
+    where = {"rows": db.rows_param(rows), "bits": simhash.REVIEW_BITS, "within": within, "most": most}
+    return db.run(tx, _sql["on_host"], where).of(Like)
+
+
+def originals(tx: Connection, ids: Collection[int], *, own: Collection[int]) -> dict[int, OlderPage]:
+    """The pages of these fingerprints that can be originals, by fingerprint. own: those that are being judged anew"""
+    where = {"ids": db.array_param(sorted(ids)), "own": db.array_param(sorted(own))}
+    found = db.run(tx, _sql["originals"], where).of(OlderPage)
+    return {each.id: each for each in found}
+
+
+def texts(tx: Connection, ids: Collection[int]) -> dict[int, str]:
+    """The main texts of fingerprints."""
+    found = db.run(tx, _sql["texts"], {"ids": db.array_param(sorted(ids))})
+    return {row.id: row.main_text for row in found}
+
+
+def note(tx: Connection, rows: Sequence[Note]) -> None:
+    if rows:
+        db.run(tx, _sql["note"], {"rows": db.rows_param(rows)})
+
+
+def forget(tx: Connection, pages: Sequence[Where]) -> None:
+    """Delete the notes of pages that are like no other any more."""
+    if pages:
+        db.run(tx, _sql["forget"], {"rows": search.places(pages)})
+
+
+def queue_likes(tx: Connection, pages: Sequence[Where]) -> None:
+    """Queue the pages that were noted to be like these, which have changed or are gone."""
+    if pages:
+        db.run(tx, _sql["queue_likes"], {"rows": search.places(pages)})
+
+
+def queued_links(tx: Connection, pages: Sequence[tuple[int, int, str]]) -> list[QueuedLink]:
+    """Links of pages to their own host that wait for a first fetch. pages: host id, crawl id, URL"""
+    rows = [{"host_id": host_id, "crawl_id": crawl_id, "url": url} for host_id, crawl_id, url in pages]
+    return db.run(tx, _sql["queued_links"], {"rows": db.rows_param(rows)}).of(QueuedLink)
+
+
+def set_lane(tx: Connection, links: Sequence[QueuedLink]) -> None:
+    """Move queued links to the lanes that these say. Their hosts are locked."""
+    if links:
+        rows = [{"host_id": u.host_id, "crawl_id": u.crawl_id, "key": u.key, "lane": u.lane} for u in links]
+        db.run(tx, _sql["set_lane"], {"rows": db.rows_param(rows)})
+
+
+def orphans(tx: Connection, n: int) -> list[Orphan]:
+    return db.run(tx, _sql["orphans"], {"n": n}).of(Orphan)
+
+
+def part(tx: Connection, orphans: Sequence[Orphan]) -> list[int]:
+    """Delete the notes of these, and queue those again that were aliases. Returns the hosts of these."""
+    rows = [
+        {"host_id": each.host_id, "crawl_id": each.crawl_id, "key": each.key, "of_url": each.of_url} for each in orphans
+    ]
+    db.run(tx, _sql["part"], {"rows": db.rows_param(rows)})
+    return [row.host_id for row in db.run(tx, _sql["requeue"], {"rows": db.rows_param(rows)})]
+
+
+def listed(tx: Connection, *, crawl_id: int, kind: str | None, n: int) -> list[dict[str, Any]]:
+    """Duplicates of a crawl, the latest first."""
+    found = tx.execute(_sql["listed"], {"crawl_id": crawl_id, "kind": kind, "n": n})
+    return [dict(row) for row in found.mappings()]
+
+
+def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
+    """The number of a crawl's pages in the queue, at most `most`."""
+    return int(db.run(tx, _sql["waiting"], {"crawl_id": crawl_id, "most": most}).scalar_one())
+
+
+def drop_crawl(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
+    """Delete a crawl's fingerprints of the hosts with ids above `after`, up to `until`."""
+    gone = db.run(tx, _sql["drop_crawl"], {"crawl_id": crawl_id, "after": after, "until": until})
+    drop_keys(tx, [Fingerprint(row.id, (0, crawl_id, b""), _unsigned(row.simhash)) for row in gone])
+
+
+def _keyed(each: Fingerprint) -> dict[str, object]:
+    return {"id": each.id, "simhash": _signed(each.value), "keys": _keys(each)}
+
+
+def _keys(each: Fingerprint) -> list[int]:
+    return [(each.where[1] << _KEY_BITS) | key for key in simhash.keys(each.value)]
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value & _SIGN else value
+
+
+def _unsigned(value: int) -> int:
+    return value + (1 << 64) if value < 0 else value

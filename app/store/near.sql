@@ -1,0 +1,148 @@
+-- lot: the oldest pages of the queue, with what is known of them
+-- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
+SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, f.id AS fingerprint_id, f.simhash,
+       CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
+       coalesce(d.kind IN ('near', 'review'), false) AS is_noted
+FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
+LEFT JOIN crawls AS c ON c.id = q.crawl_id
+LEFT JOIN pages AS p ON p.host_id = q.host_id AND p.crawl_id = q.crawl_id AND p.key = q.key
+LEFT JOIN fingerprints AS f ON f.host_id = q.host_id AND f.crawl_id = q.crawl_id AND f.key = q.key
+LEFT JOIN duplicates AS d ON d.host_id = q.host_id AND d.crawl_id = q.crawl_id AND d.key = q.key
+ORDER BY q.id
+
+-- done: take pages out of the queue
+DELETE FROM near_queue WHERE id = ANY(CAST(:ids AS bigint[]))
+
+-- put: store fingerprints, the oldest page first
+INSERT INTO fingerprints (host_id, crawl_id, key, simhash)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.simhash
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, simhash bigint, n integer)
+ORDER BY r.n
+RETURNING host_id, crawl_id, key, id
+
+-- drop: delete fingerprints
+DELETE FROM fingerprints WHERE id = ANY(CAST(:ids AS bigint[]))
+
+-- put_keys: store the keys of fingerprints
+INSERT INTO fingerprint_keys (key, fingerprint_id, simhash)
+SELECT k.key, r.id, r.simhash
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
+CROSS JOIN unnest(r.keys) AS k (key)
+
+-- drop_keys: delete the keys of fingerprints that change or go
+DELETE FROM fingerprint_keys AS k
+USING json_to_recordset(CAST(:rows AS json)) AS r (id bigint, keys bigint[])
+WHERE k.key = ANY(r.keys) AND k.fingerprint_id = r.id
+
+-- by_key: older fingerprints that differ from each in a few bits at most; LATERAL makes this one probe for each key
+SELECT r.id, found.fingerprint_id, found.bits
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
+CROSS JOIN LATERAL (
+    SELECT DISTINCT k.fingerprint_id, CAST(bit_count(CAST(k.simhash # r.simhash AS bit(64))) AS integer) AS bits
+    FROM fingerprint_keys AS k
+    WHERE k.key = ANY(r.keys) AND k.fingerprint_id < r.id AND bit_count(CAST(k.simhash # r.simhash AS bit(64))) <= :bits
+    ORDER BY bits, k.fingerprint_id
+    LIMIT :most
+) AS found
+
+-- on_host: older fingerprints of its own host that differ from each in some more bits
+SELECT r.id, found.id AS fingerprint_id, found.bits
+FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, host_id bigint, crawl_id bigint, simhash bigint)
+CROSS JOIN LATERAL (
+    SELECT n.id, CAST(bit_count(CAST(n.simhash # r.simhash AS bit(64))) AS integer) AS bits
+    FROM (
+        SELECT f.id, f.simhash FROM fingerprints AS f
+        WHERE f.host_id = r.host_id AND f.crawl_id = r.crawl_id
+        LIMIT :within
+    ) AS n
+    WHERE n.id < r.id AND bit_count(CAST(n.simhash # r.simhash AS bit(64))) <= :bits
+    ORDER BY bits, n.id
+    LIMIT :most
+) AS found
+
+-- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves; notes of :own are void
+SELECT f.id, f.host_id, f.key, p.url
+FROM fingerprints AS f
+JOIN pages AS p ON p.host_id = f.host_id AND p.crawl_id = f.crawl_id AND p.key = f.key
+WHERE f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL
+  AND (f.id = ANY(CAST(:own AS bigint[])) OR NOT EXISTS (
+    SELECT FROM duplicates AS d
+    WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'))
+  AND NOT EXISTS (
+    SELECT FROM urls AS u WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND u.state = 'gone')
+
+-- texts: the main texts of fingerprints
+SELECT f.id, p.main_text
+FROM fingerprints AS f
+JOIN pages AS p ON p.host_id = f.host_id AND p.crawl_id = f.crawl_id AND p.key = f.key
+WHERE f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL
+
+-- note: note pages that are like another, unless a settle has found the very same meanwhile
+INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url, of_host_id, of_key, bits)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url, r.of_host_id, decode(r.of_key, 'hex'), r.bits
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text, of_host_id bigint, of_key text, bits smallint)
+ON CONFLICT (host_id, crawl_id, key) DO UPDATE
+SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_host_id, of_key = excluded.of_key,
+    bits = excluded.bits, found_at = clock_timestamp()
+WHERE duplicates.kind IN ('near', 'review')
+
+-- forget: delete the notes of pages that are like no other any more
+DELETE FROM duplicates AS d
+USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex') AND d.kind IN ('near', 'review')
+
+-- queue_likes: queue the pages that were noted to be like these, which have changed
+INSERT INTO near_queue (host_id, crawl_id, key)
+SELECT d.host_id, d.crawl_id, d.key
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+JOIN duplicates AS d ON d.of_host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.of_key = decode(r.key, 'hex')
+WHERE d.kind IN ('near', 'review')
+
+-- queued_links: links of pages of these hosts that wait for their first fetch, and the lane that they are in
+SELECT u.host_id, u.crawl_id, u.key, u.url, u.lane
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, url text)
+JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'queued' AND u.found_on = r.url
+WHERE u.fetched_at IS NULL AND u.kind = 'page' AND u.cause IS NULL
+
+-- set_lane: move queued URLs to another lane
+UPDATE urls AS u SET lane = r.lane
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, lane smallint)
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
+
+-- orphans: duplicates whose original is gone, in active crawls
+SELECT d.host_id, d.crawl_id, d.key, d.url, d.kind, d.of_url
+FROM duplicates AS d
+JOIN crawls AS c ON c.id = d.crawl_id AND c.state = 'active'
+LEFT JOIN urls AS o ON o.host_id = d.of_host_id AND o.crawl_id = d.crawl_id AND o.key = d.of_key
+WHERE d.of_key IS NOT NULL AND (o.state = 'gone' OR o.key IS NULL)
+LIMIT :n
+
+-- part: delete the notes of duplicates whose original is gone, and queue them to find another
+WITH parted AS (
+    DELETE FROM duplicates AS d
+    USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
+    WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
+    RETURNING d.host_id, d.crawl_id, d.key
+)
+INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FROM parted
+
+-- requeue: queue aliases of pages that are gone; what they lead to is theirs again
+UPDATE urls AS u SET state = 'queued', due_at = NULL, alias_of = NULL, attempts = 0, retrying = false
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, of_url text)
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'alias'
+  AND u.alias_of = r.of_url
+RETURNING u.host_id
+
+-- listed: duplicates of a crawl, the latest first
+SELECT d.kind, d.bits, d.url, d.of_url, d.found_at
+FROM duplicates AS d
+WHERE d.crawl_id = :crawl_id AND (CAST(:kind AS text) IS NULL OR d.kind = :kind)
+ORDER BY d.found_at DESC, d.url
+LIMIT :n
+
+-- drop_crawl: delete the fingerprints of a crawl's hosts; their ids and values, to delete their keys
+DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until RETURNING id, simhash
+
+-- waiting: how many pages of a crawl are in the queue, up to a number
+SELECT count(*) AS n FROM (SELECT FROM near_queue WHERE crawl_id = :crawl_id LIMIT :most) AS q

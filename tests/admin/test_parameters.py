@@ -1,0 +1,147 @@
+"""Parameters that change nothing are found, dropped when an operator agrees, and their URLs fold without a request."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import explain, parameters, seeds
+from app.admin.crawls import find, go_round
+from app.crawl.state.worker import Worker
+from app.errors import InputError
+from app.policy.focus.parameters import ENOUGH
+from tests.crawl.archiving import Archiving
+from tests.crawl.loop import run, start
+from tests.crawl.web import Site, Web, html
+from tests.store.rows import one, sql
+
+PATHS = [f"/{n}" for n in range(ENOUGH)]
+WITH = [f"{path}?ref=home" for path in PATHS]
+
+
+@pytest.fixture
+def site(web: Web) -> Site:
+    """Each page with and without `ref`; `page` is another page each time."""
+    site = web.site()
+    site.pages["/"] = html(*PATHS, *WITH, "/list?page=1", "/list?page=2", text="Front.")
+    for path in PATHS:
+        site.pages[path] = site.pages[f"{path}?ref=home"] = html(text=f"A page of its own, {path} by name.")
+    for page in (1, 2):
+        site.pages[f"/list?page={page}"] = html(text=f"List {page}.")
+    return site
+
+
+def paths(engine: Engine, table: str = "urls") -> list[str]:
+    return sorted("/" + row["url"].split("/", 3)[3] for row in sql(engine, f"SELECT url FROM {table}"))
+
+
+def crawled(worker: Worker, site: Site, **wishes: Any) -> Engine:
+    start(worker, site.url(), **wishes)
+    run(worker)
+    return worker.engine
+
+
+def test_they_are_found_from_pages(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    found = parameters.found(engine, site.host)
+    assert [(each.name, each.passed, each.failed, each.is_idle) for each in found.tested] == [
+        ("ref", ENOUGH, 0, True),
+        ("page", 0, 1, False),
+    ]
+    assert found.dropped == []
+
+
+def test_they_are_found_from_captures_where_no_text_is_kept(archiving: Archiving, site: Site) -> None:
+    worker = archiving.worker
+    engine = crawled(worker, site)
+    sql(engine, "DELETE FROM pages")
+    assert [each.name for each in parameters.found(engine, site.host).tested if each.is_idle] == ["ref"]
+
+
+def test_dropping_one_folds_the_frontier_and_fetches_nothing(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site, search=True)
+    before = len(site.log)
+    folding = parameters.drop(engine, worker.settings, site.host, ["REF"])
+    assert (folding.dropped, folding.folded) == (["ref"], ENOUGH)
+    assert paths(engine) == sorted(["/", *PATHS, "/list?page=1", "/list?page=2"])
+    assert set(paths(engine, "pages")) <= set(paths(engine))
+    assert one(engine, "SELECT count(*) FROM urls WHERE state = 'resting' AND fetched_at IS NOT NULL") == len(
+        paths(engine)
+    )
+    assert one(engine, "SELECT count(*) FROM duplicates") == 0
+    assert len(site.log) == before
+    again = parameters.drop(engine, worker.settings, site.host, ["ref"])
+    assert (again.moved, again.folded) == (0, 0), "repeating it is harmless"
+
+
+def test_links_with_it_are_known_from_then_on(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    parameters.drop(engine, worker.settings, site.host, ["ref"])
+    site.pages["/"] = html(*[f"{path}?ref=other" for path in PATHS], "/new?ref=other", text="Another front.")
+    site.pages["/new"] = html(text="Quite new.")
+    go_round(engine, "c", worker.settings)
+    run(worker)
+    assert paths(engine) == sorted(["/", *PATHS, "/list?page=1", "/list?page=2", "/new"])
+    assert not [hit for hit in site.log if "ref=other" in hit.path]
+
+
+def test_what_waits_is_folded_into_one_that_was_fetched(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    sql(engine, "UPDATE urls SET state = 'queued', fetched_at = NULL, alias_of = NULL WHERE url NOT LIKE '%?ref=%'")
+    resting = "state = 'resting', fetched_at = now(), due_at = now(), alias_of = NULL"
+    sql(engine, f"UPDATE urls SET {resting} WHERE url LIKE '%?ref=%'")
+    sql(engine, "DELETE FROM pages WHERE url NOT LIKE '%?ref=%'")
+    parameters.drop(engine, worker.settings, site.host, ["ref"], force=True)
+    states = sql(engine, "SELECT state, count(*) AS n FROM urls WHERE url NOT LIKE '%list%' GROUP BY 1 ORDER BY 1")
+    assert [(row["state"], row["n"]) for row in states] == [("queued", 1), ("resting", ENOUGH)]
+    assert set(PATHS) <= set(paths(engine, "pages"))
+
+
+def test_what_was_found_with_it_alone_gets_a_shorter_form(worker: Worker, site: Site) -> None:
+    site.pages["/"] = html("/only?ref=1", *PATHS, *WITH, text="Front.")
+    site.pages["/only?ref=1"] = html(text="It is linked with the parameter alone.")
+    engine = crawled(worker, site)
+    assert parameters.drop(engine, worker.settings, site.host, ["ref"]).moved >= 1
+    joined = "urls AS u JOIN pages AS p USING (host_id, crawl_id, key)"
+    (row,) = sql(engine, f"SELECT u.url, u.linked, p.url AS page FROM {joined} WHERE u.url LIKE '%/only'")
+    assert (row["url"], row["page"], row["linked"]) == (site.url("/only"), site.url("/only"), "/only?ref=1")
+
+
+def test_the_archive_and_the_commands_follow(archiving: Archiving, site: Site) -> None:
+    worker = archiving.worker
+    engine = crawled(worker, site)
+    captures = one(engine, "SELECT count(*) FROM captures WHERE kind = 'page'")
+    parameters.drop(engine, worker.settings, site.host, ["ref"])
+    joined = "SELECT count(*) FROM captures AS c JOIN urls AS u USING (host_id, crawl_id, key) WHERE c.kind = 'page'"
+    assert one(engine, joined) == captures
+    found = explain.why(engine, worker.settings, site.url("/1?ref=home"))
+    assert found.url == site.url("/1")
+    assert len(found.crawls) == 1
+    added = seeds.add(engine, worker.settings, find(engine, "c"), [site.url("/1?ref=mail")])
+    assert (added.added, added.known) == (0, 1)
+
+
+# what is asked for → the complaint
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("page", "0 pages stayed the same without it or with another value, 1 did not; --force drops it all the same"),
+        ("never", "no two pages differ in it alone"),
+    ],
+)
+def test_a_parameter_that_may_be_needed_stays(worker: Worker, site: Site, name: str, complaint: str) -> None:
+    engine = crawled(worker, site)
+    with pytest.raises(InputError, match=complaint):
+        parameters.drop(engine, worker.settings, site.host, [name])
+    assert parameters.found(engine, site.host).dropped == []
+
+
+def test_one_is_sent_again_when_the_operator_says_so(worker: Worker, site: Site) -> None:
+    engine = crawled(worker, site)
+    parameters.drop(engine, worker.settings, site.host, ["ref"])
+    assert parameters.keep(engine, site.host, ["ref"]) == (site.host, [])
+    with pytest.raises(InputError, match="is not dropped at"):
+        parameters.keep(engine, site.host, ["ref"])
+    go_round(engine, "c", worker.settings)
+    run(worker)
+    assert f"{PATHS[0]}?ref=home" in paths(engine)

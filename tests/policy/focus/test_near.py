@@ -1,0 +1,68 @@
+"""Which pages with like fingerprints say the same, and what a site's boilerplate must not make alike."""
+
+import random
+
+import pytest
+
+from app.policy.focus.near import Likeness, likeness
+from app.policy.focus.simhash import distance, simhash, words_of
+
+RNG = random.Random(11)
+WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(3, 9))) for _ in range(2_000)]
+FOOTER = " ".join(RNG.choices(WORDS, k=40))
+
+
+def prose(n: int, seed: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=n))
+
+
+ARTICLE = f"Waiting between requests\n{prose(400, 1)}\n{FOOTER}"
+RELEASE = f"Release 1.4.11\nMay 14, 2014\n{prose(300, 2)}"
+LISTED = "\n".join(f"Create{n} TField method of the class and what it does" for n in range(60))
+GERMAN = f"Warten zwischen Anfragen\n{prose(400, 77)}\n{FOOTER}"
+
+# what it shows, one page, another → how alike they are; None: they are no duplicates
+ROWS: list[tuple[str, str, str, Likeness | None]] = [
+    ("the same", ARTICLE, ARTICLE, Likeness.NEAR),
+    ("a date and a counter", f"{ARTICLE}\nread 17 times", f"{ARTICLE}\nread 918 times", Likeness.NEAR),
+    ("a print view", ARTICLE, f"{ARTICLE}\nprinted on 3 May 2024 from example.org", Likeness.NEAR),
+    ("a mirror with a line of its own", ARTICLE, f"{ARTICLE}\nhosted by the friends of waiting", Likeness.NEAR),
+    ("a release that repeats another", RELEASE, RELEASE.replace("1.4.11", "1.5.6"), Likeness.NEAR),
+    ("a translation", ARTICLE, GERMAN, None),
+    ("short pages with one footer", f"Cats\nAbout cats.\n{FOOTER}", f"Dogs\nAbout dogs.\n{FOOTER}", None),
+    ("stubs of a reference", f"Struct minus\n{prose(60, 3)}", f"Struct plus\n{prose(60, 3)}", None),
+    ("lists of a reference", f"TDateField\n{LISTED}", f"TGuidField\n{LISTED}", None),
+    ("a template about another thing", prose(400, 4) + " rbtree" * 3, prose(400, 4) + " avltree" * 3, None),
+    (
+        "one thing in another's place",
+        f"{prose(9, 5)}\n\n{LISTED} red red",
+        f"{prose(9, 5)}\n\n{LISTED} blue blue",
+        None,
+    ),
+    ("pages of a calendar", f"May 2031\n{FOOTER}", f"May 2032\n{FOOTER}", None),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_what_says_the_same(one: str, other: str, expected: Likeness | None) -> None:
+    prints = simhash(words_of(one)), simhash(words_of(other))
+    if None in prints:
+        assert expected is None
+        return
+    bits = distance(prints[0] or 0, prints[1] or 0)
+    assert likeness(bits, one, other) is expected
+    assert likeness(bits, other, one) is expected
+
+
+# bits → how alike they are at most, whatever they say
+@pytest.mark.parametrize(
+    ("bits", "expected"), [(5, Likeness.NEAR), (6, Likeness.REVIEW), (9, Likeness.REVIEW), (10, None)]
+)
+def test_more_bits_are_for_review_and_more_than_nine_for_nobody(bits: int, expected: Likeness | None) -> None:
+    assert likeness(bits, ARTICLE, ARTICLE) is expected
+
+
+def test_fingerprints_that_are_alike_by_chance_are_for_review() -> None:
+    """Five bits may be chance: the texts decide. The words are the same here, and the phrases are not."""
+    words = prose(300, 6).split()
+    assert likeness(3, "Same\n\n" + " ".join(words), "Same\n\n" + " ".join(sorted(words))) is Likeness.REVIEW

@@ -1,0 +1,82 @@
+"""Fingerprints: what turns few bits and what turns many, and keys that lose nothing within five bits."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from app.policy.focus import simhash as module
+from app.policy.focus.simhash import BITS, DUPLICATE_BITS, LEAST_PHRASES, distance, keys, simhash, words_of
+
+RNG = random.Random(7)
+WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(2, 9))) for _ in range(3_000)]
+
+GOLDEN = 0x9A9765F67C4F6DCC
+
+
+def text(n: int, seed: int) -> list[str]:
+    return random.Random(seed).choices(WORDS, k=n)
+
+
+def fingerprint(words: list[str]) -> int:
+    found = simhash(words)
+    assert found is not None
+    return found
+
+
+# words of a text, the words put in the place of its first ones → bits that differ at most, and at least
+@pytest.mark.parametrize(
+    ("n", "changed", "least", "most"),
+    [(300, 0, 0, 0), (300, 1, 0, 5), (2_000, 5, 0, 5), (300, 150, 10, 32), (300, 300, 18, 46), (2_000, 2_000, 18, 46)],
+)
+def test_bits_differ_as_phrases_do(n: int, changed: int, least: int, most: int) -> None:
+    for seed in range(5):
+        words = text(n, seed)
+        bits = distance(fingerprint(words), fingerprint(text(changed, seed + 100) + words[changed:]))
+        assert least <= bits <= most
+
+
+def test_a_fingerprint_is_the_same_in_every_process_and_release() -> None:
+    assert fingerprint(words_of("the quick brown fox jumps over the lazy dog " * 2 + " ".join(WORDS[:60]))) == GOLDEN
+
+
+def test_the_order_of_words_counts() -> None:
+    words = text(400, 1)
+    assert distance(fingerprint(words), fingerprint(sorted(words))) > DUPLICATE_BITS
+
+
+def test_a_phrase_counts_once() -> None:
+    words = text(200, 2)
+    assert fingerprint([*words, *["0"] * 5_000]) == fingerprint([*words, *["0"] * 5])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, LEAST_PHRASES + 1])
+def test_a_short_text_has_none(n: int) -> None:
+    assert simhash(text(n, 3)) is None
+
+
+def test_a_long_text_that_repeats_itself_is_short() -> None:
+    assert simhash(text(20, 3) * 50) is None
+
+
+def test_words_of_scripts_without_blanks_are_letters() -> None:
+    assert words_of("検索エンジンの robots") == [*"検索エンジンの", "robots"]
+
+
+def test_words_forgotten_keep_their_hashes() -> None:
+    words = text(100, 4)
+    before = fingerprint(words)
+    for n in range(module._MOST_REMEMBERED + 1):
+        _ = module._hashes[f"w{n}"]
+    assert len(module._hashes) <= module._MOST_REMEMBERED
+    assert fingerprint(words) == before
+
+
+def test_fingerprints_within_five_bits_share_a_key() -> None:
+    value = fingerprint(text(300, 5))
+    everywhere = [sum(1 << bit for bit in bits) for bits in combinations(range(0, BITS, 3), DUPLICATE_BITS)]
+    assert all(not set(keys(value)).isdisjoint(keys(value ^ turned)) for turned in everywhere)
+
+
+def test_there_are_21_keys_and_each_says_which_blocks_it_is_of() -> None:
+    assert len(set(keys(0))) == len(set(keys((1 << BITS) - 1))) == 21
