@@ -44,6 +44,7 @@ OURS = {
     "crawls.scope_redirects": "hosts and folders of canonical URLs: ASCII",
     "crawls.profile": "an operator's: a file in UTF-8",
     "url_patterns.pattern": "made of canonical URLs: ASCII",
+    "hosts.dropped_parameters": "an operator's choice of names in canonical URLs: ASCII",
     "fetches.address_budget": "an address, or a network of an operator's",
     "page_search.config": "a text search configuration of this Postgres",
 }
