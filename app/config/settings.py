@@ -12,8 +12,7 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from app.config import values
-from app.config.archive import ArchiveSettings
-from app.config.handlers import HandlerSettings
+from app.config.groups import SettingGroups
 from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
@@ -36,7 +35,7 @@ _MAY_BE_EMPTY = (
 PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(ArchiveSettings, HandlerSettings, FromEnvironment):
+class Settings(SettingGroups, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(

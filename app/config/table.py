@@ -14,6 +14,7 @@ GROUPS = {
     "Handlers: for whoever extracts items": "handlers",
     "Logs: for whoever reads them": "log_format",
     "The archive: for whoever keeps what was fetched": "archive",
+    "The dashboard: for whoever looks and steers in a browser": "web_listen",
 }  # the first setting of each
 
 

@@ -51,6 +51,7 @@ RUNS_UNTIL_ENDED = {
     "celery -A app worker": "[queues]",
     "celery -A app flower": "Visit me at",
     "tiptoe up": "beat and workers run",
+    "tiptoe web": "dashboard: http://127.0.0.1",
     "tiptoe botauth directory --serve": "Ctrl-C ends it",
 }
 
@@ -246,6 +247,7 @@ def terminal(services: Services, sites: dict[str, Site], tmp_path: Path) -> Iter
         },
         "PATH": f"{Path(sys.executable).parent}:{postgres_programs().folder}:{os.environ['PATH']}",
         "TIPTOE_HOME": str(services.home),
+        "TIPTOE_WEB_LISTEN": "127.0.0.1:0",
         "TIPTOE_ALLOW_NETWORKS": NETWORKS,
         "TIPTOE_RESOLVE": resolve(sites),
         "TIPTOE_DEFAULT_DELAY_S": "0.05",

@@ -34,7 +34,7 @@ def example_names() -> set[str]:
 
 
 def test_every_role_of_the_fleet_is_there() -> None:
-    assert set(SERVICES) == {"postgres", "redis", "migrate", "beat", "worker", "flower"}
+    assert set(SERVICES) == {"postgres", "redis", "migrate", "beat", "worker", "flower", "web"}
 
 
 @pytest.mark.parametrize("name", ["beat", "worker", "flower"])
