@@ -18,6 +18,7 @@ def make_app() -> typer.Typer:
         archive,
         botauth,
         crawl_command,
+        demo,
         doctor,
         export,
         extract,
@@ -43,7 +44,7 @@ def make_app() -> typer.Typer:
     )
     app.callback()(_root)
     app.add_typer(_crawl_app(), name="crawl")
-    for command in (crawl_command.up, web.web):
+    for command in (crawl_command.up, demo.demo, web.web):
         app.command()(command)
     app.add_typer(seed.app, name="seed")
     for command in (status.status, search.search):

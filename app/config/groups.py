@@ -2,8 +2,9 @@
 
 from app.config.archive import ArchiveSettings
 from app.config.handlers import HandlerSettings
+from app.config.metrics import MetricsSettings
 from app.config.web import WebSettings
 
 
-class SettingGroups(ArchiveSettings, HandlerSettings, WebSettings):
+class SettingGroups(ArchiveSettings, HandlerSettings, MetricsSettings, WebSettings):
     """The groups of `app.config.settings.Settings`."""

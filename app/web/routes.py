@@ -6,12 +6,14 @@ A route that may be asked without a login is named in `app.web.guard.PUBLIC` too
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from app.web import health, live, order
+from app.web import health, live, metrics, order
 from app.web.pages import account, crawl, fleet, hosts, overview, pages_found, proof, requests, url
 from app.web.render import ROOT
 
 routes: list[BaseRoute] = [
     Route("/healthz", health.healthz),
+    Route("/metrics", metrics.metrics),
+    Route("/metrics/targets", metrics.listed),
     Route("/readyz", health.readyz),
     Route("/status", health.show_status),
     Route("/", overview.show),

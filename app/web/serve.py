@@ -13,6 +13,7 @@ def serve(settings: Settings) -> None:
     """Serve until a signal. Raises InputError, ServiceError."""
     import uvicorn
 
+    from app.web import metrics
     from app.web.app import make_app
 
     dashboard.check(settings)
@@ -27,6 +28,7 @@ def serve(settings: Settings) -> None:
             server_header=False,
             timeout_graceful_shutdown=2,  # streams never end by themselves
         )
+        metrics.serve_beside(settings, engine)
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:

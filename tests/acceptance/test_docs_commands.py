@@ -73,6 +73,7 @@ CANNOT = {
 CRAWLED = {
     "docs/commands.md": "example.org",
     "docs/export.md": "example.org",
+    "docs/logs.md": "example.org",
     "docs/operating.md": "big.example",
     "docs/politeness.md": "example.org",
 }
@@ -94,6 +95,7 @@ LANGUAGES = {
     "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
     "toml": "read as the credentials file that it shows",
     "mermaid": "a drawing",
+    "yaml": "a part of a configuration: tests/metrics runs the whole one",
     "": "what a command printed",
 }
 

@@ -46,6 +46,8 @@ PAGES = [
     ("/status", '"docs"'),
     ("/readyz", '"ready"'),
     ("/healthz", "ok"),
+    ("/metrics", "tiptoe_frontier_urls{{lane="),
+    ("/metrics/targets", "["),
     ("/history?crawl=docs", '"rates"'),
     ("/static/app.css", "--accent"),
     ("/static/vendor/htmx.LICENSE.txt", "BSD"),
