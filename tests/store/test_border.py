@@ -19,7 +19,7 @@ OURS = {
         """crawls.name crawls.state crawls.scope crawls.scope_hosts crawls.scope_domains crawls.scope_prefixes
         crawls.include
         crawls.exclude crawls.sitemaps crawls.handlers crawls.ended_because hosts.queue hosts.quiet_hours domains.name
-        domains.quiet_hours
+        domains.quiet_hours hosts.dropped_parameters
         host_events.event host_events.detail visits.queue visits.worker extractions.handler items.handler
         archive_nodes.place""".split(),  # noqa: SIM905 (a list literal takes a line per word)
         "an operator's, or of his settings",
@@ -44,6 +44,7 @@ OURS = {
     "crawls.scope_redirects": "hosts and folders of canonical URLs: ASCII",
     "crawls.profile": "an operator's: a file in UTF-8",
     "url_patterns.pattern": "made of canonical URLs: ASCII",
+    "hosts.dropped_parameters": "an operator's choice of names in canonical URLs: ASCII",
     "fetches.address_budget": "an address, or a network of an operator's",
     "page_search.config": "a text search configuration of this Postgres",
 }
