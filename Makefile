@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test gate check coverage faults-quick faults bench soak fuzz mutants screens venv clean
+.PHONY: help crawl test gate check coverage faults-quick faults bench soak fuzz mutants screens docs venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -37,10 +37,10 @@ gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, 
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_limits.py tests/test_names.py tests/test_voice.py
+	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py tests/test_limits.py tests/test_names.py tests/test_voice.py
 
 check: gate ## before a commit: the gate, then the tests
-	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
+	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_site.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
 
 coverage: $(VENV)/dev.stamp ## how much of policy, parse and crawl their tests run, lines and branches: at least 95 % each
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --cov --cov-report= tests/policy tests/parse tests/crawl $(ARGS)
@@ -67,10 +67,13 @@ mutants: $(VENV)/dev.stamp ## break one small thing at a time, and see whether a
 screens: $(VENV)/dev.stamp ## take the pictures of the docs anew, from a crawl on loopback port 80
 	@exec $(BIN)/python -m tests.screens
 
+docs: $(VENV)/dev.stamp ## build the docs as a site, in .site/html
+	@exec $(BIN)/python -m tests.site
+
 venv: $(VENV)/dev.stamp ## make .venv with everything for work on Tiptoe
 
 clean: ## remove .venv and caches (not .tiptoe, where the crawls are)
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* *.egg-info build dist
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .site .coverage .coverage.* *.egg-info build dist
 
 $(VENV)/local.stamp: EXTRAS := local
 $(VENV)/dev.stamp: EXTRAS := local,dev

@@ -16,6 +16,7 @@ from bench import (
     known_keys,
     layers,
     memory,
+    metrics,
     polite,
     road,
     scale,
@@ -43,6 +44,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "hot_rows": hot_rows.main,
     "known_keys": known_keys.main,
     "search": search.main,
+    "metrics": metrics.main,
 }
 DEFAULT = ("crawl", "layers", "claim", "polite")
 
@@ -105,7 +107,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument(
         "--sizes",
         default="100000,1000000",
-        help="claim: URLs in the frontier; add 10000000 for the whole test; search: pages",
+        help="claim, metrics: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
     frontier = parser.add_argument_group("the frontier (scale)")
     frontier.add_argument("--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000")

@@ -1,11 +1,13 @@
 """Logs are for people; no crawl depends on them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import log_events
 from tests.steering import steering
 
 FULL = Path("/dev/full")  # every write is refused with ENOSPC
@@ -52,3 +54,20 @@ def test_what_a_site_wrote_steers_no_terminal() -> None:
     assert "fetched" in done.stderr
     assert "]0;x" in done.stderr
     assert steering(done.stderr) == []
+
+
+def test_every_event_is_documented_as_the_code_logs_it() -> None:
+    """A row of docs/logs.md: event, level, fields. Meanings are the page's own."""
+    page = (Path(__file__).parents[1] / "docs" / "logs.md").read_text()
+    told = {
+        event: (level, set(re.findall(r"`(.+?)`", fields)))
+        for event, level, fields in re.findall(r"^\| `([^`]+)` \| ([a-z/]+) \| (.*?) \| ", page, re.MULTILINE)
+    }
+    assert told == log_events.table()
+
+
+def test_an_event_is_named_by_who_and_what() -> None:
+    names = [call for call in log_events.calls() if call.event != "{what}.failed"]
+    assert len(names) > 60
+    assert [call for call in names if not re.fullmatch(r"[a-z_]+\.[a-z_]+", call.event)] == []
+    assert [call for call in names if {"event", "level", "timestamp"} & set(call.fields)] == []

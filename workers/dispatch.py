@@ -1,6 +1,7 @@
 """`tiptoe.dispatch`: claim due hosts, one `tiptoe.visit` message for each on its own queue."""
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 
 from kombu import Producer
@@ -20,10 +21,13 @@ _marks = claim.ScanWindow()
 @app.task(name="tiptoe.dispatch")
 def dispatch() -> int:
     """Offer the hosts that are due. Returns how many."""
+    began = time.monotonic()
     try:
-        return claim.dispatch(process.engine(), current(), offer, _rng, _marks, unread)
+        hosts = claim.dispatch(process.engine(), current(), offer, _rng, _marks, unread)
     except OSError as error:  # kombu's: no file descriptor is left
         raise ServiceError("the broker", error.strerror or str(error)) from error
+    process.counts().dispatch_ended(hosts, took_s=time.monotonic() - began)
+    return hosts
 
 
 def unread(queues: Sequence[str], most: int) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from celery import signals
@@ -24,11 +24,16 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.errors import InputError, ServiceError
 from app.extract.process import specs_of
+from app.metrics.counts import Counts
 from app.model.handler import HandlerSpec
 from app.net.http import Sender
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake
+from app.store import db
+
+if TYPE_CHECKING:
+    from app.metrics.serve import Served
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 RUNNING_PER_THREAD = 2  # visits that may need to be parked next: in the pool's threads, and in those of the parking
@@ -36,6 +41,7 @@ _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
+_served: "Served | None" = None
 _is_told = False
 
 
@@ -50,8 +56,36 @@ def worker() -> Worker:
 
 
 @lru_cache(maxsize=1)
+def counts() -> Counts:
+    """The counts of this process."""
+    return Counts()
+
+
+def serve_metrics(role: str) -> None:
+    """Serve this process's metrics if that is asked for. Call it before the engine is made: its sessions get the name
+    by which `tiptoe web` finds the process.   role: worker or beat"""
+    global _served
+    settings = current()
+    if settings.metrics is None:
+        return
+    from app.metrics.serve import serve
+
+    _served = serve(settings.metrics, role=role, counts=counts(), check_archive=_check_archive)
+    try:
+        db.check(engine())  # opens the session
+    except ServiceError as error:
+        _log.warning("metrics.not_listed", error=str(error))
+
+
+def _check_archive() -> None:
+    """Raise ArchiveStopped while this process's archive cannot be written. It is not made for the question."""
+    if _worker.cache_info().currsize and (archive := _worker().archive) is not None:
+        archive.check()
+
+
+@lru_cache(maxsize=1)
 def _engine() -> Engine:
-    return make_engine(current())
+    return make_engine(current(), session_name=_served.session_name if _served else "tiptoe")
 
 
 @lru_cache(maxsize=1)
@@ -68,6 +102,7 @@ def _worker() -> Worker:
         draws=make_engine(settings, pool_size=1),
         archive=_archive(settings, name, sender),
         handlers=_handlers(settings),
+        counts=counts(),
     )
 
 
@@ -123,6 +158,16 @@ def resume_with(act: Callable[[Parked], None]) -> None:
 def _resume(parked: Parked) -> None:
     assert _act is not None, "workers.visit was not imported"
     _act(parked)
+
+
+@signals.celeryd_after_setup.connect
+def _serve_worker(**_: object) -> None:
+    serve_metrics("worker")
+
+
+@signals.beat_init.connect
+def _serve_beat(**_: object) -> None:
+    serve_metrics("beat")
 
 
 @signals.worker_shutting_down.connect

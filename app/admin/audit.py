@@ -11,6 +11,7 @@ proof does not hold), and requests older than the history of robots.txt (`unjudg
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import robots_history
 from app.admin.crawls import find
+from app.admin.hosts import known
 from app.config import Settings
 from app.store import db, fetches, visits
 from app.words import counted
@@ -107,7 +109,7 @@ class Unaccounted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The result of an audit. crawl: None for the whole log.   hosts, addresses, unaccounted: worst first."""
+    """The result of an audit. crawl: None: the whole log, or a host.   hosts, addresses, unaccounted: worst first."""
 
     crawl: str | None
     fetches: int
@@ -175,12 +177,26 @@ def audit(engine: Engine, settings: Settings, crawl: str | None) -> Audit:
     Raises InputError.
     """
     crawl_id = find(engine, crawl).id if crawl is not None else None
-    snapshot = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    with db.transaction(snapshot) as tx:
+    with _snapshot(engine) as tx:
         host_ids = fetches.hosts_of_crawl(tx, crawl_id) if crawl_id is not None else None
-        told = visits.audit(tx, host_ids, longest_s=settings.visit_longest_s + settings.lease_s)
-        hosts = _hosts(tx, settings, host_ids, {row["host_id"]: row["overlapping"] for row in told})
-        addresses = [AddressAudit(**row) for row in fetches.audit_addresses(tx, host_ids)]
+        return _audit(tx, settings, crawl, host_ids)
+
+
+def audit_host(engine: Engine, settings: Settings, name: str) -> Audit:
+    """Audit one host, by every request to it and to its addresses. Raises InputError for one that no crawl has met."""
+    host = known(engine, name)
+    with _snapshot(engine) as tx:
+        return _audit(tx, settings, None, [host["id"]])
+
+
+def _snapshot(engine: Engine) -> AbstractContextManager[Connection]:
+    return db.transaction(engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True))
+
+
+def _audit(tx: Connection, settings: Settings, crawl: str | None, host_ids: Sequence[int] | None) -> Audit:
+    told = visits.audit(tx, host_ids, longest_s=settings.visit_longest_s + settings.lease_s)
+    hosts = _hosts(tx, settings, host_ids, {row["host_id"]: row["overlapping"] for row in told})
+    addresses = [AddressAudit(**row) for row in fetches.audit_addresses(tx, host_ids)]
     addresses.sort(key=lambda each: (-each.gap_violations, _or_last(each.smallest_margin_s), each.budget))
     return Audit(
         crawl=crawl,

@@ -72,7 +72,7 @@ def freshness(engine: Engine, name: str) -> Freshness:
         fresh=sum(row["fresh"] * row["pages"] for row in known) / pages if pages else None,
         rows=rows,
         price_s=crawl.recrawl_price_s,
-        asked_per_day=sum(DAY_S * row["asked_per_s"] for row in rows),
+        asked_per_day=sum(DAY_S * (row["asked_per_s"] or 0.0) for row in rows),
         budget_per_day=profile_of(crawl.profile).requests_per_day,
         days=DAYS,
         recrawls=brought["recrawls"],

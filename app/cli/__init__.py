@@ -18,6 +18,7 @@ def make_app() -> typer.Typer:
         archive,
         botauth,
         crawl_command,
+        demo,
         doctor,
         export,
         extract,
@@ -30,6 +31,7 @@ def make_app() -> typer.Typer:
         sql,
         status,
         url,
+        web,
     )
     from app.cli.groups import Root
 
@@ -42,10 +44,11 @@ def make_app() -> typer.Typer:
     )
     app.callback()(_root)
     app.add_typer(_crawl_app(), name="crawl")
-    app.command()(crawl_command.up)
+    for command in (crawl_command.up, demo.demo, web.web):
+        app.command()(command)
     app.add_typer(seed.app, name="seed")
-    app.command()(status.status)
-    app.command()(search.search)
+    for command in (status.status, search.search):
+        app.command()(command)
     app.add_typer(url.app, name="url")
     app.add_typer(page.app, name="page")
     app.add_typer(archive.app, name="archive")
@@ -55,10 +58,8 @@ def make_app() -> typer.Typer:
     app.add_typer(profile.app, name="profile")
     app.add_typer(identity.app, name="identity")
     app.add_typer(botauth.app, name="botauth")
-    app.command()(status.audit)
-    app.command()(sql.sql)
-    app.command()(export.export)
-    app.command()(doctor.doctor)
+    for command in (status.audit, sql.sql, export.export, doctor.doctor):
+        app.command()(command)
     app.add_typer(sql.db_app, name="db")
     return app
 

@@ -16,6 +16,9 @@ from app.cli.options import settings_with
 from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
 from app.cli.run import patiently, run
+from app.cli.web import Web
+from app.cli.web import check as check_web
+from app.cli.web import tell as tell_web
 from app.model import CrawlChange, CrawlSpec, Url
 
 if TYPE_CHECKING:
@@ -40,31 +43,32 @@ def crawl(
     settings: "Settings",
     wish: CrawlChange,
     again: Again = False,
+    web: Web = False,
     as_json: AsJson = False,
 ) -> None:
     """Crawl from these URLs, politely, and keep the result in Postgres. Run it again to resume where it stopped."""
-    _check(settings)
+    _check(settings, web=web)
     urls = _read(settings, seeds, wish)
     name = name or urls[0].host
     began = time.monotonic()
     with _services(settings) as (settings, services, engine):
         with serving(engine, services, name):
             found, is_new_work = _prepare(engine, settings, name, wish, urls, again=again)
-            interrupted = is_new_work and run(engine, settings, services, found)
+            interrupted = is_new_work and run(engine, settings, services, found, web=web)
         _tell(engine, services, found, seconds=time.monotonic() - began, as_json=as_json, interrupted=interrupted)
     if interrupted:
         raise typer.Exit(130)
 
 
 @gather(settings=settings_with)
-def up(settings: "Settings", as_json: AsJson = False) -> None:
+def up(settings: "Settings", web: Web = False, as_json: AsJson = False) -> None:
     """Run beat and workers on this machine for every active crawl, until Ctrl-C."""
     from app.beat import sweep
     from app.local.home import open_home
     from app.local.serving import up as serves_all
     from app.local.stack import Stack
 
-    _check(settings)
+    _check(settings, web=web)
     with _services(settings) as (settings, services, engine):
         sweep.end_leases_of_the_dead(engine)
         if as_json:
@@ -75,7 +79,7 @@ def up(settings: "Settings", as_json: AsJson = False) -> None:
             say(f"their passwords are in {services.home / 'services.json'}, which only you can read")
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
-            with serves_all(open_home(services.home), say), Stack(settings, services) as stack:
+            with serves_all(open_home(services.home), say), Stack(settings, services, web=web) as stack:
                 while True:
                     stack.tend()
                     time.sleep(1.0)
@@ -103,8 +107,8 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
             engine.dispose()
 
 
-def _check(settings: "Settings") -> None:
-    """Whether a crawl can be run with them. Raises InputError."""
+def _check(settings: "Settings", *, web: bool) -> None:
+    """Whether a crawl can be run with them, and the dashboard beside it. Raises InputError."""
     from app.crawl.state.setup import make_credentials, make_signer
     from app.log import configure
     from app.policy import identity
@@ -113,6 +117,9 @@ def _check(settings: "Settings") -> None:
     make_signer(settings)  # a bad key file is one line here; later it would end every worker of the crawl
     make_credentials(settings)
     configure(settings.log_format, "WARNING")
+    if web:
+        check_web(settings)
+        tell_web(settings)
     if settings.handlers:
         from app.admin.extract import loaded
 

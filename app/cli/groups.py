@@ -14,6 +14,8 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _ORDER = (
     "crawl",
     "up",
+    "demo",
+    "web",
     "seed",
     "status",
     "search",

@@ -20,10 +20,10 @@ BURY_EVERY_S = 1.0
 T = TypeVar("T")
 
 
-def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl") -> bool:
+def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Crawl", *, web: bool = False) -> bool:
     """Run beat and workers until the crawl has ended, and handlers have had its pages. True: interrupted.
 
-    While Postgres is away it waits, as beat and workers do.
+    web: the dashboard too.   While Postgres is away it waits, as beat and workers do.
     Raises ServiceError for a child that cannot stay up.
     """
     from app.admin.live import Live
@@ -36,7 +36,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
     bury_at = 0.0
     with LiveView() as progress:
         try:
-            with Stack(settings, services) as stack:
+            with Stack(settings, services, web=web) as stack:
                 while True:
                     began = time.monotonic()
                     seen = patiently(live.look, meanwhile=stack.tend)

@@ -15,7 +15,7 @@ from app.errors import InputError, SettingError
 
 __all__ = ["Settings", "current", "load", "unknown_variables"]
 
-_SECRETS = {("database_url",), ("broker_url",)}  # a password may stand in them
+_SECRETS = {("database_url",), ("broker_url",), ("web_users",)}  # a password may stand in them
 
 
 def load(**overrides: Any) -> Settings:

@@ -12,31 +12,15 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from app.config import values
-from app.config.archive import ArchiveSettings
-from app.config.handlers import HandlerSettings
+from app.config.groups import SettingGroups
 from app.config.sources import FromEnvironment
 from app.config.values import Network, Words
 
 DOTENV = ".env"
-_MAY_BE_EMPTY = (
-    "contact",
-    "info_url",
-    "purpose",
-    "signing_key",
-    "credentials_file",
-    "signature_agent",
-    "crawl_domain",
-    "database_url",
-    "broker_url",
-    "delay_override_s",
-    "frontier_max_per_host",
-    "frontier_max_per_crawl",
-    "frontier_max",
-)
 PATHS = frozenset({"home", "signing_key", "credentials_file", "archive"})  # these may hold any octets
 
 
-class Settings(ArchiveSettings, HandlerSettings, FromEnvironment):
+class Settings(SettingGroups, FromEnvironment):
     """All settings, environment names prefixed TIPTOE_. Seconds, bytes and counts as the suffix says."""
 
     model_config = SettingsConfigDict(
@@ -244,7 +228,7 @@ class Settings(ArchiveSettings, HandlerSettings, FromEnvironment):
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
 
-    @field_validator(*_MAY_BE_EMPTY, mode="before")
+    @field_validator(*values.MAY_BE_EMPTY, mode="before")
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return None if value == "" else value

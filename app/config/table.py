@@ -13,7 +13,9 @@ GROUPS = {
     "The fleet: for workers on several cores and machines": "queues",
     "Handlers: for whoever extracts items": "handlers",
     "Logs: for whoever reads them": "log_format",
+    "Metrics: for whoever watches a fleet": "log_trace",
     "The archive: for whoever keeps what was fetched": "archive",
+    "The dashboard: for whoever looks and steers in a browser": "web_listen",
 }  # the first setting of each
 
 

@@ -8,6 +8,21 @@ from pydantic import BeforeValidator
 from pydantic_settings import NoDecode
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+MAY_BE_EMPTY = (
+    "contact",
+    "info_url",
+    "purpose",
+    "signing_key",
+    "credentials_file",
+    "signature_agent",
+    "crawl_domain",
+    "database_url",
+    "broker_url",
+    "delay_override_s",
+    "frontier_max_per_host",
+    "frontier_max_per_crawl",
+    "frontier_max",
+)
 GAP_LEAST_S = 0.01  # what a machine under load keeps between two requests
 
 

@@ -1,4 +1,4 @@
-"""Runs a crawl's own processes on one machine: beat and workers as children, each replaced when it ends.
+"""Runs a crawl's own processes on one machine: beat, workers and the dashboard as children, each replaced when it ends.
 
 They are a fleet's processes (`celery -A app beat`, `celery -A app worker`); only their number and the front of the
 import path differ. Environment variables name the services. They end when we do, however we end.
@@ -15,6 +15,7 @@ from types import TracebackType
 
 from app.config import Settings
 from app.errors import ServiceError
+from app.local import dashboard
 from app.local.children import await_end, spawn, stop
 from app.local.services import Services
 
@@ -33,9 +34,9 @@ class _Child:
 
 
 class Stack:
-    """Context manager: beat and workers run within it. Call `tend` now and then."""
+    """Context manager: beat and workers run within it, and the dashboard if asked. Call `tend` now and then."""
 
-    def __init__(self, settings: Settings, services: Services) -> None:
+    def __init__(self, settings: Settings, services: Services, *, web: bool = False) -> None:
         self._services = services
         self._stop_s = settings.request_deadline_s + 15.0
         self._logs = services.home / "logs"
@@ -58,6 +59,8 @@ class Stack:
             )
             for number in range(1, workers + 1)
         }
+        if web:
+            self._commands["web"] = dashboard.argv()
         self._children: list[_Child] = []
 
     def __enter__(self) -> "Stack":

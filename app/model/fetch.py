@@ -208,3 +208,16 @@ class Outcome(StrEnum):
     @property
     def brought_page(self) -> bool:
         return self in {Outcome.PAGE, Outcome.UNCHANGED}
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it counts as an error in alerts: a page that is missing, or not wanted, is an answer."""
+        return self not in {
+            Outcome.PAGE,
+            Outcome.UNCHANGED,
+            Outcome.UNWANTED,
+            Outcome.REDIRECT,
+            Outcome.NOT_FOUND,
+            Outcome.GONE,
+            Outcome.UNSENT,
+        }

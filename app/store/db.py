@@ -117,9 +117,11 @@ def _driven(query: TextClause) -> str:
     return _BOUND.sub(r"%(\1)s", query.text.replace("%", "%%"))
 
 
-def connect(url: str, *, pool_size: int = 16) -> Engine:
+def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe") -> Engine:
     """An engine for a process; make it after a fork. url: postgresql://…  Raises InputError for a URL that is not
-    Postgres'."""
+    Postgres'.
+
+    session_name: of its sessions, in pg_stat_activity"""
     try:
         parsed = make_url(url)
     except ValueError as error:
@@ -143,7 +145,7 @@ def connect(url: str, *, pool_size: int = 16) -> Engine:
             max_overflow=4,
             pool_timeout=30,
             pool_use_lifo=True,  # the connection used last has its plans and its backend's caches warm
-            connect_args={"application_name": "tiptoe", **session, **_unless_given(parsed)},
+            connect_args={"application_name": session_name, **session, **_unless_given(parsed)},
         )
     except ArgumentError as error:  # ?plugin=x
         raise InputError("TIPTOE_DATABASE_URL", f"has an unknown parameter; remove it: {error}") from error

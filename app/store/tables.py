@@ -1007,3 +1007,20 @@ items = Table(
     Index("items_fresh", "handler", "version", postgresql_where=text("NOT stale")),
     comment="Items that handlers extracted. Those of a page and handler are replaced together.",
 )
+
+operator_log = Table(
+    "operator_log",
+    metadata,
+    _identity(),
+    Column("at", Time, nullable=False, server_default=NOW),
+    Column("who", Text, nullable=False, comment="user, or local: somebody on the web's own machine"),
+    Column("face", Text, nullable=False, comment="where the order was given: web"),
+    Column("act", Text, nullable=False, comment="such as host.pause"),
+    Column("subject", Text, nullable=False, comment="name of the crawl or host, or a URL"),
+    Column("detail", Text, comment="what else was asked for"),
+    Column("ended_at", Time, comment="NULL: it runs, or its process ended without a word"),
+    Column("failed", Boolean, nullable=False, server_default=text("false")),
+    Column("outcome", Text, comment="what it came to, for a person"),
+    Index("operator_log_subject_idx", "subject", "id"),
+    comment="Orders that people gave: who, when, what, and what became of it.",
+)

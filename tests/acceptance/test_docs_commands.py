@@ -51,6 +51,7 @@ RUNS_UNTIL_ENDED = {
     "celery -A app worker": "[queues]",
     "celery -A app flower": "Visit me at",
     "tiptoe up": "beat and workers run",
+    "tiptoe web": "dashboard: http://127.0.0.1",
     "tiptoe botauth directory --serve": "Ctrl-C ends it",
 }
 
@@ -72,6 +73,7 @@ CANNOT = {
 CRAWLED = {
     "docs/commands.md": "example.org",
     "docs/export.md": "example.org",
+    "docs/logs.md": "example.org",
     "docs/operating.md": "big.example",
     "docs/politeness.md": "example.org",
 }
@@ -93,6 +95,7 @@ LANGUAGES = {
     "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
     "toml": "read as the credentials file that it shows",
     "mermaid": "a drawing",
+    "yaml": "a part of a configuration: tests/metrics runs the whole one",
     "": "what a command printed",
 }
 
@@ -246,6 +249,7 @@ def terminal(services: Services, sites: dict[str, Site], tmp_path: Path) -> Iter
         },
         "PATH": f"{Path(sys.executable).parent}:{postgres_programs().folder}:{os.environ['PATH']}",
         "TIPTOE_HOME": str(services.home),
+        "TIPTOE_WEB_LISTEN": "127.0.0.1:0",
         "TIPTOE_ALLOW_NETWORKS": NETWORKS,
         "TIPTOE_RESOLVE": resolve(sites),
         "TIPTOE_DEFAULT_DELAY_S": "0.05",

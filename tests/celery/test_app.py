@@ -34,7 +34,18 @@ def test_beat_claims_itself_and_sends_the_rest() -> None:
     schedule = app.conf.beat_schedule
     assert app.conf.beat_scheduler == f"{InPlace.__module__}:{InPlace.__name__}"
     assert {name for name, entry in schedule.items() if entry.get("options", {}).get("in_place")} == {"dispatch"}
-    assert set(schedule) == {"dispatch", "promote", "finish", "ring_extract", "index", "sweep", "retain", "reprice"}
+    assert set(schedule) == {
+        "dispatch",
+        "promote",
+        "finish",
+        "ring_extract",
+        "index",
+        "near",
+        "sweep",
+        "retain",
+        "reprice",
+        "measure",
+    }
 
 
 # broker URL, message of, seconds after which the broker drops it

@@ -189,8 +189,7 @@ BAD_EDITS = [
     (["crawl", "pasue"], "tiptoe crawl pasue: neither a verb nor a URL; did you mean `tiptoe crawl pause`? a seed"),
     (
         ["crawl", "qqq"],
-        "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, duplicates, edit, finish, freshness, list, "
-        "pause",
+        "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, duplicates, edit, finish, freshness, list",
     ),
     (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'?; see tiptoe --help"),
     (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: is out of range; use 0 to 86400 seconds"),

@@ -23,7 +23,8 @@ from app.config.constants import variable
 from tests.containers.engine import NAME, ROOT, Engine, run
 from tests.faults.log_judge import Fault
 
-OURS = ("migrate", "beat", "worker", "flower")
+OURS = ("migrate", "beat", "worker", "flower", "web")
+STARTED = ("beat", "worker", "flower", "web")  # with what they need; Prometheus' and Grafana's images may not be here
 PASSWORD = "onlyfortests"
 NAMED_WORKER = "TIPTOE_PURPOSE=$$(cat /proc/sys/kernel/random/uuid) exec celery -A app worker"
 WAITING = "SELECT DISTINCT h.name FROM hosts h JOIN urls u ON u.host_id = h.id WHERE u.state = 'queued'"
@@ -36,7 +37,7 @@ class Stack:
         self._folder, self._engine, self._workers = folder, engine, workers
         self.flower_port, self._postgres_port = _free_ports()
         self.faults: list[Fault] = []
-        passwords = {f"{name}_PASSWORD": PASSWORD for name in ("POSTGRES", "REDIS", "FLOWER")}
+        passwords = {f"{name}_PASSWORD": PASSWORD for name in ("POSTGRES", "REDIS", "FLOWER", "GRAFANA")}
         lines = {**passwords, **{variable(name): value for name, value in settings.items()}}
         (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         shutil.copy(ROOT / "docker-compose.yml", folder)
@@ -47,7 +48,7 @@ class Stack:
 
     def up(self, *options: str) -> None:
         """`docker compose up` with its workers. Returns when all are started, with --wait when all are healthy."""
-        self.compose("up", "--detach", "--no-build", "--scale", f"worker={self._workers}", *options)
+        self.compose("up", "--detach", "--no-build", "--scale", f"worker={self._workers}", *options, *STARTED)
 
     def down(self, *options: str) -> None:
         self.compose("down", "--timeout", "60", *options)

@@ -16,11 +16,13 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.admin import crawls, edit, explain, hosts, seeds
+from app.admin import crawls, edit, explain, hosts, parameters, seeds
 from app.admin.run import prepare
 from app.beat import claim
+from app.beat.find_near import find_near
 from app.beat.finish import finish
 from app.beat.index_pages import index_pages
+from app.beat.measure import measure
 from app.beat.promote import promote
 from app.beat.rotate_logs import retain
 from app.beat.trim import trim
@@ -38,6 +40,7 @@ from tests.store.rows import sql
 HOSTS, PAGES = 14, 60
 DELAY_S, SLOW_S = 0.03, 0.5  # every other host asks for the longer one: its visits are parked, and settled together
 THREADS = 6
+PROSE = " ".join(f"word{n}" for n in range(60))  # pages are near duplicates of each other
 CRAWLS = {"whole": None, "large": 400, "small": 40}  # by name: pages
 ASLEEP = """SELECT count(*) FROM hosts AS h
             WHERE h.state = 'idle' AND h.next_fetch_at IS NULL
@@ -118,9 +121,10 @@ class Webmaster:
         if self._dice.random() < 0.03:
             return 500, "text/plain", b"not now"
         links = [f"http://{self._dice.choice(self.names)}/{self._dice.randrange(PAGES)}" for _ in range(8)]
+        links += [f"/{self._dice.randrange(PAGES)}?ref={self._dice.randrange(3)}" for _ in range(2)]
         links += ["http://[broken", "mailto:x@y.test", "http://elsewhere.test/", "/1", "/2", "/0"]
         anchors = "".join(f'<a href="{link}">to {link}</a> ' for link in links)
-        return 200, "text/html", f"<html><body><p>{name} at {path}.</p>{anchors}</body></html>".encode()
+        return 200, "text/html", f"<html><body><p>{PROSE} {path}.</p>{anchors}</body></html>".encode()
 
 
 class Fleet:
@@ -185,6 +189,10 @@ class Writers:
             "finish": lambda: finish(engine),
             "retention": lambda: retain(engine, settings),
             "index": lambda: index_pages(engine, within_s=0.2),
+            "near": lambda: find_near(engine, within_s=0.2),
+            "measure": lambda: measure(engine),
+            "fold": lambda: parameters.drop(engine, settings, self._dice.choice(self._web.names), ["ref"], force=True),
+            "unfold": lambda: parameters.keep(engine, self._dice.choice(self._web.names), ["ref"]),
             "search": lambda: edit.edit(engine, settings, self._crawl(), CrawlChange(search=self._dice.random() < 0.8)),
             "upgrade": lambda: migrate.upgrade(self._url),
             "seed": lambda: seeds.add(

@@ -34,7 +34,8 @@ def example_names() -> set[str]:
 
 
 def test_every_role_of_the_fleet_is_there() -> None:
-    assert set(SERVICES) == {"postgres", "redis", "migrate", "beat", "worker", "flower"}
+    ours = {"migrate", "beat", "worker", "flower", "web"}
+    assert set(SERVICES) == {"postgres", "redis", "prometheus", "grafana"} | ours
 
 
 @pytest.mark.parametrize("name", ["beat", "worker", "flower"])
@@ -91,7 +92,28 @@ def test_worker_can_be_scaled() -> None:
 
 def test_named_volumes_are_declared() -> None:
     used = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])}
-    assert used == set(COMPOSE["volumes"])
+    assert {name for name in used if not name.startswith("./")} == set(COMPOSE["volumes"])
+    assert [name for name in used if name.startswith("./") and not (ROOT / name).exists()] == []
+
+
+def test_prometheus_scrapes_where_metrics_are_served() -> None:
+    """Web's own, and the list of the others."""
+    config = yaml.safe_load((ROOT / "app/metrics/ship/prometheus.yml").read_text())["scrape_configs"]
+    place = f"web:{OURS['web']['environment']['TIPTOE_METRICS'].rpartition(':')[2]}"
+    assert config[0]["static_configs"][0]["targets"] == [place]
+    assert config[1]["http_sd_configs"][0]["url"] == f"http://{place}/metrics/targets"
+    assert "./app/metrics/ship:/etc/prometheus:ro" in SERVICES["prometheus"]["volumes"]
+
+
+def test_grafana_finds_its_dashboard_and_its_source() -> None:
+    ship = ROOT / "app/metrics/ship/grafana"
+    (source,) = yaml.safe_load((ship / "datasource.yml").read_text())["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    assert f'"uid": "{source["uid"]}"' in (ship / "tiptoe.json").read_text()
+    (provider,) = yaml.safe_load((ship / "dashboards.yml").read_text())["providers"]
+    mounted = {volume.split(":")[1] for volume in SERVICES["grafana"]["volumes"]}
+    assert f"{provider['options']['path']}/tiptoe.json" in mounted
+    assert SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] in mounted
 
 
 def test_image_copies_what_it_needs() -> None:

@@ -19,7 +19,7 @@ OURS = {
         """crawls.name crawls.state crawls.scope crawls.scope_hosts crawls.scope_domains crawls.scope_prefixes
         crawls.include
         crawls.exclude crawls.sitemaps crawls.handlers crawls.ended_because hosts.queue hosts.quiet_hours domains.name
-        domains.quiet_hours
+        domains.quiet_hours hosts.dropped_parameters
         host_events.event host_events.detail visits.queue visits.worker extractions.handler items.handler
         archive_nodes.place""".split(),  # noqa: SIM905 (a list literal takes a line per word)
         "an operator's, or of his settings",

@@ -85,6 +85,11 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10}, "hosts", 4),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
+    ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
+    ("fleet", "frontier", {"percent": 1}, "hosts", 2_000),  # one look-up of each URL, at most
+    ("fleet", "hosts", {"percent": 5}, "hosts", 1_000),
+    ("fleet", "lag", {"queues": ["host-00", "host-01"]}, "hosts", 2),
+    ("fleet", "judged", {"n": 30}, "fetches", 30 + 30 + 2 * 30),  # as failures, and the one before of each
 ]
 
 

@@ -32,13 +32,13 @@ from app.crawl.state.worker import Worker
 REFUSED_NAME_S = 30.0  # at most
 
 
-def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
+def make_engine(settings: Settings, *, pool_size: int | None = None, session_name: str = "tiptoe") -> Engine:
     """Make the engine. Raises ServiceError without a database URL, InputError for one that is not of Postgres."""
     if settings.database_url is None:
         raise ServiceError(
             "TIPTOE_DATABASE_URL is not set", "set it, or let `tiptoe up` or `tiptoe crawl` start a database"
         )
-    return db.connect(settings.database_url, pool_size=pool_size or settings.pool_size)
+    return db.connect(settings.database_url, pool_size=pool_size or settings.pool_size, session_name=session_name)
 
 
 def make_resolver(settings: Settings) -> Resolver:

@@ -24,6 +24,7 @@ from app.crawl.state.line import Lines
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
+from app.metrics.counts import Counts
 from app.model import Reply, Request, Unsent, Whereabouts
 from app.model.handler import HandlerSpec
 from app.policy import breaker, pace
@@ -57,6 +58,7 @@ class Worker:
     draws       engine for drawing a line's starts, which then never wait for a visit's connection. None: `engine`
     archive     where answers are kept. None: nowhere, as in lean
     handlers    that get pages which are archived
+    counts      of what it settled, for its metrics
     lines       where requests of hosts that share budgets wait for their starts
     """
 
@@ -90,6 +92,7 @@ class Worker:
     draws: Engine | None = None
     archive: ArchiveKeeper | None = None
     handlers: Sequence[HandlerSpec] = ()
+    counts: Counts = field(default_factory=Counts)
     lines: Lines = field(default_factory=lambda: Lines(time.monotonic))
     clock_tie: ClockTie = field(default_factory=lambda: ClockTie(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic

@@ -20,7 +20,7 @@ from app.crawl.state.lease import Lease
 from app.crawl.state.picked import PickedCounts
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
-from app.crawl.visit import unwritable
+from app.crawl.visit import counting, trace, unwritable
 from app.crawl.visit.next_contact import contact, ending_row, pick_next, report_to_budgets, return_hosts
 from app.crawl.visit.write import write
 from app.errors import Deadlock, LeaseLost, Unwritable
@@ -152,6 +152,8 @@ def _together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]
         batches = [visit.batch for visit in held]
         for visit in held:
             _renew(visit, sent)
+        counting.settled(held, batches, took_s=worker.monotonic() - sent)
+        trace.settled(batches, worker.settings.log_trace)
         enter.committed(held, written.entered, batches)
         archive.committed(worker, batches, written.capture_ids)
     return [(visit, endings.get(visit.lease.token, VisitEnding.FENCED)) for visit in visits]
@@ -225,6 +227,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
             visit.batch = Batch(started=visit.now())
             if sent.leaves:
                 visit.move(VisitEvent.LEFT)
+            counting.settled([visit], [batch], took_s=None)
             visit.picked.written()
             visit.picked.granted.clear()  # the pages it reserved are unknown here, and counted free when the visit is over
     return True
@@ -240,6 +243,7 @@ def log_fenced(visit: Visit) -> None:
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
         if rest.is_blocked and rest.why is not None and rest.until is not None:
             hosts.block(tx, host_id=visit.host_id, rest_s=rest.until - visit.now(), why=rest.why)
+    counting.fenced(visit)
     visit.batch.move(BatchEvent.FENCED)
     visit.move(VisitEvent.FENCED)
     _log.warning("visit.fenced", host=visit.lease.host, fetches=len(visit.batch.fetches))

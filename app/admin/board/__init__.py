@@ -1,0 +1,1 @@
+"""Reads for the dashboard: each answers one page, at a bounded cost for any size of the frontier."""

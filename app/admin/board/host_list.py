@@ -1,0 +1,90 @@
+"""Lists hosts by key: by name, by next contact, or those of a crawl; filtered by what they wait for.
+
+A filter reads a bounded slice of hosts. Where the slice ends before a page is full, the next one goes on from there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.crawls import find
+from app.admin.hosts import WAITS
+from app.config import Settings
+from app.errors import InputError
+from app.store import board, db
+from app.store.board import START, Row
+
+PAGE = 50
+SLICE = 1_000
+SORTS = ("name", "contact")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSlice:
+    """A page of hosts. next: where the next page begins; None: this is the last.   looked_at: hosts that were read"""
+
+    hosts: Sequence[Row]
+    next: str | None
+    looked_at: int
+
+
+def listed(
+    engine: Engine,
+    settings: Settings,
+    *,
+    crawl: str | None = None,
+    waits_for: str | None = None,
+    sort: str = "name",
+    after: str = "",
+) -> HostSlice:
+    """A page of hosts. Raises InputError: an unknown crawl, reason, order or place."""
+    if waits_for is not None and waits_for not in WAITS:
+        raise InputError(f"waits for {waits_for!r}", f"is unknown; choose one of {', '.join(WAITS)}")
+    if sort not in SORTS:
+        raise InputError(f"sort {sort!r}", f"is unknown; choose one of {', '.join(SORTS)}")
+    crawl_id = None if crawl is None else find(engine, crawl).id
+    n = (SLICE if waits_for is not None else PAGE) + 1
+    with db.transaction(engine) as tx:
+        places = _places(tx, settings, crawl_id, sort, after, n)
+        asked = places[: n - 1]
+        rows = board.hosts(tx, names=[name for name, _ in asked], waits_for=waits_for)
+    found = {row["host"]: row for row in rows}
+    shown = [(name, key) for name, key in asked if name in found][:PAGE]
+    is_cut = len(rows) > PAGE
+    last = shown[-1][1] if is_cut else (asked[-1][1] if len(places) == n else None)
+    return HostSlice(hosts=[found[name] for name, _ in shown], next=last, looked_at=len(asked))
+
+
+def _places(
+    tx: Connection, settings: Settings, crawl_id: int | None, sort: str, after: str, n: int
+) -> list[tuple[str, str]]:
+    """(name, place) of the next n hosts."""
+    if crawl_id is not None:
+        if after and not after.isdecimal():
+            raise _no_place(after)
+        rows = board.names_of_crawl(tx, crawl_id=crawl_id, after=int(after or 0), n=n)
+        return [(row["host"], row["key"]) for row in rows]
+    if sort == "name":
+        return [(row["host"], row["key"]) for row in board.names_after(tx, after=after, n=n)]
+    rows = board.names_by_contact(tx, queues=settings.queue_names, after=place(after) if after else START, n=n)
+    return [(row["host"], key_of(row["at"], row["id"])) for row in rows]
+
+
+def key_of(at: datetime, id: int) -> str:
+    """A place in a list by time, for a link."""
+    return f"{at.isoformat()} {id}"
+
+
+def place(key: str) -> tuple[datetime, int]:
+    """Read such a place. Raises InputError."""
+    at, _, id = key.rpartition(" ")
+    try:
+        return datetime.fromisoformat(at), int(id)
+    except ValueError:
+        raise _no_place(key) from None
+
+
+def _no_place(key: str) -> InputError:
+    return InputError(f"after {key[:80]!r}", "is no place of this list; begin at its first page")

@@ -1,0 +1,129 @@
+"""Lists of the dashboard, by key: requests, traps, duplicates, items, refused links, orders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from app.admin.board.host_list import key_of, place
+from app.admin.crawls import find
+from app.admin.hosts import known
+from app.errors import InputError
+from app.store import board, db, operator_log
+from app.store.board import END, Row
+from app.store.operator_log import NEWEST, OperatorOrder
+
+PAGE = 50
+SLICE = 1_000
+SEPARATOR = "|"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """A page of a list. next: where the next page begins; None: this is the last."""
+
+    rows: Sequence[Row]
+    next: str | None
+
+
+def requests(engine: Engine, *, after: str = "") -> Lot:
+    """Requests, the newest first. Raises InputError for no place."""
+    with db.transaction(engine) as tx:
+        found = board.requests(tx, before=place(after) if after else END, n=PAGE + 1)
+    return _by_time(found, PAGE)
+
+
+def requests_of_host(engine: Engine, name: str, *, after: str = "", n: int = PAGE) -> Lot:
+    """Requests to a host, the newest first, with the gap before each. Raises InputError."""
+    host = known(engine, name)
+    with db.transaction(engine) as tx:
+        before = place(after)[0] if after else END[0]
+        found = board.requests_of_host(tx, host_id=host["id"], before=before, n=n + 1)
+    return _by_time(found, n)
+
+
+def errors(engine: Engine, crawl: str | None) -> Sequence[Row]:
+    """Failures of the last day by class, among the newest requests. Raises InputError."""
+    crawl_id = None if crawl is None else find(engine, crawl).id
+    with db.transaction(engine) as tx:
+        return board.errors(tx, crawl_id=crawl_id)
+
+
+def traps(engine: Engine, *, after: str = "") -> Lot:
+    """Patterns of URLs that were refused as traps. Raises InputError for no place."""
+    host, crawl, pattern = _parts(after, 3) if after else ("0", "0", "")
+    with db.transaction(engine) as tx:
+        found = board.traps(tx, after=(_number(host), _number(crawl), pattern), n=SLICE)
+    refused = [row for row in found if row["refused"]]
+    return _lot(refused, ("host_id", "crawl_id", "pattern"), last=found[-1] if len(found) == SLICE else None)
+
+
+def duplicates(engine: Engine, *, after: str = "") -> Lot:
+    """Pages that repeat another. Raises InputError for no place."""
+    host, crawl, key = _parts(after, 3) if after else ("0", "0", "")
+    with db.transaction(engine) as tx:
+        found = board.duplicates(tx, after=(_number(host), _number(crawl), _hex(key)), n=PAGE + 1)
+    return _lot(found, ("host_id", "crawl_id", "key"))
+
+
+def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str = "") -> Lot:
+    """Items that handlers extracted, of one crawl or handler, in the next slice. Raises InputError for no place."""
+    host, crawl_id, key, of, n = _parts(after, 5) if after else ("0", "0", "", "", "0")
+    where = (_number(host), _number(crawl_id), _hex(key), of, _number(n))
+    with db.transaction(engine) as tx:
+        found = board.items(tx, after=where, n=SLICE)
+    wanted = [
+        row
+        for row in found
+        if (crawl is None or row["crawl"] == crawl) and (handler is None or row["handler"] == handler)
+    ]
+    parts = ("host_id", "crawl_id", "key", "handler", "n")
+    return _lot(wanted, parts, last=found[-1] if len(found) == SLICE else None)
+
+
+def refused_links(engine: Engine, crawl: str, *, reason: str | None, after: str = "") -> Lot:
+    """Links of a crawl that were not admitted, the latest first. Raises InputError."""
+    crawl_id = find(engine, crawl).id
+    before: datetime = place(f"{after} 0")[0] if after else END[0]
+    with db.transaction(engine) as tx:
+        found = board.refused_links(tx, crawl_id=crawl_id, reason=reason, before=before, n=PAGE)
+    return Lot(rows=found, next=found[-1]["last_at"].isoformat() if len(found) == PAGE else None)
+
+
+def orders(engine: Engine, *, subject: str | None = None, after: str = "", n: int = PAGE) -> Sequence[OperatorOrder]:
+    """Orders that people gave, the latest first. Raises InputError for no place."""
+    with db.transaction(engine) as tx:
+        return operator_log.latest(tx, n=n, before=_number(after) if after else NEWEST, subject=subject)
+
+
+def _by_time(found: list[Row], n: int) -> Lot:
+    rows = found[:n]
+    return Lot(rows=rows, next=key_of(rows[-1]["started_at"], rows[-1]["id"]) if len(found) > n else None)
+
+
+def _lot(rows: Sequence[Row], parts: Sequence[str], *, last: Row | None = None) -> Lot:
+    """A page of rows.   last: the last row of a full slice, where rows were left out"""
+    shown = rows[:PAGE]
+    at = shown[-1] if len(rows) > PAGE else last
+    return Lot(rows=shown, next=None if at is None else SEPARATOR.join(str(at[part]) for part in parts))
+
+
+def _parts(after: str, n: int) -> list[str]:
+    found = after.split(SEPARATOR, n - 1)
+    if len(found) != n:
+        raise InputError(f"after {after[:80]!r}", "is no place of this list; begin at its first page")
+    return found
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise InputError(f"after {text[:80]!r}", "is no place of this list; begin at its first page")
+    return int(text)
+
+
+def _hex(text: str) -> str:
+    try:
+        return bytes.fromhex(text).hex()
+    except ValueError:
+        raise InputError(f"after {text[:80]!r}", "is no place of this list; begin at its first page") from None

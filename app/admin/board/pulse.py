@@ -1,0 +1,179 @@
+"""Looks at everything that is live, once for all viewers of a web process: a bounded number of rows each time.
+
+Rates are those of a window that ended some seconds ago: visits write their requests when they settle.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, Engine
+
+from app.admin.board.phase import Phase, Progress, phase_of
+from app.admin.live import Round
+from app.config import Settings
+from app.model import CrawlEnding
+from app.model.reasons import words
+from app.store import board, db, hosts, live, segments, urls
+from app.store.board import CrawlLine, Rate, Row, Step
+
+CRAWLS = 12
+ACTIVE_WATCHED = 6  # whose hosts are summed
+SLICE = 1_000  # hosts a look
+QUEUED_MOST = 10_000
+LATE_S, WINDOW_S = 4.0, 10.0
+WAITS_EVERY_S = 10.0
+WAITS_MOST = 2_000  # hosts that are asked
+RECENT = 25
+HISTORY_S, STEP_S = 600, 5
+NONE = Rate(None, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlNow:
+    """An active, paused or recent crawl. rates: a second.   queued: at most QUEUED_MOST
+
+    left_s: seconds until its budget of pages is reached, or all that is queued is fetched, at this rate; None: unknown
+    """
+
+    line: CrawlLine
+    phase: Phase
+    pages: int
+    failed: int
+    bytes: int
+    is_whole: bool
+    queued: int
+    pages_s: float
+    failed_s: float
+    bytes_s: float
+    left_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulsation:
+    """A moment of the fleet. waits: because, hosts; requests: the newest."""
+
+    at: float
+    crawls: Sequence[CrawlNow]
+    waits: Sequence[Row]
+    waits_percent: float
+    running: int
+    offers: int
+    requests: Sequence[Row]
+    stopped: str | None
+
+    def summed(self, rate: str) -> float:
+        return float(sum(getattr(crawl, rate) for crawl in self.crawls))
+
+
+@dataclass(slots=True)
+class PulseWatch:
+    """Looks again and again, and keeps the sums of its looks."""
+
+    engine: Engine
+    settings: Settings
+    _rounds: dict[int, Round] = field(default_factory=dict)
+    _sums: dict[int, Counter[str]] = field(default_factory=dict)
+    _waits: tuple[Sequence[Row], float] = ((), 100.0)
+    _waits_at: float = float("-inf")
+
+    def look(self) -> Pulsation:
+        """Read the fleet as it is now. Raises ServiceError."""
+        with db.transaction(self.engine) as tx:
+            self._ask_what_hosts_wait_for(tx)
+            lines = board.crawls(tx, CRAWLS)
+            rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
+            running = len(board.visiting(tx, 1_000))
+            stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
+            return Pulsation(
+                at=time.time(),
+                crawls=[self._crawl(tx, line, rates.get(line.id, NONE), running, stopped) for line in lines],
+                waits=self._waits[0],
+                waits_percent=self._waits[1],
+                running=running,
+                offers=sum(hosts.offers_outstanding(tx).values()),
+                requests=board.requests(tx, n=RECENT),
+                stopped=stopped,
+            )
+
+    def look_at(self, crawl_id: int) -> CrawlNow:
+        """Read one crawl as it is now. Raises ServiceError."""
+        with db.transaction(self.engine) as tx:
+            self._ask_what_hosts_wait_for(tx)
+            rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
+            running = len(board.visiting(tx, 1_000))
+            return self._crawl(tx, board.crawl(tx, crawl_id), rates.get(crawl_id, NONE), running, None)
+
+    def _ask_what_hosts_wait_for(self, tx: Connection) -> None:
+        if time.monotonic() - self._waits_at >= WAITS_EVERY_S:
+            self._waits = hosts.waits(tx, most=WAITS_MOST)
+            self._waits_at = time.monotonic()
+
+    def _crawl(self, tx: Connection, line: CrawlLine, rate: Rate, running: int, stopped: str | None) -> CrawlNow:
+        got, is_whole = self._got(tx, line)
+        is_active = line.state == "active"
+        queued = urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST) if line.state != "finished" else 0
+        now = Progress(
+            state=line.state,
+            active_s=line.active_s,
+            pages=got["pages"],
+            requests=rate.requests,
+            running=running,
+            queued=queued,
+            waits_for=self._waits[0][0]["because"] if self._waits[0] else None,
+            stopped=stopped,
+        )
+        return CrawlNow(
+            line=line,
+            phase=phase_of(now) if is_active else _still(line),
+            pages=got["pages"],
+            failed=got["failed"],
+            bytes=got["bytes"],
+            is_whole=is_whole,
+            queued=queued,
+            pages_s=rate.pages / WINDOW_S,
+            failed_s=rate.failed / WINDOW_S,
+            bytes_s=rate.bytes / WINDOW_S,
+            left_s=left_s(line, got["pages"], queued, rate.pages / WINDOW_S) if is_active else None,
+        )
+
+    def _got(self, tx: Connection, line: CrawlLine) -> tuple[Counter[str], bool]:
+        """A crawl's counts: read on while it changes, and until they are whole."""
+        known = self._rounds.get(line.id)
+        if known is not None and known.is_whole and line.state != "active":
+            return self._sums[line.id], True
+        if known is None and line.state == "active" and len(self._rounds) > 100 * ACTIVE_WATCHED:
+            self._rounds.clear()
+        turn = self._rounds.setdefault(line.id, Round())
+        sums = turn.read(lambda after: live.fetched(tx, crawl_id=line.id, after=after, n=SLICE), SLICE)
+        self._sums[line.id] = sums
+        return sums, turn.is_whole
+
+
+def left_s(line: CrawlLine, pages: int, queued: int, pages_s: float) -> float | None:
+    """Seconds until a crawl ends at this rate, by its budget of pages or by what is queued; None: nobody can say."""
+    if pages_s <= 0 or line.keep_fresh:
+        return None
+    by_budget = (line.max_pages - pages) / pages_s if line.max_pages is not None else None
+    by_queue = queued / pages_s if queued < QUEUED_MOST else None
+    known = [each for each in (by_budget, by_queue) if each is not None]
+    return max(min(known), 0.0) if known else None
+
+
+def history(engine: Engine, crawl_id: int | None) -> Sequence[Step]:
+    """The last minutes in steps, as far as the newest requests of the log reach; those without a request are 0."""
+    with db.transaction(engine) as tx:
+        found = board.history(tx, crawl_id=crawl_id, within_s=HISTORY_S, step_s=STEP_S)
+    known = {step.at: step for step in found[1:]}  # the first step may be cut
+    if not known:
+        return []
+    now = int(time.time() - LATE_S) // STEP_S * STEP_S
+    return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), max(now, max(known)) + 1, STEP_S)]
+
+
+def _still(line: CrawlLine) -> Phase:
+    if line.state == "paused":
+        return Phase(word="paused", means="an operator paused it; nothing of it is fetched until it is resumed")
+    because = words(CrawlEnding(line.ended_because), line.ended_detail) if line.ended_because else "it ended"
+    return Phase(word="finished", means=because)

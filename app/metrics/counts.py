@@ -1,0 +1,138 @@
+"""Counts of a process: its settled requests, visits and dispatches. A settle adds to it once, after its commit.
+
+It counts what is in Postgres then: requests of a batch that was rolled back are not counted, those of a fenced visit
+are, as in the log. Nothing is imported for it, and nobody needs to ask for it: only the page that shows it
+(`app.metrics.serve`) is off by default.
+"""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from app.metrics.buckets import FETCH_S, SETTLE_S, Buckets
+from app.model import Outcome
+from app.store.fetches import Fetch
+
+GAP_SLACK_S = 0.001  # as v_politeness_audit has it
+MEMORY_EVERY_PAGES = 1_000
+VISITS_MOST = 20_000  # a visit that crashed never ends: the oldest is forgotten
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class SettledBatch(NamedTuple):
+    """A batch whose commit happened.
+
+    pages   documents that it brought, as the crawls count them
+    ending  of the visit, None where it goes on
+    """
+
+    visit_id: int
+    host_id: int
+    fetches: Sequence[Fetch]
+    pages: int
+    ending: str | None
+
+
+@dataclass(slots=True)
+class Counts:
+    """A process's counts since its start. Threads share it.
+
+    fetches        by kind and outcome
+    failures       requests without a complete answer, by cause
+    violations     requests that started too soon after the one before to their host, in the same visit
+    fenced         requests of visits that had lost their lease
+    visits         that ended, by ending
+    dispatched     hosts offered
+    dispatched_at  Unix second of the last dispatch that succeeded, with or without hosts; None: there was none
+    """
+
+    fetches: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    violations: Counter[str] = field(default_factory=lambda: Counter(gap=0, concurrent=0))
+    visits: Counter[str] = field(default_factory=Counter)
+    pages: int = 0
+    received_bytes: int = 0
+    fenced: int = 0
+    dispatched: int = 0
+    dispatched_at: float | None = None
+    fetch_s: Buckets = field(default_factory=lambda: Buckets(FETCH_S))
+    first_byte_s: Buckets = field(default_factory=lambda: Buckets(FETCH_S))
+    settle_s: Buckets = field(default_factory=lambda: Buckets(SETTLE_S))
+    dispatch_s: Buckets = field(default_factory=lambda: Buckets(SETTLE_S))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _ends: dict[int, float] = field(default_factory=dict)  # visit → end of its host's last request
+
+    def settled(self, batches: Iterable[SettledBatch], *, took_s: float | None) -> int | None:
+        """Count batches that were settled together.   took_s: None: it is not known, as the answer was lost
+
+        Returns the process's pages where its memory is to be logged: every MEMORY_EVERY_PAGES.
+        """
+        with self.lock:
+            before = self.pages
+            if took_s is not None:
+                self.settle_s.add(took_s)
+            for batch in batches:
+                self._count(batch.fetches)
+                self._judge(batch)
+                self.pages += batch.pages
+                if batch.ending is not None:
+                    self.visits[batch.ending] += 1
+            is_due = self.pages // MEMORY_EVERY_PAGES > before // MEMORY_EVERY_PAGES
+            return self.pages if is_due else None
+
+    def fenced_off(self, batch: SettledBatch) -> None:
+        """Count the requests of a visit that lost its lease: they were made, and are in the log."""
+        with self.lock:
+            self._count(batch.fetches)
+            self._ends.pop(batch.visit_id, None)
+            self.fenced += sum(fetch["outcome"] != Outcome.UNSENT for fetch in batch.fetches)
+            self.visits[batch.ending or ""] += 1
+
+    def dispatch_ended(self, hosts: int, *, took_s: float) -> None:
+        with self.lock:
+            self.dispatched += hosts
+            self.dispatched_at = time.time()
+            self.dispatch_s.add(took_s)
+
+    def _count(self, fetches: Sequence[Fetch]) -> None:
+        for fetch in fetches:
+            self.fetches[fetch["kind"], fetch["outcome"]] += 1
+            if fetch["failure"] is not None:
+                self.failures[fetch["failure"]] += 1
+            if fetch["outcome"] == Outcome.UNSENT:
+                continue
+            self.received_bytes += fetch["wire_bytes"]
+            self.fetch_s.add(fetch["total_ms"] / 1000)
+            if fetch["first_byte_ms"] is not None:
+                self.first_byte_s.add(fetch["first_byte_ms"] / 1000)
+
+    def _judge(self, batch: SettledBatch) -> None:
+        """Compare each gap within the visit with the delay in force. Between visits the lease decides."""
+        end_s = self._ends.pop(batch.visit_id, None)
+        for fetch in batch.fetches:
+            if fetch["outcome"] == Outcome.UNSENT or fetch["host_id"] != batch.host_id:
+                continue
+            if end_s is not None:
+                gap_s = fetch["start_s"] - end_s
+                if gap_s < -GAP_SLACK_S:
+                    self.violations["concurrent"] += 1
+                elif gap_s < fetch["delay_s"] - GAP_SLACK_S:
+                    self.violations["gap"] += 1
+            end_s = fetch["end_s"]
+        if batch.ending is None and end_s is not None:
+            if len(self._ends) >= VISITS_MOST:
+                del self._ends[next(iter(self._ends))]
+            self._ends[batch.visit_id] = end_s
+
+
+def resident_bytes() -> int | None:
+    """The memory that this process holds, None where /proc does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * _PAGE_BYTES
+    except OSError:
+        return None

@@ -1,0 +1,86 @@
+"""The fleet's figures, from Postgres: `tiptoe web` shows them at /metrics.
+
+However many ask, Postgres is read once in GOOD_S. While it is away the page says so, and leaves its figures out.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlalchemy import Engine
+
+from app.errors import ServiceError
+from app.metrics import exposition
+from app.metrics.exposition import Value
+from app.metrics.machine import memory
+from app.metrics.targets import role_of
+from app.store import db, fleet, segments
+
+GOOD_S = 5.0
+LANES = range(4)
+HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
+CRAWL_STATES = ("active", "paused", "finished")
+ROLES = ("worker", "beat")
+
+
+class FleetPage:
+    """The page of a web process. Threads share it.   queues: all that hosts may be on"""
+
+    def __init__(self, engine: Engine, queues: Sequence[str], monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._engine, self._queues, self._monotonic = engine, queues, monotonic
+        self._reading = threading.Lock()
+        self._good_until = float("-inf")
+        self._values: Mapping[str, Value] = {}
+        self._registry = exposition.registry(self.values)
+
+    def page(self) -> bytes:
+        """The page as Prometheus reads it: `exposition.CONTENT_TYPE`. Never raises for a service."""
+        return exposition.page(self._registry)
+
+    def values(self) -> Mapping[str, Value]:
+        """The figures, at most GOOD_S old."""
+        with self._reading:
+            now = self._monotonic()
+            if now >= self._good_until:
+                self._values = self._read()
+                self._good_until = now + GOOD_S
+            return self._values
+
+    def _read(self) -> Mapping[str, Value]:
+        room = memory()
+        found: dict[str, Value] = {}
+        if room is not None:
+            found = {"tiptoe_memory_limit_bytes": room.limit, "tiptoe_memory_available_bytes": room.available}
+        began = time.monotonic()
+        try:
+            found |= self._ask()
+        except ServiceError:
+            return found | {"tiptoe_postgres_up": 0.0}
+        return found | {"tiptoe_postgres_up": 1.0, "tiptoe_fleet_read_seconds": time.monotonic() - began}
+
+    def _ask(self) -> dict[str, Value]:
+        with db.transaction(self._engine) as tx:
+            sample = fleet.sample(tx)
+            lanes = fleet.frontier(tx, sample.urls)
+            hosts = fleet.hosts(tx, sample.hosts)
+            judged = fleet.judged(tx)
+            crawls = fleet.crawls(tx)
+            nodes = segments.nodes(tx)
+            roles = Counter(role_of(each.name) for each in fleet.serving(tx))
+            lag_s = fleet.lag_s(tx, self._queues)
+        stopped = sum(node.stopped_because is not None for node in nodes)
+        free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in nodes)} if nodes else {}
+        return {
+            "tiptoe_frontier_urls": {(lane,): lanes[lane].queued if lane in lanes else 0.0 for lane in LANES},
+            "tiptoe_queue_depth_urls": sum(depth.due for depth in lanes.values()),
+            "tiptoe_hosts": {state: hosts.get(state, 0.0) for state in HOST_STATES},
+            "tiptoe_leases": hosts.get("visited", 0.0),
+            "tiptoe_dispatch_lag_seconds": lag_s,
+            "tiptoe_recent_violations": {"gap": judged.gap, "concurrent": judged.concurrent},
+            "tiptoe_recent_requests_judged": judged.judged,
+            "tiptoe_crawls": {state: crawls.get(state, 0) for state in CRAWL_STATES},
+            "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(nodes) - stopped},
+            "tiptoe_processes_serving": {role: roles[role] for role in ROLES},
+            **free,
+        }

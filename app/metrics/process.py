@@ -1,0 +1,42 @@
+"""The figures of a worker or of beat."""
+
+from collections.abc import Callable, Mapping
+
+from app.errors import ArchiveStopped
+from app.metrics.counts import Counts
+from app.metrics.exposition import Value
+from app.metrics.machine import memory
+
+
+def values(counts: Counts, check_archive: Callable[[], None] | None) -> Mapping[str, Value]:
+    """The figures now.   check_archive: raises ArchiveStopped while it cannot be written; None: there is none"""
+    room = memory()
+    with counts.lock:
+        found: dict[str, Value] = {
+            "tiptoe_fetches_total": dict(counts.fetches),
+            "tiptoe_fetch_failures_total": dict(counts.failures),
+            "tiptoe_pages_total": counts.pages,
+            "tiptoe_received_bytes_total": counts.received_bytes,
+            "tiptoe_fetch_seconds": counts.fetch_s.copy(),
+            "tiptoe_first_byte_seconds": counts.first_byte_s.copy(),
+            "tiptoe_politeness_violations_total": dict(counts.violations),
+            "tiptoe_fenced_fetches_total": counts.fenced,
+            "tiptoe_visits_ended_total": dict(counts.visits),
+            "tiptoe_settle_seconds": counts.settle_s.copy(),
+            "tiptoe_dispatch_seconds": counts.dispatch_s.copy(),
+            "tiptoe_hosts_dispatched_total": counts.dispatched,
+            "tiptoe_dispatch_last_success_timestamp_seconds": counts.dispatched_at or 0.0,
+        }
+    if check_archive is not None:
+        found["tiptoe_archive_stopped"] = float(_is_stopped(check_archive))
+    if room is not None:
+        found |= {"tiptoe_memory_limit_bytes": room.limit, "tiptoe_memory_available_bytes": room.available}
+    return found
+
+
+def _is_stopped(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except ArchiveStopped:
+        return True
+    return False

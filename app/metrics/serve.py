@@ -1,0 +1,105 @@
+"""Serves pages to Prometheus, on a port of a process's own: one process, one port. Nothing is imported before.
+
+    /metrics   the figures
+    /healthz   ok, as long as a thread of the process answers
+
+It asks for no login: it listens to loopback unless told otherwise (TIPTOE_METRICS).
+"""
+
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from socketserver import ThreadingMixIn
+from typing import Any, NamedTuple
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import structlog
+
+from app.metrics import process
+from app.metrics.counts import Counts
+from app.store import fleet
+
+_log = structlog.get_logger()
+Page = tuple[str, bytes]  # content type, body
+SLOW_S = 10.0  # a client that sends nothing is not waited for
+
+
+class Served(NamedTuple):
+    """A process that is served.   session_name: of its Postgres sessions, by which it is found"""
+
+    address: str
+    port: int
+    session_name: str
+
+
+def serve(listen: str, *, role: str, counts: Counts, check_archive: Callable[[], None] | None) -> Served | None:
+    """Serve a worker's or beat's figures from now on. None: the address is not ours, which stops nothing.
+
+    listen  address:port; a port that is taken, or 0, stands for any that is free
+    """
+    from app.metrics.exposition import CONTENT_TYPE, page, registry
+
+    made = registry(lambda: process.values(counts, check_archive))
+    found = serve_pages(listen, {"/metrics": lambda: (CONTENT_TYPE, page(made))}, role=role)
+    if found is None:
+        return None
+    address, port = found
+    everywhere = ipaddress.ip_address(address).is_unspecified
+    return Served(address, port, fleet.session_name(role, "*" if everywhere else address, port))
+
+
+def serve_pages(listen: str, pages: Mapping[str, Callable[[], Page]], *, role: str) -> tuple[str, int] | None:
+    """Serve pages by their paths from now on, in threads. Returns where; None, and a line in the log: nowhere."""
+    address, port = split(listen)
+    all_pages = {"/healthz": _ok, **pages}
+    kind = _V6 if ":" in address else _PageServer
+    for candidate in dict.fromkeys([port, 0]):
+        with suppress(OSError):
+            server = make_server(address, candidate, lambda e, start: _answer(all_pages, e, start), kind, _QuietHandler)
+            threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+            _log.info("metrics.served", address=address, port=server.server_port, role=role)
+            return address, server.server_port
+    _log.error("metrics.not_served", address=address, port=port, remedy="set TIPTOE_METRICS to an address of this host")
+    return None
+
+
+def split(listen: str) -> tuple[str, int]:
+    """(address, port) of `address:port`, such as 127.0.0.1:0 or [::]:9190."""
+    address, _, port = listen.rpartition(":")
+    return address.strip("[]"), int(port)
+
+
+class _PageServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _V6(_PageServer):
+    address_family = socket.AF_INET6
+
+
+class _QuietHandler(WSGIRequestHandler):
+    timeout = SLOW_S
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing: a scrape is no event."""
+
+
+def _ok() -> Page:
+    return "text/plain; charset=utf-8", b"ok\n"
+
+
+def _answer(pages: Mapping[str, Callable[[], Page]], environ: Mapping[str, Any], start: Any) -> Sequence[bytes]:
+    page = pages.get(environ["PATH_INFO"])
+    if page is None or environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
+        start("404 Not Found", [("Content-Length", "0")])
+        return []
+    try:
+        kind, body = page()
+    except Exception:  # noqa: BLE001  # a page that fails must not end the process, nor be silent
+        _log.exception("metrics.failed", path=environ["PATH_INFO"])
+        start("503 Service Unavailable", [("Content-Length", "0")])
+        return []
+    start("200 OK", [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]

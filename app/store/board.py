@@ -1,0 +1,174 @@
+"""Data for the dashboard. Each function runs one query of board.sql and reads a bounded number of rows.
+
+Lists are read by key: a page begins after the last place of the one before.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from app.store import db
+from app.store.rows import Rows
+
+_sql = db.queries("board")
+Row = Mapping[str, Any]
+END = (datetime(9999, 1, 1, tzinfo=UTC), 2**63 - 1)  # before it: the newest
+START = (datetime(1, 1, 2, tzinfo=UTC), 0)
+NEWEST = 20_000  # requests of the log that a page of sums may read
+
+
+class CrawlLine(NamedTuple):
+    """A crawl on the overview."""
+
+    id: int
+    name: str
+    state: str
+    ended_because: str | None
+    ended_detail: str | None
+    round: int
+    max_pages: int | None
+    max_bytes: int | None
+    max_seconds: float | None
+    keep_fresh: bool
+    active_since: datetime
+    finished_at: datetime | None
+    now: datetime
+    active_s: float
+
+
+class Rate(NamedTuple):
+    """Requests of a crawl in a window of time. crawl_id: None for robots.txt."""
+
+    crawl_id: int | None
+    requests: int
+    pages: int
+    failed: int
+    bytes: int
+
+
+class Step(NamedTuple):
+    """Requests in a step of time. at: seconds since the epoch"""
+
+    at: int
+    pages: int
+    failed: int
+    bytes: int
+
+
+class RunningVisit(NamedTuple):
+    """A visit that runs."""
+
+    host: str
+    worker: str
+    queue: str
+    taken_at: datetime
+    lease_until: datetime | None
+    delay_s: float
+    now: datetime
+
+
+def crawls(tx: Connection, n: int) -> Sequence[CrawlLine]:
+    return db.run(tx, _sql["crawls"], {"n": n}).of(CrawlLine)
+
+
+def rates(tx: Connection, *, from_s: float, until_s: float) -> Sequence[Rate]:
+    """Requests by crawl, of a window that begins and ends so many seconds ago."""
+    return db.run(tx, _sql["rates"], {"from_s": from_s, "until_s": until_s, "n": NEWEST}).of(Rate)
+
+
+def history(tx: Connection, *, crawl_id: int | None, within_s: float, step_s: int) -> Sequence[Step]:
+    where = {"crawl_id": crawl_id, "within_s": within_s, "step_s": step_s, "n": NEWEST}
+    return db.run(tx, _sql["history"], where).of(Step)
+
+
+def visiting(tx: Connection, n: int) -> Sequence[RunningVisit]:
+    return db.run(tx, _sql["visiting"], {"n": n}).of(RunningVisit)
+
+
+def requests(tx: Connection, *, before: tuple[datetime, int] = END, n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["requests"], {"before": before[0], "before_id": before[1], "n": n}))
+
+
+def requests_of_host(tx: Connection, *, host_id: int, before: datetime = END[0], n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["requests_of_host"], {"host_id": host_id, "before": before, "n": n}))
+
+
+def errors(tx: Connection, *, crawl_id: int | None) -> list[Row]:
+    return _rows(db.run(tx, _sql["errors"], {"crawl_id": crawl_id, "n": NEWEST}))
+
+
+def names_after(tx: Connection, *, after: str, n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["names_after"], {"after": after, "n": n}))
+
+
+def names_of_crawl(tx: Connection, *, crawl_id: int, after: int, n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["names_of_crawl"], {"crawl_id": crawl_id, "after": after, "n": n}))
+
+
+def names_by_contact(
+    tx: Connection, *, queues: Sequence[str], after: tuple[datetime, int] = START, n: int
+) -> list[Row]:
+    return _rows(
+        db.run(tx, _sql["names_by_contact"], {"queues": list(queues), "after": after[0], "after_id": after[1], "n": n})
+    )
+
+
+def hosts(tx: Connection, *, names: Sequence[str], waits_for: str | None) -> list[Row]:
+    """These hosts, in no order.   waits_for: the beginning of what they wait for"""
+    return _rows(db.run(tx, _sql["hosts"], {"names": list(names), "waits_for": waits_for}))
+
+
+def traps(tx: Connection, *, after: tuple[int, int, str], n: int) -> list[Row]:
+    host, crawl, pattern = after
+    return _rows(
+        db.run(tx, _sql["traps"], {"after_host": host, "after_crawl": crawl, "after_pattern": pattern, "n": n})
+    )
+
+
+def duplicates(tx: Connection, *, after: tuple[int, int, str], n: int) -> list[Row]:
+    host, crawl, key = after
+    return _rows(db.run(tx, _sql["duplicates"], {"after_host": host, "after_crawl": crawl, "after_key": key, "n": n}))
+
+
+def items(tx: Connection, *, after: tuple[int, int, str, str, int], n: int) -> list[Row]:
+    names = ("after_host", "after_crawl", "after_key", "after_handler", "after_n")
+    return _rows(db.run(tx, _sql["items"], dict(n=n, **dict(zip(names, after, strict=True)))))
+
+
+def refused_links(tx: Connection, *, crawl_id: int, reason: str | None, before: datetime = END[0], n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["refused_links"], {"crawl_id": crawl_id, "reason": reason, "before": before, "n": n}))
+
+
+def shape(tx: Connection, *, crawl_id: int) -> list[Row]:
+    """URLs of a crawl by depth, and those queued by lane. Reads every row of the crawl."""
+    return _rows(db.run(tx, _sql["shape"], {"crawl_id": crawl_id}))
+
+
+def crawl(tx: Connection, crawl_id: int) -> CrawlLine:
+    (found,) = db.run(tx, _sql["crawl"], {"crawl_id": crawl_id}).of(CrawlLine)
+    return found
+
+
+def items_of_url(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> list[Row]:
+    return _rows(db.run(tx, _sql["items_of_url"], {"host_id": host_id, "crawl_id": crawl_id, "key": key}))
+
+
+def workers(tx: Connection, n: int) -> list[Row]:
+    return _rows(db.run(tx, _sql["workers"], {"n": n}))
+
+
+def sizes(tx: Connection) -> dict[str, int]:
+    """Rows of the large tables, as Postgres estimates them; it counts while it cleans."""
+    return {row.name: row.rows for row in db.run(tx, _sql["sizes"])}
+
+
+def overdue(tx: Connection, queues: Sequence[str]) -> tuple[int, float | None]:
+    """How many crawls are active, and for how many seconds the first host has been due; None: no host is."""
+    row = db.run(tx, _sql["overdue"], {"queues": list(queues)}).one()
+    return row.active, row.overdue_s
+
+
+def _rows(found: Rows) -> list[Row]:
+    return [row._asdict() for row in found]

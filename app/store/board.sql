@@ -1,0 +1,213 @@
+-- crawls: crawls for the overview: active ones, then paused ones, then the newest
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, active_since, finished_at,
+       clock_timestamp() AS now,
+       CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
+FROM crawls
+ORDER BY state <> 'active', state <> 'paused', id DESC
+LIMIT :n
+
+-- crawl: one crawl, as on the overview
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, active_since, finished_at,
+       clock_timestamp() AS now,
+       CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
+FROM crawls
+WHERE id = :crawl_id
+
+-- shape: URLs of a crawl by depth, and those queued by lane; reads all of its rows
+SELECT depth, count(*) AS urls, count(*) FILTER (WHERE fetched_at IS NOT NULL) AS fetched,
+       count(*) FILTER (WHERE state = 'queued' AND lane = 0) AS p0, count(*) FILTER (WHERE state = 'queued' AND lane = 1) AS p1,
+       count(*) FILTER (WHERE state = 'queued' AND lane = 2) AS p2, count(*) FILTER (WHERE state = 'queued' AND lane = 3) AS p3
+FROM urls
+WHERE crawl_id = :crawl_id
+GROUP BY depth
+ORDER BY depth
+
+-- items_of_url: what handlers extracted from a page
+SELECT handler, n, version, stale, item, extracted_at FROM items
+WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key
+ORDER BY handler, n
+LIMIT 100
+
+-- rates: requests of each crawl in a window of the log, among its newest n
+SELECT crawl_id, count(*) AS requests, count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
+       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')) AS failed,
+       CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
+FROM (
+    SELECT crawl_id, kind, outcome, wire_bytes
+    FROM fetches
+    WHERE started_at > statement_timestamp() - make_interval(secs => :from_s)
+      AND started_at <= statement_timestamp() - make_interval(secs => :until_s)
+    ORDER BY started_at DESC
+    LIMIT :n
+) AS newest
+GROUP BY crawl_id
+
+-- history: requests in steps of time, among the newest n of the log; of one crawl, or of all
+SELECT CAST(floor(extract(epoch FROM started_at) / :step_s) * :step_s AS bigint) AS at,
+       count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
+       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')) AS failed,
+       CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
+FROM (
+    SELECT started_at, crawl_id, kind, outcome, wire_bytes
+    FROM fetches
+    WHERE started_at > statement_timestamp() - make_interval(secs => :within_s)
+    ORDER BY started_at DESC
+    LIMIT :n
+) AS newest
+WHERE CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
+GROUP BY 1
+ORDER BY 1
+
+-- requests: the newest requests before a place in the log
+SELECT f.id, f.started_at, f.kind, f.reason, f.url, f.status, f.outcome, f.failure, f.detail, f.wire_bytes, f.total_ms, f.attempt,
+       h.name AS host, c.name AS crawl
+FROM (
+    SELECT * FROM fetches
+    WHERE started_at <= CAST(:before AS timestamptz) AND (started_at, id) < (CAST(:before AS timestamptz), CAST(:before_id AS bigint))
+    ORDER BY started_at DESC, id DESC
+    LIMIT :n
+) AS f
+JOIN hosts AS h ON h.id = f.host_id
+LEFT JOIN crawls AS c ON c.id = f.crawl_id
+ORDER BY f.started_at DESC, f.id DESC
+
+-- requests_of_host: the newest requests to a host before a moment, with the end of the one before each; it has one at a time
+SELECT *, CAST(extract(epoch FROM started_at - lag(ended_at) OVER (ORDER BY started_at, id)) AS double precision) AS gap_s
+FROM (
+    SELECT id, started_at, ended_at, kind, reason, url, status, outcome, failure, detail, wire_bytes, total_ms, attempt, delay_s
+    FROM fetches
+    WHERE host_id = :host_id AND started_at < CAST(:before AS timestamptz)
+    ORDER BY started_at DESC
+    LIMIT :n
+) AS newest
+ORDER BY started_at DESC, id DESC
+
+-- visiting: visits that run, the oldest first
+SELECT h.name AS host, v.worker, v.queue, v.taken_at, h.lease_until, h.delay_s, clock_timestamp() AS now
+FROM (SELECT * FROM visits WHERE ended_at IS NULL AND ending IS NULL LIMIT :n) AS v
+JOIN hosts AS h ON h.id = v.host_id
+ORDER BY v.taken_at
+
+-- errors: failed requests by class, among the newest n of the log, each with its latest as an example
+SELECT class_, count(*) AS requests, count(DISTINCT host_id) AS hosts, min(started_at) AS first_at, max(started_at) AS last_at,
+       (array_agg(url ORDER BY started_at DESC))[1] AS url, (array_agg(detail ORDER BY started_at DESC))[1] AS detail,
+       (array_agg(kind ORDER BY started_at DESC))[1] AS kind
+FROM (
+    SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, crawl_id, host_id, outcome, kind, url, detail, started_at
+    FROM fetches
+    WHERE started_at > statement_timestamp() - interval '1 day'
+    ORDER BY started_at DESC
+    LIMIT :n
+) AS newest
+WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
+  AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
+GROUP BY class_
+ORDER BY requests DESC, class_
+
+-- names_after: the next hosts by name
+SELECT name AS host, name AS key FROM hosts WHERE name > :after ORDER BY name LIMIT :n
+
+-- names_of_crawl: the next hosts of a crawl, in the order in which crawls met them
+SELECT h.name AS host, CAST(ch.host_id AS text) AS key
+FROM (
+    SELECT host_id FROM crawl_hosts
+    WHERE (crawl_id, host_id) > (CAST(:crawl_id AS bigint), CAST(:after AS bigint)) AND crawl_id <= :crawl_id
+    ORDER BY crawl_id, host_id
+    LIMIT :n
+) AS ch
+JOIN hosts AS h ON h.id = ch.host_id
+ORDER BY ch.host_id
+
+-- names_by_contact: the next hosts by their next contact, of these queues
+-- One range of the index a queue, with room for hosts of the same moment: as a pair of columns, the planner would sort all of a queue.
+SELECT due.name AS host, due.next_fetch_at AS at, due.id
+FROM unnest(CAST(:queues AS text[])) AS queue (name)
+CROSS JOIN LATERAL (
+    SELECT h.id, h.name, h.next_fetch_at FROM hosts AS h
+    WHERE h.queue = queue.name AND h.next_fetch_at >= CAST(:after AS timestamptz)
+    ORDER BY h.next_fetch_at
+    LIMIT CAST(:n AS integer) + 50
+) AS due
+WHERE (due.next_fetch_at, due.id) > (CAST(:after AS timestamptz), CAST(:after_id AS bigint))
+ORDER BY due.next_fetch_at, due.id
+LIMIT :n
+
+-- hosts: these hosts, with what each waits for; those alone that wait for this
+SELECT host, state, waits_for, next_fetch_at, delay_s, delay_override_s, robots_delay_s, adaptive_level, blocked_until, resting_because,
+       resting_detail, last_contact_at, queue, unfetched, failures, clock_timestamp() AS now
+FROM v_host_status
+WHERE host = ANY(CAST(:names AS text[])) AND (CAST(:waits_for AS text) IS NULL OR starts_with(waits_for, :waits_for))
+
+-- traps: patterns of URLs that were refused as traps, in the next n patterns after a place; and the last place
+SELECT h.name AS host, c.name AS crawl, p.*
+FROM (
+    SELECT host_id, crawl_id, pattern, urls, fetched, new, refused, new_lately, changed_at
+    FROM url_patterns
+    WHERE (host_id, crawl_id, pattern) > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), CAST(:after_pattern AS text))
+    ORDER BY host_id, crawl_id, pattern
+    LIMIT :n
+) AS p
+JOIN hosts AS h ON h.id = p.host_id
+JOIN crawls AS c ON c.id = p.crawl_id
+ORDER BY p.host_id, p.crawl_id, p.pattern
+
+-- duplicates: the next duplicates after a place
+SELECT h.name AS host, c.name AS crawl, d.*
+FROM (
+    SELECT host_id, crawl_id, encode(key, 'hex') AS key, url, kind, bits, of_url, found_at
+    FROM duplicates
+    WHERE (host_id, crawl_id, key) > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'))
+    ORDER BY duplicates.host_id, duplicates.crawl_id, duplicates.key
+    LIMIT :n
+) AS d
+JOIN hosts AS h ON h.id = d.host_id
+JOIN crawls AS c ON c.id = d.crawl_id
+ORDER BY d.host_id, d.crawl_id, d.key
+
+-- items: the next items after a place
+SELECT c.name AS crawl, i.*
+FROM (
+    SELECT host_id, crawl_id, encode(key, 'hex') AS key, handler, n, url, version, stale, item, extracted_at
+    FROM items
+    WHERE (host_id, crawl_id, key, handler, n)
+        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'), CAST(:after_handler AS text), CAST(:after_n AS integer))
+    ORDER BY items.host_id, items.crawl_id, items.key, items.handler, items.n
+    LIMIT :n
+) AS i
+JOIN crawls AS c ON c.id = i.crawl_id
+ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
+
+-- sizes: rows of the large tables, as Postgres estimates them
+SELECT coalesce(p.relname, t.relname) AS name, CAST(sum(greatest(t.reltuples, 0)) AS bigint) AS rows
+FROM pg_class AS t
+LEFT JOIN pg_inherits AS i ON i.inhrelid = t.oid
+LEFT JOIN pg_class AS p ON p.oid = i.inhparent
+WHERE t.relkind = 'r' AND t.relnamespace = CAST(current_schema() AS regnamespace)
+  AND coalesce(p.relname, t.relname) IN ('urls', 'hosts', 'fetches', 'pages', 'captures')
+GROUP BY 1
+
+-- overdue: whether a crawl is active, and the first host that has been due and unclaimed on each queue
+SELECT (SELECT count(*) FROM crawls WHERE state = 'active') AS active,
+       CAST(extract(epoch FROM clock_timestamp() - min(due.next_fetch_at)) AS double precision) AS overdue_s
+FROM unnest(CAST(:queues AS text[])) AS queue (name)
+CROSS JOIN LATERAL (
+    SELECT h.next_fetch_at FROM hosts AS h WHERE h.queue = queue.name AND h.next_fetch_at IS NOT NULL ORDER BY h.next_fetch_at LIMIT 1
+) AS due
+
+-- workers: workers with their latest visits, among the newest n visits
+SELECT worker, count(*) AS visits, count(*) FILTER (WHERE ended_at IS NULL AND ending IS NULL) AS running,
+       CAST(sum(fetches) AS bigint) AS fetches, max(coalesce(ended_at, taken_at)) AS last_at, clock_timestamp() AS now
+FROM (SELECT * FROM visits ORDER BY id DESC LIMIT :n) AS newest
+GROUP BY worker
+ORDER BY last_at DESC
+
+-- refused_links: the latest links of a crawl that were not admitted, for a reason or any, before a moment
+SELECT url, reason, detail, found_on, last_at, count
+FROM (
+    SELECT * FROM suppressions
+    WHERE crawl_id = :crawl_id AND last_at < CAST(:before AS timestamptz)
+    ORDER BY last_at DESC
+    LIMIT :n
+) AS newest
+WHERE CAST(:reason AS text) IS NULL OR reason = :reason
+ORDER BY last_at DESC

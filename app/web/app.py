@@ -1,0 +1,62 @@
+"""Makes the Starlette app: board, guard, routes, and a page for each error."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import Engine
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.admin.board.pulse import PulseWatch
+from app.config import Settings
+from app.errors import InputError, ServiceError
+from app.web.board import Board, board_of
+from app.web.guard import WebGuard
+from app.web.live import told
+from app.web.pulse import Pulse
+from app.web.render import make_templates, refusal
+from app.web.routes import routes
+from app.web.users import Users
+
+
+def make_app(settings: Settings, engine: Engine) -> Starlette:
+    """The app of one process. engine: its own"""
+    watch = PulseWatch(engine, settings)
+    board = Board(
+        settings=settings,
+        engine=engine,
+        users=Users(settings),
+        pulse=Pulse(lambda: told(watch.look())),
+        templates=make_templates(),
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await board.pulse.close()
+
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(WebGuard, board=board)],
+        exception_handlers={HTTPException: _not_there, InputError: _bad_input, ServiceError: _no_service},
+        lifespan=lifespan,
+    )
+    app.state.board = board
+    return app
+
+
+async def _not_there(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    why = "There is no such page." if error.status_code == 404 else error.detail
+    return refusal(request, board_of(request), error.status_code, why)
+
+
+async def _bad_input(request: Request, error: Exception) -> Response:
+    return refusal(request, board_of(request), 400, f"{error}.")
+
+
+async def _no_service(request: Request, error: Exception) -> Response:
+    return refusal(request, board_of(request), 503, f"{error}. This page tries again by itself.")

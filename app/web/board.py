@@ -1,0 +1,37 @@
+"""The parts that every page needs: settings, engine, templates and the live pulse; and who is asking."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine
+from starlette.requests import Request
+
+from app.config import Settings
+from app.web.pulse import Pulse
+from app.web.users import Users, Viewer
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """Shared by the pages of a process."""
+
+    settings: Settings
+    engine: Engine
+    users: Users
+    pulse: Pulse
+    templates: "Environment"
+
+
+def board_of(request: Request) -> Board:
+    """The process's board."""
+    board: Board = request.app.state.board
+    return board
+
+
+def viewer_of(request: Request) -> Viewer:
+    """The person who asks, as `app.web.guard` found out."""
+    viewer: Viewer = request.scope["viewer"]
+    return viewer

@@ -1,0 +1,156 @@
+"""Guards every request, before any page sees it: host name, viewer, role, form token; and the headers of answers.
+
+An ASGI middleware, so that a new route cannot forget it. A request is refused unless a rule lets it through:
+
+    HEALTH                                pass  probes come by any name, and learn nothing of a crawl
+    Host is not ours                      421   DNS rebinding: another site's name that points here
+    PUBLIC                                pass  static files
+    no viewer, but for POST /login        401   with the login form
+    a POST that another site sent         403   by Sec-Fetch-Site and Origin
+    a POST without its seat's token       403
+    a POST by who may only read           403
+"""
+
+import hmac
+import ipaddress
+import secrets
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.config import Settings
+from app.web.board import Board
+from app.web.render import refusal
+from app.web.users import Viewer
+
+SESSION, SEAT = "tiptoe_session", "tiptoe_seat"
+HEALTH = ("/healthz", "/readyz")
+PUBLIC = (*HEALTH, "/static/")
+LOGIN, LOGOUT = "/login", "/logout"
+BODY_MOST = 1_000_000
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+_SAFE = frozenset({"GET", "HEAD"})
+
+
+class WebGuard:
+    """The middleware. board: of this process"""
+
+    def __init__(self, app: ASGIApp, board: Board) -> None:
+        self._app, self._board = app, board
+        self._names = _names(board.settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        cookies = _cookies(headers.get("cookie", ""))
+        seat = cookies.get(SEAT, "")
+        fresh = "" if seat or scope["path"].startswith(PUBLIC) else secrets.token_urlsafe(24)
+        scope["viewer"] = Viewer(name=None, may_steer=False, seat=seat or fresh)
+        guarded = _with_headers(send, fresh if scope["method"] == "GET" else "")
+        why = await self._why_not(scope, receive, headers, cookies)
+        if why is None:
+            await self._app(scope, receive, guarded)
+        else:
+            await refusal(Request(scope), self._board, *why)(scope, receive, guarded)
+
+    async def _why_not(
+        self, scope: Scope, receive: Receive, headers: Headers, cookies: dict[str, str]
+    ) -> tuple[int, str] | None:
+        """The status and the reason of a refusal; None: it may pass. Sets the viewer, and the fields of a form."""
+        path, method = scope["path"], scope["method"]
+        if path in HEALTH:
+            return None
+        if not _is_named(headers.get("host", ""), self._names):
+            return 421, "This name is not one of the dashboard's. Add it to TIPTOE_WEB_HOSTS."
+        if path.startswith(PUBLIC):
+            return None
+        viewer = self._board.users.viewer(
+            session=cookies.get(SESSION, ""),
+            seat=scope["viewer"].seat,
+            client=(scope.get("client") or ("", 0))[0],
+            headers=headers,
+        )
+        if viewer is not None:
+            scope["viewer"] = viewer
+        elif (path, method) != (LOGIN, "POST"):
+            return 401, "Please log in."
+        if method in _SAFE:
+            return None
+        form = await _form(receive)
+        if form is None:
+            return 413, "The form is too large."
+        scope["form"] = form
+        return self._why_no_post(path, headers, scope["viewer"], form.get("token", ""))
+
+    def _why_no_post(self, path: str, headers: Headers, viewer: Viewer, token: str) -> tuple[int, str] | None:
+        origin = headers.get("origin")
+        is_ours = headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
+        if not is_ours or (origin is not None and urlsplit(origin).netloc != headers.get("host")):
+            return 403, "Another site sent this form."
+        if not hmac.compare_digest(token.encode(), self._board.users.token(viewer.seat).encode()):
+            return 403, "This form has expired. Go back, reload the page, and send it again."
+        if path not in {LOGIN, LOGOUT} and not viewer.may_steer:
+            return 403, "You may look, and not steer."
+        return None
+
+
+def _names(settings: Settings) -> frozenset[str]:
+    address = settings.web_listen.rpartition(":")[0].strip("[]")
+    return frozenset({*(name.lower() for name in settings.web_hosts), "localhost", address})
+
+
+def _is_named(host: str, names: frozenset[str]) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        return ipaddress.ip_address(name).is_loopback or name in names
+    except ValueError:
+        return name in names
+
+
+def _cookies(header: str) -> dict[str, str]:
+    try:
+        return {name: morsel.value for name, morsel in SimpleCookie(header).items()}
+    except CookieError:
+        return {}
+
+
+async def _form(receive: Receive) -> dict[str, str] | None:
+    """The fields of a form; None: too many octets."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > BODY_MOST:
+            return None
+        if not message.get("more_body"):
+            return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def _with_headers(send: Send, seat: str) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")  # only files have one
+            if seat:
+                headers.append("set-cookie", f"{SEAT}={seat}; Path=/; HttpOnly; SameSite=Strict")
+        await send(message)
+
+    return guarded

@@ -1,0 +1,109 @@
+"""Messages that a browser is sent each second: texts for marked places of the page, and points for the charts.
+
+Browsers set texts as texts (`textContent`): nothing of it is ever markup.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+
+from app.admin.board import pulse
+from app.admin.board.pulse import QUEUED_MOST, CrawlNow, Pulsation
+from app.admin.crawls import find
+from app.store.board import Row
+from app.web.board import board_of
+from app.web.render import span
+from app.words import harmless, sized
+
+
+def stream(request: Request) -> Response:
+    """The one stream of a browser."""
+    live = board_of(request).pulse
+    if live.is_full:
+        return PlainTextResponse("too many viewers; close some\n", 503, headers={"retry-after": "30"})
+    return StreamingResponse(live.events(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+def history(request: Request) -> Response:
+    """Points of the last minutes, for a chart that begins. Of a crawl, or of all."""
+    name = request.query_params.get("crawl")
+    engine = board_of(request).engine
+    steps = pulse.history(engine, find(engine, name).id if name else None)
+    rates = [[each.pages, each.failed, each.bytes] for each in steps]
+    return JSONResponse(
+        {"at": [step.at for step in steps], "rates": [[value / pulse.STEP_S for value in rate] for rate in rates]}
+    )
+
+
+def told(now: Pulsation) -> dict[str, Any]:
+    """A look, for JSON. texts: by the name of a place.   points: by series, pages, failures and bytes a second"""
+    texts = {
+        "all.pages_s": rate(now.summed("pages_s")),
+        "all.failed_s": rate(now.summed("failed_s")),
+        "all.bytes_s": f"{sized(round(now.summed('bytes_s')))}/s",
+        "all.running": f"{now.running:,}",
+        "all.offers": f"{now.offers:,}",
+    }
+    points = {"all": [now.summed("pages_s"), now.summed("failed_s"), now.summed("bytes_s")]}
+    for crawl in now.crawls:
+        id = crawl.line.id
+        texts |= {f"c{id}.{name}": text for name, text in crawl_texts(crawl).items()}
+        points[f"c{id}"] = [crawl.pages_s, crawl.failed_s, crawl.bytes_s]
+    return {
+        "at": now.at,
+        "texts": texts,
+        "points": points,
+        "phases": {f"c{crawl.line.id}": _tone(crawl) for crawl in now.crawls},
+        "requests": [request_cells(row) for row in now.requests],
+        "trouble": now.stopped,
+    }
+
+
+def crawl_texts(crawl: CrawlNow) -> Mapping[str, str]:
+    """The texts of a crawl's places."""
+    return {
+        "phase": crawl.phase.word,
+        "means": crawl.phase.means,
+        "pages": f"{crawl.pages:,}" + ("" if crawl.is_whole else "+"),
+        "failed": f"{crawl.failed:,}" + ("" if crawl.is_whole else "+"),
+        "bytes": sized(crawl.bytes),
+        "queued": f"{crawl.queued:,}" + ("+" if crawl.queued == QUEUED_MOST else ""),
+        "pages_s": rate(crawl.pages_s),
+        "failed_s": rate(crawl.failed_s),
+        "left": f"about {span(crawl.left_s)}" if crawl.left_s is not None else "–",
+    }
+
+
+def request_cells(row: Row) -> Sequence[str]:
+    """The cells of a request in the live list: time, host, kind, ending, milliseconds, bytes, URL."""
+    ending = row["failure"] or (f"{row['status']}" if row["status"] else row["outcome"])
+    cells = (
+        row["started_at"].strftime("%H:%M:%S.%f")[:-3],
+        row["host"],
+        row["kind"],
+        f"{ending}",
+        f"{row['total_ms']:,.0f}",
+        sized(row["wire_bytes"]),
+        row["url"],
+        tone_of(row),
+    )
+    return [harmless(cell) for cell in cells]
+
+
+def tone_of(row: Row) -> str:
+    """How a request ended, for its colour: good, plain or bad."""
+    if row["outcome"] in {"page", "unchanged"}:
+        return "good"
+    return "plain" if row["outcome"] in {"redirect", "unwanted", "unsent"} else "bad"
+
+
+def rate(per_s: float) -> str:
+    return f"{per_s:,.1f}" if per_s < 100 else f"{per_s:,.0f}"
+
+
+def _tone(crawl: CrawlNow) -> str:
+    if crawl.phase.is_trouble:
+        return "bad"
+    return "good" if crawl.line.state == "active" else "plain"

@@ -1,0 +1,141 @@
+"""The pages of orders: a form that says what will happen, the order, and what became of it."""
+
+from collections.abc import Sequence
+
+import structlog
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.admin import operators
+from app.admin.board import lists
+from app.admin.operators import Order
+from app.errors import InputError, TiptoeError
+from app.store.operator_log import OperatorOrder
+from app.web.acts import on_crawls, on_hosts, on_urls
+from app.web.acts.act import Act, Fields
+from app.web.board import Board, board_of, viewer_of
+from app.web.render import address, page
+
+_log = structlog.get_logger()
+ACTS = {act.key: act for act in (*on_crawls.ACTS, *on_hosts.ACTS, *on_urls.ACTS)}
+DETAIL_MOST = 2_000  # characters
+_NOT_IN = {  # state of a crawl or host → acts that make no sense there
+    "active": {"crawl.resume", "crawl.start"},
+    "paused": {"crawl.pause", "host.pause", "crawl.start"},
+    "finished": {"crawl.pause", "crawl.resume", "crawl.finish"},
+    "idle": {"host.resume"},
+    "offered": {"host.resume"},
+    "taken": {"host.resume"},
+}
+_SUBJECT = {"crawl": "name", "host": "name", "url": "u"}
+
+
+def acts_on(leads: str, state: str) -> Sequence[Act]:
+    """Acts that can be ordered of a crawl, host or URL in this state."""
+    found = [act for act in ACTS.values() if act.leads == leads and act.key != "crawl.make"]
+    return [act for act in found if act.key not in _NOT_IN.get(state, set())]
+
+
+def ask(request: Request) -> Response:
+    """The form of an act, with what will happen."""
+    act, subject = _act(request), request.query_params.get("subject", "")
+    board = board_of(request)
+    given = {name: value for name, value in request.query_params.items() if name != "subject"}
+    values = {**act.fills(board, subject), **given}
+    return _form(request, act, subject, values)
+
+
+def give(request: Request) -> Response:
+    """Carry an act out, and lead to its subject's page; or show the form again with what is wrong."""
+    act, board = _act(request), board_of(request)
+    fields: Fields = request.scope["form"]
+    subject = fields.get("subject", "").strip()
+    if act.key == "crawl.make":
+        subject = subject or on_crawls.name_of(board, fields)
+    order = Order(who=_who(request), face="web", act=act.key, subject=subject, detail=_detail(fields))
+    if act.is_slow:
+        if act.key == "crawl.delete" and fields.get("name", "").strip() != subject:
+            return _form(request, act, subject, fields, f"type {subject} to delete it", 400)
+        return RedirectResponse("/orders", 303, background=BackgroundTask(_later, board, act, order, fields))
+    try:
+        id = operators.carry_out(board.engine, order, lambda: act.do(board, subject, fields))
+    except InputError as error:
+        return _form(request, act, subject, fields, str(error), 400)
+    return RedirectResponse(address(f"/{act.leads}", **{_SUBJECT[act.leads]: subject}, order=id), 303)
+
+
+def show_log(request: Request) -> Response:
+    """The log of orders."""
+    query = request.query_params
+    found = lists.orders(board_of(request).engine, subject=query.get("subject") or None, after=query.get("after", ""))
+    return page(
+        request,
+        "orders.html",
+        orders=found,
+        subject=query.get("subject"),
+        most=lists.PAGE,
+        leads=leads,
+        undo_of=undo_of,
+    )
+
+
+def order_of(request: Request) -> tuple[OperatorOrder, str | None] | None:
+    """The order that led to this page, and the address that undoes it; None: none did."""
+    id = request.query_params.get("order", "")
+    if not (id.isascii() and id.isdecimal() and len(id) < 18):
+        return None
+    found = lists.orders(board_of(request).engine, after=str(int(id) + 1), n=1)
+    return (found[0], undo_of(found[0])) if found and found[0].id == int(id) else None
+
+
+def undo_of(order: OperatorOrder) -> str | None:
+    """The address of the form that undoes an order; None: there is none."""
+    act = ACTS.get(order.act)
+    if act is None or act.undo is None or order.failed or order.ended_at is None:
+        return None
+    key, values = act.undo
+    return address(f"/act/{key}", subject=order.subject, **values)
+
+
+def leads(order: OperatorOrder) -> str | None:
+    """The page of an order's subject."""
+    act = ACTS.get(order.act)
+    if act is None or not order.subject or order.act == "crawl.delete":
+        return None
+    return address(f"/{act.leads}", **{_SUBJECT[act.leads]: order.subject})
+
+
+def _act(request: Request) -> Act:
+    found = ACTS.get(request.path_params["key"])
+    if found is None:
+        raise InputError(request.path_params["key"], "is no act; go back, and choose a button")
+    return found
+
+
+def _form(
+    request: Request, act: Act, subject: str, values: Fields, wrong: str | None = None, status: int = 200
+) -> Response:
+    asks = act.asks(board_of(request), subject)
+    says = act.says.replace("{subject}", subject)
+    back = address(f"/{act.leads}", **{_SUBJECT[act.leads]: subject}) if subject else "/"
+    context = {"act": act, "subject": subject, "asks": asks, "values": values, "says": says, "back": back}
+    return page(request, "act.html", status=status, wrong=wrong, **context)
+
+
+def _who(request: Request) -> str:
+    return viewer_of(request).name or "nobody"
+
+
+def _detail(fields: Fields) -> str | None:
+    """The fields that were filled, for the log."""
+    given = [f"{name}={value}" for name, value in fields.items() if value and name not in {"token", "subject"}]
+    return "; ".join(given)[:DETAIL_MOST] or None
+
+
+def _later(board: Board, act: Act, order: Order, fields: Fields) -> None:
+    """Carry out what takes long, after the answer. What went wrong is in the log of orders."""
+    try:
+        operators.carry_out(board.engine, order, lambda: act.do(board, order.subject, fields))
+    except TiptoeError as error:
+        _log.warning("web.order_failed", act=order.act, subject=order.subject, error=str(error))

@@ -1,0 +1,35 @@
+"""Workers, beat, queues and the archive."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.admin import archive
+from app.admin.board.readiness import readiness
+from app.store import board, db, hosts
+from app.web.board import board_of
+from app.web.render import page
+
+VISITS = 5_000
+
+
+def show(request: Request) -> Response:
+    """The fleet."""
+    shared = board_of(request)
+    ready = readiness(shared.engine, shared.settings)
+    with db.transaction(shared.engine) as tx:
+        workers = board.workers(tx, VISITS)
+        offers = hosts.offers_outstanding(tx)
+        waits, percent = hosts.waits(tx, most=2_000)
+        sizes = board.sizes(tx)
+    return page(
+        request,
+        "fleet.html",
+        checks=ready.checks,
+        workers=workers,
+        visits=VISITS,
+        offers=offers,
+        waits=waits,
+        percent=percent,
+        sizes=sizes,
+        archive=archive.listing(shared.engine, shared.settings),
+    )

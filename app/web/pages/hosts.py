@@ -1,0 +1,89 @@
+"""Hosts, and one host: why it rests and until when, its delay and from where, robots.txt in force, its timeline."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.admin import focus, hosts, robots_check
+from app.admin.board import host_list, lists
+from app.admin.hosts import WAITS, HostPage
+from app.config import Settings
+from app.web.board import board_of
+from app.web.order import acts_on, order_of
+from app.web.render import page
+from app.web.timeline import timeline
+
+PATTERNS = 20
+REQUESTS = 25
+ROBOTS_LINES = 400
+
+
+def show_list(request: Request) -> Response:
+    """Hosts: sorted, and filtered by what they wait for."""
+    shared, query = board_of(request), request.query_params
+    crawl, waits_for = query.get("crawl") or None, query.get("waits_for") or None
+    sort = query.get("sort") or "name"
+    after = query.get("after", "")
+    lot = host_list.listed(shared.engine, shared.settings, crawl=crawl, waits_for=waits_for, sort=sort, after=after)
+    return page(request, "hosts.html", lot=lot, waits=WAITS, sort=sort, crawl=crawl, waits_for=waits_for)
+
+
+def show(request: Request) -> Response:
+    """One host."""
+    shared, query = board_of(request), request.query_params
+    found = hosts.show(shared.engine, shared.settings, query.get("name", ""))
+    name = found.host["name"]
+    requests = lists.requests_of_host(shared.engine, name, after=query.get("after", ""), n=REQUESTS)
+    return page(
+        request,
+        "host.html",
+        found=found,
+        name=name,
+        delay=delay_source(found, shared.settings),
+        requests=requests,
+        timeline=timeline(requests.rows),
+        robots=_robots(request, found),
+        patterns=focus.patterns_of(shared.engine, name)[:PATTERNS],
+        acts=acts_on("host", found.host["state"]),
+        order=order_of(request),
+    )
+
+
+def delay_source(found: HostPage, settings: Settings) -> str:
+    """Where the delay in force comes from, in words."""
+    host = found.host
+    if settings.delay_override_s is not None:
+        base = f"TIPTOE_DELAY_OVERRIDE_S, {settings.delay_override_s:g} s"
+    elif host["delay_override_s"] is not None:
+        base = f"an operator, {host['delay_override_s']:g} s"
+    elif found.domain is not None and found.domain["delay_override_s"] is not None:
+        base = f"an operator for the domain, {found.domain['delay_override_s']:g} s"
+    elif host["robots_delay_s"] is not None:
+        base = f"robots.txt, {host['robots_delay_s']:g} s"
+    else:
+        base = f"the default, {settings.default_delay_s:g} s"
+    doubled = host["adaptive_level"]
+    return base + (f", doubled {doubled} times by how the host answers" if doubled else "")
+
+
+def _robots(request: Request, found: HostPage) -> list[Mapping[str, Any]]:
+    """robots.txt of each origin, with what it says of a path, and the line that decides."""
+    shared = board_of(request)
+    path = request.query_params.get("path") or "/"
+    path = path if path.startswith("/") else f"/{path}"
+    made: list[Mapping[str, Any]] = []
+    for row in found.robots:
+        ruling = robots_check.check(shared.engine, shared.settings, f"{row['origin']}{path}")
+        lines = (row["text"] or "").splitlines()
+        made.append(
+            {
+                **row,
+                "path": path,
+                "ruling": ruling,
+                "lines": list(enumerate(lines[:ROBOTS_LINES], 1)),
+                "more": max(len(lines) - ROBOTS_LINES, 0),
+            }
+        )
+    return made

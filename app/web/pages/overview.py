@@ -1,0 +1,42 @@
+"""The first page: whether all is well, within ten seconds; and all crawls."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.admin.board import lists
+from app.admin.board.pulse import PulseWatch
+from app.admin.board.readiness import readiness
+from app.store import board, db
+from app.web.board import board_of
+from app.web.live import crawl_texts, told
+from app.web.render import page
+
+LATEST_ORDERS = 5
+CRAWLS_MOST = 500
+
+
+def show(request: Request) -> Response:
+    """The overview."""
+    shared = board_of(request)
+    ready = readiness(shared.engine, shared.settings)
+    if any(check.name in {"schema", "postgres"} and check.remedy for check in ready.checks):
+        return page(request, "not_ready.html", status=503, checks=ready.checks)
+    now = PulseWatch(shared.engine, shared.settings).look()
+    return page(
+        request,
+        "overview.html",
+        checks=ready.checks,
+        is_ready=ready.is_ready,
+        crawls=[(crawl, crawl_texts(crawl)) for crawl in now.crawls],
+        pulse=now,
+        texts=told(now)["texts"],
+        orders=lists.orders(shared.engine, n=LATEST_ORDERS),
+    )
+
+
+def crawls(request: Request) -> Response:
+    """All crawls, by name of state."""
+    shared = board_of(request)
+    with db.transaction(shared.engine) as tx:
+        found = board.crawls(tx, CRAWLS_MOST)
+    return page(request, "crawls.html", crawls=found, most=CRAWLS_MOST)

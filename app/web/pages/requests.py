@@ -1,0 +1,31 @@
+"""Requests: those that come in now, and failures by class with an example of each."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.admin.board import lists
+from app.store import board, db
+from app.web.board import board_of
+from app.web.live import tone_of
+from app.web.render import page
+
+VISITS = 100
+
+
+def live(request: Request) -> Response:
+    """The newest requests, and the visits that run."""
+    shared = board_of(request)
+    after = request.query_params.get("after", "")
+    lot = lists.requests(shared.engine, after=after)
+    with db.transaction(shared.engine) as tx:
+        running = board.visiting(tx, VISITS)
+    rows = [(row, tone_of(row)) for row in lot.rows]
+    return page(request, "live.html", rows=rows, next=lot.next, running=running, is_newest=not after)
+
+
+def errors(request: Request) -> Response:
+    """Failures of the last day by class, of a crawl or of all."""
+    crawl = request.query_params.get("crawl") or None
+    shared = board_of(request)
+    found = lists.errors(shared.engine, crawl)
+    return page(request, "errors.html", errors=found, crawl=crawl, newest=board.NEWEST)

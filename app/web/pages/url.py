@@ -1,0 +1,100 @@
+"""A URL: `tiptoe url why` as a page, its captures, and what changed between two of them."""
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.admin import captures, explain
+from app.admin.captures import CapturedUrl
+from app.admin.explain import InCrawl
+from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.model.reasons import words
+from app.policy.focus.score import unpacked
+from app.store import board, db
+from app.store.board import Row
+from app.web.board import Board, board_of
+from app.web.order import acts_on, order_of
+from app.web.render import page, span, when
+
+CAPTURES_SHOWN = 20
+
+
+def show(request: Request) -> Response:
+    """A URL, as it is given; without one, a form that asks for it."""
+    shared, text = board_of(request), request.query_params.get("u", "").strip()
+    if not text:
+        return page(request, "url_ask.html")
+    found = explain.why(shared.engine, shared.settings, text)
+    return page(
+        request,
+        "url.html",
+        found=found,
+        crawls=[(row, _facts(row), _items(shared, row)) for row in found.crawls],
+        captured=_captured(shared, text) if found.crawls else None,
+        acts=acts_on("url", ""),
+        order=order_of(request),
+    )
+
+
+def diff(request: Request) -> Response:
+    """Two captures of a URL, passage by passage."""
+    shared, query = board_of(request), request.query_params
+    try:
+        found = captures.compare(
+            shared.engine,
+            shared.settings,
+            query.get("u", ""),
+            crawl=query.get("crawl") or None,
+            old=query.get("old") or None,
+            new=query.get("new") or None,
+        )
+    except (ArchiveMissing, SegmentElsewhere) as error:
+        raise InputError("these captures", str(error)) from error
+    return page(request, "diff.html", found=found)
+
+
+def _captured(shared: Board, text: str) -> CapturedUrl | None:
+    try:
+        return captures.captured(shared.engine, shared.settings, text, None)
+    except InputError:  # there is none
+        return None
+
+
+def _items(shared: Board, row: InCrawl) -> Sequence[Row]:
+    url = row.url
+    with db.transaction(shared.engine) as tx:
+        return board.items_of_url(tx, host_id=url["host_id"], crawl_id=url["crawl_id"], key=url["key"])
+
+
+def _facts(row: InCrawl) -> list[tuple[str, object]]:
+    """Facts about the URL in a crawl; those that are not known are left out."""
+    url, kept = row.url, row.page
+    listed = {
+        "Cause": url["cause"] and words(url["cause"], url["detail"]),
+        "The document is at": url["alias_of"],
+        "Last ending": url["outcome"] and f"{url['outcome']} (status {url['status']})",
+        "Last fetched": when(url["fetched_at"]),
+        "Last changed": when(url["changed_at"]),
+        "Due": when(url["due_at"]),
+        "Recrawled every": span(url["interval_s"]),
+        "Duplicate": row.duplicate and f"same {row.duplicate['kind']} as {row.duplicate['of_url']}",
+        "Directives": url["directives"],
+        "Opt-outs": url["opt_out"],
+        "What came of it": "; ".join(row.effects),
+        "Scope today": row.scope,
+        "Found on": url["found_on"] or "nowhere: it is a seed",
+        "Links from a seed": url["depth"],
+        "Lane and score": f"p{url['lane']}, {url['score']:.3g}",
+        "Score": ", ".join(f"{name} {part:.3g}" for name, part in _parts(url["score_parts"])),
+        "Attempts": f"{url['attempts']} since the last good one",
+        "Title": kept and kept["title"],
+        "Content type": kept and kept["content_type"],
+        "Links on it": kept and kept["links"],
+        "Admitted": when(url["admitted_at"]),
+    }
+    return [(name, value) for name, value in listed.items() if value not in (None, "")]
+
+
+def _parts(packed: int | None) -> list[tuple[str, float]]:
+    return [] if packed is None else list(unpacked(packed)._asdict().items())

@@ -1,0 +1,142 @@
+// Keeps marked places and charts of a page up to date. One stream for a browser: the tab that holds the lock
+// reads it, and hands each message to the others. Texts are set as texts, never as markup.
+(() => {
+  "use strict";
+  const POINTS = 120;
+  const channel = "BroadcastChannel" in window ? new BroadcastChannel("tiptoe") : null;
+  const charts = [];
+
+  const show = (message) => {
+    const trouble = document.getElementById("trouble");
+    if (trouble) {
+      trouble.hidden = !message.trouble;
+      trouble.querySelector("[data-says]").textContent = message.trouble || "";
+    }
+    if (!message.texts) return;
+    for (const place of document.querySelectorAll("[data-live]")) {
+      const text = message.texts[place.dataset.live];
+      if (text !== undefined && place.textContent !== text) place.textContent = text;
+    }
+    for (const place of document.querySelectorAll("[data-tone]")) {
+      const tone = message.phases[place.dataset.tone];
+      if (tone) place.className = `tag ${tone}`;
+    }
+    for (const chart of charts) chart.add(message.at, message.points[chart.series]);
+    const list = document.querySelector("[data-requests]");
+    if (list && !list.matches(":hover, :focus-within")) list.replaceChildren(...message.requests.map(row));
+  };
+
+  const row = (cells) => {
+    const [at, host, kind, ending, ms, bytes, url, tone] = cells;
+    const made = document.createElement("tr");
+    const cell = (text, name, of) => {
+      const made = document.createElement("td");
+      if (name) made.className = name;
+      made.textContent = text;
+      if (of) made.dataset.is = of;
+      return made;
+    };
+    const link = (text, path, key) => {
+      const made = document.createElement("a");
+      made.href = `${path}?${new URLSearchParams({ [key]: text })}`;
+      made.textContent = text;
+      return made;
+    };
+    const tag = document.createElement("span");
+    tag.className = `tag ${tone}`;
+    tag.textContent = ending;
+    const ended = cell("");
+    ended.append(tag);
+    const where = cell("");
+    where.append(link(host, "/host", "name"));
+    const page = cell("", "url");
+    page.append(link(url, "/url", "u"));
+    made.append(cell(at, "mono"), ended, where, cell(kind), cell(ms, "n", "ms"), cell(bytes, "n"), page);
+    return made;
+  };
+
+  class Chart {
+    constructor(place) {
+      this.place = place;
+      this.series = place.dataset.chart;
+      this.which = Number(place.dataset.which);
+      this.data = [[], []];
+      this.draw();
+      fetch(`/history?${new URLSearchParams(place.dataset.crawl ? { crawl: place.dataset.crawl } : {})}`)
+        .then((answer) => (answer.ok ? answer.json() : { at: [], rates: [] }))
+        .then((past) => {
+          const began = this.data[0][0] ?? Infinity;
+          const at = past.at.filter((moment) => moment < began);
+          this.data = [[...at, ...this.data[0]], [...past.rates.slice(0, at.length).map((each) => each[this.which]), ...this.data[1]]];
+          this.plot.setData(this.data);
+        })
+        .catch(() => {});
+    }
+    draw() {
+      const style = getComputedStyle(document.documentElement);
+      const colour = style.getPropertyValue(this.which === 1 ? "--chart-2" : "--chart-1").trim();
+      const soft = style.getPropertyValue("--soft").trim();
+      const line = style.getPropertyValue("--line").trim();
+      const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+      const clock = (moment) => new Date(moment * 1000).toISOString().slice(11, 16); // UTC, as all times here
+      const short = (value) => value >= 1e6 ? `${+(value / 1e6).toFixed(1)} M` : value >= 1e3 ? `${+(value / 1e3).toFixed(1)} k` : `${+value.toFixed(2)}`;
+      this.plot = new uPlot({
+        width: this.place.clientWidth || 300,
+        height: 150,
+        legend: { show: false },
+        cursor: { show: false },
+        scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
+        axes: [{ ...axis, space: 56, size: 28, values: (_, moments) => moments.map(clock) }, { ...axis, size: 52, values: (_, values) => values.map(short) }],
+        series: [{}, { stroke: colour, width: 2, fill: `${colour}22`, points: { show: false } }],
+      }, this.data, this.place);
+    }
+    add(at, point) {
+      if (!point) return;
+      this.data[0].push(at);
+      this.data[1].push(point[this.which]);
+      while (this.data[0].length > POINTS * 5) this.data.forEach((each) => each.shift());
+      this.plot.setData(this.data);
+    }
+    resize() { this.plot.setSize({ width: this.place.clientWidth, height: 150 }); }
+    redraw() { this.plot.destroy(); this.draw(); }
+  }
+
+  const listen = () => {
+    const source = new EventSource("/stream");
+    source.onmessage = (event) => {
+      const message = JSON.parse(event.data);
+      show(message);
+      if (channel) channel.postMessage(message);
+    };
+    source.onerror = () => show({ trouble: "The dashboard does not answer. This page tries again by itself." });
+    return new Promise(() => {});
+  };
+
+  const start = () => {
+    if (!document.querySelector("[data-live], [data-chart], [data-requests]")) return;
+    if (window.uPlot) for (const place of document.querySelectorAll("[data-chart]")) charts.push(new Chart(place));
+    addEventListener("resize", () => charts.forEach((chart) => chart.resize()));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((chart) => chart.redraw()));
+    if (channel) channel.onmessage = (event) => show(event.data);
+    if (channel && navigator.locks) navigator.locks.request("tiptoe-stream", listen);
+    else listen();
+  };
+
+  // A table that is wider than its place is scrolled by keyboard, too.
+  const reach = () => {
+    for (const place of document.querySelectorAll(".scroll")) {
+      if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+      else place.removeAttribute("tabindex");
+    }
+  };
+
+  addEventListener("DOMContentLoaded", () => {
+    start();
+    reach();
+    addEventListener("resize", reach);
+    document.addEventListener("htmx:afterSettle", reach);
+    for (const place of document.querySelectorAll("[data-print]")) place.addEventListener("click", () => print());
+    const again = document.querySelector("[data-again]");
+    if (again) setTimeout(() => location.reload(), 5000);
+  });
+})();

@@ -1,0 +1,106 @@
+"""Readiness by progress: a host that nobody claims, offers that nobody takes up, an old schema."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin.board.pulse import QUEUED_MOST, PulseWatch, left_s
+from app.admin.board.readiness import readiness, status
+from app.config import load
+from app.store import board, db, migrate
+from tests.store.rows import clean, make_crawl, sql
+
+SETTINGS = load(_env_file=None, database_url="postgresql://x/y", queues=4)
+DUE = "INSERT INTO hosts (name, queue, delay_s, next_fetch_at) VALUES ('a.test', 'host-00', 1, now() - interval '{} s')"
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+def failing(engine: Engine) -> list[str]:
+    return [check.name for check in readiness(engine, SETTINGS).checks if check.remedy]
+
+
+def test_a_fleet_without_work_is_ready(engine: Engine) -> None:
+    assert failing(engine) == []
+    sql(engine, DUE.format(600))
+    assert failing(engine) == [], "no crawl is active"
+
+
+# seconds that a host of an active crawl has been due, what fails
+@pytest.mark.parametrize(("due_s", "fails"), [(5, []), (600, ["beat"])])
+def test_a_host_that_is_due_must_be_claimed(engine: Engine, due_s: int, fails: list[str]) -> None:
+    make_crawl(engine)
+    sql(engine, DUE.format(due_s))
+    assert failing(engine) == fails
+
+
+# offers in a row that were not taken up, what fails
+@pytest.mark.parametrize(("missed", "fails"), [(2, []), (3, ["workers"])])
+def test_offers_must_be_taken_up(engine: Engine, missed: int, fails: list[str]) -> None:
+    make_crawl(engine)
+    sql(
+        engine,
+        """INSERT INTO hosts (name, queue, delay_s, state, lease_token, lease_until, next_fetch_at, offers_missed)
+           VALUES ('a.test', 'host-00', 1, 'offered', gen_random_uuid(), now(), now(), :missed)""",
+        missed=missed,
+    )
+    assert failing(engine) == fails
+
+
+def test_an_old_schema_is_told_with_its_remedy(engine: Engine) -> None:
+    sql(engine, "UPDATE alembic_version SET version_num = '0001'")
+    (check,) = readiness(engine, SETTINGS).checks
+    assert (check.name, check.remedy) == ("schema", "tiptoe db upgrade")
+    sql(engine, "UPDATE alembic_version SET version_num = :head", head=migrate.revisions()[-1])
+
+
+def test_postgres_out_of_reach_is_a_finding_and_no_error() -> None:
+    found = readiness(db.connect("postgresql://tiptoe@127.0.0.1:1/none"), SETTINGS)
+    assert (found.is_ready, found.checks[0].name) == (False, "postgres")
+
+
+def test_the_status_pages_hosts_by_name(engine: Engine) -> None:
+    sql(
+        engine,
+        "INSERT INTO hosts (name, queue, delay_s) SELECT 'h' || lpad(n::text, 3, '0'), 'host-00', 1"
+        " FROM generate_series(1, 150) AS n",
+    )
+    first = status(engine)
+    assert (len(first["hosts"]), first["next"]) == (100, "h100")
+    rest = status(engine, after=first["next"])
+    assert (len(rest["hosts"]), rest["next"]) == (50, None)
+
+
+# budget of pages, pages, queued, pages a second → seconds left
+@pytest.mark.parametrize(
+    ("most", "pages", "queued", "per_s", "left"),
+    [
+        (1000, 500, 10_000, 10.0, 50.0),
+        (1000, 500, 100, 10.0, 10.0),
+        (None, 500, 100, 10.0, 10.0),
+        (None, 500, QUEUED_MOST, 10.0, None),
+        (1000, 500, 100, 0.0, None),
+        (1000, 1200, 100, 10.0, 0.0),
+    ],
+)
+def test_the_end_is_projected_by_what_comes_first(
+    engine: Engine, most: int | None, pages: int, queued: int, per_s: float, left: float | None
+) -> None:
+    make_crawl(engine)
+    with db.transaction(engine) as tx:
+        (line,) = board.crawls(tx, 1)
+    assert left_s(line._replace(max_pages=most), pages, queued, per_s) == left
+    assert left_s(line._replace(max_pages=most, keep_fresh=True), pages, queued, per_s) is None
+
+
+def test_a_look_sums_many_hosts_over_several_looks(engine: Engine) -> None:
+    make_crawl(engine)
+    sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) SELECT 1, n, 2 FROM generate_series(1, 2500) AS n")
+    watch = PulseWatch(engine, SETTINGS)
+    looks = [watch.look().crawls[0] for _ in range(3)]
+    assert [(look.pages, look.is_whole) for look in looks] == [(2000, False), (4000, False), (5000, True)]

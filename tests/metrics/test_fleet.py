@@ -1,0 +1,156 @@
+"""The fleet's figures, from a real Postgres."""
+
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import Engine
+
+from app.metrics import exposition
+from app.metrics.catalogue import FLEET
+from app.metrics.fleet import GOOD_S, FleetPage
+from app.metrics.targets import targets
+from app.store import db, fleet, segments
+from tests.store.rows import claim, clean, make_crawl, sql
+
+QUEUES = ["host-00", "host-01"]
+MEMORY = {"tiptoe_memory_limit_bytes", "tiptoe_memory_available_bytes"}
+HOST = "INSERT INTO hosts (name, queue, delay_s, next_fetch_at, state, blocked_until, resting_because) VALUES "
+FETCH = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
+                                wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+           SELECT {host}, 1, 'k', 'u', 'page', 'new', at, at + interval '1 s', 1, '{outcome}', 0, 0, false, 1, false, 1
+           FROM (SELECT now() - interval '{age} s' AS at) AS moment"""
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+def urls(engine: Engine, host_id: int, lane: int, n: int, *, crawl_id: int = 1, state: str = "queued") -> None:
+    sql(
+        engine,
+        f"""INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth, due_at)
+            SELECT {host_id}, {crawl_id}, sha256(convert_to({lane} || '/' || {crawl_id} || '/' || n, 'UTF8')), 'u',
+                   '{state}', {lane}, 1, 1, now()
+            FROM generate_series(1, {n}) AS n""",
+    )
+
+
+def shown(page: FleetPage) -> dict[str, float]:
+    """{name and label values: value}"""
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for found in text_string_to_metric_families(page.page().decode())
+        for sample in found.samples
+    }
+
+
+def test_depth_is_by_lane_and_what_is_due_and_unclaimed_is_the_queue(engine: Engine) -> None:
+    make_crawl(engine)
+    make_crawl(engine, "paused")
+    sql(engine, "UPDATE crawls SET state = 'paused' WHERE name = 'paused'")
+    sql(engine, HOST + "('due.test', 'host-00', 1, now() - interval '90 s', 'idle', NULL, NULL)")
+    sql(engine, HOST + "('later.test', 'host-01', 1, now() + interval '1 h', 'idle', NULL, NULL)")
+    urls(engine, 1, 0, 3)
+    urls(engine, 1, 2, 5)
+    urls(engine, 2, 2, 7)
+    urls(engine, 1, 1, 4, state="resting")
+    urls(engine, 1, 1, 9, crawl_id=2)
+    found = shown(FleetPage(engine, QUEUES))
+    assert [found[f"tiptoe_frontier_urls {lane}"] for lane in range(4)] == [3, 0, 12, 0]
+    assert found["tiptoe_queue_depth_urls"] == 8
+    assert 90 <= found["tiptoe_dispatch_lag_seconds"] < 600
+    assert (found["tiptoe_crawls active"], found["tiptoe_crawls paused"]) == (1, 1)
+    assert len(claim(engine)) == 1
+    found = shown(FleetPage(engine, QUEUES))
+    assert found["tiptoe_queue_depth_urls"] == 0, "a worker is to visit it"
+    assert (found["tiptoe_dispatch_lag_seconds"], found["tiptoe_hosts offered"]) == (0, 1)
+
+
+def test_hosts_are_counted_by_what_they_do(engine: Engine) -> None:
+    rest = "now() + interval '1 h'"
+    rows = [
+        "('due.test', 'host-00', 1, now(), 'idle', NULL, NULL)",
+        f"('resting.test', 'host-00', 1, {rest}, 'idle', {rest}, 'rate_limited')",
+        f"('waiting.test', 'host-00', 1, {rest}, 'idle', NULL, NULL)",
+        "('quiet.test', 'host-00', 1, NULL, 'idle', NULL, NULL)",
+        "('paused.test', 'host-00', 1, NULL, 'paused', NULL, NULL)",
+    ]
+    sql(engine, HOST + ", ".join(rows))
+    sql(
+        engine,
+        """INSERT INTO hosts (name, queue, delay_s, state, lease_token, lease_until, taken_at, next_fetch_at)
+           SELECT 'visited.test', 'host-00', 1, 'taken', gen_random_uuid(), until, now(), until
+           FROM (SELECT now() + interval '1 min' AS until) AS lease""",
+    )
+    found = shown(FleetPage(engine, QUEUES))
+    states = ["due", "offered", "visited", "waiting", "resting", "paused", "quiet"]
+    assert [found[f"tiptoe_hosts {state}"] for state in states] == [1, 0, 1, 1, 1, 1, 1]
+    assert found["tiptoe_leases"] == 1
+
+
+# host, seconds ago, outcome; each takes a second, and the delay is one
+LOGS = [
+    ([(1, 10, "page"), (1, 8, "page"), (2, 8, "page")], 1, 0, 0),
+    ([(1, 10, "page"), (1, 8.5, "page")], 1, 0, 1),
+    ([(1, 10, "page"), (1, 9.5, "page")], 1, 1, 0),
+    ([(1, 10, "unsent"), (1, 9.5, "page")], 0, 0, 0),
+    ([(1, 1000, "page"), (1, 999.5, "page")], 0, 0, 0),  # not of the last minutes
+]
+
+
+@pytest.mark.parametrize(("log", "judged", "at_once", "gaps"), LOGS)
+def test_the_newest_requests_are_judged_across_visits(
+    engine: Engine, log: list[tuple[int, float, str]], judged: int, at_once: int, gaps: int
+) -> None:
+    for host, age, outcome in log:
+        sql(engine, FETCH.format(host=host, age=age, outcome=outcome))
+    found = shown(FleetPage(engine, QUEUES))
+    assert found["tiptoe_recent_requests_judged"] == judged
+    assert (found["tiptoe_recent_violations concurrent"], found["tiptoe_recent_violations gap"]) == (at_once, gaps)
+
+
+def test_a_stopped_archive_is_told(engine: Engine) -> None:
+    with db.transaction(engine) as tx:
+        for node, free, why in [("a", 5, None), ("b", 3, "its disk is full")]:
+            segments.note_node(
+                tx, node=node, place="/x", free_bytes=free, waiting_bytes=0, stopped_because=why, trouble=None
+            )
+    found = shown(FleetPage(engine, QUEUES))
+    assert (found["tiptoe_archive_nodes stopped"], found["tiptoe_archive_nodes writing"]) == (1, 1)
+    assert found["tiptoe_archive_free_bytes"] == 3
+
+
+def test_an_empty_database_shows_every_figure_but_that_of_disks(engine: Engine) -> None:
+    values = FleetPage(engine, QUEUES).values()
+    assert set(values) - MEMORY == {spec.name for spec in FLEET} - {"tiptoe_archive_free_bytes"}
+
+
+def test_postgres_is_asked_once_in_a_while_however_many_ask(engine: Engine) -> None:
+    now = [0.0]
+    page = FleetPage(engine, QUEUES, lambda: now[0])
+    assert shown(page)["tiptoe_crawls active"] == 0
+    make_crawl(engine)
+    assert shown(page)["tiptoe_crawls active"] == 0
+    now[0] += GOOD_S
+    assert shown(page)["tiptoe_crawls active"] == 1
+
+
+def test_without_postgres_the_page_says_so_and_comes_back() -> None:
+    gone = db.connect("postgresql://nobody@127.0.0.1:9/none")
+    page = FleetPage(gone, QUEUES)
+    assert {name: value for name, value in page.values().items() if name not in MEMORY} == {"tiptoe_postgres_up": 0.0}
+    assert b"tiptoe_postgres_up 0.0" in exposition.page(exposition.registry(page.values, of_process=False))
+
+
+def test_a_process_is_listed_as_long_as_it_has_a_session(engine: Engine, database_url: str) -> None:
+    assert targets(engine) == []
+    serving = db.connect(database_url, session_name=fleet.session_name("worker", "127.0.0.1", 4711))
+    db.check(serving)
+    assert targets(engine) == [{"targets": ["127.0.0.1:4711"], "labels": {"role": "worker"}}]
+    found = shown(FleetPage(engine, QUEUES))
+    assert (found["tiptoe_processes_serving worker"], found["tiptoe_processes_serving beat"]) == (1, 0)
+    serving.dispose()
+    assert targets(engine) == []

@@ -1,0 +1,221 @@
+"""A real Prometheus, with the files that we ship, scrapes a real fleet: two workers, beat and `tiptoe web`.
+
+What it then knows is what the sites' own logs say; every panel has something to show; alerts fire by their causes.
+"""
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import crawls, seeds
+from app.config import Settings, load
+from app.crawl.state.setup import make_engine
+from app.metrics.dashboard import ROWS
+from tests.acceptance.conftest import celery, manual, until
+from tests.acceptance.test_fleet import free_port
+from tests.crawl.web import Answer, Page, Site, Web, html
+from tests.metrics.prometheus import Prometheus, needs_prometheus, run_prometheus
+from tests.store.rows import sql
+
+pytestmark = [pytest.mark.acceptance, needs_prometheus]
+PANELS = [panel for _, row in ROWS for panel in row]
+RESERVE = str(2**60)  # bytes: more than a disk has
+DEEP = """INSERT INTO urls (host_id, crawl_id, key, url, state, lane, score, depth)
+          SELECT (SELECT id FROM hosts WHERE name = 'deep.test'), (SELECT max(id) FROM crawls),
+                 sha256(convert_to('deep' || n, 'UTF8')), 'http://deep.test/' || n, 'queued', 1, 1, 1
+          FROM generate_series(1, 120000) AS n"""
+TOO_SOON = """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+                                   outcome, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+              SELECT 1000000, 0, 'k', 'http://soon.test/', 'page', 'new', at, at + interval '0.1 s', 5,
+                     'page', 0, 0, false, 1, false, 1
+              FROM (SELECT clock_timestamp() - n * interval '1 s' AS at FROM generate_series(1, 2) AS n) AS moments"""
+
+
+class Watched:
+    """A fleet, its Prometheus and its sites."""
+
+    def __init__(self, folder: Path, env: dict[str, str], settings: Settings, engine: Engine) -> None:
+        self.folder, self.env, self.settings, self.engine = folder, env, settings, engine
+        self.stack = ExitStack()
+        self.prometheus: Prometheus
+
+    def celery(self, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
+        return self.stack.enter_context(celery({**self.env, **env}, self.folder, *arguments))
+
+    def worker(self, name: str, **env: str) -> subprocess.Popen[bytes]:
+        return self.celery("worker", "--hostname", f"{name}@test", "--concurrency", "8", **env)
+
+    def beat(self) -> subprocess.Popen[bytes]:
+        return self.celery("beat", "--pidfile=")
+
+    def crawl(self, name: str, sites: list[Site]) -> None:
+        crawl = crawls.create(self.engine, name)
+        seeds.add(self.engine, self.settings, crawl, [site.url("/") for site in sites])
+
+    def until_finished(self, name: str) -> None:
+        until(lambda: crawls.find(self.engine, name).state == "finished", f"{name} ends")
+
+    def until_firing(self, *names: str) -> None:
+        until(lambda: set(names) <= self.prometheus.firing(), f"{names} fire; they do: {self.prometheus.firing()}")
+
+    def until_quiet(self, *names: str) -> None:
+        until(lambda: not set(names) & self.prometheus.firing(), f"{names} clear")
+
+
+@contextmanager
+def tiptoe_web(env: dict[str, str], folder: Path) -> Iterator[None]:
+    with (folder / "web.log").open("ab") as log:
+        process = subprocess.Popen([sys.executable, "-m", "app.web"], env=env, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web() as small:
+        yield small
+
+
+@pytest.fixture
+def watched(database_url: str, broker_url: str, tmp_path: Path) -> Iterator[Watched]:
+    port = free_port()
+    own = {
+        "TIPTOE_DATABASE_URL": database_url,
+        "TIPTOE_BROKER_URL": broker_url,
+        "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
+        "TIPTOE_DEFAULT_DELAY_S": "0.1",
+        "TIPTOE_BACKOFF_BASE_S": "0.1",
+        "TIPTOE_CONSTANT_BACKOFF_MAX_S": "0.2",
+        "TIPTOE_CONSTANT_BREAKER_BASE_S": "0.2",
+        "TIPTOE_CONSTANT_BREAKER_MAX_S": "0.2",
+        "TIPTOE_ADAPTIVE_LEVEL_MAX": "0",
+        "TIPTOE_LATENCY_FACTOR": "0",
+        "TIPTOE_ATTEMPTS_MAX": "1",
+        "TIPTOE_OFFER_S": "2",
+        "TIPTOE_HOME": str(tmp_path / "home"),
+        "TIPTOE_METRICS": "127.0.0.1:0",
+        "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}",
+    }
+    env = {**os.environ, **own}
+    settings = load(database_url=database_url, allow_networks="127.0.0.0/8", default_delay_s=0.1)
+    made = Watched(tmp_path, env, settings, make_engine(settings))
+    with made.stack:
+        made.stack.enter_context(tiptoe_web(env, tmp_path))
+        made.prometheus = made.stack.enter_context(run_prometheus(tmp_path, f"127.0.0.1:{port}"))
+        yield made
+    made.engine.dispose()
+
+
+def too_many_at_first() -> Page:
+    answers = itertools.chain([Answer(status=429)], itertools.repeat(html(text="now it is fine")))
+    return lambda _: next(answers)
+
+
+def troubled(site: Site) -> None:
+    """Pages that fail in several ways: eight are too many at first, some are broken, some are missing."""
+    pages: dict[str, Page] = {f"/429-{number}": too_many_at_first() for number in range(8)}
+    pages |= {f"/500-{number}": Answer(status=500) for number in range(3)}
+    pages |= {"/cut": html(text="x" * 9_000, cut=True), "/drop": Answer(drop=True)}
+    site.pages |= pages
+    site.pages["/"] = html(*pages, "/missing")
+
+
+def test_prometheus_knows_what_the_sites_know(watched: Watched, web: Web) -> None:
+    """Two workers, one of them killed in the middle; every panel shows something."""
+    sites = [web.site() for _ in range(4)]
+    for site in sites[1:]:
+        manual(site, 12)
+    troubled(sites[0])
+    killed = watched.worker("w1")
+    watched.worker("w2")
+    watched.beat()
+    prometheus = watched.prometheus
+    until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 3, "two workers and beat are scraped")
+    watched.crawl("whole", sites)
+    until(lambda: (prometheus.number("sum(tiptoe_pages_total)") or 0) >= 5, "pages are counted")
+    killed.send_signal(signal.SIGKILL)
+    watched.until_finished("whole")
+
+    def in_log() -> int:
+        (row,) = sql(watched.engine, "SELECT count(*) AS n FROM fetches WHERE outcome <> 'unsent'")
+        return int(row["n"])
+
+    # Per process, the last figure that was scraped: of the killed one, that before its death.
+    last = 'sum(max_over_time(tiptoe_fetches_total{{outcome!="unsent"{more}}}[10m]))'
+    lost_most = 2 * sum(len(site.log) for site in sites) // 3
+    until(lambda: in_log() - lost_most <= (prometheus.number(last.format(more="")) or 0) <= in_log(), "they agree")
+    assert prometheus.number("sum(tiptoe_politeness_violations_total)") == 0
+    assert prometheus.number("sum(tiptoe_recent_violations)") == 0
+    assert prometheus.number('tiptoe_processes_serving{process="worker"}') == 1
+    assert [panel.title for panel in PANELS if any(not prometheus.ask(query) for _, query in panel.queries)] == []
+    watched.until_firing("TiptoeErrorRateHigh", "TiptoeRateLimited")
+
+
+def test_a_fleet_that_nobody_kills_is_counted_to_the_request(watched: Watched, web: Web) -> None:
+    sites = [web.site() for _ in range(3)]
+    for site in sites[1:]:
+        manual(site, 8)
+    troubled(sites[0])
+    watched.worker("w1")
+    watched.worker("w2")
+    watched.beat()
+    prometheus = watched.prometheus
+    watched.crawl("exact", sites)
+    watched.until_finished("exact")
+    asked = sum(len(site.log) for site in sites)
+    until(lambda: prometheus.number('sum(tiptoe_fetches_total{outcome!="unsent"})') == asked, f"{asked} requests")
+    for status, outcome in [(429, "rate_limited"), (500, "server_error"), (404, "not_found")]:
+        seen = sum(hit.status == status for site in sites for hit in site.log if hit.path != "/robots.txt")
+        assert prometheus.number(f'sum(tiptoe_fetches_total{{kind!="robots",outcome="{outcome}"}})') == seen > 0
+    (row,) = sql(watched.engine, "SELECT sum(pages) AS pages FROM crawl_hosts")
+    assert prometheus.number("sum(tiptoe_pages_total)") == row["pages"]
+
+
+def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> None:
+    site = web.site()
+    manual(site, 3)
+    beat, worker = watched.beat(), watched.worker("w1")
+    prometheus = watched.prometheus
+    until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 2, "a worker and beat are scraped")
+    watched.crawl("quiet", [site])
+    watched.until_finished("quiet")
+    watched.until_quiet("TiptoeWorkersSilent", "TiptoeBeatSilent", "TiptoeWebSilent")
+    assert prometheus.firing() == set(), "a fleet that is well"
+
+    beat.send_signal(signal.SIGKILL)
+    worker.send_signal(signal.SIGKILL)
+    watched.until_firing("TiptoeBeatSilent", "TiptoeWorkersSilent")
+    sql(watched.engine, TOO_SOON)
+    watched.until_firing("TiptoePolitenessViolated")
+    sql(watched.engine, "DELETE FROM fetches WHERE host_id = 1000000")
+    sql(
+        watched.engine, "INSERT INTO hosts (name, queue, delay_s, next_fetch_at) VALUES ('deep.test', 'none', 1, now())"
+    )
+    watched.crawl("deep", [])
+    sql(watched.engine, DEEP)
+    watched.until_firing("TiptoeQueueDeep")
+    sql(watched.engine, "DELETE FROM urls WHERE url LIKE 'http://deep.test/%'")
+
+    watched.beat()
+    full = watched.worker("w2", TIPTOE_CONSTANT_ARCHIVE_RESERVE_BYTES=RESERVE)
+    watched.until_quiet("TiptoeBeatSilent", "TiptoeWorkersSilent", "TiptoePolitenessViolated", "TiptoeQueueDeep")
+    manual(again := web.site(), 3)
+    watched.crawl("again", [again])
+    watched.until_firing("TiptoeArchiveStopped")
+    full.send_signal(signal.SIGKILL)
+    watched.worker("w3")
+    watched.until_finished("again")
+    watched.until_quiet("TiptoeArchiveStopped")
+    assert re.search(r"archive\.stopped", (watched.folder / "worker.log").read_text())

@@ -1,0 +1,80 @@
+"""The dashboard on a free port of loopback, in a thread of this process, and a browser for it."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from html import unescape
+from urllib.parse import urlencode
+
+import requests
+import uvicorn
+from sqlalchemy import Engine
+from starlette.applications import Starlette
+
+from app.config import Settings, load
+from app.local import dashboard
+from app.web.app import make_app
+from tests.crawl.web import NETWORKS
+
+TIMEOUT_S = 30
+
+
+@dataclass
+class Browser:
+    """A person's browser: it keeps cookies, and sends a form's token with the form."""
+
+    url: str
+    app: Starlette
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def get(self, path: str, **more: object) -> requests.Response:
+        return self.session.get(f"{self.url}{path}", allow_redirects=False, timeout=TIMEOUT_S, **more)  # type: ignore[arg-type]
+
+    def post(self, path: str, **fields: str) -> requests.Response:
+        """Send a form as a browser would, after the page that has it."""
+        form = f"{path}?{urlencode({'subject': fields.get('subject', '')})}" if path.startswith("/act/") else "/"
+        token = token_of(self.get(form).text)
+        return self.send(path, {"token": token, **fields})
+
+    def send(self, path: str, fields: dict[str, str], **headers: str) -> requests.Response:
+        return self.session.post(
+            f"{self.url}{path}", data=fields, headers=headers, allow_redirects=False, timeout=TIMEOUT_S
+        )
+
+    def anew(self) -> "Browser":
+        """Another browser, without cookies."""
+        return Browser(self.url, self.app)
+
+
+def token_of(page: str) -> str:
+    found = re.search(r'name="token" value="([^"]+)"', page)
+    return unescape(found[1]) if found else ""
+
+
+def settings_of(database_url: str, **overrides: object) -> Settings:
+    values: dict[str, object] = {
+        "_env_file": None,
+        "database_url": database_url,
+        "allow_networks": NETWORKS,
+        "web_listen": "127.0.0.1:0",
+        "contact": "you@example.org",
+    }
+    return load(**{**values, **overrides})
+
+
+@contextmanager
+def served(engine: Engine, settings: Settings) -> Iterator[Browser]:
+    """Serve until the block ends. Its socket listens from the start, so no request comes too early."""
+    app = make_app(settings, engine)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", proxy_headers=False, timeout_graceful_shutdown=1))
+    with closing(dashboard.bound(settings)) as listening:
+        port = listening.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield Browser(f"http://127.0.0.1:{port}", app)
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,281 @@
+"""A table of attacks: what an answer is to somebody who has no login, may only read, or comes by another site."""
+
+import secrets
+import socket
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+from starlette.routing import Route
+
+from app.errors import InputError, SettingError
+from app.local import dashboard
+from app.policy.passwords import SALT_BYTES, hashed, matches
+from app.web.routes import routes
+from tests.web.served import Browser, served, settings_of, token_of
+
+PASSWORD = "correct horse battery"
+HASH = hashed(PASSWORD, secrets.token_bytes(SALT_BYTES))
+USERS = f"anna:steer:{HASH},rudi:read:{HASH},paul:steer"
+PATHS = sorted({route.path.replace("{key}", "crawl.make") for route in routes if isinstance(route, Route)})
+OPEN = {"/healthz", "/readyz"}
+
+
+@pytest.fixture(scope="module")
+def _closed(crawled: Engine, database_url: str) -> Iterator[Browser]:
+    settings = settings_of(database_url, web_users=USERS, web_proxy="X-Forwarded-User=127.0.0.9/32")
+    with served(crawled, settings) as browser:
+        yield browser
+
+
+@pytest.fixture
+def guarded(_closed: Browser) -> Browser:
+    return _closed.anew()
+
+
+def login(browser: Browser, name: str) -> Browser:
+    answer = browser.send("/login", {"token": token_of(browser.get("/").text), "name": name, "password": PASSWORD})
+    assert answer.status_code == 303
+    assert "HttpOnly" in answer.headers["set-cookie"]
+    assert "SameSite=strict" in answer.headers["set-cookie"]
+    return browser
+
+
+# --- without a login ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_every_route_without_a_login_is_refused_but_health(guarded: Browser, method: str, path: str) -> None:
+    answer = guarded.session.request(method, f"{guarded.url}{path}", allow_redirects=False, timeout=30)
+    if path in OPEN:
+        assert answer.status_code in ({200, 503} if method == "GET" else {405})
+    else:
+        assert answer.status_code in {401, 403}
+        assert "docs" not in answer.text
+
+
+def test_health_tells_nothing_of_what_is_crawled(guarded: Browser) -> None:
+    assert set(guarded.get("/readyz").json()["checks"].values()) <= {"ok", "fail"}
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    ["", "x", "x.y", "YW5uYQo5OTk5OTk5OTk5.x", "YW5uYQo5OTk5OTk5OTk5", "\u00e9.\u00e9", "." * 5_000],
+)
+def test_a_session_that_was_made_up_is_none(guarded: Browser, cookie: str) -> None:
+    answer = guarded.get("/", headers={"cookie": f"tiptoe_session={cookie}".encode()})
+    assert answer.status_code == 401
+
+
+def test_a_session_of_another_password_is_none(crawled: Engine, database_url: str) -> None:
+    def settings(salt: bytes) -> object:
+        return settings_of(database_url, web_users=f"anna:steer:{hashed(PASSWORD, salt)}")
+
+    with served(crawled, settings(b"1" * 16)) as browser:  # type: ignore[arg-type]
+        session = login(browser, "anna").session.cookies["tiptoe_session"]
+        assert browser.get("/").status_code == 200
+    with served(crawled, settings(b"2" * 16)) as browser:  # type: ignore[arg-type]
+        assert browser.get("/", headers={"cookie": f"tiptoe_session={session}"}).status_code == 401
+
+
+def test_wrong_passwords_are_few_a_minute(crawled: Engine, database_url: str) -> None:
+    with served(crawled, settings_of(database_url, web_users=USERS)) as browser:
+        token = token_of(browser.get("/").text)
+        tries = [browser.send("/login", {"token": token, "name": "anna", "password": "x" * 12}) for _ in range(11)]
+        assert [answer.status_code for answer in tries] == [401] * 10 + [429]
+        assert browser.send("/login", {"token": token, "name": "anna", "password": PASSWORD}).status_code == 429
+
+
+def test_a_user_without_a_password_comes_by_the_proxy_alone(crawled: Engine, database_url: str) -> None:
+    proxied = settings_of(database_url, web_users=USERS, web_proxy="X-Forwarded-User=127.0.0.1/32")
+    with served(crawled, proxied) as browser:
+        paul, stranger = {"X-Forwarded-User": "paul"}, {"X-Forwarded-User": "stranger"}
+        assert "/act/crawl.make" in browser.get("/", headers=paul).text
+        assert "/act/crawl.make" not in browser.get("/", headers=stranger).text
+        assert browser.get("/").status_code == 401
+
+
+def test_a_proxys_header_counts_from_the_proxy_alone(guarded: Browser) -> None:
+    assert guarded.get("/", headers={"X-Forwarded-User": "anna"}).status_code == 401
+
+
+def test_anyone_may_look_where_the_settings_say_so_and_not_steer(crawled: Engine, database_url: str) -> None:
+    with served(crawled, settings_of(database_url, web_users=f"anyone:read,anna:steer:{HASH}")) as browser:
+        assert browser.get("/crawl?name=docs").status_code == 200
+        assert browser.post("/act/crawl.finish", subject="docs").status_code == 403
+
+
+# --- reading only ------------------------------------------------------------------------------------------------
+
+
+def test_who_may_only_read_sees_no_button_and_orders_nothing(guarded: Browser) -> None:
+    login(guarded, "rudi")
+    page = guarded.get("/crawl?name=docs")
+    assert page.status_code == 200
+    assert "/act/" not in page.text
+    assert guarded.post("/act/crawl.delete", subject="docs", name="docs").status_code == 403
+    assert guarded.get("/crawl?name=docs").status_code == 200
+
+
+# --- another site ------------------------------------------------------------------------------------------------
+
+
+# headers, fields besides the token, whether the token is right, status
+FORGED = [
+    ({"Sec-Fetch-Site": "cross-site"}, True, 403),
+    ({"Sec-Fetch-Site": "same-site"}, True, 403),
+    ({"Origin": "http://evil.test"}, True, 403),
+    ({"Origin": "null"}, True, 403),
+    ({}, False, 403),
+    ({"Sec-Fetch-Site": "same-origin"}, False, 403),
+    ({"Content-Type": "application/json"}, False, 403),
+    ({"Content-Type": "multipart/form-data; boundary=x"}, False, 403),
+]
+
+
+@pytest.mark.parametrize(("headers", "has_token", "status"), FORGED)
+def test_a_form_of_another_site_is_refused(
+    browser: Browser, headers: dict[str, str], has_token: bool, status: int
+) -> None:
+    token = token_of(browser.get("/act/crawl.pause?subject=docs").text) if has_token else "x"
+    answer = browser.send("/act/crawl.finish", {"token": token, "subject": "docs"}, **headers)
+    assert answer.status_code == status
+    assert browser.get("/orders").text.count("crawl.finish") == 0
+
+
+def test_a_token_of_another_browser_is_refused(browser: Browser) -> None:
+    token = token_of(browser.get("/act/crawl.make").text)
+    other = browser.anew()
+    other.get("/")
+    assert other.send("/act/crawl.finish", {"token": token, "subject": "docs"}).status_code == 403
+
+
+def test_nothing_is_ordered_by_get(browser: Browser) -> None:
+    assert browser.get("/act/crawl.finish?subject=docs&token=x").status_code == 200
+    assert "crawl.finish" not in browser.get("/orders").text
+
+
+# Host header, status
+NAMES = [
+    ("evil.test", 421),
+    ("127.0.0.1.evil.test", 421),
+    ("", 421),
+    ("[::1", 421),
+    ("192.0.2.1", 421),
+    ("localhost", 200),
+    ("LOCALHOST:80", 200),
+    ("127.0.0.1:1", 200),
+    ("[::1]:80", 200),
+]
+
+
+@pytest.mark.parametrize(("name", "status"), NAMES)
+def test_the_name_of_another_site_that_points_here_is_refused(browser: Browser, name: str, status: int) -> None:
+    answer = browser.get("/crawls", headers={"Host": name})
+    assert answer.status_code in ({400, 421} if status == 421 else {status})
+
+
+def test_a_probe_may_come_by_the_address_of_a_container(guarded: Browser) -> None:
+    assert guarded.get("/healthz", headers={"Host": "10.4.5.6:8800"}).status_code == 200
+
+
+def test_an_answer_is_not_held_back_until_it_is_acknowledged() -> None:
+    """asyncio sets TCP_NODELAY where a socket says that it is TCP: else each page takes 40 ms more."""
+    with dashboard.bound(settings_of("postgresql://x/y")) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/..%2fapp.py",
+        "/static/vendor/..%5c..%5capp.py",
+        "/static//etc/passwd",
+        "/static/%00",
+    ],
+)
+def test_no_path_leads_out_of_the_static_files(browser: Browser, path: str) -> None:
+    answer = browser.get(path)
+    assert answer.status_code in {400, 404, 405}
+    assert "import" not in answer.text
+
+
+@pytest.mark.parametrize("target", ["//evil.test", "http://evil.test", "/\\evil.test"])
+def test_no_answer_leads_to_another_site(browser: Browser, target: str) -> None:
+    for answer in (
+        browser.get(f"/login?next={target}"),
+        browser.post("/act/host.forget", subject=target, next=target),
+        browser.post("/act/crawl.pause", subject=target),
+    ):
+        assert "evil.test" not in answer.headers.get("location", "").partition("?")[0]
+
+
+def test_a_form_that_is_too_large_is_refused(browser: Browser) -> None:
+    assert browser.send("/act/crawl.make", {"seeds": "x" * 1_100_000}).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/static/app.css", "/healthz", "/orders"])
+def test_every_answer_carries_the_policy(browser: Browser, path: str) -> None:
+    headers = browser.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+
+
+# --- before it is served -----------------------------------------------------------------------------------------
+
+# settings → may it be served there
+PLACES = [
+    ({"web_listen": "127.0.0.1:0"}, True),
+    ({"web_listen": "[::1]:0"}, True),
+    ({"web_listen": "0.0.0.0:0"}, False),
+    ({"web_listen": "[::]:0"}, False),
+    ({"web_listen": "192.0.2.1:80"}, False),
+    ({"web_listen": "0.0.0.0:0", "web_users": f"anna:steer:{HASH}"}, True),
+    ({"web_listen": "0.0.0.0:0", "web_users": "anyone:read"}, True),
+    ({"web_listen": "0.0.0.0:0", "web_proxy": "X-User=10.0.0.7/32"}, True),
+]
+
+
+@pytest.mark.parametrize(("settings", "may"), PLACES)
+def test_elsewhere_than_on_loopback_it_wants_a_login(settings: dict[str, str], may: bool) -> None:
+    made = settings_of("postgresql://x/y", **settings)
+    if may:
+        dashboard.check(made)
+    else:
+        with pytest.raises(InputError, match="--new-user"):
+            dashboard.check(made)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"web_listen": "8800"},
+        {"web_listen": "localhost:8800"},
+        {"web_listen": "127.0.0.1:99999"},
+        {"web_users": "anna"},
+        {"web_users": "anna:owner"},
+        {"web_users": "anna:steer:password"},
+        {"web_users": "anyone:steer"},
+        {"web_proxy": "X-User"},
+        {"web_proxy": "X-User=proxy"},
+        {"web_proxy": "X User=10.0.0.7/32"},
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings: dict[str, str]) -> None:
+    with pytest.raises(SettingError):
+        settings_of("postgresql://x/y", **settings)
+
+
+def test_a_hash_tells_its_password_from_others() -> None:
+    assert matches(PASSWORD, HASH)
+    assert not matches(PASSWORD + " ", HASH)
+    assert PASSWORD not in HASH
+    with pytest.raises(InputError, match="shorter than 10"):
+        hashed("short", b"x" * 16)

@@ -1,0 +1,167 @@
+"""Orders in the browser: each says what will happen, does what its command does, and leaves a row in the log."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.crawl.web import Web, html
+from tests.store.rows import clean, sql
+from tests.web.served import Browser, served, settings_of
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+@pytest.fixture
+def steering(engine: Engine, database_url: str) -> Iterator[Browser]:
+    with served(engine, settings_of(database_url)) as browser, Web() as web:
+        site = web.site()
+        site.pages["/"] = html("/a")
+        answer = browser.post("/act/crawl.make", subject="c", seeds=site.url("/"), scope="host", archive="on")
+        assert answer.status_code == 303, answer.text
+        yield browser
+
+
+def host(engine: Engine) -> dict[str, object]:
+    return sql(engine, "SELECT * FROM hosts")[0]
+
+
+def crawl(engine: Engine) -> dict[str, object]:
+    return sql(engine, "SELECT * FROM crawls WHERE name = 'c'")[0]
+
+
+def order(engine: Engine) -> dict[str, object]:
+    return sql(engine, "SELECT * FROM operator_log ORDER BY id DESC LIMIT 1")[0]
+
+
+# act, its fields, what is then true of the row
+ON_HOSTS = [
+    ("pause", {}, "state = 'paused'"),
+    ("slow", {"delay": "7.5"}, "delay_override_s = 7.5"),
+    ("slow", {"delay": ""}, "delay_override_s IS NULL"),
+    ("quiet", {"hours": "08:00-18:00"}, "quiet_hours = '08:00-18:00'"),
+    ("pin", {"queue": "host-03"}, "queue = 'host-03' AND pinned"),
+    ("pin", {"queue": ""}, "NOT pinned"),
+    ("release", {}, "resting_because IS NULL"),
+    ("forget", {}, "true"),
+]
+
+
+@pytest.mark.parametrize(("act", "fields", "then"), ON_HOSTS)
+def test_an_order_to_a_host_is_carried_out_and_logged(
+    steering: Browser, engine: Engine, act: str, fields: dict[str, str], then: str
+) -> None:
+    name = str(host(engine)["name"])
+    answer = steering.post(f"/act/host.{act}", subject=name, **fields)
+    assert (answer.status_code, answer.headers["location"][:6]) == (303, "/host?")
+    assert sql(engine, f"SELECT FROM hosts WHERE {then}")
+    noted = order(engine)
+    assert (noted["who"], noted["face"], noted["act"]) == ("local", "web", f"host.{act}")
+    assert (noted["subject"], noted["failed"]) == (name, False)
+    assert noted["outcome"]
+    assert str(noted["outcome"]) in steering.get(answer.headers["location"]).text
+    if act != "forget":  # the audit reads these
+        assert sql(engine, "SELECT FROM host_events")
+
+
+# act, its fields, state of the crawl then
+ON_CRAWLS = [
+    ([("pause", {})], "paused"),
+    ([("pause", {}), ("resume", {})], "active"),
+    ([("finish", {})], "finished"),
+    ([("finish", {}), ("start", {})], "active"),
+    ([("finish", {}), ("start", {"again": "on"})], "active"),
+    ([("finish", {}), ("seeds", {"seeds": "http://127.0.0.1/b"})], "active"),
+]
+
+
+@pytest.mark.parametrize(("orders", "state"), ON_CRAWLS)
+def test_an_order_to_a_crawl_is_carried_out(
+    steering: Browser, engine: Engine, orders: list[tuple[str, dict[str, str]]], state: str
+) -> None:
+    for act, fields in orders:
+        answer = steering.post(f"/act/crawl.{act}", subject="c", **fields)
+        assert answer.status_code == 303, answer.text
+    assert crawl(engine)["state"] == state
+    assert order(engine)["act"] == f"crawl.{orders[-1][0]}"
+
+
+def test_a_crawl_is_edited_by_the_form_that_shows_it(steering: Browser, engine: Engine) -> None:
+    form = {"scope": "domain", "max_pages": "50", "exclude": "/x\n/y", "sitemaps": "none", "profile": "docs"}
+    assert steering.post("/act/crawl.edit", subject="c", **form, search="on").status_code == 303
+    found = crawl(engine)
+    assert (found["scope"], found["max_pages"], found["exclude"]) == ("domain", 50, ["/x", "/y"])
+    assert (found["sitemaps"], found["profile"], found["search"], found["archive"]) == ("none", "docs", True, False)
+    page = steering.get("/act/crawl.edit?subject=c").text
+    assert 'name="max_pages" value="50"' in page
+    assert "/x\n/y" in page
+
+
+def test_a_crawl_is_deleted_once_its_name_is_typed(steering: Browser, engine: Engine) -> None:
+    assert steering.post("/act/crawl.delete", subject="c", name="C").status_code == 400
+    assert crawl(engine)["state"] == "active"
+    assert steering.post("/act/crawl.delete", subject="c", name="c").headers["location"] == "/orders"
+    while order(engine)["act"] != "crawl.delete" or order(engine)["ended_at"] is None:  # it goes on after the answer
+        pass
+    assert sql(engine, "SELECT FROM crawls") == []
+    assert order(engine)["outcome"] == "deleted"
+
+
+def test_a_url_is_queued_again_and_forgotten(steering: Browser, engine: Engine) -> None:
+    url = str(sql(engine, "SELECT url FROM urls")[0]["url"])
+    sql(engine, "UPDATE urls SET state = 'quarantined', cause = 'attempts'")
+    assert steering.post("/act/url.retry", subject=url).status_code == 303
+    assert sql(engine, "SELECT state FROM urls")[0]["state"] == "queued"
+    assert steering.post("/act/url.forget", subject=url, crawl="c").status_code == 303
+    assert sql(engine, "SELECT FROM urls") == []
+
+
+# act, subject, fields, what the form says
+WRONG = [
+    ("crawl.make", "c", {"seeds": "http://127.0.0.1/"}, "there is one of this name"),
+    ("crawl.make", "d", {"seeds": "nothing here"}, "not a URL"),
+    ("crawl.make", "d", {"seeds": "http://10.1.2.3/"}, "is not public"),  # the same guard as the command's
+    ("crawl.make", "d", {"seeds": "http://169.254.169.254/latest"}, "is not public"),
+    ("crawl.make", "d", {"seeds": "file:///etc/passwd"}, "only http:// and https://"),
+    ("crawl.make", "d", {"seeds": "http://127.0.0.1/", "max_pages": "many"}, "is not a whole number"),
+    ("crawl.make", "d", {"seeds": "http://127.0.0.1/", "include": "("}, "include"),
+    ("crawl.seeds", "c", {"seeds": "http://10.1.2.3/"}, "is not public"),
+    ("crawl.resume", "c", {}, "is active, not paused"),
+    ("crawl.retry_failed", "c", {}, "no URL of it was given up"),
+    ("host.pause", "nope.test", {}, "no crawl has met it"),
+    ("host.slow", "nope.test", {"delay": "-1"}, "use 0 to"),
+    ("host.slow", "nope.test", {"delay": "nan"}, "use 0 to"),
+    ("host.quiet", "nope.test", {"hours": "late"}, "hours"),
+    ("host.pin", "nope.test", {"queue": "x"}, "no worker serves it"),
+    ("url.retry", "http://nope.test/", {}, "no crawl"),
+]
+
+
+@pytest.mark.parametrize(("act", "subject", "fields", "says"), WRONG)
+def test_what_cannot_work_is_said_in_the_form_and_noted(
+    steering: Browser, engine: Engine, act: str, subject: str, fields: dict[str, str], says: str
+) -> None:
+    before = sql(engine, "SELECT name, state, revision FROM crawls ORDER BY id")
+    # The form of a host that no crawl has met does not open: its token comes from another page.
+    token = steering.get("/act/crawl.make").text.split('name="token" value="')[1].split('"')[0]
+    answer = steering.send(f"/act/{act}", {"token": token, "subject": subject, **fields})
+    assert answer.status_code == 400
+    assert says in answer.text.replace("&#39;", "'")
+    assert sql(engine, "SELECT name, state, revision FROM crawls ORDER BY id") == before
+    noted = order(engine)
+    assert (noted["act"], noted["failed"]) == (act, True)
+
+
+def test_the_undo_of_an_order_undoes_it(steering: Browser, engine: Engine) -> None:
+    done = steering.post("/act/crawl.pause", subject="c").headers["location"]
+    assert "/act/crawl.resume?subject=c" in steering.get(done).text
+    assert "/act/crawl.resume?subject=c" in steering.get("/orders").text
+
+
+def test_an_order_whose_process_died_stays_without_an_end(steering: Browser, engine: Engine) -> None:
+    sql(engine, "INSERT INTO operator_log (who, face, act, subject) VALUES ('x', 'web', 'crawl.finish', 'c')")
+    assert "runs, or was cut off" in steering.get("/orders").text

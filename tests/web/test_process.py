@@ -1,0 +1,93 @@
+"""The web process: `tiptoe web` says where it is, ends at a signal, and says in one line why it cannot begin."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import requests
+
+from app.config.web import WebSettings
+from app.policy.passwords import matches
+from tests.cli.conftest import Tiptoe, run, tiptoe
+
+__all__ = ["tiptoe"]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that is free now."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        found: int = probe.getsockname()[1]
+    return found
+
+
+def environment(database_url: str, port: int) -> dict[str, str]:
+    return {**os.environ, "TIPTOE_DATABASE_URL": database_url, "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}"}
+
+
+def test_it_serves_until_a_signal_and_leaves_nothing(database_url: str, port: int, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [str(Path(sys.executable).parent / "tiptoe"), "web"],
+        env=environment(database_url, port),
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == f"dashboard: http://127.0.0.1:{port}/\n"
+    while True:
+        try:
+            answer = requests.get(f"http://127.0.0.1:{port}/", timeout=30)
+            break
+        except requests.ConnectionError:  # it says where before it listens there
+            assert process.poll() is None
+    assert answer.status_code == 200
+    stream = requests.get(f"http://127.0.0.1:{port}/stream", stream=True, timeout=30)  # an open stream holds nobody up
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    stream.close()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5)
+
+
+def test_a_port_that_is_taken_is_named_with_the_remedy(tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("TIPTOE_WEB_LISTEN", place)
+        for command in (["web"], ["up", "--web"], ["crawl", "http://127.0.0.1/", "--web"]):
+            ran = tiptoe(*command)
+            assert ran.code == 2
+            assert f"tiptoe: {place}: cannot be listened on" in ran.err
+            assert "TIPTOE_WEB_LISTEN" in ran.err
+
+
+def test_a_public_place_without_a_login_is_refused(tiptoe: Tiptoe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIPTOE_WEB_LISTEN", "0.0.0.0:0")
+    ran = tiptoe("web")
+    assert (ran.code, "tiptoe web --new-user NAME" in ran.err) == (2, True)
+
+
+def test_a_new_user_is_printed_for_the_settings() -> None:
+    ran = run("web", "--new-user", "anna", "--role", "read", stdin="correct horse battery\n")
+    (user,) = WebSettings(web_users=(ran.out.strip(),)).web_users
+    name, role, kept = user.split(":")
+    assert (name, role, matches("correct horse battery", kept)) == ("anna", "read", True)
+    assert "correct horse" not in ran.out + ran.err
+    assert run("web", "--new-user", "anna", stdin="short\n").code == 2
+    assert run("web", "--new-user", "an na", stdin="correct horse battery\n").code == 2
+    assert run("web", "--new-user", "anna", "--role", "owner", stdin="x\n").code == 2
+
+
+def test_a_plain_command_imports_nothing_of_the_dashboard() -> None:
+    script = "import sys, app.cli; app.cli.make_app(); print({'starlette', 'uvicorn', 'jinja2'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"

@@ -1,0 +1,123 @@
+"""What is live: one look a second for all viewers, none when nobody looks, and the latest for whoever is slow."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import requests
+from sqlalchemy import Engine
+
+from app.web.pulse import Pulse
+from tests.store.rows import sql
+from tests.web.served import Browser, served, settings_of
+
+EVENTS = 3
+
+
+def messages(browser: Browser, n: int) -> Iterator[dict[str, object]]:
+    """The next n messages of a stream of its own."""
+    with closing(requests.get(f"{browser.url}/stream", stream=True, timeout=30)) as answer:
+        lines = answer.iter_lines(decode_unicode=True)
+        data = (line.removeprefix("data: ") for line in lines if line.startswith("data: "))
+        for _ in range(n):
+            yield json.loads(next(data))
+
+
+@pytest.fixture
+def watched(crawled: Engine, database_url: str) -> Iterator[Browser]:
+    with served(crawled, settings_of(database_url)) as browser:
+        yield browser
+
+
+def pulse_of(browser: Browser) -> Pulse:
+    found: Pulse = browser.app.state.board.pulse
+    return found
+
+
+def test_nobody_looks_and_nothing_is_asked(watched: Browser) -> None:
+    for path in ("/healthz", "/static/app.css", "/crawls"):
+        watched.get(path)
+    assert pulse_of(watched).looks == 0
+
+
+def test_many_viewers_share_one_look(watched: Browser) -> None:
+    streams = [messages(watched, EVENTS) for _ in range(20)]
+    first = [next(stream) for stream in streams]
+    rest = [list(stream) for stream in streams]
+    assert len({each["at"] for each in first}) <= 3, "they joined within a few looks"
+    assert all(len(each) == EVENTS - 1 for each in rest)
+    assert pulse_of(watched).looks <= EVENTS * 3
+
+
+def test_a_look_says_how_each_crawl_goes(watched: Browser, crawled: Engine) -> None:
+    (found,) = messages(watched, 1)
+    pages = sql(crawled, "SELECT sum(pages) AS pages FROM crawl_hosts")[0]["pages"]
+    texts = found["texts"]
+    assert isinstance(texts, dict)
+    assert (texts["c1.phase"], texts["c1.pages"], texts["c1.queued"]) == ("finished", f"{pages}", "0")
+    assert len(found["requests"]) > 3  # type: ignore[arg-type]
+    assert "\x1b" not in json.dumps(found, ensure_ascii=False)
+
+
+def test_a_stream_holds_no_connection_to_postgres(watched: Browser, crawled: Engine) -> None:
+    with closing(requests.get(f"{watched.url}/stream", stream=True, timeout=30)) as answer:
+        next(answer.iter_lines())
+        assert not sql(
+            crawled,
+            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'",
+        )
+
+
+def test_while_postgres_is_away_viewers_are_told(database_url: str) -> None:
+    from app.store import db
+
+    away = "postgresql://tiptoe@127.0.0.1:1/none?connect_timeout=2"
+    with served(db.connect(away), settings_of(away)) as browser:
+        (found,) = messages(browser, 1)
+        assert "Postgres at" in str(found["trouble"])
+        page = browser.get("/")
+        assert page.status_code == 503
+        assert "data-again" in page.text
+        assert browser.get("/hosts").status_code == 503
+        assert browser.get("/healthz").status_code == 200
+        assert browser.get("/readyz").json()["checks"] == {"postgres": "fail"}
+
+
+def test_too_many_viewers_are_told_apart_and_leaving_makes_room() -> None:
+    async def watch() -> list[bool]:
+        pulse = Pulse(dict, most=2)
+        first, second = pulse.events(), pulse.events()
+        found = [pulse.is_full]
+        await anext(first)
+        found.append(pulse.is_full)
+        await anext(second)
+        found.append(pulse.is_full)
+        await first.aclose()
+        found.append(pulse.is_full)
+        await second.aclose()
+        await pulse.close()
+        return found
+
+    assert asyncio.run(watch()) == [False, False, True, False]
+
+
+def test_a_slow_viewer_gets_the_latest_and_never_a_queue() -> None:
+    async def watch() -> tuple[int, int]:
+        numbers = itertools.count(1)
+        pulse = Pulse(lambda: {"n": next(numbers)}, every_s=0.0)
+        slow, quick = pulse.events(), pulse.events()
+        for _ in range(2):  # its first words, and the first look
+            await anext(slow)
+        while (await anext(quick)).find('"n": 50}') < 0:
+            pass
+        seen = json.loads((await anext(slow)).removeprefix("data: "))["n"]
+        for stream in (slow, quick):
+            await stream.aclose()
+        await pulse.close()
+        return seen, pulse.looks
+
+    seen, looks = asyncio.run(watch())
+    assert 50 <= seen <= looks
