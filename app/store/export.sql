@@ -82,8 +82,7 @@ ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
 LIMIT :n
 
 -- latest_captures: the latest capture of each page among these that is in the archive
-SELECT c.id, c.host_id, c.crawl_id, c.key, c.url, c.fetched_at, c.kind, c.status, c.content_type, c.charset, c.body_sha256, c.text_sha256,
-       c.body_bytes, c.truncated, c.segment_id, c.at_offset, c.length, c.refers_to
+SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 CROSS JOIN LATERAL (
     SELECT * FROM captures AS found

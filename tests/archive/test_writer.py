@@ -12,7 +12,7 @@ from app.archive import recording
 from app.archive.read import Archive
 from app.archive.writer import ArchiveWriter
 from app.model import Capture, Reply
-from app.store import captures, db
+from app.store import captures, db, export
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
 from tests.archive.deposits import deposit
@@ -48,6 +48,7 @@ def test_captures_are_found_by_url_and_by_crawl(engine: Engine, writer: ArchiveW
         assert captures.after(tx, crawl_id=one, after=first.id) == [again]
         assert captures.after(tx, crawl_id=two, n=1) == [other]
         assert captures.by_id(tx, crawl_id=two, id=first.id) is None
+        assert export.latest_captures(tx, crawl_id=one, pages=[(1, first.key)]) == {(1, first.key): again}
 
 
 def test_a_closed_segment_is_accepted_and_indexed(engine: Engine, writer: ArchiveWriter, folder: Path) -> None:
