@@ -16,6 +16,8 @@ SUITES = (
     "tests/admin",
     "tests/cli",
     "tests/face",
+    "tests/web",
+    "tests/metrics",
 )
 _SOURCES = ("app", *SUITES)
 _TELLING = 5  # letters; shorter words stand in many names

@@ -16,6 +16,7 @@ from app.store import (
     hosts,
     items,
     links,
+    operator_log,
     pages,
     robots,
     search,
@@ -42,6 +43,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     _log(tx, word, host_id)
     _archive(tx, word, page)
     _extraction(tx, word, page)
+    _order(tx, word)
 
 
 def _host(tx: Connection, word: str, host_id: int) -> None:
@@ -147,3 +149,9 @@ def _extraction(tx: Connection, word: str, page: dict[str, Any]) -> None:
     extractions.end(tx, [ending])  # type: ignore[list-item]
     item = {"title": word, word: {"deep": [word, 1]}}
     items.replace(tx, held, [{**row, "n": 0, "url": word, "item": item}])  # type: ignore[typeddict-item]
+
+
+def _order(tx: Connection, word: str) -> None:
+    """An order about a host of any name, given by who a proxy says."""
+    id = operator_log.begin(tx, who=word, face=word, act=word, subject=word, detail=word)
+    operator_log.end(tx, id=id, failed=True, outcome=word)
