@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help crawl test gate check coverage faults-quick faults bench soak fuzz mutants screens docs venv clean
+.PHONY: help crawl demo test gate check coverage faults-quick faults bench soak fuzz mutants screens docs venv clean
 
 # Each argument in single quotes: URLs are full of & and ?.
 quoted = '$(subst ','\'',$(1))'
@@ -20,6 +20,9 @@ help: ## this list
 crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@example.org ARGS="--max-pages 100 --json"
 	@exec $(BIN)/tiptoe crawl $(foreach seed,$(SEEDS),$(call quoted,$(seed))) \
 		$(if $(CONTACT),--contact $(call quoted,$(CONTACT))) $(ARGS)
+
+demo: $(VENV)/local.stamp ## crawl a small web on this machine for two minutes, with the dashboard open
+	@exec $(BIN)/tiptoe demo $(ARGS)
 
 # `-m` given twice: the last one counts, so ARGS='-m faults' still reaches the faults.
 TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
