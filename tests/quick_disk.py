@@ -27,8 +27,10 @@ def quick_folder() -> Iterator[Path]:
     with open(folder / "lock.new", "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         os.rename(lock.name, folder / "lock")  # from now on another process may find it
-        yield folder
-    shutil.rmtree(folder)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)  # under the lock: without it another run would take the folder for one that was left
 
 
 def _is_ample(place: Path) -> bool:
