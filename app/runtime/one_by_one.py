@@ -7,27 +7,25 @@ waits longer than `PATIENCE_S`.
 """
 
 import threading
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 PATIENCE_S = 0.1
 
 
 class OneByOne:
-    """A context that one thread is in at a time, or nearly so: who has waited for `patience_s` enters all the same."""
+    """Turns, one per process. Who has waited for `patience_s` goes on without one."""
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._free = threading.Lock()
-        self._mine = threading.local()
 
-    def __enter__(self) -> bool:
-        """Wait for the turn. False: it did not come in time."""
-        held: bool = self._free.acquire(timeout=self._patience_s)
-        self._mine.held = held
-        return held
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._mine.held:
-            self._free.release()
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Context in which one thread is at a time. False: it is another's turn, and waiting was long enough."""
+        is_mine = self._free.acquire(timeout=self._patience_s)
+        try:
+            yield is_mine
+        finally:
+            if is_mine:
+                self._free.release()

@@ -15,7 +15,7 @@ def inside(reading: OneByOne) -> Iterator[threading.Event]:
     entered, over = threading.Event(), threading.Event()
 
     def read() -> None:
-        with reading:
+        with reading.turn():
             entered.set()
             over.wait(AMPLE_S)
 
@@ -33,7 +33,7 @@ def test_the_next_reads_when_the_one_before_has_read() -> None:
     reading, alone = OneByOne(AMPLE_S), list[bool]()
 
     def read_next() -> None:
-        with reading as is_alone:
+        with reading.turn() as is_alone:
             alone.append(is_alone and over.is_set())
 
     with inside(reading) as over:
@@ -48,15 +48,15 @@ def test_who_waited_long_enough_reads_all_the_same_and_gives_no_turn_back() -> N
     reading = OneByOne(0.0)
     with inside(reading):
         for _ in range(2):
-            with reading as is_alone:
+            with reading.turn() as is_alone:
                 assert not is_alone
-    with reading as is_alone:
+    with reading.turn() as is_alone:
         assert is_alone
 
 
 def test_it_is_free_again_after_an_error() -> None:
     reading = OneByOne(0.0)
-    with suppress(ValueError), reading:
+    with suppress(ValueError), reading.turn():
         raise ValueError
-    with reading as is_alone:
+    with reading.turn() as is_alone:
         assert is_alone
