@@ -49,7 +49,7 @@ class Worker:
     where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
     ceiling     of the whole fleet; None: there is none
     readers     processes that read documents that may have killed a worker
-    reading     held while a document is read here
+    reading     turns to read documents here, one after another
     refunds     attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
