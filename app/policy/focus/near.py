@@ -39,17 +39,31 @@ def resemblance(words: list[str], others: list[str]) -> float:
 
 
 def _has_other_subject(text: str, other: str) -> bool:
-    """Whether words that stand in one text alone name what it is about: in its head, or again and again."""
-    here, there = Counter(_names(text)), Counter(_names(other))
-    own, others = _own(here, there), _own(there, here)
-    if not own.keys().isdisjoint(_names(_head(text))) or not others.keys().isdisjoint(_names(_head(other))):
+    """Whether words that stand in one text alone name what it is about: in its head, or again and again.
+
+    Such a word stands only in lines that the other text does not have: two copies of a long page differ in few, and the
+    names of these alone are counted.
+    """
+    text, other = text.lower(), other.lower()
+    heads = _names(_head(text)), _names(_head(other))
+    if any(name not in other for name in heads[0]) or any(name not in text for name in heads[1]):
+        return True
+    lines, other_lines = text.split("\n"), other.split("\n")
+    own, others = _own(lines, other_lines, other), _own(other_lines, lines, text)
+    if not own.keys().isdisjoint(heads[0]) or not others.keys().isdisjoint(heads[1]):
         return True
     most = max(own.values(), default=0), max(others.values(), default=0)
     return max(most) >= _REPEATED or min(most) >= _REPEATED_BY_BOTH
 
 
-def _own(names: Counter[str], others: Counter[str]) -> dict[str, int]:
-    return {name: n for name, n in names.items() if name not in others}
+def _own(lines: list[str], other_lines: list[str], other: str) -> dict[str, int]:
+    """Names that the other text does not have, and how often they stand here.   other: its lines in one"""
+    known = frozenset(other_lines)
+    names = Counter(name for line in lines if line not in known for name in _names(line))
+    theirs = {name for name in names if name in other}
+    if theirs:  # perhaps as a part of longer names
+        theirs.intersection_update(_names(other))
+    return {name: n for name, n in names.items() if name not in theirs}
 
 
 def _head(text: str) -> str:
@@ -57,7 +71,8 @@ def _head(text: str) -> str:
 
 
 def _names(text: str) -> list[str]:
-    return _NAME.findall(text.lower())
+    """The names in a text that is in lower case."""
+    return _NAME.findall(text)
 
 
 def _phrases(words: list[str]) -> set[tuple[str, str, str]]:
