@@ -64,6 +64,7 @@ class Report:
 
     sitemaps: the largest, their errors, and how often their lastmod was tested and was true
     full_hosts: its hosts at the cap per host, the fullest first
+    needs_script: hosts with pages that are empty without JavaScript
     why_nothing: the reason, for a crawl without a page
     days: its metrics, the last DAYS days;   verdict: what was wasted, where it starved, what to change
     """
@@ -75,6 +76,7 @@ class Report:
     reasons: Sequence[Row]
     causes: Sequence[Row]
     duplicates: dict[str, int]
+    needs_script: Sequence[Row]
     sitemaps: Sequence[Row]
     hosts: Sequence[Row]
     full_hosts: list[str]
@@ -128,6 +130,7 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             reasons=suppressions.reasons(tx, crawl.id),
             causes=urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES),
             duplicates=pages.duplicate_kinds(tx, crawl.id),
+            needs_script=pages.needing_script(tx, crawl.id),
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),

@@ -28,6 +28,7 @@ LIKENESS = {
     "near": "nearly the same",
     "review": "alike, for review",
 }
+MOST_SHELL_HOSTS = 20
 _TOTALS = ("name", "state", "ended_because", "round", "pages", "fetches", "failed", "bytes", "suppressed", "hosts")
 
 
@@ -173,11 +174,26 @@ def _show_report(found: "Report") -> None:
     if found.duplicates:
         heading("duplicates")
         facts([(LIKENESS[kind], count) for kind, count in found.duplicates.items()])
+    _show_needs_script(found)
     if found.sitemaps:
         heading("sitemaps")
         rows_table(("url", "format", "entries", "claims", "true_claims", "read_at", "problem"), found.sitemaps)
     heading(f"hosts (the first {len(found.hosts)} of {found.totals.hosts})")
     rows_table(("host", "pages", "fetches", "failed", "bytes", "unfetched", "last_fetch_at"), found.hosts)
+
+
+def _show_needs_script(found: "Report") -> None:
+    if not found.needs_script:
+        return
+    heading("empty without JavaScript")
+    pages, with_data = (sum(row[name] for row in found.needs_script) for name in ("pages", "with_data"))
+    where = f"{counted(pages, 'page')} of {counted(len(found.needs_script), 'host')}"
+    answer(f"{where}: an empty shell each, and Tiptoe does not run scripts.")
+    answer("What scripts load is missing: look for a sitemap, a feed or an API there.")
+    if with_data:
+        holds = "holds" if with_data == 1 else "hold"
+        answer(f"{counted(with_data, 'page')} {holds} prose as JSON, for a handler to read.")
+    rows_table(("host", "pages", "with_data", "example"), found.needs_script[:MOST_SHELL_HOSTS])
 
 
 def _show_days(found: "Report") -> None:

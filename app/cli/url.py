@@ -112,6 +112,7 @@ def _show(found: "Explanation") -> None:
 
 
 def _show_crawl(row: "InCrawl") -> None:
+    from app.model.shell import lines
     from app.policy.focus.score import unpacked
 
     url, page, duplicate = row.url, row.page, row.duplicate
@@ -148,6 +149,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("title", page and page["title"]),
             ("content type", page and page["content_type"]),
             ("rel=canonical", page and page["canonical_url"]),
+            *(("empty without JavaScript", line) for line in lines((page and page["needs_script"]) or {})),
             ("links", page and page["links"]),
             ("admitted", url["admitted_at"]),
         ]

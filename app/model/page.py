@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from app.model.shell import Evidence
+
 
 class Link(NamedTuple):
     """A link as written in its document.
@@ -46,6 +48,7 @@ class Page:
     robots       lower-case tokens of <meta name=robots> (and of our product token)
     tdm          contents of <meta name=tdm-reservation> and <meta name=tdm-policy>, by name; several joined by ", "
     charset      the encoding that was used, canonical name
+    shell        evidence that it is empty without JavaScript; none for a plain page
     truncated    it nests deeper than its tree: text is missing, and where elements may be hidden links are, too
     """
 
@@ -62,4 +65,5 @@ class Page:
     robots: frozenset[str] = frozenset()
     tdm: Mapping[str, str] = field(default_factory=dict)
     charset: str = "utf-8"
+    shell: Evidence = field(default_factory=dict)
     truncated: bool = False

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from sqlalchemy import Connection
 
+from app.model.shell import ShellSign
 from app.store import db, search
 from app.store.search import Where as Where
 
@@ -33,6 +34,7 @@ class PageRow(TypedDict):
     body_sha256: bytes
     text_sha256: bytes
     body_bytes: int
+    needs_script: Mapping[ShellSign, str] | None
     truncated: bool
     links: int
     canonical_url: str | None
@@ -128,3 +130,8 @@ def duplicates_of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, 
 
 def duplicate_kinds(tx: Connection, crawl_id: int) -> dict[str, int]:
     return {row.kind: row.pages for row in tx.execute(_sql["duplicate_kinds"], {"crawl_id": crawl_id})}
+
+
+def needing_script(tx: Connection, crawl_id: int) -> Sequence[Mapping[str, Any]]:
+    """Hosts whose pages are empty without JavaScript: host, pages, with_data (the prose is there as JSON), example."""
+    return [dict(row) for row in tx.execute(_sql["needing_script"], {"crawl_id": crawl_id}).mappings()]

@@ -2,15 +2,15 @@
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title, description,
-                   published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256, body_bytes, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
+                   published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
                    changed_at)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.language_detected,
-       r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.truncated, r.links, r.canonical_url,
+       r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links, r.canonical_url,
        r.directives, r.opt_out, r.depth, now.at, now.at, now.at
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text,
     language_detected text, title text, description text, published_at timestamptz, published_from text, modified_at timestamptz,
-    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, truncated boolean, links integer,
+    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, needs_script jsonb, truncated boolean, links integer,
     canonical_url text, directives text, opt_out text, depth integer)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
@@ -18,7 +18,7 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     language_detected = excluded.language_detected, title = excluded.title, description = excluded.description,
     published_at = excluded.published_at, published_from = excluded.published_from, modified_at = excluded.modified_at,
     modified_from = excluded.modified_from, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
-    text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, truncated = excluded.truncated, links = excluded.links,
+    text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, needs_script = excluded.needs_script, truncated = excluded.truncated, links = excluded.links,
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256 THEN pages.changed_at
                       ELSE excluded.changed_at END
@@ -89,7 +89,7 @@ SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_hos
     found_at = clock_timestamp()
 
 -- of_url: a page in every crawl that has it
-SELECT crawl_id, title, language, content_type, charset, body_bytes, truncated, links, canonical_url, text_sha256, fetched_at, changed_at
+SELECT crawl_id, title, language, content_type, charset, body_bytes, needs_script, truncated, links, canonical_url, text_sha256, fetched_at, changed_at
 FROM pages
 WHERE host_id = :host_id AND key = :key
 
@@ -98,6 +98,13 @@ SELECT crawl_id, kind, of_url, found_at FROM duplicates WHERE host_id = :host_id
 
 -- duplicate_kinds: how many pages of a crawl repeat another
 SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP BY kind ORDER BY kind
+
+-- needing_script: hosts of a crawl whose pages are empty without JavaScript, those with the most first
+SELECT h.name AS host, count(*) AS pages, count(*) FILTER (WHERE p.needs_script ->> 'data' IS NOT NULL) AS with_data,
+       min(p.url) AS example
+FROM pages AS p JOIN hosts AS h ON h.id = p.host_id
+WHERE p.crawl_id = :crawl_id AND p.needs_script IS NOT NULL
+GROUP BY h.name ORDER BY pages DESC, host
 
 -- noted_duplicates: the pages among these that are noted as exact copies
 SELECT d.host_id, d.crawl_id, d.key

@@ -593,9 +593,11 @@ pages = Table(
     Column("first_fetched_at", Time, nullable=False),
     Column("fetched_at", Time, nullable=False),
     Column("changed_at", Time, nullable=False),
+    Column("needs_script", JSONB, comment="evidence that it is empty without JavaScript; NULL: it is not"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("pages_body", "crawl_id", "body_sha256"),
     Index("pages_text", "crawl_id", "text_sha256"),
+    Index("pages_needs_script", "crawl_id", "host_id", postgresql_where=text("needs_script IS NOT NULL")),
     comment="What the documents say: title, language, main text. Not written when keep_text is off.",
 )
 

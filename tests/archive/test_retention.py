@@ -52,6 +52,7 @@ def page_row(engine: Engine, capture: Capture) -> None:
         "body_sha256": b"",
         "text_sha256": b"",
         "body_bytes": 0,
+        "needs_script": None,
         "truncated": False,
         "links": 0,
         "canonical_url": None,

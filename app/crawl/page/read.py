@@ -127,6 +127,7 @@ def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, c
         "body_sha256": attempt.body_sha256 or _EMPTY,
         "text_sha256": text_sha256,
         "body_bytes": len(reply.body),
+        "needs_script": dict(document.shell) or None,
         "truncated": reply.truncated or document.truncated,
         "links": len(document.links),
         "canonical_url": canonical,

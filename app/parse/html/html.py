@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from app.model.page import Page
 from app.parse import charset, language
-from app.parse.html import dates, text, tree
+from app.parse.html import dates, shell, text, tree
 from app.parse.html.survey import MAX_FIELD_CHARS, Survey
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
@@ -90,6 +90,7 @@ def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element],
         published=published,
         modified=modified,
         main_text=main_text,
+        shell={} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root),
     )
 
 

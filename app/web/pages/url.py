@@ -10,6 +10,7 @@ from app.admin.captures import CapturedUrl
 from app.admin.explain import InCrawl
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.model.reasons import words
+from app.model.shell import lines
 from app.policy.focus.score import unpacked
 from app.store import board, db
 from app.store.board import Row
@@ -90,6 +91,7 @@ def _facts(row: InCrawl) -> list[tuple[str, object]]:
         "Attempts": f"{url['attempts']} since the last good one",
         "Title": kept and kept["title"],
         "Content type": kept and kept["content_type"],
+        "Empty without JavaScript": "; ".join(lines((kept and kept["needs_script"]) or {})),
         "Links on it": kept and kept["links"],
         "Admitted": when(url["admitted_at"]),
     }

@@ -1,0 +1,38 @@
+"""The evidence that a page is an app shell: empty until a browser runs its scripts. `app.parse.html.shell` finds it."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class ShellSign(StrEnum):
+    """A kind of evidence: the keys of `pages.needs_script`. The first three show a shell, each with scripts of its own.
+
+    The others say more of it. Each value is a detail in our own words; none of the page's words is in it.
+    """
+
+    EMPTY_ROOT = "empty_root"  # the element that scripts fill, such as #root
+    EMPTY_BODY = "empty_body"  # where a bundle is the whole page
+    NOSCRIPT = "noscript"  # it asks for JavaScript
+    SCRIPTS = "scripts"  # how many of its own
+    TEXT = "text"  # characters that are there without them
+    DATA = "data"  # well-formed JSON in the page that holds prose: where, and how many characters
+    STATE = "state"  # data for the scripts in which no prose was found, or that is not JSON: where
+
+
+Evidence = Mapping[ShellSign, str]
+_LINES: Final = (
+    {
+        ShellSign.EMPTY_ROOT: "{} is empty",
+        ShellSign.EMPTY_BODY: "the body is empty",
+        ShellSign.NOSCRIPT: "a noscript asks for JavaScript",
+    },
+    {ShellSign.SCRIPTS: "{}", ShellSign.TEXT: "{} of text"},
+    {ShellSign.DATA: "prose in JSON: {}", ShellSign.STATE: "data for the scripts: {}"},
+)
+
+
+def lines(evidence: Evidence | Mapping[str, str]) -> list[str]:
+    """The evidence as a person sees it: `#root is empty`, then `3 scripts; 0 characters of text`, then its data."""
+    said = ([text.format(evidence[sign]) for sign, text in line.items() if sign in evidence] for line in _LINES)
+    return ["; ".join(parts) for parts in said if parts]

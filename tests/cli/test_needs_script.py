@@ -1,0 +1,105 @@
+"""A crawl of shells and plain pages: their rows, and what `url why`, `crawl report` and the export say of them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from app.admin import crawls
+from app.crawl.state.setup import make_sender, make_worker
+from app.crawl.state.worker import Worker
+from tests.cli.conftest import Tiptoe
+from tests.crawl import loop
+from tests.crawl.web import Answer, Site, Web, html
+from tests.store.rows import clean, sql
+
+PROSE = "This sentence is long enough to be read as one by whoever counts the letters in it. " * 8
+DATA = json.dumps({"props": {"post": PROSE}})
+BUNDLE = "<script src=/static/js/main.3f2a91bc.js></script>"
+SHELL = f"<!doctype html><html lang=en><title>S</title><div id=root></div>{BUNDLE}"
+STATE = f"<script id=__NEXT_DATA__ type=application/json>{DATA}</script>"
+NEXT = f"<!doctype html><html lang=en><title>N</title><div id=__next></div>{STATE}{BUNDLE}"
+
+
+def served(markup: str) -> Answer:
+    return Answer(headers={"Content-Type": "text/html; charset=utf-8"}, body=markup.encode())
+
+
+@pytest.fixture
+def crawled(database_url: str) -> Iterator[tuple[Worker, Site]]:
+    """The crawl `c`: two shells, one of them with data, and three plain pages."""
+    settings = loop.make_settings(database_url)
+    sender = make_sender(settings)
+    with clean(database_url) as engine, Web() as web:
+        site = web.site()
+        site.pages["/"] = html("/shell", "/next", "/short", "/long", text="The front.")
+        site.pages |= {"/shell": served(SHELL), "/next": served(NEXT)}
+        site.pages |= {"/short": html(text="Back soon.", head=BUNDLE), "/long": html(text=PROSE, head=BUNDLE)}
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name="test:1")
+        loop.start(worker, site.url())
+        loop.run(worker)
+        yield worker, site
+    sender.close()
+
+
+def evidence(engine: Engine) -> dict[str, dict[str, str]]:
+    return {
+        row["url"]: row["needs_script"]
+        for row in sql(engine, "SELECT url, needs_script FROM pages")
+        if row["needs_script"] is not None
+    }
+
+
+def test_shells_have_evidence_in_their_rows_and_plain_pages_have_none(crawled: tuple[Worker, Site]) -> None:
+    worker, site = crawled
+    common = {"scripts": "1 script", "text": "0 characters"}
+    assert evidence(worker.engine) == {
+        site.url("/shell"): {"empty_root": "#root", **common},
+        site.url("/next"): {"empty_root": "#__next", "data": "#__NEXT_DATA__, 672 characters", **common},
+    }
+    assert len(sql(worker.engine, "SELECT FROM pages")) == 5
+
+
+def test_a_page_that_brings_its_text_loses_the_evidence(crawled: tuple[Worker, Site]) -> None:
+    worker, site = crawled
+    site.pages["/shell"] = html(text=PROSE)
+    crawls.go_round(worker.engine, "c")
+    loop.run(worker)
+    assert evidence(worker.engine).keys() == {site.url("/next")}
+
+
+def test_url_why_shows_it(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:
+    _, site = crawled
+    said = tiptoe("url", "why", site.url("/next")).out.splitlines()
+    assert [line.split("  ")[-1] for line in said if line.startswith("  empty without JavaScript  ")] == [
+        "#__next is empty",
+        "1 script; 0 characters of text",
+        "prose in JSON: #__NEXT_DATA__, 672 characters",
+    ]
+    assert "JavaScript" not in tiptoe("url", "why", site.url("/short")).out
+    (here,) = tiptoe("url", "why", site.url("/shell"), "--json").json["crawls"]
+    assert here["page"]["needs_script"]["empty_root"] == "#root"
+
+
+def test_the_report_counts_them_by_host(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:
+    _, site = crawled
+    said = tiptoe("crawl", "report", "c").out.partition("\nempty without JavaScript\n")[2].partition("\n\n")[0]
+    assert said.splitlines()[:3] == [
+        "2 pages of 1 host: an empty shell each, and Tiptoe does not run scripts.",
+        "What scripts load is missing: look for a sitemap, a feed or an API there.",
+        "1 page holds prose as JSON, for a handler to read.",
+    ]
+    assert all(len(line) <= 80 for line in said.splitlines())
+    row = {"host": site.host, "pages": 2, "with_data": 1, "example": site.url("/next")}
+    assert tiptoe("crawl", "report", "c", "--json").json["needs_script"] == [row]
+
+
+def test_the_export_has_it(tiptoe: Tiptoe, crawled: tuple[Worker, Site], tmp_path: Path) -> None:
+    _, site = crawled
+    tiptoe("export", "pages", "--crawl", "c", "--to", str(tmp_path / "out"), "--format", "jsonl")
+    rows = [json.loads(line) for part in (tmp_path / "out").rglob("*.jsonl*") for line in part.read_text().splitlines()]
+    found = {row["url"]: row["needs_script"] for row in rows}
+    assert found[site.url("/shell")]["empty_root"] == "#root"
+    assert found[site.url("/short")] is None
