@@ -5,6 +5,7 @@ import codecs
 
 from app.model import Reply
 from app.model.page import Page
+from app.model.shell import lines as shell_lines
 from app.parse import charset
 from app.parse.html import html, survey
 from app.parse.html.text import MAX_TEXT_CHARS
@@ -14,6 +15,7 @@ from tests.fuzz.signals import assert_directives, assert_signals
 from tests.fuzz.urls import CANON, assert_canonical
 
 MAX_LINKS = 50
+LINE_CHARS = 52  # of evidence: it fits a terminal beside its name
 _BOM_ENCODINGS = {"utf-32-be", "utf-32-le"}
 
 
@@ -60,6 +62,7 @@ def assert_page(found: Page) -> None:
         assert_canonical(CANON.join(base, reference))
     assert_directives(directives.read(None, found.robots, TOKEN, now=NOW))
     assert_signals(tdm.of_meta(found.tdm))
+    assert all(len(line) <= LINE_CHARS for line in shell_lines(found.shell))
 
 
 def encoded(data: bytes) -> None:
