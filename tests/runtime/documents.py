@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 PAGES = [
+    pytest.param("<div id=root></div><script src=/static/js/main.3f2a91bc.js></script>", {}, id="app shell"),
     pytest.param("", {}, id="empty"),
     pytest.param("<p>a", {}, id="small"),
     pytest.param(
