@@ -49,6 +49,11 @@ FILL = [
        SELECT crawl, host, 1 FROM generate_series(1, 3) AS crawl, generate_series(1, 2001) AS host""",
     """INSERT INTO robots (host_id, scheme, port, availability, fetched_at, expires_at)
        SELECT id, 'http', 80, 'unavailable', now(), now() FROM hosts""",
+    """INSERT INTO pages (host_id, crawl_id, key, url, status, body_sha256, text_sha256, body_bytes, truncated, links,
+                          depth, first_fetched_at, fetched_at, changed_at, needs_script)
+       SELECT n, 1, 'k', 'u', 200, '', '', 0, false, 0, 0, now(), now(), now(),
+              CASE WHEN n % 100 = 0 THEN '{}'::jsonb END
+       FROM generate_series(1, 2000) AS n""",
 ]
 
 # room, query, values, table, rows of it that may be looked at
@@ -83,6 +88,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("offers", "lines", {"offer_s": 10, "ahead_s": 0.25, "within_s": 30}, "hosts", 0),
     ("offers", "served", {"n": 100, "within_s": 30}, "visits", 130),  # the newest of each partition
     ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10}, "hosts", 4),
+    ("pages", "needing_script", {"crawl_id": 1}, "pages", 20),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
