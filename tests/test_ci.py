@@ -32,7 +32,9 @@ def start(folder: Path, **targets: str) -> subprocess.Popen[str]:
 
 def _environment() -> dict[str, str]:
     """Ours, but for what a `make` that runs the tests tells the one below it."""
-    return {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+    return {
+        name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS"}
+    }
 
 
 def last(said: str) -> str:

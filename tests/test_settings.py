@@ -32,6 +32,13 @@ def test_only_rabbitmq_has_single_active_consumers(broker_url: str | None) -> No
     assert not load(broker_url="amqp://h//").single_active_consumer
 
 
+@pytest.mark.parametrize("value", ["0", "off", "False"])
+def test_the_archive_is_not_switched_off_by_a_folder_of_that_name(value: str) -> None:
+    with pytest.raises(InputError, match=f"TIPTOE_ARCHIVE='{value}': is no switch; .* --no-archive"):
+        load(archive=value)
+    assert load(archive=f"./{value}").archive == f"./{value}"
+
+
 def test_unknown_variables_are_found_in_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIPTOE_CONTCAT", "x")

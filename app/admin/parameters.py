@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 from app.admin import hosts as hosts_of
 from app.config import Settings
 from app.crawl.state.canon import make_canon
-from app.errors import InputError
+from app.errors import InputError, Unwritable
 from app.model import Url
 from app.policy.focus.parameters import Parameter, parameters
 from app.policy.url import Canon
@@ -23,6 +23,8 @@ from app.store.parameters import Fold, UrlForm
 
 MOST_PAGES = 200_000
 LOT = 500  # URLs: a settle of the host waits for 0.1 s
+_TRIES = 5  # of a lot whose new forms are linked meanwhile
+_EXISTS = "23505"  # SQLSTATE: unique_violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +103,25 @@ def _evidence(known: HostParameters, name: str) -> str:
 def _fold(engine: Engine, canon: Canon, host_id: int) -> tuple[int, int]:
     after, moved, folded = (0, b""), 0, 0
     while True:
-        last, here, away = db.repeat(partial(_fold_lot, engine, canon, host_id, after))
+        last, here, away = _fold_next(engine, canon, host_id, after)
         moved, folded = moved + here, folded + away
         if last is None:
             return moved, folded
         after = last
+
+
+def _fold_next(
+    engine: Engine, canon: Canon, host_id: int, after: tuple[int, bytes]
+) -> tuple[tuple[int, bytes] | None, int, int]:
+    """Fold the next lot; again, where another host's page named a new form meanwhile: it locks nothing here."""
+    act = partial(_fold_lot, engine, canon, host_id, after)
+    for _ in range(_TRIES - 1):
+        try:
+            return db.repeat(act)
+        except Unwritable as error:
+            if error.sqlstate != _EXISTS:
+                raise
+    return db.repeat(act)
 
 
 def _fold_lot(

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from app.config.constants import Constants
 
 _STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]+(/[^?#]*)?")
+_SWITCHES = frozenset({"0", "1", "true", "false", "yes", "no", "on", "off"})  # folders of these names: ./0
 
 
 class ArchiveSettings(Constants):
@@ -28,4 +29,6 @@ class ArchiveSettings(Constants):
     def _is_folder_or_store(cls, value: Any) -> Any:
         if isinstance(value, str) and "://" in value and not _STORE.fullmatch(value):
             raise ValueError("write a folder, or s3://bucket/prefix")
+        if isinstance(value, str) and value.strip().lower() in _SWITCHES:
+            raise ValueError("is no switch; write a folder, or crawl with --no-archive")
         return value or None

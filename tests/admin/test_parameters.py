@@ -1,19 +1,21 @@
 """Parameters that change nothing are found, dropped when an operator agrees, and their URLs fold without a request."""
 
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from app.admin import explain, parameters, seeds
 from app.admin.crawls import find, go_round
 from app.crawl.state.worker import Worker
 from app.errors import InputError
+from app.model import Url
 from app.policy.focus.parameters import ENOUGH
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import run, start
 from tests.crawl.web import Site, Web, html
-from tests.store.rows import one, sql
+from tests.store.rows import Aside, await_blocked, backend, one, sql
 
 PATHS = [f"/{n}" for n in range(ENOUGH)]
 WITH = [f"{path}?ref=home" for path in PATHS]
@@ -105,6 +107,25 @@ def test_what_was_found_with_it_alone_gets_a_shorter_form(worker: Worker, site: 
     joined = "urls AS u JOIN pages AS p USING (host_id, crawl_id, key)"
     (row,) = sql(engine, f"SELECT u.url, u.linked, p.url AS page FROM {joined} WHERE u.url LIKE '%/only'")
     assert (row["url"], row["page"], row["linked"]) == (site.url("/only"), site.url("/only"), "/only?ref=1")
+
+
+def test_a_form_that_is_linked_meanwhile_is_folded_into(worker: Worker, site: Site) -> None:
+    """Another host's visit adds the short form after we looked, and before we write."""
+    site.pages["/"] = html("/only?ref=1", *PATHS, *WITH, text="Front.")
+    site.pages["/only?ref=1"] = html(text="It is linked with the parameter alone.")
+    engine = crawled(worker, site)
+    short = worker.canon.canonicalise(site.url("/only"))
+    assert isinstance(short, Url)
+    columns = "host_id, crawl_id, lane, score, depth"
+    add = f"""INSERT INTO urls ({columns}, key, url, state, due_at)
+        SELECT {columns}, :key, :url, 'queued', now() FROM urls WHERE url LIKE '%/only?ref=1'"""
+    with engine.connect() as tx:
+        tx.execute(text(add), {"key": short.key, "url": short.text})
+        dropping = Aside(partial(parameters.drop, engine, worker.settings, site.host, ["ref"]))
+        assert await_blocked(engine, backend(tx), dropping)
+        tx.commit()
+    assert dropping.outcome().folded == ENOUGH + 1
+    assert [url for url in paths(engine) if "only" in url] == ["/only"]
 
 
 def test_the_archive_and_the_commands_follow(archiving: Archiving, site: Site) -> None:

@@ -59,7 +59,7 @@ def test_every_writer_at_once(make: Make, database_url: str) -> None:
 
 
 def test_a_deadlock_is_counted_and_its_transaction_done_again(engine: Engine) -> None:
-    """Two that lock two crawls in opposite orders: one of them is undone once, and both come through."""
+    """Two that lock two crawls in opposite orders: one is undone, at times both are, and both come through."""
     first, second = make_crawl(engine, "first"), make_crawl(engine, "second")
     before, meeting, tries, counting = deadlocks(engine), Barrier(2), [0], Lock()
 
@@ -76,7 +76,9 @@ def test_a_deadlock_is_counted_and_its_transaction_done_again(engine: Engine) ->
     asides = [Aside(partial(db.repeat, partial(lock, *order))) for order in ((first, second), (second, first))]
     for aside in asides:
         aside.outcome()
-    assert (tries[0], deadlocks(engine) - before) == (3, 1)
+    undone = deadlocks(engine) - before
+    assert undone >= 1
+    assert tries[0] == 2 + undone
     assert [row["revision"] for row in sql(engine, "SELECT revision FROM crawls")] == [3, 3]
 
 
