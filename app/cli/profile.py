@@ -69,9 +69,16 @@ def try_(
 
 
 def show_parts(parts: "tuple[float, ...]") -> str:
-    """The components of a score as a sum."""
-    base, anchor, fresh, duplicate, trap = parts
-    return f"base {base:.2f} + anchor {anchor:.2f} + fresh {fresh:.2f} - duplicate {duplicate:.2f} - trap {trap:.2f}"
+    """The components of a score as a sum; those that are 0 are left out, so that it fits a line."""
+    base, anchor, fresh, duplicate, trap, page = parts
+    named = (
+        ("+ anchor", anchor),
+        ("+ page", page),
+        ("+ fresh", fresh),
+        ("- duplicate", duplicate),
+        ("- trap", trap),
+    )
+    return " ".join([f"base {base:.2f}", *(f"{name} {part:.2f}" for name, part in named if part > 0)])
 
 
 def _document(tried: "TriedUrl") -> dict[str, object]:

@@ -28,7 +28,7 @@ def test_try_shows_what_a_url_would_get_and_why(tiptoe: Tiptoe, tmp_path: Path) 
     assert (other["branch"], other["refused"]) == ("any other", "repeats")
     said = tiptoe("profile", "try", "http://h/x/1", "--profile", "mine.toml").out
     assert "p2, 0.87" in said
-    assert "base 0.90 + anchor 0.00" in said
+    assert "base 0.90 - trap 0.03" in said
 
 
 def test_shipped_profiles_are_listed_and_shown(tiptoe: Tiptoe, tmp_path: Path) -> None:

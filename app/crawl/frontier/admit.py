@@ -58,10 +58,12 @@ def links(
     *,
     encoding: str = "utf-8",
     nofollow: bool = False,
+    relevance: float = 0.0,
 ) -> list[Candidate]:
     """Candidates from the links of a document whose base URL is `base`. Refusals go into the batch.
 
     encoding: the document's, for the queries of its links.   nofollow: the document says so of all of them.
+    relevance: the document's, to the topics of its crawl.
 
     A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
     """
@@ -90,7 +92,7 @@ def links(
             due,
             [url for url in unseen.values() if url.key not in visible],
         )
-    place = FoundAt(due.url, due.depth + 1, 0)
+    place = FoundAt(due.url, due.depth + 1, 0, relevance)
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
 

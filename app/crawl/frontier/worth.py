@@ -18,7 +18,7 @@ from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.focus.patterns import TrapKind, Yield
-from app.policy.focus.score import score
+from app.policy.focus.score import handed_on, score
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lifecycle import UrlEvent
@@ -36,11 +36,16 @@ _PAGE = RequestKind.PAGE
 
 
 class FoundAt(NamedTuple):
-    """Where a link stands. depth: links between its URL and a seed;   hops: redirects that led to it."""
+    """Where a link stands.
+
+    depth      links between its URL and a seed;   hops: redirects that led to it
+    relevance  of the page, 0 to 1, to the topics of the crawl
+    """
 
     found_on: str
     depth: int
     hops: int
+    relevance: float = 0.0
 
 
 def read_profile(worker: Worker, crawl: Crawl) -> None:
@@ -104,7 +109,8 @@ def candidate(
     scored = score(
         focus.profile, url, depth=place.depth, anchor=anchor, worth=focus.vocabulary.worth, now=now, lastmod=lastmod
     )
-    parts, shape = scored.parts, scored.shape
+    parts = handed_on(scored.parts, place.relevance) if place.relevance else scored.parts
+    shape = scored.shape
     event, detail, lane = UrlEvent.ADMITTED, None, scored.lane
     if place.depth > 0:
         kind = (

@@ -10,6 +10,7 @@ from app.crawl.page.preferences import Wishes
 from app.crawl.state.focus import on_host
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
+from app.policy.focus import novelty
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding
@@ -34,12 +35,23 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     """Put what the page brought into the batch: its row, its links, what it taught."""
     settings, due = visit.worker.settings, attempt.due
     base = _base(visit.worker.canon, attempt.url, document)
-    found = admit.links(visit, due, base, document.links, encoding=document.charset, nofollow=wished.nofollow)
+    focus, is_first = visit.picked.focus[due.crawl_id], settings.keep_text and due.fetched_at is None
+    words = novelty.words_of(document.main_text) if is_first or focus.profile.topics else []
+    relevance = focus.relevance(words)
+    found = admit.links(
+        visit,
+        due,
+        base,
+        document.links,
+        encoding=document.charset,
+        nofollow=wished.nofollow,
+        relevance=relevance,
+    )
     home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
     canonical = visit.worker.canon.join(base, home_link) if home_link else None
     home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical if isinstance(canonical, Url) else None)
     if home is not None:
-        found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0))
+        found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0, relevance))
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
@@ -54,8 +66,8 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     is_same = due.text_sha256 == text_sha256 or due.body_sha256 == attempt.body_sha256
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
-    if settings.keep_text and due.fetched_at is None:
-        visit.picked.focus[due.crawl_id].learn(attempt.url, document.main_text, on_host(due.found_on, attempt.url))
+    if is_first:
+        focus.learn(attempt.url, document.main_text, words, on_host(due.found_on, attempt.url))
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,

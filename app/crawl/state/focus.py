@@ -13,6 +13,7 @@ from app.model import Url
 from app.policy.focus import novelty, patterns
 from app.policy.focus.patterns import TrapKind, Yield
 from app.policy.focus.profile import Profile
+from app.policy.focus.relevance import topic_share
 from app.policy.focus.score import Scored
 from app.policy.focus.shape import Shape, shape_of
 from app.policy.focus.vocabulary import Vocabulary
@@ -123,13 +124,19 @@ class CrawlFocus:
             self._put(name, self._yield(name).refusing())
         return before.refused
 
-    def learn(self, url: Url, text: str, found_on: str | None) -> None:
-        """Note what a page brought that was fetched for the first time. found_on: the path and query on its host that
-        named it first.
+    def relevance(self, words: list[str]) -> float:
+        """The relevance of a page with these words, 0 to 1, which counts from now on; 0 where there are no topics."""
+        if not self.profile.topics or not words:
+            return 0.0
+        return self.vocabulary.topics.relevance(topic_share(self.profile, words))
+
+    def learn(self, url: Url, text: str, words: list[str], found_on: str | None) -> None:
+        """Note what a page brought that was fetched for the first time.
+
+        words     of its text, by `novelty.words_of`;   found_on: the path and query on its host that named it first
 
         A page without text proves nothing: its site may leave that to scripts.
         """
-        words = novelty.words_of(text)
         is_new = self.seen.judge(text, words)
         if is_new is not None:
             self.note(url, is_new=is_new, found_on=found_on)

@@ -82,6 +82,12 @@ class Profile:
         """Lane → its share of the draws."""
         return dict(enumerate(self.shares))
 
+    @cached_property
+    def spelled_topics(self) -> frozenset[str]:
+        """The topics, with the plurals that `words.tokens` folds: a page's words need no folding then."""
+        plurals = {f"{topic}s" for topic in self.topics if len(topic) > 2 and not topic.endswith("s")}
+        return self.topics | plurals if self.language == "en" else self.topics
+
     def branch(self, target: str) -> Branch:
         """The branch of a path and query. Only the path counts, but for patterns."""
         for pattern, branch in self.patterns:

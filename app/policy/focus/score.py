@@ -1,6 +1,8 @@
 """Scores a link, 0 to 1, before anything is fetched of it (promises S1 to S5). The components are kept, and explain it.
 
-    score = base + anchor + fresh - duplicate - trap
+    score = base + anchor + page + fresh - duplicate - trap
+
+Links of relevant pages come first as in S. Chakrabarti, M. van den Berg, B. Dom, "Focused crawling", 1999.
 
 A score orders URLs within a lane and decides which of them leave a full frontier. It refuses nothing.
 """
@@ -12,11 +14,13 @@ from math import exp
 from typing import Final, NamedTuple
 
 from app.model import Url
-from app.policy.focus.profile import Profile
+from app.policy.focus.profile import REACH, Profile
 from app.policy.focus.shape import Shape, shape_of
 from app.policy.focus.words import tokens
 
 MOST_ANCHOR, MOST_FRESH, MOST_DUPLICATE, MOST_TRAP = 0.3, 0.2, 0.4, 0.6
+IN_PATH: Final = 0.1  # a topic in the path: a third of one in the anchor, as a folder's name is that of many pages
+MOST_PAGE: Final = 0.3  # as much as an anchor: each is one hint of what a link leads to
 FRESH_DAYS: Final = 30.0  # a date's worth falls to a third in so many days
 PAGE_FROM: Final = 10  # page numbers above it are a risk
 _DATED: Final = re.compile(r"(?:/|-|_|\b)((?:19|20)\d\d)[-/_]?(0[1-9]|1[0-2])(?:[-/_]?(0[1-9]|[12]\d|3[01]))?(?=\D|\Z)")
@@ -29,35 +33,47 @@ _COPIES: Final = re.compile(
 _SCALE: Final = 60
 _BITS: Final = 6
 _MOST: Final = (1 << _BITS) - 1
+_FINE: Final = ((60, 6), (100, 5), (100, 5), (75, 5), (50, 5), (100, 5))  # with a page, of each: steps to 1, bits
 
 
 class Parts(NamedTuple):
-    """The components of a score, each 0 or more; duplicate and trap are taken off."""
+    """The components of a score, each 0 or more; duplicate and trap are taken off. page: 0 without topics."""
 
     base: float
     anchor: float
     fresh: float
     duplicate: float
     trap: float
+    page: float = 0.0
 
     @property
     def score(self) -> float:
-        return min(max(self.base + self.anchor + self.fresh - self.duplicate - self.trap, 0.0), 1.0)
+        return min(max(self.base + self.anchor + self.page + self.fresh - self.duplicate - self.trap, 0.0), 1.0)
 
     @property
     def risk(self) -> float:
         return self.duplicate + self.trap
 
     def packed(self) -> int:
-        """All five as one integer of 30 bits: sixtieths."""
+        """All as one integer of 32 bits. Without a page five parts in sixtieths; with one all six, and a sign."""
         number = 0
-        for part in self:
+        if self.page > 0:
+            for part, (steps, bits) in zip(self, _FINE, strict=True):
+                number = number << bits | min(int(part * steps + 0.5), (1 << bits) - 1)
+            return ~number
+        for part in self[:5]:
             number = number << _BITS | min(int(part * _SCALE + 0.5), _MOST)
         return number
 
 
 def unpacked(number: int) -> Parts:
     """The parts of `Parts.packed`."""
+    if number < 0:
+        number, parts = ~number, []
+        for steps, bits in reversed(_FINE):
+            parts.append((number & (1 << bits) - 1) / steps)
+            number >>= bits
+        return Parts(*reversed(parts))
     return Parts(*((number >> _BITS * place & _MOST) / _SCALE for place in (4, 3, 2, 1, 0)))
 
 
@@ -92,12 +108,28 @@ def score(
     branch = profile.branch(url.target)
     parts = Parts(
         branch.weight,
-        MOST_ANCHOR * _anchor(profile, anchor, worth) if anchor else 0.0,
+        _named(profile, url.target, anchor, worth),
         MOST_FRESH * _fresh(url.target, now, lastmod, shape),
         _duplicate(url.target, shape),
         _trap(url.target, shape, depth, now),
     )
     return Scored(branch.lane, parts, shape)
+
+
+def handed_on(parts: Parts, relevance: float) -> Parts:
+    """The parts of a link that a page of so much relevance, 0 to 1, is the first to name.
+
+    What the page was handed itself is not handed on: two links from a subject a page may be about anything.
+    """
+    return parts._replace(page=MOST_PAGE * relevance)
+
+
+def _named(profile: Profile, target: str, anchor: str, worth: Callable[[str], float] | None) -> float:
+    """The worth of what a link is called: of its anchor, and a little more where its path names a topic."""
+    found = MOST_ANCHOR * _anchor(profile, anchor, worth) if anchor else 0.0
+    if profile.topics and not profile.spelled_topics.isdisjoint(tokens(target[:REACH])):
+        found += IN_PATH
+    return min(found, MOST_ANCHOR)
 
 
 def _anchor(profile: Profile, anchor: str, worth: Callable[[str], float] | None) -> float:

@@ -7,18 +7,24 @@ it, and so none is hot. TF-IDF as in K. Spärck Jones, "A statistical interpreta
 from collections.abc import Iterable
 from math import log
 
+from app.policy.focus.relevance import TopicShare
+
 MOST_WORDS = 20_000
 LEAST_PAGES = 5  # before a vocabulary says anything
 
 
 class Vocabulary:
-    """Words and the number of pages that each is on. Not for threads: its owner locks it, or bears a lost count."""
+    """Words and the number of pages that each is on. Not for threads: its owner locks it, or bears a lost count.
 
-    __slots__ = ("_pages", "_words")
+    topics   how much of the pages is of the crawl's topics
+    """
+
+    __slots__ = ("_pages", "_words", "topics")
 
     def __init__(self) -> None:
         self._words: dict[str, int] = {}
         self._pages = 0
+        self.topics = TopicShare()
 
     def learn(self, words: Iterable[str]) -> None:
         """One more page."""

@@ -1,6 +1,7 @@
 """Scores of links, and their components: each rises and falls with what it stands for."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.model import Url
 from app.policy.focus.profile_text import read
-from app.policy.focus.score import Parts, score, unpacked
+from app.policy.focus.score import MOST_PAGE, Parts, handed_on, score, unpacked
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import LEAST_PAGES, MOST_WORDS, Vocabulary
 from app.policy.url import Canon
@@ -115,6 +116,43 @@ def test_parts_survive_packing(values: tuple[float, float, float, float, float])
     packed = found.packed()
     assert 0 <= packed < 2**31  # Postgres' integer
     assert unpacked(packed) == pytest.approx(found, abs=0.01)
+
+
+@given(st.tuples(*map(partial(st.floats, 0), (1, 0.3, 0.2, 0.4, 0.6, 0.3))))
+def test_parts_with_a_page_survive_packing(values: tuple[float, ...]) -> None:
+    found = Parts(*values)
+    packed = found.packed()
+    assert -(2**31) <= packed < 2**31
+    assert unpacked(packed) == pytest.approx(found, abs=0.0101)
+    assert (packed < 0) == (found.page > 0)
+
+
+def test_rows_that_knew_no_page_keep_their_parts() -> None:
+    assert unpacked(30 << 24 | 18 << 18 | 12 << 12 | 24 << 6 | 36) == pytest.approx((0.5, 0.3, 0.2, 0.4, 0.6, 0))
+
+
+def test_a_relevant_page_raises_its_links() -> None:
+    plain = parts("/x")
+    some, all_ = (handed_on(plain, relevance) for relevance in (0.5, 1.0))
+    assert plain.score < some.score < all_.score == pytest.approx(plain.score + MOST_PAGE)
+    assert (plain.page, some.risk) == (0, plain.risk)
+
+
+# topics, path → it is worth something
+@pytest.mark.parametrize(
+    ("topics", "target", "is_worth"),
+    [
+        ('words = ["robots"]', "/robots/x", True),
+        ('words = ["index"]\nlanguage = "en"', "/x/create-index.html", True),
+        ('words = ["model"]\nlanguage = "en"', "/db/models/", True),
+        ('words = ["model"]', "/db/models/", False),
+        ('words = ["robots"]', "/robotsx", False),
+        ("words = []", "/robots/x", False),
+    ],
+)
+def test_a_topic_in_the_path_is_worth_a_third_of_one_in_the_anchor(topics: str, target: str, is_worth: bool) -> None:
+    profile = read(f"[topics]\n{topics}\n")
+    assert score(profile, url(target), depth=1).parts.anchor == pytest.approx(0.1 * is_worth)
 
 
 @given(st.text(max_size=300), st.integers(0, 100))
