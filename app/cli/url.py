@@ -12,6 +12,8 @@ from app.cli.profile import show_parts
 from app.model.reasons import words
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from app.admin.explain import Explanation, InCrawl
     from app.admin.robots_report import Ruling
     from app.config import Settings
@@ -47,7 +49,10 @@ def retry(
     from app.admin import explain, focus
 
     detail = _asked(crawl, force)
-    with open_database() as (settings, engine), ordered(engine, "url.retry", _known_as(settings, url), detail) as order:
+    with (
+        open_database() as (settings, engine),
+        ordered(engine, "url.retry", _known_as(engine, settings, url), detail) as order,
+    ):
         names = (focus.force if force else explain.retry)(engine, settings, url, crawl)
         order.outcome = f"queued in {', '.join(names)}"
     done(order.outcome, as_json=as_json, url=url, queued_in=names)
@@ -60,18 +65,18 @@ def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
 
     with (
         open_database() as (settings, engine),
-        ordered(engine, "url.forget", _known_as(settings, url), _asked(crawl)) as order,
+        ordered(engine, "url.forget", _known_as(engine, settings, url), _asked(crawl)) as order,
     ):
         names = explain.forget(engine, settings, url, crawl)
         order.outcome = f"forgotten in {', '.join(names)}"
     done(order.outcome, as_json=as_json, url=url, forgotten_in=names)
 
 
-def _known_as(settings: "Settings", url: str) -> str:
+def _known_as(engine: "Engine", settings: "Settings", url: str) -> str:
     """The URL's canonical form, by which the dashboard finds its orders. Raises InputError."""
     from app.admin.robots_report import canonical
 
-    return canonical(settings, url).text
+    return canonical(settings, url, engine=engine).text
 
 
 def _asked(crawl: str | None, force: bool = False) -> str:
