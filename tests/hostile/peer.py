@@ -107,7 +107,7 @@ class Peer(asyncio.Protocol):
             event.set()
 
     def _unnoticed_s(self) -> float:
-        """Seconds since the client's last segment. On a busy machine we notice late that it hung up; the kernel knows."""
+        """Seconds since the client's last segment: a busy machine lets us notice late that it hung up."""
         if self.closing or not hasattr(socket, "TCP_INFO"):
             return 0.0
         sock = self._transport.get_extra_info("socket")
