@@ -32,7 +32,7 @@ WHOLE = 'faults or (acceptance and not smoke)'
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
 test check coverage faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(VENV)/dev.stamp ## run the tests, all but the faults and the whole days: ARGS="tests/policy -k robots"
+test: $(VENV)/dev.stamp ## run the tests, all but faults, whole days and heavy documents: ARGS="tests/policy -k robots"
 	@exec $(TESTS) $(ARGS)
 
 gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, lint, types, layers, docs, limits
@@ -52,8 +52,8 @@ coverage: $(VENV)/dev.stamp ## how much of policy, parse and crawl their tests r
 bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: ARGS=…
 	@exec $(BIN)/python -m bench $(ARGS)
 
-faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms, and type the docs: ARGS="-k ft12"
-	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance tests/web $(ARGS)
+faults-quick: $(VENV)/dev.stamp ## kill, stop, cut off and overload everything, in the short forms, and type the docs: ARGS="-k ft12"
+	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance tests/hostile/test_heavy.py tests/web $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)

@@ -21,7 +21,14 @@ class _Only(PydanticBaseSettingsSource):
         return self._source.get_field_value(field, field_name)
 
     def __call__(self) -> dict[str, Any]:
+        if isinstance(self._source, EnvSettingsSource) and not _names_any(self._source):
+            return {}  # at once: to look for each field takes 2 ms
         return {name: value for name, value in self._source().items() if self._is_wanted(name)}
+
+
+def _names_any(source: EnvSettingsSource) -> bool:
+    prefix = source.env_prefix.lower()
+    return any(name.lower().startswith(prefix) for name in source.env_vars)
 
 
 class FromEnvironment(BaseSettings):

@@ -44,6 +44,7 @@ class Tiptoe:
             "TIPTOE_HOME": str(home),
             "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
             "TIPTOE_DEFAULT_DELAY_S": "0.05",
+            "TIPTOE_ADDRESS_GAP_S": "0.05",  # each site has an address: half a second for each page, else
             "TIPTOE_PROCESSES": "1",
             **env,
         }

@@ -50,6 +50,7 @@ def test_a_fleet_of_plain_celery_processes(database_url: str, broker_url: str, t
         "TIPTOE_BROKER_URL": broker_url,
         "TIPTOE_ALLOW_NETWORKS": "127.0.0.0/8",
         "TIPTOE_DEFAULT_DELAY_S": "0.1",
+        "TIPTOE_ADDRESS_GAP_S": "0.1",
         "TIPTOE_HOME": str(tmp_path / "home"),
         "FLOWER_UNAUTHENTICATED_API": "1",
     }

@@ -1,8 +1,6 @@
 """Segments whose writer died: trimmed, closed, and every row resolves."""
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from sqlalchemy import Engine
 from app.archive.read import Archive
 from app.archive.recover import recover
 from app.store import db, segments
-from tests.archive import answers
+from tests.archive import answers, writing
 from tests.archive.conftest import MakeWriter
 from tests.archive.deposits import all_captures, deposit
 from tests.archive.left import abandoned, open_ones
@@ -82,16 +80,12 @@ def test_kill_9_at_random_moments_leaves_no_row_without_its_record(
     """A writer is killed in the midst of its writes, 20 times; the next start finds what it left."""
     crawl_id, rng, first = make_crawl(engine), random.Random(16), 0
     for _ in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.archive.writing", database_url, str(folder), str(crawl_id), str(first)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        with process:
-            for _ in range(STEPS + rng.randint(0, 5 * STEPS)):
-                assert process.stdout.readline()
-            process.kill()
+        process, steps = writing.start(database_url, folder, crawl_id, first)
+        for _ in range(STEPS + rng.randint(0, 5 * STEPS)):
+            steps.recv()
+        process.kill()
+        process.join()
+        steps.close()
         first += 1_000
         recover(engine, folder)
     held = all_captures(engine, crawl_id)

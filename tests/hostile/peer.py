@@ -20,6 +20,7 @@ HEAD_BYTES_MAX = 64 * 1024
 PIECE_BYTES = 16 * 1024  # `sent` is exact to one of these
 DRIP_S = 0.02
 FLOOD_S = 0.001  # per block: about 16 MB/s, so that the system's buffers stay near empty
+LAST_ACK_AT = 56  # tcpi_last_ack_recv within struct tcp_info, in ms: linux/tcp.h
 
 
 class Gone(Exception):
@@ -101,9 +102,20 @@ class Peer(asyncio.Protocol):
         self._writable.set()
 
     def _is_gone(self) -> None:
-        self.gone_at = self.gone_at or time.monotonic()
+        self.gone_at = self.gone_at or time.monotonic() - self._unnoticed_s()
         for event in (self.gone, self._arrived, self._writable):
             event.set()
+
+    def _unnoticed_s(self) -> float:
+        """Seconds since the client's last segment: a busy machine lets us notice late that it hung up."""
+        if self.closing or not hasattr(socket, "TCP_INFO"):
+            return 0.0
+        sock = self._transport.get_extra_info("socket")
+        try:
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_ACK_AT + 4)
+        except OSError:
+            return 0.0  # closed
+        return float(struct.unpack_from("I", info, LAST_ACK_AT)[0]) / 1000
 
     # --- verbs --------------------------------------------------------------------------------------------------
 
@@ -190,7 +202,7 @@ class Peer(asyncio.Protocol):
             line.hung_up = not self.closing
             raise
         finally:
-            line.end = self.gone_at if line.hung_up else max(self._last_sent, line.start)
+            line.end = max(self.gone_at or 0.0 if line.hung_up else self._last_sent, line.start)
 
     async def _head(self) -> bytes | None:
         while (end := self.buffer.find(b"\r\n\r\n")) < 0:

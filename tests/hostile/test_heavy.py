@@ -1,10 +1,14 @@
 """Every heavy document is read within what a reader may take: that is the product's own bound, the kernel keeps it."""
 
+import pytest
+
 from app.config import load
 from app.model import Page
 from app.runtime.reader import PageOptions
 from app.runtime.reader_pool import Readers
 from tests.hostile.heavy import HEAVY, MIB
+
+pytestmark = pytest.mark.faults  # eighty documents that take time and memory: `make faults-quick` has room for it
 
 
 def test_heavy_documents_are_read_within_the_bounds_of_a_reader() -> None:

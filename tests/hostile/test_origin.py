@@ -9,6 +9,8 @@ import pytest
 from tests.hostile.client import LOOK_S, ask, connect, get, listen, raw, soon
 from tests.hostile.origin import BEHAVIOURS, HostileOrigin
 
+LATE_S = 1.0
+
 
 def test_no_behaviour_answers_before_it_is_asked(origin: HostileOrigin) -> None:
     with connect(origin.add("healthy")) as sock:
@@ -86,6 +88,21 @@ def test_the_log_knows_when_the_client_hung_up(origin: HostileOrigin) -> None:
     assert line.end is not None
     assert line.took_s >= LOOK_S
     assert abs(line.end - gone) < 1.0
+
+
+def test_a_hang_up_that_a_busy_machine_lets_us_notice_late_is_logged_when_it_was(origin: HostileOrigin) -> None:
+    host = origin.add("silent")
+    with connect(host) as sock:
+        ask(sock)
+        assert soon(lambda: bool(host.log))
+        (peer,) = host.peers
+        busy = threading.Event()
+        peer.task.get_loop().call_soon_threadsafe(busy.wait, LATE_S)
+    gone = time.monotonic()
+    assert origin.quiet()
+    (line,) = host.log
+    assert line.end is not None
+    assert line.end < gone + LATE_S / 2
 
 
 def test_a_request_that_the_end_of_the_origin_cuts_off_was_not_hung_up_on() -> None:

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGS = ["--no-sandbox", "--disable-gpu"]  # tests may run as root
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 
@@ -33,7 +34,7 @@ class Seen:
 def launched() -> Iterator[Chromium]:
     """Chromium, until the block ends."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])  # tests may run as root
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         yield browser
         browser.close()
 

@@ -1,6 +1,7 @@
 """Orders in the browser: each says what will happen, does what its command does, and leaves a row in the log."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -17,8 +18,8 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def steering(engine: Engine, database_url: str) -> Iterator[Browser]:
-    with served(engine, settings_of(database_url)) as browser, Web() as web:
+def steering(engine: Engine, database_url: str, tmp_path: Path) -> Iterator[Browser]:
+    with served(engine, settings_of(database_url, home=tmp_path)) as browser, Web() as web:
         site = web.site()
         site.pages["/"] = html("/a")
         answer = browser.post("/act/crawl.make", subject="c", seeds=site.url("/"), scope="host", archive="on")
