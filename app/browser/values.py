@@ -84,7 +84,7 @@ class PlainResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one page may take.
+    """The most that one page may take.
 
     wall_s        from opening it to its document, waits for answers included
     requests      that are asked for; refusals by kind do not count
