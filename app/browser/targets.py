@@ -1,0 +1,189 @@
+"""What belongs to an open page: its frames, workers and the windows that it opens. Each is prepared before it runs.
+
+Chromium holds a new target until `Runtime.runIfWaitingForDebugger`. Windows and service workers are closed instead.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Final
+
+from app.browser.channel import Channel
+from app.browser.connection import Message
+from app.browser.traffic import Traffic
+from app.model.render import RenderRefusal
+
+WORLD: Final = "tiptoe"
+REPORT: Final = "__tiptoe_report"
+ROUTES_MOST: Final = 200
+ERRORS_MOST: Final = 20
+ERROR_CHARS: Final = 300
+_SCRIPTS: Final = files("app.browser") / "scripts"
+_WATCH: Final = (_SCRIPTS / "watch.js").read_text()
+_REFUSE: Final = (_SCRIPTS / "refuse.js").read_text()
+_REPORTS: Final = {reason.value: reason for reason in RenderRefusal}
+_HELD_NEW: Final = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+_EVERYTHING: Final = [{"urlPattern": "*", "requestStage": "Request"}]
+
+
+@dataclass(slots=True, kw_only=True)
+class Seen:
+    """What a page let be seen while it was open, besides its document and its requests."""
+
+    routes: dict[str, None] = field(default_factory=dict)  # in order, each once
+    errors: list[str] = field(default_factory=list)
+
+    def route(self, url: str) -> None:
+        if len(self.routes) < ROUTES_MOST and url.startswith(("http:", "https:")):
+            self.routes[url] = None
+
+    def error(self, text: str) -> None:
+        if len(self.errors) < ERRORS_MOST:
+            self.errors.append(text[:ERROR_CHARS])
+
+
+class Targets:
+    """The targets of one page.
+
+    main      session of the page; "" until it is attached
+    worlds    our world of each frame: {(session, frame): context}
+    has_crashed
+    """
+
+    def __init__(self, channel: Channel, traffic: Traffic, user_agent: str) -> None:
+        self._channel, self._traffic, self._user_agent = channel, traffic, user_agent
+        self._frames: dict[str, str] = {}
+        self.seen = Seen()
+        self.page, self.main = "", ""
+        self._context = ""
+        self.sessions: dict[str, str] = {}
+        self.worlds: dict[tuple[str, str], int] = {}
+        self.has_crashed = False
+        self._handlers: Mapping[str, Callable[[Mapping[str, Any], str], None]] = {
+            "Target.attachedToTarget": self._attached,
+            "Target.detachedFromTarget": self._detached,
+            "Fetch.requestPaused": self._held,
+            "Runtime.executionContextCreated": self._context,
+            "Runtime.executionContextsCleared": self._cleared,
+            "Page.frameNavigated": self._frame,
+            "Page.navigatedWithinDocument": self._routed,
+            "Page.javascriptDialogOpening": self._dialog,
+            "Page.windowOpen": self._window,
+            "Browser.downloadWillBegin": self._download,
+            "Network.webSocketCreated": self._socket,
+            "Runtime.bindingCalled": self._reported,
+            "Inspector.targetCrashed": self._crashed,
+            "Runtime.consoleAPICalled": self._console,
+            "Runtime.exceptionThrown": self._thrown,
+            "Log.entryAdded": self._logged,
+        }
+
+    def expect(self, context: str) -> None:
+        """Take the first page of this browser context for the page."""
+        self._context = context
+
+    def on_event(self, message: Message) -> None:
+        """Handle an event of the browser. Those that nobody needs are dropped."""
+        handle = self._handlers.get(message["method"])
+        if handle is not None:
+            handle(message["params"], message.get("sessionId", ""))
+
+    def world(self) -> int | None:
+        """Our world in the page's own document, once there is one."""
+        return self.worlds.get((self.main, self.page))
+
+    def others(self) -> list[tuple[str, int]]:
+        """(session, context) of frames that have a process of their own."""
+        roots = [(session, self.worlds.get((session, target))) for session, target in self.sessions.items()]
+        return [(session, context) for session, context in roots if context is not None and session != self.main]
+
+    def _attached(self, params: Mapping[str, Any], parent: str) -> None:
+        session, info = params["sessionId"], params["targetInfo"]
+        kind, target = info["type"], info["targetId"]
+        if info.get("browserContextId") != self._context:
+            return  # of the browser itself
+        if kind == "page" and not self.main:
+            self.page = self._traffic.main_frame = target
+            self.main = session
+        elif kind in {"page", "service_worker"} and not parent:
+            self._traffic.refuse(RenderRefusal.POPUP if kind == "page" else RenderRefusal.SERVICE_WORKER)
+            self.seen.route(info["url"])
+            self._channel.send("Target.closeTarget", None, targetId=target)
+            return
+        self.sessions[session] = target
+        self._prepare(session, has_document=kind in {"page", "iframe"})
+
+    def _prepare(self, session: str, *, has_document: bool) -> None:
+        """Hold all that it asks for, and let it run. A kind of worker that refuses a command goes without it."""
+        send = self._channel.send
+        send("Fetch.enable", session, patterns=_EVERYTHING)
+        send("Network.enable", session, maxTotalBufferSize=0, maxResourceBufferSize=0)
+        if has_document:
+            send("Runtime.enable", session)
+            send("Page.enable", session)
+            send("Log.enable", session)
+            send("Runtime.addBinding", session, name=REPORT)
+            send("Page.addScriptToEvaluateOnNewDocument", session, source=_REFUSE)
+            send("Page.addScriptToEvaluateOnNewDocument", session, source=_WATCH, worldName=WORLD)
+            send("Emulation.setFocusEmulationEnabled", session, enabled=True)
+        send("Emulation.setUserAgentOverride", session, userAgent=self._user_agent)
+        send("Target.setAutoAttach", session, **_HELD_NEW)
+        send("Runtime.runIfWaitingForDebugger", session)
+
+    def _detached(self, params: Mapping[str, Any], _: str) -> None:
+        gone = self.sessions.pop(params["sessionId"], None)
+        self.worlds = {key: context for key, context in self.worlds.items() if key[0] != params["sessionId"]}
+        if gone is not None and gone == self.page:
+            self.has_crashed = True
+
+    def _held(self, params: Mapping[str, Any], session: str) -> None:
+        self._traffic.hold(params, session, self._frames.get(params["frameId"], ""))
+
+    def _context(self, params: Mapping[str, Any], session: str) -> None:
+        context = params["context"]
+        if context["name"] == WORLD:
+            self.worlds[session, context["auxData"]["frameId"]] = context["id"]
+
+    def _cleared(self, _: Mapping[str, Any], session: str) -> None:
+        self.worlds = {key: context for key, context in self.worlds.items() if key[0] != session}
+
+    def _frame(self, params: Mapping[str, Any], _: str) -> None:
+        self._frames[params["frame"]["id"]] = params["frame"]["url"]
+
+    def _routed(self, params: Mapping[str, Any], _: str) -> None:
+        if params["frameId"] == self.page:
+            self.seen.route(params["url"])
+
+    def _dialog(self, _: Mapping[str, Any], session: str) -> None:
+        self._channel.send("Page.handleJavaScriptDialog", session, accept=False)
+
+    def _window(self, params: Mapping[str, Any], _: str) -> None:
+        self.seen.route(params["url"])
+
+    def _download(self, params: Mapping[str, Any], _: str) -> None:
+        self._traffic.refuse(RenderRefusal.DOWNLOAD)
+        self.seen.route(params["url"])
+
+    def _socket(self, _: Mapping[str, Any], __: str) -> None:
+        self._traffic.refuse(RenderRefusal.WEBSOCKET)
+
+    def _reported(self, params: Mapping[str, Any], _: str) -> None:
+        if params["name"] == REPORT and (reason := _REPORTS.get(params["payload"])):
+            self._traffic.refuse(reason)
+
+    def _crashed(self, _: Mapping[str, Any], session: str) -> None:
+        self.has_crashed = self.has_crashed or session == self.main
+
+    def _console(self, params: Mapping[str, Any], _: str) -> None:
+        if params["type"] == "error":
+            self.seen.error(" ".join(str(arg.get("value", arg.get("description", ""))) for arg in params["args"]))
+
+    def _thrown(self, params: Mapping[str, Any], _: str) -> None:
+        details = params["exceptionDetails"]
+        self.seen.error(details.get("exception", {}).get("description") or details["text"])
+
+    def _logged(self, params: Mapping[str, Any], _: str) -> None:
+        entry = params["entry"]
+        if entry["text"].startswith("Not allowed to load local resource"):
+            self._traffic.refuse(RenderRefusal.SCHEME)
+
