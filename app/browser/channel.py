@@ -24,9 +24,7 @@ class Channel:
         self.until = until
         self.on_event: Callable[[Message], None] = lambda message: None
 
-    def send(
-        self, method: str, session: str | None, answered: Answered | None = None, **params: Any
-    ) -> None:
+    def send(self, method: str, session: str | None, answered: Answered | None = None, **params: Any) -> None:
         """Send a command.   answered: called with its result, or with None when the browser refused it"""
         number = self._connection.send(method, params, session, self.until)
         if answered is not None:

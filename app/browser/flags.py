@@ -16,6 +16,9 @@ _FEATURES_OFF: Final = (
     "Prerender2",
     "SpareRendererForSitePerProcess",
     "Translate",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxPopup",
 )
 FLAGS: Final = (
     "--headless",

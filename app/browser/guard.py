@@ -53,7 +53,12 @@ def command(argv: Sequence[str], read_fd: int = -1, write_fd: int = -1) -> list[
     place = argv[0] if argv else ""
     launch = Launch(
         argv=list(argv),
-        environment={"PATH": "/usr/bin:/bin", "HOME": PROFILE, "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": "disabled:"},
+        environment={
+            "PATH": "/usr/bin:/bin",
+            "HOME": PROFILE,
+            "LANG": "C.UTF-8",
+            "DBUS_SESSION_BUS_ADDRESS": "disabled:",
+        },
         read_fd=read_fd,
         write_fd=write_fd,
         uid=NOBODY,

@@ -70,8 +70,8 @@ class OpenPage:
         context = _result(call("Target.createBrowserContext", None, disposeOnDetach=True))["browserContextId"]
         self._context = context
         call("Browser.setDownloadBehavior", None, behavior="deny", browserContextId=context, eventsEnabled=True)
-        self._targets.expect(context)
-        call("Target.createTarget", None, url="about:blank", browserContextId=context, width=1280, height=1024)
+        made = call("Target.createTarget", None, url="about:blank", browserContextId=context)
+        self._targets.expect(context, _result(made)["targetId"])
         while not self._targets.main:
             self._turn()
         self._channel.send("Page.navigate", self._targets.main, url=self._plain.url)

@@ -17,6 +17,7 @@ from app.browser.values import BrowserProblem
 
 START_S: Final = 30.0
 _SAID_BYTES: Final = 4_000
+_WATCHED: Final = [{"type": kind} for kind in ("service_worker", "shared_worker")]
 
 
 class NotStarted(Exception):
@@ -55,7 +56,9 @@ class BrowserProcess:
             os.close(ours_in)
             os.close(ours_out)
             self._said.close()
-            raise NotStarted(BrowserProblem(f"the guard of Chromium did not start: {error}", "see the system's log")) from error
+            raise NotStarted(
+                BrowserProblem(f"the guard of Chromium did not start: {error}", "see the system's log")
+            ) from error
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
@@ -90,7 +93,7 @@ class BrowserProcess:
         try:
             self._answer("Browser.getVersion", {})
             # Pages and workers that nobody opened are held before their first step: see `app.browser.targets`.
-            watch = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+            watch = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _WATCHED}
             self._answer("Target.setAutoAttach", watch)
         except BrowserGone as gone:
             problem = self._problem(gone)
@@ -126,4 +129,6 @@ class BrowserProcess:
         if b"No usable sandbox" in said:
             return guard.problem("sandbox", "Chromium says: No usable sandbox")
         last = said.decode("utf-8", "replace").strip().splitlines()
-        return BrowserProblem(f"Chromium did not start: {last[-1] if last else gone}", "run `tiptoe doctor`, or another Chromium")
+        return BrowserProblem(
+            f"Chromium did not start: {last[-1] if last else gone}", "run `tiptoe doctor`, or another Chromium"
+        )

@@ -87,6 +87,10 @@ def judge(held: Mapping[str, Any], *, main_frame: str, has_document: bool, frame
     request, kind = held["request"], _KINDS.get(held["resourceType"], ResourceKind.OTHER)
     headers = {name.lower(): value for name, value in request["headers"].items()}
     scheme = urlsplit(request["url"]).scheme
+    if kind is ResourceKind.OTHER and (
+        headers.get("accept", "").startswith("image/") or request["url"].endswith(".ico")
+    ):
+        kind = ResourceKind.IMAGE  # the icon of a site
     if kind is ResourceKind.DOCUMENT and held["frameId"] == main_frame:
         return Held.ELSEWHERE if has_document else Held.OWN
     if scheme in {"data", "blob", "about"}:

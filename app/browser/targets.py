@@ -61,9 +61,10 @@ class Targets:
         self.has_crashed = False
         self._handlers: Mapping[str, Callable[[Mapping[str, Any], str], None]] = {
             "Target.attachedToTarget": self._attached,
+            "Target.targetCreated": self._made,
             "Target.detachedFromTarget": self._detached,
             "Fetch.requestPaused": self._held,
-            "Runtime.executionContextCreated": self._context,
+            "Runtime.executionContextCreated": self._world_made,
             "Runtime.executionContextsCleared": self._cleared,
             "Page.frameNavigated": self._frame,
             "Page.navigatedWithinDocument": self._routed,
@@ -78,9 +79,11 @@ class Targets:
             "Log.entryAdded": self._logged,
         }
 
-    def expect(self, context: str) -> None:
-        """Take the first page of this browser context for the page."""
-        self._context = context
+    def expect(self, context: str, page: str) -> None:
+        """Take this target for the page, and let it begin."""
+        self._context, self.page, self._traffic.main_frame = context, page, page
+        self._channel.send("Target.attachToTarget", None, targetId=page, flatten=True)
+        self._channel.send("Target.setDiscoverTargets", None, discover=True, filter=[{"type": "page"}])
 
     def on_event(self, message: Message) -> None:
         """Handle an event of the browser. Those that nobody needs are dropped."""
@@ -97,17 +100,15 @@ class Targets:
         roots = [(session, self.worlds.get((session, target))) for session, target in self.sessions.items()]
         return [(session, context) for session, context in roots if context is not None and session != self.main]
 
-    def _attached(self, params: Mapping[str, Any], parent: str) -> None:
+    def _attached(self, params: Mapping[str, Any], _: str) -> None:
         session, info = params["sessionId"], params["targetInfo"]
         kind, target = info["type"], info["targetId"]
         if info.get("browserContextId") != self._context:
             return  # of the browser itself
-        if kind == "page" and not self.main:
-            self.page = self._traffic.main_frame = target
-            self.main = session
-        elif kind in {"page", "service_worker"} and not parent:
-            self._traffic.refuse(RenderRefusal.POPUP if kind == "page" else RenderRefusal.SERVICE_WORKER)
-            self.seen.route(info["url"])
+        if target == self.page:
+            self.main = self.main or session
+        elif kind == "service_worker":
+            self._traffic.refuse(RenderRefusal.SERVICE_WORKER)
             self._channel.send("Target.closeTarget", None, targetId=target)
             return
         self.sessions[session] = target
@@ -139,7 +140,7 @@ class Targets:
     def _held(self, params: Mapping[str, Any], session: str) -> None:
         self._traffic.hold(params, session, self._frames.get(params["frameId"], ""))
 
-    def _context(self, params: Mapping[str, Any], session: str) -> None:
+    def _world_made(self, params: Mapping[str, Any], session: str) -> None:
         context = params["context"]
         if context["name"] == WORLD:
             self.worlds[session, context["auxData"]["frameId"]] = context["id"]
@@ -157,7 +158,14 @@ class Targets:
     def _dialog(self, _: Mapping[str, Any], session: str) -> None:
         self._channel.send("Page.handleJavaScriptDialog", session, accept=False)
 
+    def _made(self, params: Mapping[str, Any], _: str) -> None:
+        """Close a window that the page got open. Without a click there is none, by Chromium's own blocker."""
+        info = params["targetInfo"]
+        if info.get("browserContextId") == self._context and info["targetId"] != self.page:
+            self._channel.send("Target.closeTarget", None, targetId=info["targetId"])
+
     def _window(self, params: Mapping[str, Any], _: str) -> None:
+        self._traffic.refuse(RenderRefusal.POPUP)
         self.seen.route(params["url"])
 
     def _download(self, params: Mapping[str, Any], _: str) -> None:
@@ -186,4 +194,3 @@ class Targets:
         entry = params["entry"]
         if entry["text"].startswith("Not allowed to load local resource"):
             self._traffic.refuse(RenderRefusal.SCHEME)
-
