@@ -5,20 +5,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from app.browser.connection import BrowserGone, Connection, Message
+from app.browser.connection import BrowserGone, DevToolsPipe, Message
 
 Answered = Callable[[Mapping[str, Any] | None], None]
 TURN_S: Final = 0.05
 
 
-class Channel:
+class PageChannel:
     """One page's commands and events.
 
     on_event  called with each event; an event that is no message of the browser is a function, and is called
     until     monotonic: when nothing more is waited for
     """
 
-    def __init__(self, connection: Connection, until: float) -> None:
+    def __init__(self, connection: DevToolsPipe, until: float) -> None:
         self._connection = connection
         self._answers: dict[int, Answered] = {}
         self.until = until

@@ -34,7 +34,7 @@ class BrowserGone(Exception):
     """The browser closed its pipes, or did not take or give a message in time."""
 
 
-class Connection:
+class DevToolsPipe:
     """Both pipes of one browser.   events: all that is to be handled, in order; None: the browser is gone"""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:

@@ -22,7 +22,7 @@ HIDDEN: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/home", "/root", "/srv
 FOLDER_BYTES: Final = 512 * 1024**2
 # Of each process. V8 and Skia take 1.1 GB of it for an empty page, most of which they never touch.
 DATA_BYTES: Final = 8 * 1024**3
-PROFILE: Final = "/tmp/profile"  # within the launcher's folders: it is gone with the last process
+PROFILE: Final = "/dev/shm/profile"  # a folder of the launcher's: it is gone with the last process
 
 _CONTAINER: Final = "in a container add --cap-add=SYS_ADMIN, or --security-opt seccomp=unconfined"
 _USER_NAMESPACES: Final = (
@@ -56,6 +56,7 @@ def command(argv: Sequence[str], read_fd: int = -1, write_fd: int = -1) -> list[
         environment={
             "PATH": "/usr/bin:/bin",
             "HOME": PROFILE,
+            "TMPDIR": "/dev/shm",
             "LANG": "C.UTF-8",
             "DBUS_SESSION_BUS_ADDRESS": "disabled:",
         },

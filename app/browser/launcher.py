@@ -153,7 +153,7 @@ def _drop(launch: Launch) -> None:
 
 def _hand_pipes(launch: Launch) -> None:
     """Put the pipes where `--remote-debugging-pipe` expects them. They are copied upwards first: they may be 3 or 4."""
-    copies = [fcntl.fcntl(launch[name], fcntl.F_DUPFD, 10) for name in ("read_fd", "write_fd")]  # type: ignore[literal-required]
+    copies = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (launch["read_fd"], launch["write_fd"])]
     for fd, copy in zip((3, 4), copies, strict=True):
         os.dup2(copy, fd, inheritable=True)
     os.closerange(5, 64)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import structlog
 
-from app.browser.channel import Channel
+from app.browser.channel import PageChannel
 from app.browser.connection import BrowserGone
 from app.browser.process import BrowserProcess
-from app.browser.rest import Rest
+from app.browser.rest import PageRest
 from app.browser.targets import Targets
 from app.browser.traffic import Traffic
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
@@ -34,10 +34,10 @@ class OpenPage:
         self._browser, self._plain, self._bounds = browser, plain, bounds
         self._began_at = time.monotonic()
         self._deadline = self._began_at + bounds.wall_s
-        self._channel = Channel(browser.connection, self._deadline + READ_S)
+        self._channel = PageChannel(browser.connection, self._deadline + READ_S)
         self._traffic = Traffic(self._channel, plain, ask, bounds)
         self._targets = Targets(self._channel, self._traffic, user_agent)
-        self._rest = Rest(self._channel, self._targets, self._traffic)
+        self._rest = PageRest(self._channel, self._targets, self._traffic)
         self._channel.on_event = self._targets.on_event
         self._before = browser.use()
         self._most_bytes = self._before.memory_bytes
@@ -167,7 +167,7 @@ class OpenPage:
         self._browser.pages += 1
 
     def _died(self, gone: BrowserGone) -> BrowserDeath:
-        """Judge a death: only a page that used up most of a processor, or its own renderer, is shown to be its cause."""
+        """Judge a death: a page that crashed its renderer, or used up most of a processor, is its own cause."""
         use = self._browser.use() if self._browser.is_alive else self._before
         wall_s = time.monotonic() - self._began_at
         is_proof = self._targets.has_crashed or use.cpu_s - self._before.cpu_s > wall_s / 2

@@ -57,7 +57,7 @@ class Browsers:
                     browser = BrowserProcess(self._executable)
                 except NotStarted as error:
                     _log.error("browser.not_started", why=str(error))
-                    return BrowserDeath(cause=str(error), began=False)
+                    return BrowserDeath(cause=str(error), problem=error.problem)
             is_kept = False
             try:
                 found = OpenPage(browser, plain, ask, bounds, user_agent).render(screenshot)

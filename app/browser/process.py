@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from app.browser import guard
-from app.browser.connection import BrowserGone, Connection
+from app.browser.connection import BrowserGone, DevToolsPipe
 from app.browser.flags import FLAGS, UNSAFE
 from app.browser.tree import TreeUse, command_lines, measure
 from app.browser.values import BrowserProblem
@@ -62,7 +62,7 @@ class BrowserProcess:
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        self.connection = Connection(ours_in, ours_out)
+        self.connection = DevToolsPipe(ours_in, ours_out)
         self._check()
 
     @property

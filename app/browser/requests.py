@@ -123,7 +123,7 @@ def _refused_by_kind(kind: ResourceKind, scheme: str, headers: Mapping[str, str]
 
 
 def preflight(held: Mapping[str, Any]) -> Answer:
-    """The answer to a CORS preflight. The request that follows is judged by itself, and its answer's own headers count."""
+    """The answer to a CORS preflight. The request that follows is judged by itself, and so are its answer's headers."""
     headers = {name.lower(): value for name, value in held["request"]["headers"].items()}
     return Answer(
         status=204,

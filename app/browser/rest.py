@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.browser.channel import Channel
+from app.browser.channel import PageChannel
 from app.browser.targets import Targets
 from app.browser.traffic import Traffic
 
@@ -15,10 +15,10 @@ PROBE_S: Final = 0.1
 SCROLLS_MOST: Final = 10
 
 
-class Rest:
+class PageRest:
     """Looks at one page again and again, without waiting for it: a script may keep it busy."""
 
-    def __init__(self, channel: Channel, targets: Targets, traffic: Traffic) -> None:
+    def __init__(self, channel: PageChannel, targets: Targets, traffic: Traffic) -> None:
         self._channel, self._targets, self._traffic = channel, targets, traffic
         self._asked_at = 0.0
         self._is_asking = False

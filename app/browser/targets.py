@@ -1,4 +1,4 @@
-"""What belongs to an open page: its frames, workers and the windows that it opens. Each is prepared before it runs.
+"""Targets of an open page: its frames, workers and the windows that it opens. Each is prepared before it runs.
 
 Chromium holds a new target until `Runtime.runIfWaitingForDebugger`. Windows and service workers are closed instead.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
 
-from app.browser.channel import Channel
+from app.browser.channel import PageChannel
 from app.browser.connection import Message
 from app.browser.traffic import Traffic
 from app.model.render import RenderRefusal
@@ -22,13 +22,12 @@ _SCRIPTS: Final = files("app.browser") / "scripts"
 _WATCH: Final = (_SCRIPTS / "watch.js").read_text()
 _REFUSE: Final = (_SCRIPTS / "refuse.js").read_text()
 _REPORTS: Final = {reason.value: reason for reason in RenderRefusal}
-_HELD_NEW: Final = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 _EVERYTHING: Final = [{"urlPattern": "*", "requestStage": "Request"}]
 
 
 @dataclass(slots=True, kw_only=True)
-class Seen:
-    """What a page let be seen while it was open, besides its document and its requests."""
+class PageTrace:
+    """All that a page let be seen while it was open, besides its document and its requests."""
 
     routes: dict[str, None] = field(default_factory=dict)  # in order, each once
     errors: list[str] = field(default_factory=list)
@@ -50,10 +49,10 @@ class Targets:
     has_crashed
     """
 
-    def __init__(self, channel: Channel, traffic: Traffic, user_agent: str) -> None:
+    def __init__(self, channel: PageChannel, traffic: Traffic, user_agent: str) -> None:
         self._channel, self._traffic, self._user_agent = channel, traffic, user_agent
         self._frames: dict[str, str] = {}
-        self.seen = Seen()
+        self.seen = PageTrace()
         self.page, self.main = "", ""
         self._context = ""
         self.sessions: dict[str, str] = {}
@@ -128,7 +127,7 @@ class Targets:
             send("Page.addScriptToEvaluateOnNewDocument", session, source=_WATCH, worldName=WORLD)
             send("Emulation.setFocusEmulationEnabled", session, enabled=True)
         send("Emulation.setUserAgentOverride", session, userAgent=self._user_agent)
-        send("Target.setAutoAttach", session, **_HELD_NEW)
+        send("Target.setAutoAttach", session, autoAttach=True, waitForDebuggerOnStart=True, flatten=True)
         send("Runtime.runIfWaitingForDebugger", session)
 
     def _detached(self, params: Mapping[str, Any], _: str) -> None:

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from app.browser.channel import Channel
+from app.browser.channel import PageChannel
 from app.browser.requests import PRIORITIES, Held, handed_on, judge, preflight
 from app.browser.values import ASKS_MOST, Answer, Ask, Bounds, PlainResponse, Refused, SubRequest
 from app.model.render import RenderRefusal
@@ -36,7 +36,7 @@ class Traffic:
     changed_at    monotonic: the last request or answer
     """
 
-    def __init__(self, channel: Channel, plain: PlainResponse, ask: Ask, bounds: Bounds) -> None:
+    def __init__(self, channel: PageChannel, plain: PlainResponse, ask: Ask, bounds: Bounds) -> None:
         self._channel, self._plain, self._ask, self._bounds = channel, plain, ask, bounds
         self._threads = ThreadPoolExecutor(ASKS_MOST, thread_name_prefix="browser-ask")
         self._numbers = count()
@@ -133,7 +133,7 @@ class Traffic:
         if ticket is None:
             return
         self.changed_at = time.monotonic()
-        found = Refused(RenderRefusal.FAILED)
+        found: Answer | Refused = Refused(RenderRefusal.FAILED)
         if error := done.exception():
             self.failure = self.failure or error
         else:

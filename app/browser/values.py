@@ -132,18 +132,31 @@ class Rendering:
     screenshot: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BrowserProblem:
+    """Why pages cannot be rendered here.   finding, remedy: half a line each"""
+
+    finding: str
+    remedy: str
+    is_absence: bool = False  # there is no browser at all
+
+    @property
+    def line(self) -> str:
+        return f"{self.finding}; {self.remedy}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserDeath:
     """The browser died over the page, hung, or never started. It costs this page one attempt.
 
     cause     a line for a person
     is_proof  only the page can be the cause (its memory, its processor time); False: the machine may be
-    began     False: no browser would start, so the page was not opened
+    problem   why no browser would start, so that the page was not opened; None: it was opened
     """
 
     cause: str
     is_proof: bool = False
-    began: bool = True
+    problem: BrowserProblem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,15 +165,3 @@ class Chromium:
 
     path: str
     version: str
-
-
-@dataclass(frozen=True, slots=True)
-class BrowserProblem:
-    """Why pages cannot be rendered here.   finding, remedy: half a line each"""
-
-    finding: str
-    remedy: str
-
-    @property
-    def line(self) -> str:
-        return f"{self.finding}; {self.remedy}"
