@@ -9,6 +9,7 @@ import queue
 import select
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,15 +19,19 @@ MESSAGE_BYTES_MOST: Final = 256 * 1024**2
 NOISE_MOST: Final = 200  # of each: a page may log in an endless loop
 _CHUNK: Final = 1 << 18
 # Messages that a page can make at will, and that are only counted or shown.
-_NOISE: Final = (
-    b'{"method":"Runtime.consoleAPICalled"',
-    b'{"method":"Runtime.exceptionThrown"',
-    b'{"method":"Runtime.bindingCalled"',
-    b'{"method":"Log.entryAdded"',
-    b'{"method":"Page.navigatedWithinDocument"',
-    b'{"method":"Page.windowOpen"',
-    b'{"method":"Network.webSocketCreated"',
+_NOISE: Final = frozenset(
+    {
+        b"Runtime.consoleAPICalled",
+        b"Runtime.exceptionThrown",
+        b"Runtime.bindingCalled",
+        b"Log.entryAdded",
+        b"Page.navigatedWithinDocument",
+        b"Page.windowOpen",
+        b"Network.webSocketCreated",
+    }
 )
+NOISY: Final = "Tiptoe.noisy"  # our own event, after `NOISE_MOST` of one kind
+_METHOD: Final = b'{"method":"'
 Message = dict[str, Any]
 
 
@@ -42,7 +47,7 @@ class DevToolsPipe:
         self._read_fd, self._write_fd = read_fd, write_fd
         os.set_blocking(write_fd, False)
         self._last_id = 0
-        self._noise = dict.fromkeys(_NOISE, 0)
+        self._noise = Counter[bytes]()
         self._reader = threading.Thread(target=self._read, name="browser-pipe", daemon=True)
         self._reader.start()
 
@@ -66,7 +71,7 @@ class DevToolsPipe:
 
     def quieten(self) -> None:
         """Forget the noise that was counted: another page begins."""
-        self._noise = dict.fromkeys(_NOISE, 0)
+        self._noise = Counter[bytes]()
 
     def close(self) -> None:
         """Close both pipes. The browser has ended, so that the reading thread is at its end, or about to be."""
@@ -85,14 +90,20 @@ class DevToolsPipe:
                     break
                 continue
             for message in bytes(buffer[:end]).split(b"\0"):
-                if not self._is_noise(message):
-                    self.events.put(orjson.loads(message))
+                self._take(message)
             del buffer[: end + 1]
         self.events.put(None)
 
-    def _is_noise(self, message: bytes) -> bool:
-        kind = next((kind for kind in _NOISE if message.startswith(kind)), None)
-        if kind is None:
-            return False
-        self._noise[kind] += 1
-        return self._noise[kind] > NOISE_MOST
+    def _take(self, message: bytes) -> None:
+        """Queue a message. Noise beyond what anybody wants is dropped unread: a page makes it faster than we read."""
+        if message.startswith(_METHOD):
+            method = message[len(_METHOD) : message.index(b'"', len(_METHOD))]
+            if method in _NOISE:
+                self._noise[method] += 1
+                if self._noise[method] == NOISE_MOST:
+                    self.events.put(
+                        {"method": NOISY, "params": {}, "sessionId": orjson.loads(message).get("sessionId")}
+                    )
+                if self._noise[method] >= NOISE_MOST:
+                    return
+        self.events.put(orjson.loads(message))

@@ -76,12 +76,26 @@ def check() -> BrowserProblem | None:
     if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
         return BrowserProblem(f"no network namespaces on {sys.platform}", "run workers of queue render on Linux")
     try:
-        tried = subprocess.run(
-            command([]), stdin=subprocess.PIPE, capture_output=True, timeout=CHECK_S, check=False, process_group=0
+        tried = subprocess.Popen(
+            command([]), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         return BrowserProblem(f"the guard of Chromium did not start: {error}", "see the system's log")
-    return None if tried.returncode == 0 else lacking(tried.stderr, tried.returncode)
+    with tried:  # its standard input stays open until it has ended: it would end with it
+        assert tried.stderr is not None
+        try:
+            code = tried.wait(CHECK_S)
+        except subprocess.TimeoutExpired:
+            tried.kill()
+            return BrowserProblem(
+                f"the guard of Chromium gave no answer within {CHECK_S:.0f} s", "see the system's log"
+            )
+        said = tried.stderr.read()
+    if code == 0:
+        return None
+    return lacking(said, code) or BrowserProblem(
+        f"the guard of Chromium ended with code {code}", "see the system's log"
+    )
 
 
 def lacking(said: bytes, code: int) -> BrowserProblem | None:

@@ -17,6 +17,7 @@ from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Renderi
 from app.model.render import RenderEnding, RenderRefusal
 
 READ_S: Final = 5.0  # to hand the document over after the deadline; scripts are stopped then
+INTERRUPTS_MOST: Final = 10
 MEASURE_S: Final = 0.25
 _log = structlog.get_logger()
 
@@ -74,6 +75,8 @@ class OpenPage:
         self._targets.expect(context, _result(made)["targetId"])
         while not self._targets.main:
             self._turn()
+        # A document that comes before all of it is in force would have no world of ours.
+        call("Runtime.evaluate", self._targets.main, expression="0")
         self._channel.send("Page.navigate", self._targets.main, url=self._plain.url)
 
     def _watched(self) -> RenderEnding:
@@ -109,9 +112,9 @@ class OpenPage:
         """Stop scripts, requests and loads, so that the document can be read even while a script runs without end."""
         for session in self._targets.sessions:
             self._channel.send("Emulation.setScriptExecutionDisabled", session, value=True)
-            self._channel.send("Runtime.terminateExecution", session)
+        self._targets.interrupt()
         self._traffic.stop()
-        self._channel.until = max(time.monotonic(), self._began_at) + READ_S
+        self._channel.until = time.monotonic() + READ_S
 
     def _read(self, ending: RenderEnding, screenshot: bool) -> Rendering:
         most = self._bounds.dom_bytes
@@ -150,11 +153,21 @@ class OpenPage:
         return found
 
     def _evaluated(self, session: str, world: int, expression: str) -> Mapping[str, Any] | None:
-        answer = self._channel.call(
-            "Runtime.evaluate", session, expression=expression, contextId=world, returnByValue=True
-        )
-        found: Mapping[str, Any] | None = None if answer is None else answer["result"].get("value")
-        return found
+        """Evaluate it in our world. Scripts of the page that began before they were forbidden are interrupted again."""
+        for _ in range(INTERRUPTS_MOST):
+            answers: list[Mapping[str, Any] | None] = []
+            params = {"expression": expression, "contextId": world, "returnByValue": True}
+            self._channel.send("Runtime.evaluate", session, answers.append, **params)
+            patience = time.monotonic() + READ_S / INTERRUPTS_MOST
+            while not answers and time.monotonic() < patience:
+                self._channel.turn()
+            if answers and answers[0] is None:
+                return None  # its document went away
+            if answers and answers[0] and "value" in answers[0]["result"]:
+                found: Mapping[str, Any] = answers[0]["result"]["value"]
+                return found
+            self._targets.interrupt()
+        return None
 
     def _screenshot(self) -> bytes | None:
         answer = self._channel.call("Page.captureScreenshot", self._targets.main, format="png")

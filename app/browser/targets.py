@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from app.browser.channel import PageChannel
-from app.browser.connection import Message
+from app.browser.connection import NOISY, Message
 from app.browser.traffic import Traffic
 from app.model.render import RenderRefusal
 
@@ -76,6 +76,7 @@ class Targets:
             "Runtime.consoleAPICalled": self._console,
             "Runtime.exceptionThrown": self._thrown,
             "Log.entryAdded": self._logged,
+            NOISY: self._noisy,
         }
 
     def expect(self, context: str, page: str) -> None:
@@ -87,8 +88,14 @@ class Targets:
     def on_event(self, message: Message) -> None:
         """Handle an event of the browser. Those that nobody needs are dropped."""
         handle = self._handlers.get(message["method"])
-        if handle is not None:
-            handle(message["params"], message.get("sessionId", ""))
+        session = message.get("sessionId", "")
+        if handle is not None and (not session or session in self.sessions):  # not of a page that was closed
+            handle(message["params"], session)
+
+    def interrupt(self) -> None:
+        """Break off the script that each target runs at this moment."""
+        for session in self.sessions:
+            self._channel.send("Runtime.terminateExecution", session)
 
     def world(self) -> int | None:
         """Our world in the page's own document, once there is one."""
@@ -188,6 +195,11 @@ class Targets:
     def _thrown(self, params: Mapping[str, Any], _: str) -> None:
         details = params["exceptionDetails"]
         self.seen.error(details.get("exception", {}).get("description") or details["text"])
+
+    def _noisy(self, _: Mapping[str, Any], session: str) -> None:
+        """Listen no more to what it logs. Its worlds are known already."""
+        self._channel.send("Runtime.disable", session)
+        self._channel.send("Log.disable", session)
 
     def _logged(self, params: Mapping[str, Any], _: str) -> None:
         entry = params["entry"]

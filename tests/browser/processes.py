@@ -26,9 +26,12 @@ def named(pids: frozenset[int], word: str) -> list[int]:
     return found
 
 
-def interfaces(pid: int) -> dict[str, int]:
-    """The interfaces that a process has, with the bytes that passed through each, both ways."""
-    lines = (PROC / str(pid) / "net" / "dev").read_text().splitlines()[2:]
+def interfaces(pid: int) -> dict[str, int] | None:
+    """The interfaces that a process has, with the bytes that passed through each, both ways. None: it has ended."""
+    try:
+        lines = (PROC / str(pid) / "net" / "dev").read_text().splitlines()[2:]
+    except OSError:
+        return None
     return {
         name.strip(): int(rest.split()[0]) + int(rest.split()[8])
         for name, _, rest in (line.partition(":") for line in lines)

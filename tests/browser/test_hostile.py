@@ -15,6 +15,7 @@ from tests.browser.conftest import Ears
 from tests.browser.processes import below, interfaces, named
 from tests.browser.site import KNOWN, Site, plain
 
+RARE = pytest.mark.faults  # the rest: with the faults
 SHORT = Bounds(wall_s=3, requests=60, memory_bytes=700_000_000)
 Q, D, N, R = RenderEnding.QUIET, RenderEnding.DEADLINE, RenderEnding.NAVIGATED, RenderEnding.REQUESTS
 
@@ -31,7 +32,8 @@ class Watch:
         self.networks: list[dict[str, int]] = []
 
     def __call__(self, request: SubRequest) -> None:
-        self.networks += [interfaces(pid) for pid in named(below(), "--type=")]
+        found = [interfaces(pid) for pid in named(below(), "--type=")]
+        self.networks += [network for network in found if network is not None]
 
 
 @pytest.mark.parametrize(
@@ -39,28 +41,28 @@ class Watch:
     ("name", "endings", "counted"),
     [
         ("endless", {D}, []),
-        ("endless-later", {D}, []),
-        ("endless-worker", {Q, D}, []),
+        pytest.param("endless-later", {D}, [], marks=RARE),
+        pytest.param("endless-worker", {Q, D}, [], marks=RARE),
         ("memory", {"death"}, []),
-        ("heap", {"death"}, []),
-        ("dom", {D, "death"}, []),
-        ("deep", {Q, "death"}, []),
-        ("crash", {N, Q, "death"}, []),
+        pytest.param("heap", {"death"}, [], marks=RARE),
+        pytest.param("dom", {D, "death"}, [], marks=RARE),
+        pytest.param("deep", {Q, "death"}, [], marks=RARE),
+        pytest.param("crash", {N, Q, "death"}, [], marks=RARE),
         ("alerts", {D}, []),
-        ("unload", {N}, []),
+        pytest.param("unload", {N}, [], marks=RARE),
         ("popups", {Q}, [RenderRefusal.POPUP]),
         ("downloads", {Q, N}, []),
         ("private", {Q, D, R}, [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON]),
         ("sockets", {Q}, [RenderRefusal.WEBSOCKET]),
         ("webrtc", {Q}, [RenderRefusal.WEBSOCKET]),
-        ("service-worker", {Q}, []),
+        pytest.param("service-worker", {Q}, [], marks=RARE),
         ("files", {Q, N}, [RenderRefusal.SCHEME]),
         ("elsewhere", {N}, []),
         ("hops", {Q}, [RenderRefusal.ADDRESS]),
-        ("flood", {R, D}, [RenderRefusal.REQUESTS]),
-        ("noise", {Q, D}, []),
-        ("reloads", {N}, []),
-        ("frames", {Q, D, R}, []),
+        pytest.param("flood", {R, D}, [RenderRefusal.REQUESTS], marks=RARE),
+        pytest.param("noise", {Q, D}, [], marks=RARE),
+        pytest.param("reloads", {N}, [], marks=RARE),
+        pytest.param("frames", {Q, D, R}, [], marks=RARE),
     ],
 )
 def test_a_hostile_page_ends_in_time_and_reaches_nothing(
@@ -77,9 +79,14 @@ def test_a_hostile_page_ends_in_time_and_reaches_nothing(
         assert [reason for reason in counted if not found.refused.get(reason)] == []
         assert len(site.asked) == found.asked <= SHORT.requests
     assert ears.heard() == 0
-    after = browsers.render(plain("/hydration/"), Site(), Bounds(wall_s=30), user_agent="Tiptoe")
-    assert isinstance(after, Rendering)
-    assert "Tides of the harbour" in after.html
+
+
+@pytest.mark.parametrize("name", ["endless", "memory"])
+def test_the_page_after_a_hostile_one_is_unharmed(browsers: Browsers, ears: Ears, name: str) -> None:
+    browsers.render(hostile(name, ears), Site(), replace(SHORT, wall_s=1), user_agent="Tiptoe")
+    found = browsers.render(plain("/hydration/"), Site(), Bounds(wall_s=30), user_agent="Tiptoe")
+    assert isinstance(found, Rendering)
+    assert "Tides of the harbour" in found.html
 
 
 @pytest.mark.parametrize("name", ["private", "sockets", "webrtc", "service-worker", "hops"])

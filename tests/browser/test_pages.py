@@ -149,7 +149,7 @@ def test_an_error_of_the_asked_is_raised_and_the_next_page_is_unharmed(browsers:
     def fails(request: SubRequest) -> Answer | Refused:
         raise ConnectionError(request.url)
 
-    with pytest.raises(ConnectionError, match="view.js"):
+    with pytest.raises(ConnectionError, match=r"view\.js"):
         browsers.render(plain("/react/"), fails, AMPLE, user_agent="Tiptoe")
     assert "Lamps of the north" in rendered(browsers, "/react/", Site()).html
 

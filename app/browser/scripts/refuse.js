@@ -12,6 +12,10 @@
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) {
     if (name in globalThis) Object.defineProperty(globalThis, name, { value: closed, configurable: true, writable: true });
   }
+  // Dialogs are answered at once, as if somebody dismissed them: a loop of real ones could not be interrupted.
+  for (const [name, answer] of [["alert", undefined], ["confirm", false], ["prompt", null], ["print", undefined]]) {
+    globalThis[name] = () => answer;
+  }
   if (globalThis.ServiceWorkerContainer) {
     ServiceWorkerContainer.prototype.register = () => Promise.reject(refused("service worker", "SecurityError"));
   }
