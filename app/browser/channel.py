@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from app.browser.connection import BrowserGone, DevToolsPipe, Message
+from app.browser.connection import BrowserGone, BrowserHung, DevToolsPipe, Message
 
 Answered = Callable[[Mapping[str, Any] | None], None]
 TURN_S: Final = 0.05
@@ -36,7 +36,7 @@ class PageChannel:
         self.send(method, session, found.append, **params)
         while not found:
             if time.monotonic() >= self.until:
-                raise BrowserGone(f"no answer to {method}")
+                raise BrowserHung(f"no answer to {method}")
             self.turn()
         return found[0]
 

@@ -36,7 +36,11 @@ Message = dict[str, Any]
 
 
 class BrowserGone(Exception):
-    """The browser closed its pipes, or did not take or give a message in time."""
+    """The browser ended, or hangs."""
+
+
+class BrowserHung(BrowserGone):
+    """The browser did not take or give a message in time."""
 
 
 class DevToolsPipe:
@@ -64,7 +68,7 @@ class DevToolsPipe:
             except BlockingIOError:
                 left_s = until - time.monotonic()
                 if left_s <= 0 or not select.select([], [self._write_fd], [], left_s)[1]:
-                    raise BrowserGone("it takes no more commands") from None
+                    raise BrowserHung("it takes no more commands") from None
             except BrokenPipeError:
                 raise BrowserGone("it closed its pipe") from None
         return self._last_id

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 
 from app.browser.channel import PageChannel
-from app.browser.connection import BrowserGone
+from app.browser.connection import BrowserGone, BrowserHung
 from app.browser.process import BrowserProcess
 from app.browser.rest import PageRest
 from app.browser.targets import Targets
@@ -48,22 +48,24 @@ class OpenPage:
     def render(self, screenshot: bool) -> Rendering | BrowserDeath:
         """Render it. After a death the browser is killed. Raises what `Ask` raised, with the page closed."""
         self._browser.connection.quieten()
+        found: Rendering | BrowserDeath | None
         try:
             self._open()
             ending = self._watched()
             self._stop()
-            found = self._read(ending, screenshot)
+            found = None if self._traffic.failure else self._read(ending, screenshot)
             self._close()
         except BrowserGone as gone:
-            return self._died(gone)
+            found = self._died(gone)
         except _TooMuchMemory:
             self._browser.kill()
             limit_mb = self._bounds.memory_bytes // 10**6
-            return BrowserDeath(cause=f"page took more than {limit_mb:,} MB", is_proof=True)
+            found = BrowserDeath(cause=f"page took more than {limit_mb:,} MB", is_proof=True)
         finally:
             self._traffic.close()
         if self._traffic.failure is not None:
             raise self._traffic.failure
+        assert found is not None
         return found
 
     def _open(self) -> None:
@@ -97,8 +99,8 @@ class OpenPage:
 
     def _turn(self) -> None:
         self._channel.turn()
-        if self._targets.has_crashed:
-            raise BrowserGone("its renderer crashed")
+        if self._targets.crash:
+            raise BrowserGone(f"its renderer is gone: {self._targets.crash}")
         now = time.monotonic()
         if now - self._measured_at >= MEASURE_S:
             self._measured_at = now
@@ -106,7 +108,7 @@ class OpenPage:
             if self._most_bytes > self._bounds.memory_bytes:
                 raise _TooMuchMemory
         if now >= self._channel.until:
-            raise BrowserGone("it did not open the page in time")
+            raise BrowserHung("it did not open the page in time")
 
     def _stop(self) -> None:
         """Stop scripts, requests and loads, so that the document can be read even while a script runs without end."""
@@ -123,7 +125,7 @@ class OpenPage:
             raise BrowserGone("it showed no document")
         page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})")
         if page is None:
-            raise BrowserGone("it gave no document")
+            raise BrowserHung("it gave no document")
         html, is_cut = _cut(_with_frames(page["html"], self._frames(most)), most)
         use = self._browser.use()
         return Rendering(
@@ -183,7 +185,10 @@ class OpenPage:
         """Judge a death: a page that crashed its renderer, or used up most of a processor, is its own cause."""
         use = self._browser.use() if self._browser.is_alive else self._before
         wall_s = time.monotonic() - self._began_at
-        is_proof = self._targets.has_crashed or use.cpu_s - self._before.cpu_s > wall_s / 2
+        if self._targets.crash:
+            is_proof = self._targets.crash != "killed"  # by an operator, or a kernel without memory
+        else:
+            is_proof = isinstance(gone, BrowserHung) and use.cpu_s - self._before.cpu_s > wall_s / 2
         self._browser.kill()
         _log.warning("browser.died", url=self._plain.url, cause=str(gone), wall_s=round(wall_s, 1))
         return BrowserDeath(cause=f"browser died: {gone}", is_proof=is_proof)

@@ -46,7 +46,7 @@ class Targets:
 
     main      session of the page; "" until it is attached
     worlds    our world of each frame: {(session, frame): context}
-    has_crashed
+    crash     how the page's renderer ended: "crashed", "oom", "killed" …; "" while it runs
     """
 
     def __init__(self, channel: PageChannel, traffic: Traffic, user_agent: str) -> None:
@@ -57,7 +57,7 @@ class Targets:
         self._context = ""
         self.sessions: dict[str, str] = {}
         self.worlds: dict[tuple[str, str], int] = {}
-        self.has_crashed = False
+        self.crash = ""
         self._handlers: Mapping[str, Callable[[Mapping[str, Any], str], None]] = {
             "Target.attachedToTarget": self._attached,
             "Target.targetCreated": self._made,
@@ -72,7 +72,7 @@ class Targets:
             "Browser.downloadWillBegin": self._download,
             "Network.webSocketCreated": self._socket,
             "Runtime.bindingCalled": self._reported,
-            "Inspector.targetCrashed": self._crashed,
+            "Target.targetCrashed": self._crashed,
             "Runtime.consoleAPICalled": self._console,
             "Runtime.exceptionThrown": self._thrown,
             "Log.entryAdded": self._logged,
@@ -138,10 +138,8 @@ class Targets:
         send("Runtime.runIfWaitingForDebugger", session)
 
     def _detached(self, params: Mapping[str, Any], _: str) -> None:
-        gone = self.sessions.pop(params["sessionId"], None)
+        self.sessions.pop(params["sessionId"], None)
         self.worlds = {key: context for key, context in self.worlds.items() if key[0] != params["sessionId"]}
-        if gone is not None and gone == self.page:
-            self.has_crashed = True
 
     def _held(self, params: Mapping[str, Any], session: str) -> None:
         self._traffic.hold(params, session, self._frames.get(params["frameId"], ""))
@@ -185,8 +183,9 @@ class Targets:
         if params["name"] == REPORT and (reason := _REPORTS.get(params["payload"])):
             self._traffic.refuse(reason)
 
-    def _crashed(self, _: Mapping[str, Any], session: str) -> None:
-        self.has_crashed = self.has_crashed or session == self.main
+    def _crashed(self, params: Mapping[str, Any], _: str) -> None:
+        if params["targetId"] == self.page:
+            self.crash = params["status"]
 
     def _console(self, params: Mapping[str, Any], _: str) -> None:
         if params["type"] == "error":
