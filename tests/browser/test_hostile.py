@@ -16,7 +16,7 @@ from tests.browser.processes import below, interfaces, named
 from tests.browser.site import KNOWN, Site, plain
 
 RARE = pytest.mark.faults  # the rest: with the faults
-SHORT = Bounds(wall_s=3, requests=60, memory_bytes=700_000_000)
+SHORT = Bounds(wall_s=2, requests=60, memory_bytes=700_000_000)
 Q, D, N, R = RenderEnding.QUIET, RenderEnding.DEADLINE, RenderEnding.NAVIGATED, RenderEnding.REQUESTS
 
 
@@ -51,13 +51,13 @@ class Watch:
         ("alerts", {D}, []),
         pytest.param("unload", {N}, [], marks=RARE),
         ("popups", {Q}, [RenderRefusal.POPUP]),
-        ("downloads", {Q, N}, []),
+        pytest.param("downloads", {Q, N}, [], marks=RARE),
         ("private", {Q, D, R}, [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON]),
-        ("sockets", {Q}, [RenderRefusal.WEBSOCKET]),
+        pytest.param("sockets", {Q}, [RenderRefusal.WEBSOCKET], marks=RARE),
         ("webrtc", {Q}, [RenderRefusal.WEBSOCKET]),
         pytest.param("service-worker", {Q}, [], marks=RARE),
         ("files", {Q, N}, [RenderRefusal.SCHEME]),
-        ("elsewhere", {N}, []),
+        pytest.param("elsewhere", {N}, [], marks=RARE),
         ("hops", {Q}, [RenderRefusal.ADDRESS]),
         pytest.param("flood", {R, D}, [RenderRefusal.REQUESTS], marks=RARE),
         pytest.param("noise", {Q, D}, [], marks=RARE),
@@ -81,7 +81,7 @@ def test_a_hostile_page_ends_in_time_and_reaches_nothing(
     assert ears.heard() == 0
 
 
-@pytest.mark.parametrize("name", ["endless", "memory"])
+@pytest.mark.parametrize("name", ["endless", pytest.param("memory", marks=RARE)])
 def test_the_page_after_a_hostile_one_is_unharmed(browsers: Browsers, ears: Ears, name: str) -> None:
     browsers.render(hostile(name, ears), Site(), replace(SHORT, wall_s=1), user_agent="Tiptoe")
     found = browsers.render(plain("/hydration/"), Site(), Bounds(wall_s=30), user_agent="Tiptoe")
@@ -89,7 +89,9 @@ def test_the_page_after_a_hostile_one_is_unharmed(browsers: Browsers, ears: Ears
     assert "Tides of the harbour" in found.html
 
 
-@pytest.mark.parametrize("name", ["private", "sockets", "webrtc", "service-worker", "hops"])
+@pytest.mark.parametrize(
+    "name", ["private", "webrtc", *(pytest.param(name, marks=RARE) for name in ("sockets", "service-worker", "hops"))]
+)
 def test_not_a_byte_passes_through_any_network_of_the_browser(browsers: Browsers, ears: Ears, name: str) -> None:
     """With https too, where service workers and more roads are open to a script."""
     watch = Watch()

@@ -20,6 +20,7 @@ from tests.browser.site import Site, plain
 from tests.faults.waiting import until
 
 AMPLE = Bounds(wall_s=60)
+RARE = pytest.mark.faults  # the rest: with the faults
 ROOT = Path(__file__).parents[2]
 SECCOMP_FILTER = "2"  # proc(5)
 
@@ -122,6 +123,7 @@ def test_a_renderer_that_somebody_killed_proves_nothing(browsers: Browsers) -> N
     assert (found.cause, found.is_proof) == ("browser died: its renderer is gone: killed", False)
 
 
+@RARE
 def test_a_browser_that_hangs_is_killed_at_its_deadline(browsers: Browsers) -> None:
     def stop() -> None:
         for pid in named(below(), "/chrom"):
@@ -134,6 +136,7 @@ def test_a_browser_that_hangs_is_killed_at_its_deadline(browsers: Browsers) -> N
     assert title(browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")) == "Shop: 3 lamps"
 
 
+@RARE
 def test_a_page_that_takes_its_browser_down_harms_no_other(chromium: Chromium) -> None:
     """Two at once: one is out of memory, the other one waits for its answer until that has happened."""
     browsers = Browsers(chromium.path)
@@ -173,8 +176,8 @@ def test_a_page_that_takes_its_browser_down_harms_no_other(chromium: Chromium) -
     [
         ({}, True),
         ({"pages_most": 1}, False),
-        ({"age_s": 0.0}, False),
-        ({"idle_bytes_most": 1}, False),
+        pytest.param({"age_s": 0.0}, False, marks=RARE),
+        pytest.param({"idle_bytes_most": 1}, False, marks=RARE),
     ],
 )
 def test_a_browser_is_replaced_when_it_is_worn(chromium: Chromium, bounds: dict[str, int], is_kept: bool) -> None:
