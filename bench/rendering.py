@@ -18,6 +18,7 @@ from statistics import median
 from typing import NamedTuple
 
 from app.browser.find import find
+from app.browser.flags import FLAGS
 from app.browser.pool import Browsers
 from app.browser.tree import measure
 from app.browser.values import Answer, Bounds, BrowserProblem, Chromium, Rendering
@@ -51,7 +52,9 @@ def main(pages: int) -> None:
     for path in PATHS:
         show(path, "Tiptoe", repeated(lambda path=path: ours(browsers, path)))  # type: ignore[misc]
     browsers.close()
-    with_playwright(chromium)
+    with_playwright(chromium, "Playwright", [])
+    quiet = next(flag for flag in FLAGS if flag.startswith("--disable-features"))
+    with_playwright(chromium, "Playwright, with our features off", [quiet])
     many(chromium, pages)
 
 
@@ -79,12 +82,12 @@ def own_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def with_playwright(chromium: Chromium) -> None:
-    """The same pages by Playwright, every request fulfilled from the same answers."""
+def with_playwright(chromium: Chromium, by: str, switches: list[str]) -> None:
+    """The same pages by Playwright, from the same answers. It waits for shared workers for ever."""
     from playwright.sync_api import Route, sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium.path, args=["--no-sandbox", *switches])
         (driver,) = (pid for pid in below() if int(status(pid)["PPid"]) == os.getpid())
 
         def once(path: str) -> Cost:
@@ -106,9 +109,9 @@ def with_playwright(chromium: Chromium) -> None:
             context.close()
             return Cost(time.monotonic() - began, used.cpu_s - before.cpu_s, own_s() - own, used.memory_bytes, asked)
 
-        for path in PATHS:
-            show(path, "Playwright", repeated(lambda path=path: once(path)))  # type: ignore[misc]
-        print(f"\nPlaywright's driver alone: {int(status(driver)['VmRSS'].split()[0]) / 1e3:.0f} MB\n")
+        for path in (path for path in PATHS if path != "/workers/"):
+            show(path, by, repeated(lambda path=path: once(path)))  # type: ignore[misc]
+        print(f"| the driver alone | {by} | | | | {int(status(driver)['VmRSS'].split()[0]) / 1e3:.0f} | |")
         browser.close()
 
 
@@ -116,7 +119,7 @@ def many(chromium: Chromium, pages: int) -> None:
     """Memory and processes after so many pages, two browsers at a time."""
     browsers = Browsers(chromium.path)
     began = time.monotonic()
-    print("| pages | pages/s | MB, own | MB, browsers | processes | deaths |\n| --- | --- | --- | --- | --- | --- |")
+    print("\n| pages | pages/s | MB, own | MB, browsers | processes | deaths |\n| --- | --- | --- | --- | --- | --- |")
     deaths = done = 0
     with ThreadPoolExecutor(2) as threads:
         for mark in [*(mark for mark in MARKS if mark < pages), pages]:

@@ -123,6 +123,13 @@ def test_a_name_that_resolves_to_another_address_later_is_asked_for_each_time(br
     assert not KNOWN & {"rebound.test"}
 
 
+def test_every_permission_is_denied(browsers: Browsers, ears: Ears) -> None:
+    found = browsers.render(hostile("permissions", ears, "https"), Site(), SHORT, user_agent="Tiptoe")
+    assert isinstance(found, Rendering)
+    names = ("geolocation", "notifications", "camera", "microphone", "clipboard-read", "midi")
+    assert f'<p id="text">{", ".join(f"{name} denied" for name in names)}</p>' in found.html
+
+
 def test_a_hop_comes_back_as_a_request_of_its_own(browsers: Browsers, ears: Ears) -> None:
     site = Site()
     found = browsers.render(hostile("hops", ears), site, SHORT, user_agent="Tiptoe")

@@ -5,11 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app.browser.connection import DevToolsPipe
+from app.browser.flags import FLAGS
+from app.browser.guard import LAUNCHER, command
 from app.browser.pool import Browsers
 from app.browser.process import BrowserProcess
 from app.browser.tree import measure
@@ -227,6 +231,50 @@ def test_an_answer_that_comes_after_the_page_goes_nowhere(browsers: Browsers) ->
     assert isinstance(found, Rendering)
     assert found.refused[RenderRefusal.TIME] >= 1
     assert title(browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")) == "Shop: 3 lamps"
+
+
+USER = 12_345
+
+
+def python_of(user: int) -> str:
+    """An interpreter that an ordinary user may run; ours may be in a folder of root's."""
+    for path in (sys.executable, "/usr/bin/python3"):
+        try:
+            subprocess.run([path, str(LAUNCHER), ""], user=user, capture_output=True, check=False, timeout=30)
+            return path
+        except OSError:
+            continue
+    pytest.skip("no Python that an ordinary user may run")
+
+
+def test_an_ordinary_user_has_the_same_guard(chromium: Chromium) -> None:
+    """Started by a user without any privilege: the browser answers, and its networks are empty."""
+    if os.geteuid():
+        pytest.skip("all these tests run as an ordinary user")
+    theirs_in, ours_out = os.pipe()
+    ours_in, theirs_out = os.pipe()
+    argv = command([chromium.path, *FLAGS], theirs_in, theirs_out)
+    launcher = subprocess.Popen(
+        [python_of(USER), *argv[1:]],
+        stdin=subprocess.PIPE,
+        pass_fds=(theirs_in, theirs_out),
+        user=USER,
+        group=USER,
+        extra_groups=[],
+    )
+    os.close(theirs_in)
+    os.close(theirs_out)
+    pipe = DevToolsPipe(ours_in, ours_out)
+    with launcher:
+        pipe.send("Browser.getVersion", {}, None, time.monotonic() + 30)
+        assert pipe.events.get(timeout=30)["result"]["product"].startswith("Chrome/")
+        pids = below(launcher.pid)
+        assert len(named(pids, "--type=")) >= 3
+        assert {status(pid)["Uid"].split()[0] for pid in pids} == {str(USER)}
+        assert [found for pid in pids if (found := interfaces(pid)) not in (None, {"lo": 0})] == []
+        launcher.kill()
+    pipe.close()
+    until(lambda: not any(map(is_running, pids)), "nothing is left")
 
 
 WORKER = """
