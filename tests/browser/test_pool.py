@@ -201,6 +201,7 @@ def test_a_page_that_is_open_at_the_close_ends_with_its_browser(chromium: Chromi
     assert launchers() == before
 
 
+@RARE
 def test_an_answer_that_comes_after_the_page_goes_nowhere(browsers: Browsers) -> None:
     is_over = threading.Event()
 
