@@ -12,6 +12,7 @@ STILL_S: Final = 0.5  # without a request or a change; browsers' own "network id
 SHORT_STILL_S: Final = 2.0  # while there is hardly any text: its scripts may be about to begin
 RESTLESS_S: Final = 3.0  # without a request: a clock or a ticker changes the document for ever
 PROBE_S: Final = 0.1
+PROBE_SHARE: Final = 5  # a look at a large document takes long: then no more than a fifth of the time is spent looking
 SCROLLS_MOST: Final = 10
 
 
@@ -20,7 +21,7 @@ class PageRest:
 
     def __init__(self, channel: PageChannel, targets: Targets, traffic: Traffic) -> None:
         self._channel, self._targets, self._traffic = channel, targets, traffic
-        self._asked_at = 0.0
+        self._asked_at = self._next_at = 0.0
         self._is_asking = False
         self._seen: Mapping[str, Any] | None = None
         self._scrolls = 0
@@ -45,13 +46,14 @@ class PageRest:
 
     def _probe(self, now: float) -> None:
         world = self._targets.world()
-        if world is None or self._is_asking or now - self._asked_at < PROBE_S:
+        if world is None or self._is_asking or now < self._next_at:
             return
         self._is_asking, self._asked_at = True, now
         self._evaluate("tiptoe.rest()", world, self._found)
 
     def _found(self, answer: Mapping[str, Any] | None) -> None:
         self._is_asking = False
+        self._next_at = self._asked_at + max(PROBE_S, PROBE_SHARE * (time.monotonic() - self._asked_at))
         self._seen = None if answer is None else answer["result"].get("value")
 
     def _has_all(self, seen: Mapping[str, Any], now: float) -> bool:
