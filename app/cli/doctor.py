@@ -16,8 +16,8 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, handlers, database, broker, workers, queues, beat, frontier, archive, with a
-    remedy each.
+    """Check settings, contact, disk, handlers, browser, database, broker, workers, queues, beat, frontier, archive,
+    with a remedy each.
 
     Exit 1: one fails.
     """
@@ -34,7 +34,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _examine() -> "list[Check]":
     """Examine each part if the parts that it needs are in order."""
-    from app.admin import archive, doctor, handler_check
+    from app.admin import archive, browser_check, doctor, handler_check
     from app.admin.doctor import Grade
     from app.config import load, unknown_variables
     from app.errors import TiptoeError
@@ -46,6 +46,7 @@ def _examine() -> "list[Check]":
     checks = doctor.configuration(settings, unknown_variables())
     found, names = handler_check.sources(settings)
     checks += found
+    checks.append(browser_check.browser(settings))
     served, found = _broker(settings)
     checks += found
     try:

@@ -12,6 +12,7 @@ GROUPS = {
     "The frontier: for crawls that find more than fits": "frontier_max_per_host",
     "The fleet: for workers on several cores and machines": "queues",
     "Handlers: for whoever extracts items": "handlers",
+    "Rendering: for whoever crawls pages that need JavaScript": "chromium",
     "Logs: for whoever reads them": "log_format",
     "Metrics: for whoever watches a fleet": "log_trace",
     "The archive: for whoever keeps what was fetched": "archive",

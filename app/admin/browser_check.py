@@ -1,0 +1,28 @@
+"""Checks whether pages can be rendered here, for `tiptoe doctor`."""
+
+from app.admin.doctor import Check, Grade
+from app.browser.values import BrowserProblem
+from app.config import Settings
+
+NAME = "browser"
+
+
+def browser(settings: Settings) -> Check:
+    """Find the browser and render a page with it. Where none is named, none is needed: that is no fault."""
+    from app.browser.find import find
+    from app.browser.trial import trial
+    from app.metrics.machine import memory
+
+    machine = memory()
+    found = find(settings.chromium, free_bytes=None if machine is None else machine.available)
+    if isinstance(found, BrowserProblem):
+        return _problem(found, settings.chromium)
+    if problem := trial(found):
+        return _problem(problem, settings.chromium)
+    return Check(name=NAME, grade=Grade.OK, finding=f"Chromium {found.version} at {found.path}, without a network")
+
+
+def _problem(problem: BrowserProblem, named: str | None) -> Check:
+    grade = Grade.FAIL if named else Grade.OK if problem.is_absence else Grade.WARN
+    finding = f"{problem.finding}: pages that need JavaScript keep their plain text"
+    return Check(name=NAME, grade=grade, finding=finding, remedy=problem.remedy)

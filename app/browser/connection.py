@@ -1,0 +1,113 @@
+"""The Chrome DevTools Protocol over a pair of pipes: messages of JSON, each ended by a zero byte.
+
+One thread reads, and puts what it reads into one queue; the thread that renders takes it from there, and alone writes.
+Source: content/browser/devtools/devtools_pipe_handler.cc; https://chromedevtools.github.io/devtools-protocol/.
+"""
+
+import os
+import queue
+import select
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+MESSAGE_BYTES_MOST: Final = 256 * 1024**2
+NOISE_MOST: Final = 200  # of each: a page may log in an endless loop
+_CHUNK: Final = 1 << 18
+# Messages that a page can make at will, and that are only counted or shown.
+_NOISE: Final = frozenset(
+    {
+        b"Runtime.consoleAPICalled",
+        b"Runtime.exceptionThrown",
+        b"Runtime.bindingCalled",
+        b"Log.entryAdded",
+        b"Page.navigatedWithinDocument",
+        b"Page.windowOpen",
+        b"Network.webSocketCreated",
+    }
+)
+NOISY: Final = "Tiptoe.noisy"  # our own event, after `NOISE_MOST` of one kind
+_METHOD: Final = b'{"method":"'
+Message = dict[str, Any]
+
+
+class BrowserGone(Exception):
+    """The browser ended, or hangs."""
+
+
+class BrowserHung(BrowserGone):
+    """The browser did not take or give a message in time."""
+
+
+class DevToolsPipe:
+    """Both pipes of one browser.   events: all that is to be handled, in order; None: the browser is gone"""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._read_fd, self._write_fd = read_fd, write_fd
+        os.set_blocking(write_fd, False)
+        self._last_id = 0
+        self._noise = Counter[bytes]()
+        self._reader = threading.Thread(target=self._read, name="browser-pipe", daemon=True)
+        self._reader.start()
+
+    def send(self, method: str, params: Mapping[str, Any], session: str | None, until: float) -> int:
+        """Send a command. Returns its number. Raises `BrowserGone` when the browser does not take it in time."""
+        self._last_id += 1
+        message: Message = {"id": self._last_id, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        rest = memoryview(orjson.dumps(message) + b"\0")
+        while rest:
+            try:
+                rest = rest[os.write(self._write_fd, rest) :]
+            except BlockingIOError:
+                left_s = until - time.monotonic()
+                if left_s <= 0 or not select.select([], [self._write_fd], [], left_s)[1]:
+                    raise BrowserHung("it takes no more commands") from None
+            except BrokenPipeError:
+                raise BrowserGone("it closed its pipe") from None
+        return self._last_id
+
+    def quieten(self) -> None:
+        """Forget the noise that was counted: another page begins."""
+        self._noise = Counter[bytes]()
+
+    def close(self) -> None:
+        """Close both pipes. The browser has ended, so that the reading thread is at its end, or about to be."""
+        os.close(self._write_fd)
+        self._reader.join()
+        os.close(self._read_fd)
+
+    def _read(self) -> None:
+        """Read until the browser's end closes. A message that nobody would be sent by a browser in order ends it."""
+        buffer = bytearray()
+        while chunk := os.read(self._read_fd, _CHUNK):
+            start = len(buffer)
+            buffer += chunk
+            if (end := buffer.rfind(b"\0", start)) < 0:
+                if len(buffer) > MESSAGE_BYTES_MOST:
+                    break
+                continue
+            for message in bytes(buffer[:end]).split(b"\0"):
+                self._take(message)
+            del buffer[: end + 1]
+        self.events.put(None)
+
+    def _take(self, message: bytes) -> None:
+        """Queue a message. Noise beyond what anybody wants is dropped unread: a page makes it faster than we read."""
+        if message.startswith(_METHOD):
+            method = message[len(_METHOD) : message.index(b'"', len(_METHOD))]
+            if method in _NOISE:
+                self._noise[method] += 1
+                if self._noise[method] == NOISE_MOST:
+                    self.events.put(
+                        {"method": NOISY, "params": {}, "sessionId": orjson.loads(message).get("sessionId")}
+                    )
+                if self._noise[method] >= NOISE_MOST:
+                    return
+        self.events.put(orjson.loads(message))

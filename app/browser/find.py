@@ -1,0 +1,73 @@
+"""Finds a Chromium that may render here, and says what is lacking otherwise: none, too old, no guard, no memory."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from app.browser import guard
+from app.browser.values import BrowserProblem, Chromium
+from app.words import sized
+
+# The programs themselves before their wrappers, which add switches of their own.
+PLACES: Final = (
+    "/usr/lib/chromium/chromium",
+    "/usr/lib64/chromium-browser/chromium-browser",
+    "/usr/lib/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+)
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+DOWNLOADED: Final = ".cache/ms-playwright"  # `playwright install chromium`, in the home folder
+LEAST_VERSION: Final = 120
+LEAST_BYTES: Final = 700_000_000  # a browser holds 130 MB, with a common page 190 MB, with a heavy one 500 MB
+VERSION_S: Final = 20.0
+INSTALL: Final = (
+    "apt-get install chromium, or pip install 'tiptoe[render]' and playwright install chromium; "
+    "elsewhere set TIPTOE_CHROMIUM=/path/to/chromium"
+)
+_VERSION: Final = re.compile(r"\b(\d+)(?:\.\d+){1,3}\b")
+
+
+def find(path: str | None, *, free_bytes: int | None = None) -> Chromium | BrowserProblem:
+    """Find a browser and check the place. It takes 0.2 s, and starts no browser.
+
+    path        `TIPTOE_CHROMIUM`; None: the usual places
+    free_bytes  memory that programs may still take; None: nobody knows
+    """
+    executable = path or _in_usual_places()
+    if executable is None:
+        return BrowserProblem("no Chromium was found", INSTALL, is_absence=True)
+    if not (os.path.isfile(executable) and os.access(executable, os.X_OK)):
+        return BrowserProblem(f"{executable} is no program", INSTALL)
+    version = _version(executable)
+    if isinstance(version, BrowserProblem):
+        return version
+    if int(version.partition(".")[0]) < LEAST_VERSION:
+        return BrowserProblem(f"{executable} is Chromium {version}", f"install {LEAST_VERSION} or newer: {INSTALL}")
+    if problem := guard.check():
+        return problem
+    if free_bytes is not None and free_bytes < LEAST_BYTES:
+        finding = f"{sized(free_bytes)} of memory are free, and a browser needs {sized(LEAST_BYTES)}"
+        return BrowserProblem(finding, "free some, or run workers of queue render on another machine")
+    return Chromium(path=str(executable), version=version)
+
+
+def _in_usual_places() -> str | None:
+    known = [place for place in PLACES if os.access(place, os.X_OK)]
+    downloaded = sorted(Path.home().glob(f"{DOWNLOADED}/chromium-*/chrome-linux*/chrome"))
+    named = [found for name in NAMES if (found := shutil.which(name))]
+    return next((str(found) for found in [*known, *named, *reversed(downloaded)]), None)
+
+
+def _version(executable: str) -> str | BrowserProblem:
+    try:
+        said = subprocess.run([executable, "--version"], capture_output=True, timeout=VERSION_S, check=False, text=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return BrowserProblem(f"{executable} --version: {error}", INSTALL)
+    found = _VERSION.search(said.stdout)
+    if found is None or "chrom" not in said.stdout.lower():
+        last = (said.stderr.strip().splitlines() or ["it says no version"])[-1]
+        return BrowserProblem(f"{executable} is no Chromium: {last[:100]}", INSTALL)
+    return found[0]

@@ -1,0 +1,205 @@
+"""Runs a program where there is no network. A script of its own: it imports nothing of ours, and starts in 30 ms.
+
+    worker ─ pipe ─▶ launcher ─ fork ─▶ first process of new network, process and mount namespaces ─ exec ─▶ Chromium
+
+- Its network namespace holds `lo` alone, and `lo` is down: the kernel has no road for any packet.
+- It is no root, may gain no privilege, and finds empty folders where the machine's own data would be.
+- It ends with the launcher (`PR_SET_PDEATHSIG`), and everything that it started ends with it, as it is the first
+  process of its namespace. The launcher ends with its standard input, which closes even when a worker is killed.
+
+Whatever is lacking ends it with `LACKING`, and a line of JSON on standard error that names the step.
+Source: namespaces(7), user_namespaces(7), pid_namespaces(7), prctl(2).
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+from typing import NoReturn, TypedDict
+
+LACKING = 125  # as env(1) and timeout(1) end when they fail themselves
+
+_NEWNS, _NEWUSER, _NEWPID, _NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000  # sched.h
+_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x4000, 0x40000  # sys/mount.h
+_SET_PDEATHSIG, _SET_NO_NEW_PRIVS = 1, 38  # sys/prctl.h
+_SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1  # sys/ioctl.h, net/if.h
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Launch(TypedDict):
+    """The launcher's only argument, as JSON.
+
+    argv         the program, with its arguments; an empty one only checks the place
+    environment  its whole environment
+    read_fd      becomes its descriptor 3; write_fd: 4
+    uid, gid     it runs as, where the launcher is root
+    hidden       folders that are empty for it, and hold `folder_bytes` of its own
+    data_bytes   RLIMIT_DATA of each of its processes
+    """
+
+    argv: list[str]
+    environment: dict[str, str]
+    read_fd: int
+    write_fd: int
+    uid: int
+    gid: int
+    hidden: list[str]
+    folder_bytes: int
+    data_bytes: int
+
+
+class _Lacking(Exception):
+    """A step that this place does not allow."""
+
+
+def main(launch: Launch) -> int:
+    """Run the program. Returns its exit code; a signal's is 128 + its number."""
+    try:
+        _leave_network(launch)
+    except _Lacking as error:
+        return _report(error)
+    alive, held = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(held)
+        _become(launch, alive)
+    for fd in (alive, launch["read_fd"], launch["write_fd"]):
+        with suppress(OSError):  # a check hands none in
+            os.close(fd)
+    return _outlive(child)
+
+
+def _leave_network(launch: Launch) -> None:
+    """Enter namespaces of our own: as root, else as the owner of a new user namespace."""
+    if os.geteuid() == 0:
+        if not _libc.unshare(_NEWNET | _NEWPID | _NEWNS):
+            return
+        _drop(launch)  # root of a container, without CAP_SYS_ADMIN: it may do what anybody may
+    uid, gid = os.geteuid(), os.getegid()
+    _must(_libc.unshare(_NEWUSER | _NEWNET | _NEWPID | _NEWNS), "namespaces")
+    for name, content in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with _step("namespaces"), open(f"/proc/self/{name}", "w") as file:
+            file.write(content)
+
+
+def _become(launch: Launch, alive: int) -> NoReturn:
+    """Turn this process, the first of its namespace, into the program."""
+    try:
+        _hide(launch)
+        _check_network()
+        _bound(launch)
+        if os.geteuid() == 0:
+            _drop(launch)
+        _must(_libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "privileges")
+        _must(_libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "privileges")  # after the last change of ids
+        if select.select([alive], [], [], 0)[0]:
+            os._exit(LACKING)  # the launcher died before that
+        if not launch["argv"]:
+            _must(_libc.unshare(_NEWUSER), "sandbox")  # Chromium's own does the same
+            os._exit(0)
+        _hand_pipes(launch)
+        with _step("program"):
+            os.execve(launch["argv"][0], launch["argv"], launch["environment"])
+    except _Lacking as error:
+        _report(error)
+    os._exit(LACKING)
+
+
+def _hide(launch: Launch) -> None:
+    _must(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "folders")
+    # A container may forbid it: Chromium then sees the processes' numbers of the outside, and runs all the same.
+    _libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV, None)
+    options = f"size={launch['folder_bytes']},mode=1777".encode()
+    for folder in filter(os.path.isdir, launch["hidden"]):
+        path = os.path.realpath(folder).encode()
+        _must(_libc.mount(b"tmpfs", path, b"tmpfs", _MS_NOSUID | _MS_NODEV, options), "folders")
+    os.chdir("/")
+
+
+def _check_network() -> None:
+    """Look whether the namespace is empty. A kernel without namespaces would have failed before."""
+    names = [name for _, name in socket.if_nameindex()]
+    if names != ["lo"]:
+        raise _Lacking("network", f"it has {', '.join(names) or 'no loopback'}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        answer = fcntl.ioctl(probe, _SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
+    if struct.unpack("16sh14x", answer)[1] & _IFF_UP:
+        raise _Lacking("network", "its loopback is up")
+
+
+def _bound(launch: Launch) -> None:
+    """The kernel's bounds for each process. The address space has none: V8 reserves far more than it uses."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (launch["data_bytes"], launch["data_bytes"]))
+    os.nice(10)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("500")  # of all that runs here, the kernel should take this first
+
+
+def _drop(launch: Launch) -> None:
+    with _step("user"):
+        os.setgroups([])
+        os.setresgid(launch["gid"], launch["gid"], launch["gid"])
+        os.setresuid(launch["uid"], launch["uid"], launch["uid"])
+    _libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/self is ours again, which user namespaces need
+
+
+def _hand_pipes(launch: Launch) -> None:
+    """Put the pipes where `--remote-debugging-pipe` expects them. They are copied upwards first: they may be 3 or 4."""
+    copies = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (launch["read_fd"], launch["write_fd"])]
+    for fd, copy in zip((3, 4), copies, strict=True):
+        os.dup2(copy, fd, inheritable=True)
+    os.closerange(5, 64)
+    devnull = os.open(os.devnull, os.O_RDWR)
+    os.dup2(devnull, 0)
+    os.dup2(devnull, 1)
+
+
+def _outlive(child: int) -> int:
+    """Wait for the program's end, or for the worker's: then kill it."""
+    fd = os.pidfd_open(child)
+    while True:
+        ready, _, _ = select.select([fd, 0], [], [])
+        if fd in ready:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            return code if code >= 0 else 128 - code
+        if not os.read(0, 1):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return 128 + signal.SIGKILL
+
+
+class _step:
+    """Names the step in which an OSError happened."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise _Lacking(self._name, error.strerror or str(error)) from error
+
+
+def _must(code: int, step: str) -> None:
+    if code:
+        raise _Lacking(step, os.strerror(ctypes.get_errno()))
+
+
+def _report(error: _Lacking) -> int:
+    step, why = error.args
+    os.write(2, json.dumps({"lacking": step, "why": why}).encode() + b"\n")
+    return LACKING
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

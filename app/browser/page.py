@@ -1,0 +1,215 @@
+"""One page: opened in a context of its own, watched until it is at rest or at a bound, read, and closed."""
+
+import time
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+
+from app.browser.channel import PageChannel
+from app.browser.connection import BrowserGone, BrowserHung
+from app.browser.process import BrowserProcess
+from app.browser.rest import PageRest
+from app.browser.targets import Targets
+from app.browser.traffic import Traffic
+from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
+from app.model.render import RenderEnding, RenderRefusal
+
+READ_S: Final = 8.0  # to hand the document over after the deadline; scripts are stopped then
+PATIENCES_S: Final = (1.0, 2.0, 4.0)  # after each, what runs is interrupted: a script, or a reading that takes long
+MEASURE_S: Final = 0.25
+_log = structlog.get_logger()
+
+
+class _TooMuchMemory(Exception):
+    """The browser holds more than the page may take."""
+
+
+class OpenPage:
+    """A page in a browser. Used once, by one thread."""
+
+    def __init__(
+        self, browser: BrowserProcess, plain: PlainResponse, ask: Ask, bounds: Bounds, user_agent: str
+    ) -> None:
+        self._browser, self._plain, self._bounds = browser, plain, bounds
+        self._began_at = time.monotonic()
+        self._deadline = self._began_at + bounds.wall_s
+        self._channel = PageChannel(browser.connection, self._deadline + READ_S)
+        self._traffic = Traffic(self._channel, plain, ask, bounds)
+        self._targets = Targets(self._channel, self._traffic, user_agent)
+        self._rest = PageRest(self._channel, self._targets, self._traffic)
+        self._channel.on_event = self._targets.on_event
+        self._before = browser.use()
+        self._most_bytes = self._before.memory_bytes
+        self._measured_at = self._began_at
+        self._context: str | None = None
+
+    def render(self, screenshot: bool) -> Rendering | BrowserDeath:
+        """Render it. After a death the browser is killed. Raises what `Ask` raised, with the page closed."""
+        self._browser.connection.quieten()
+        found: Rendering | BrowserDeath | None
+        try:
+            self._open()
+            ending = self._watched()
+            self._stop()
+            found = None if self._traffic.failure else self._read(ending, screenshot)
+            self._close()
+        except BrowserGone as gone:
+            found = self._died(gone)
+        except _TooMuchMemory:
+            self._browser.kill()
+            limit_mb = self._bounds.memory_bytes // 10**6
+            found = BrowserDeath(cause=f"page took more than {limit_mb:,} MB", is_proof=True)
+        finally:
+            self._traffic.close()
+        if self._traffic.failure is not None:
+            raise self._traffic.failure
+        assert found is not None
+        return found
+
+    def _open(self) -> None:
+        call = self._channel.call
+        context = _result(call("Target.createBrowserContext", None, disposeOnDetach=True))["browserContextId"]
+        self._context = context
+        call("Browser.setDownloadBehavior", None, behavior="deny", browserContextId=context, eventsEnabled=True)
+        call("Browser.grantPermissions", None, permissions=[], browserContextId=context)  # and all others are denied
+        made = call("Target.createTarget", None, url="about:blank", browserContextId=context)
+        self._targets.expect(context, _result(made)["targetId"])
+        while not self._targets.main:
+            self._turn()
+        # A document that comes before all of it is in force would have no world of ours.
+        call("Runtime.evaluate", self._targets.main, expression="0")
+        self._channel.send("Page.navigate", self._targets.main, url=self._plain.url)
+
+    def _watched(self) -> RenderEnding:
+        """Wait until it is at rest, or at a bound."""
+        while not self._rest.is_reached():
+            if time.monotonic() >= self._deadline:
+                return RenderEnding.DEADLINE
+            if self._traffic.is_flood:
+                return RenderEnding.REQUESTS
+            if self._traffic.failure is not None:
+                break
+            self._turn()
+        if self._traffic.navigated_to is not None:
+            return RenderEnding.NAVIGATED
+        if self._traffic.refused[RenderRefusal.BYTES]:
+            return RenderEnding.BYTES
+        return RenderEnding.REQUESTS if self._traffic.refused[RenderRefusal.REQUESTS] else RenderEnding.QUIET
+
+    def _turn(self) -> None:
+        self._channel.turn()
+        if self._targets.crash:
+            raise BrowserGone(f"its renderer is gone: {self._targets.crash}")
+        now = time.monotonic()
+        if now - self._measured_at >= MEASURE_S:
+            self._measured_at = now
+            self._most_bytes = max(self._most_bytes, self._browser.use().memory_bytes)
+            if self._most_bytes > self._bounds.memory_bytes:
+                raise _TooMuchMemory
+        if now >= self._channel.until:
+            raise BrowserHung("it did not open the page in time")
+
+    def _stop(self) -> None:
+        """Stop scripts, requests and loads, so that the document can be read even while a script runs without end."""
+        for session in self._targets.sessions:
+            self._channel.send("Emulation.setScriptExecutionDisabled", session, value=True)
+        self._targets.interrupt()
+        self._traffic.stop()
+        self._channel.until = time.monotonic() + READ_S
+
+    def _read(self, ending: RenderEnding, screenshot: bool) -> Rendering:
+        most = self._bounds.dom_bytes
+        world = self._targets.world()
+        if world is None:
+            raise BrowserGone("it showed no document")
+        page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})")
+        if page is None:
+            raise BrowserHung("it gave no document")
+        html, is_cut = _cut(_with_frames(page["html"], self._frames(most)), most)
+        use = self._browser.use()
+        return Rendering(
+            html=html,
+            url=page["url"],
+            title=page["title"],
+            ending=RenderEnding.DOM if is_cut or page["is_cut"] else ending,
+            wall_s=time.monotonic() - self._began_at,
+            cpu_s=max(use.cpu_s - self._before.cpu_s, 0.0),
+            memory_bytes=max(self._most_bytes, use.memory_bytes),
+            asked=self._traffic.asked,
+            body_bytes=self._traffic.body_bytes,
+            refused=dict(self._traffic.refused),
+            navigated_to=self._traffic.navigated_to,
+            routes=tuple(self._targets.seen.routes),
+            console_errors=tuple(self._targets.seen.errors),
+            screenshot=self._screenshot() if screenshot else None,
+        )
+
+    def _frames(self, most: int) -> list[Mapping[str, Any]]:
+        """Bodies of frames that have a process of their own."""
+        found = []
+        for session, world in self._targets.others():
+            read = self._evaluated(session, world, f"tiptoe.readFrame({most})")
+            if read is not None and read["html"]:
+                found.append(read)
+        return found
+
+    def _evaluated(self, session: str, world: int, expression: str) -> Mapping[str, Any] | None:
+        """Evaluate it in our world. Scripts of the page that began before they were forbidden are interrupted again."""
+        for patience_s in PATIENCES_S:
+            answers: list[Mapping[str, Any] | None] = []
+            params = {"expression": expression, "contextId": world, "returnByValue": True}
+            self._channel.send("Runtime.evaluate", session, answers.append, **params)
+            until = time.monotonic() + patience_s
+            while not answers and time.monotonic() < until:
+                self._channel.turn()
+            if answers and answers[0] is None:
+                return None  # its document went away
+            if answers and answers[0] and "value" in answers[0]["result"]:
+                found: Mapping[str, Any] = answers[0]["result"]["value"]
+                return found
+            self._targets.interrupt()
+        return None
+
+    def _screenshot(self) -> bytes | None:
+        answer = self._channel.call("Page.captureScreenshot", self._targets.main, format="png")
+        return None if answer is None else b64decode(answer["data"])
+
+    def _close(self) -> None:
+        """Drop the context: with it go the page, its workers, and all that they stored."""
+        self._channel.on_event = lambda message: None
+        self._channel.call("Target.disposeBrowserContext", None, browserContextId=self._context)
+        self._browser.pages += 1
+
+    def _died(self, gone: BrowserGone) -> BrowserDeath:
+        """Judge a death: a page that crashed its renderer, or used up most of a processor, is its own cause."""
+        use = self._browser.use() if self._browser.is_alive else self._before
+        wall_s = time.monotonic() - self._began_at
+        if self._targets.crash:
+            is_proof = self._targets.crash != "killed"  # by an operator, or a kernel without memory
+        else:
+            is_proof = isinstance(gone, BrowserHung) and use.cpu_s - self._before.cpu_s > wall_s / 2
+        self._browser.kill()
+        _log.warning("browser.died", url=self._plain.url, cause=str(gone), wall_s=round(wall_s, 1))
+        return BrowserDeath(cause=f"browser died: {gone}", is_proof=is_proof)
+
+
+def _result(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if answer is None:
+        raise BrowserGone("it opened no page")
+    return answer
+
+
+def _with_frames(html: str, frames: list[Mapping[str, Any]]) -> str:
+    """The document, with frames of other origins at its end."""
+    if not frames:
+        return html
+    boxes = "".join(frame["html"] for frame in frames)
+    before, end, after = html.rpartition("</body>")
+    return f"{before}{boxes}{end}{after}" if end else html + boxes
+
+
+def _cut(html: str, most: int) -> tuple[str, bool]:
+    body = html.encode("utf-8", "replace")
+    return body[:most].decode("utf-8", "ignore"), len(body) > most

@@ -1,0 +1,80 @@
+"""Judges when a page is done: its requests are answered, its document is still, and scrolling brings no more text."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from app.browser.channel import PageChannel
+from app.browser.targets import Targets
+from app.browser.traffic import Traffic
+
+STILL_S: Final = 0.5  # without a request or a change; browsers' own "network idle" is the same
+SHORT_STILL_S: Final = 2.0  # while there is hardly any text: its scripts may be about to begin
+RESTLESS_S: Final = 3.0  # without a request: a clock or a ticker changes the document for ever
+PROBE_S: Final = 0.1
+PROBE_SHARE: Final = 5  # a look at a large document takes long: then no more than a fifth of the time is spent looking
+SCROLLS_MOST: Final = 10
+
+
+class PageRest:
+    """Looks at one page again and again, without waiting for it: a script may keep it busy."""
+
+    def __init__(self, channel: PageChannel, targets: Targets, traffic: Traffic) -> None:
+        self._channel, self._targets, self._traffic = channel, targets, traffic
+        self._asked_at = self._next_at = 0.0
+        self._is_asking = False
+        self._seen: Mapping[str, Any] | None = None
+        self._scrolls = 0
+        self._text_before = -1
+
+    def is_reached(self) -> bool:
+        """Whether the page is done. Looks again, and scrolls, as it is called."""
+        now = time.monotonic()
+        if not self._traffic.is_idle:
+            return False
+        self._probe(now)
+        seen, self._seen = self._seen, None  # one look is judged once
+        if seen is None or not seen["is_parsed"]:
+            return False
+        quiet_s = now - self._traffic.changed_at
+        if quiet_s >= RESTLESS_S:
+            return self._has_all(seen, now)
+        needed_s = SHORT_STILL_S if seen["is_short"] and self._traffic.navigated_to is None else STILL_S
+        if not seen["is_loaded"] or min(quiet_s, seen["still_ms"] / 1000) < needed_s:
+            return False
+        return self._has_all(seen, now)
+
+    def _probe(self, now: float) -> None:
+        world = self._targets.world()
+        if world is None or self._is_asking or now < self._next_at:
+            return
+        self._is_asking, self._asked_at = True, now
+        self._evaluate("tiptoe.rest()", world, self._found)
+
+    def _found(self, answer: Mapping[str, Any] | None) -> None:
+        self._is_asking = False
+        self._next_at = self._asked_at + max(PROBE_S, PROBE_SHARE * (time.monotonic() - self._asked_at))
+        self._seen = None if answer is None else answer["result"].get("value")
+
+    def _has_all(self, seen: Mapping[str, Any], now: float) -> bool:
+        """Whether the end was scrolled to without more text. Else scroll there, and let the page go on."""
+        if self._scrolls >= SCROLLS_MOST or seen["text"] <= self._text_before:
+            return True
+        world = self._targets.world()
+        assert world is not None
+        self._text_before = seen["text"]
+        self._scrolls += 1
+        self._is_asking = True
+        self._evaluate("tiptoe.scroll()", world, self._scrolled)
+        return False
+
+    def _scrolled(self, answer: Mapping[str, Any] | None) -> None:
+        """Wait for what the end of the page loads. Without an end to scroll to, the next look settles it."""
+        self._is_asking = False
+        if answer is not None and answer["result"].get("value"):
+            self._traffic.changed_at = time.monotonic()
+
+    def _evaluate(self, expression: str, world: int, found: Any) -> None:
+        self._channel.send(
+            "Runtime.evaluate", self._targets.main, found, expression=expression, contextId=world, returnByValue=True
+        )

@@ -1,0 +1,1 @@
+fetch("found.json").then((answer) => answer.json()).then((found) => postMessage(found.what));
