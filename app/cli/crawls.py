@@ -253,6 +253,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("archives", crawl.archive),
         ("keeps links", crawl.keep_links),
         ("finds near duplicates", crawl.near_duplicates),
+        ("renders", crawl.render),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),
