@@ -19,7 +19,7 @@ from app.errors import InputError
 from app.policy.focus.near import Likeness, likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
-from app.policy.focus.simhash import simhash, words_of
+from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
 from app.policy.lane import LAST_LANE
 from app.store import crawls, db, hosts, near, server
 from app.store.near import Fingerprint, Like, Note, OlderPage, QueuedLink, Waiting
@@ -111,6 +111,7 @@ def _compare_lot(engine: Engine) -> _Compared | None:
         _replace(tx, lot)
         if lot.prints:
             lot.notes = _alike(tx, lot)
+            near.put_keys(tx, [each for each in lot.prints.values() if not _repeats(lot.notes.get(each.where))])
         _write(tx, lot)
         near.done(tx, [each.id for each in lot.waiting])
         return lot
@@ -135,7 +136,7 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
     prints = list(lot.prints.values())
     likes: dict[int, dict[int, int]] = defaultdict(dict)
-    for like in [*near.by_key(tx, prints, most=MOST_LIKE), *_on_host(tx, prints)]:
+    for like in [*near.by_key(tx, prints, most=MOST_LIKE), *_together(prints), *_on_host(tx, prints)]:
         likes[like.id][like.fingerprint_id] = like.bits
     others = {other for found in likes.values() for other in found}
     originals = near.originals(tx, others, own=[each.id for each in prints])
@@ -154,9 +155,26 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
         note = _note(page, lot.texts[page.where], alike, originals, texts)
         if note is not None:
             notes[page.where] = note
-            if note["kind"] == Likeness.NEAR:
+            if _repeats(note):
                 repeats.add(mine.id)
     return notes
+
+
+def _repeats(note: Note | None) -> bool:
+    """Whether a page is a near duplicate. It is no original, so nothing looks for it, until it is compared anew."""
+    return note is not None and note["kind"] == Likeness.NEAR
+
+
+def _together(prints: Sequence[Fingerprint]) -> list[Like]:
+    """Those of one lot that are alike, which have no keys yet."""
+    return [
+        Like(mine.id, other.id, bits)
+        for mine in prints
+        for other in prints
+        if other.id < mine.id and other.where[1] == mine.where[1]
+        for bits in [(mine.value ^ other.value).bit_count()]
+        if bits <= DUPLICATE_BITS
+    ]
 
 
 def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
@@ -202,9 +220,7 @@ def _write(tx: Connection, lot: _Compared) -> None:
     near.note(tx, list(lot.notes.values()))
     near.forget(tx, sorted({each.where for each in parted}))
     _return_lanes(tx, [(each.host_id, each.crawl_id, each.url) for each in parted if each.url is not None])
-    repeating = [
-        (note["host_id"], note["crawl_id"], note["url"]) for note in lot.notes.values() if note["kind"] == Likeness.NEAR
-    ]
+    repeating = [(note["host_id"], note["crawl_id"], note["url"]) for note in lot.notes.values() if _repeats(note)]
     if repeating:
         last = (link._replace(lane=LAST_LANE) for link in near.queued_links(tx, repeating) if link.lane < LAST_LANE)
         near.set_lane(tx, list(last))

@@ -16,8 +16,8 @@ from app.browser.traffic import Traffic
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
 from app.model.render import RenderEnding, RenderRefusal
 
-READ_S: Final = 5.0  # to hand the document over after the deadline; scripts are stopped then
-INTERRUPTS_MOST: Final = 10
+READ_S: Final = 8.0  # to hand the document over after the deadline; scripts are stopped then
+PATIENCES_S: Final = (1.0, 2.0, 4.0)  # after each, what runs is interrupted: a script, or a reading that takes long
 MEASURE_S: Final = 0.25
 _log = structlog.get_logger()
 
@@ -73,6 +73,7 @@ class OpenPage:
         context = _result(call("Target.createBrowserContext", None, disposeOnDetach=True))["browserContextId"]
         self._context = context
         call("Browser.setDownloadBehavior", None, behavior="deny", browserContextId=context, eventsEnabled=True)
+        call("Browser.grantPermissions", None, permissions=[], browserContextId=context)  # and all others are denied
         made = call("Target.createTarget", None, url="about:blank", browserContextId=context)
         self._targets.expect(context, _result(made)["targetId"])
         while not self._targets.main:
@@ -156,12 +157,12 @@ class OpenPage:
 
     def _evaluated(self, session: str, world: int, expression: str) -> Mapping[str, Any] | None:
         """Evaluate it in our world. Scripts of the page that began before they were forbidden are interrupted again."""
-        for _ in range(INTERRUPTS_MOST):
+        for patience_s in PATIENCES_S:
             answers: list[Mapping[str, Any] | None] = []
             params = {"expression": expression, "contextId": world, "returnByValue": True}
             self._channel.send("Runtime.evaluate", session, answers.append, **params)
-            patience = time.monotonic() + READ_S / INTERRUPTS_MOST
-            while not answers and time.monotonic() < patience:
+            until = time.monotonic() + patience_s
+            while not answers and time.monotonic() < until:
                 self._channel.turn()
             if answers and answers[0] is None:
                 return None  # its document went away

@@ -63,7 +63,8 @@ class Refused:
     reason: RenderRefusal
 
 
-Ask = Callable[[SubRequest], Answer | Refused]  # may block; at most `ASKS_MOST` threads of a page are in it at once
+# It may block, in `ASKS_MOST` threads of a page at once, and returns by itself: nothing ends it when the page ends.
+Ask = Callable[[SubRequest], Answer | Refused]
 ASKS_MOST = 6
 
 

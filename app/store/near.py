@@ -110,20 +110,24 @@ def done(tx: Connection, ids: Sequence[int]) -> None:
 
 
 def put(tx: Connection, values: Mapping[Where, int]) -> list[Fingerprint]:
-    """Store fingerprints of pages, and their keys, in this order. What a page had before was dropped."""
+    """Store fingerprints of pages in this order. What a page had before was dropped."""
     if not values:
         return []
     rows = [
         {"host_id": host_id, "crawl_id": crawl_id, "key": key, "simhash": _signed(value), "n": n}
         for n, ((host_id, crawl_id, key), value) in enumerate(values.items())
     ]
-    made = [
+    return [
         Fingerprint(row.id, where, values[where])
         for row in db.run(tx, _sql["put"], {"rows": db.rows_param(rows)})
         for where in [(row.host_id, row.crawl_id, row.key)]
     ]
-    db.run(tx, _sql["put_keys"], {"rows": db.rows_param([_keyed(each) for each in made])})
-    return made
+
+
+def put_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:
+    """Store the keys by which others find these."""
+    if prints:
+        db.run(tx, _sql["put_keys"], {"rows": db.rows_param([_keyed(each) for each in prints])})
 
 
 def drop_keys(tx: Connection, prints: Sequence[Fingerprint]) -> None:

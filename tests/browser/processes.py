@@ -41,3 +41,11 @@ def interfaces(pid: int) -> dict[str, int] | None:
 def status(pid: int) -> dict[str, str]:
     lines = (PROC / str(pid) / "status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there. One that ended, and that nobody asked about yet, is not."""
+    try:
+        return "Z" not in status(pid)["State"]
+    except OSError:
+        return False

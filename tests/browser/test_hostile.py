@@ -16,7 +16,8 @@ from tests.browser.processes import below, interfaces, named
 from tests.browser.site import KNOWN, Site, plain
 
 RARE = pytest.mark.faults  # the rest: with the faults
-SHORT = Bounds(wall_s=3, requests=60, memory_bytes=700_000_000)
+SHORT = Bounds(wall_s=4, requests=60, memory_bytes=700_000_000)
+AMPLE = replace(SHORT, wall_s=60)
 Q, D, N, R = RenderEnding.QUIET, RenderEnding.DEADLINE, RenderEnding.NAVIGATED, RenderEnding.REQUESTS
 
 
@@ -51,13 +52,13 @@ class Watch:
         ("alerts", {D}, []),
         pytest.param("unload", {N}, [], marks=RARE),
         ("popups", {Q}, [RenderRefusal.POPUP]),
-        ("downloads", {Q, N}, []),
-        ("private", {Q, D, R}, [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON]),
-        ("sockets", {Q}, [RenderRefusal.WEBSOCKET]),
+        pytest.param("downloads", {Q, N}, [], marks=RARE),
+        ("private", {Q, R}, [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON]),
+        pytest.param("sockets", {Q}, [RenderRefusal.WEBSOCKET], marks=RARE),
         ("webrtc", {Q}, [RenderRefusal.WEBSOCKET]),
         pytest.param("service-worker", {Q}, [], marks=RARE),
         ("files", {Q, N}, [RenderRefusal.SCHEME]),
-        ("elsewhere", {N}, []),
+        pytest.param("elsewhere", {N}, [], marks=RARE),
         ("hops", {Q}, [RenderRefusal.ADDRESS]),
         pytest.param("flood", {R, D}, [RenderRefusal.REQUESTS], marks=RARE),
         pytest.param("noise", {Q, D}, [], marks=RARE),
@@ -69,7 +70,8 @@ def test_a_hostile_page_ends_in_time_and_reaches_nothing(
     browsers: Browsers, ears: Ears, name: str, endings: set[object], counted: list[RenderRefusal]
 ) -> None:
     site = Site(Watch())
-    found = browsers.render(hostile(name, ears), site, SHORT, user_agent="Tiptoe")
+    bounds = SHORT if D in endings else AMPLE
+    found = browsers.render(hostile(name, ears), site, bounds, user_agent="Tiptoe")
     if isinstance(found, BrowserDeath):
         assert "death" in endings, found
         assert found.is_proof
@@ -81,7 +83,7 @@ def test_a_hostile_page_ends_in_time_and_reaches_nothing(
     assert ears.heard() == 0
 
 
-@pytest.mark.parametrize("name", ["endless", "memory"])
+@pytest.mark.parametrize("name", ["endless", pytest.param("memory", marks=RARE)])
 def test_the_page_after_a_hostile_one_is_unharmed(browsers: Browsers, ears: Ears, name: str) -> None:
     browsers.render(hostile(name, ears), Site(), replace(SHORT, wall_s=1), user_agent="Tiptoe")
     found = browsers.render(plain("/hydration/"), Site(), Bounds(wall_s=30), user_agent="Tiptoe")
@@ -89,14 +91,16 @@ def test_the_page_after_a_hostile_one_is_unharmed(browsers: Browsers, ears: Ears
     assert "Tides of the harbour" in found.html
 
 
-@pytest.mark.parametrize("name", ["private", "sockets", "webrtc", "service-worker", "hops"])
+@pytest.mark.parametrize(
+    "name", ["private", "webrtc", *(pytest.param(name, marks=RARE) for name in ("sockets", "service-worker", "hops"))]
+)
 def test_not_a_byte_passes_through_any_network_of_the_browser(browsers: Browsers, ears: Ears, name: str) -> None:
     """With https too, where service workers and more roads are open to a script."""
     watch = Watch()
     site = Site(watch)
-    found = browsers.render(hostile(name, ears, "https"), site, SHORT, user_agent="Tiptoe")
+    found = browsers.render(hostile(name, ears, "https"), site, AMPLE, user_agent="Tiptoe")
     assert isinstance(found, Rendering)
-    again = browsers.render(plain("/react/"), site, SHORT, user_agent="Tiptoe")  # whose requests look once more
+    again = browsers.render(plain("/react/"), site, AMPLE, user_agent="Tiptoe")  # whose requests look once more
     assert isinstance(again, Rendering)
     assert len(watch.networks) >= 4
     assert [network for network in watch.networks if network != {"lo": 0}] == []
@@ -114,16 +118,23 @@ def test_the_ears_hear(ears: Ears) -> None:
 def test_a_name_that_resolves_to_another_address_later_is_asked_for_each_time(browsers: Browsers, ears: Ears) -> None:
     """DNS rebinding has nothing to turn: the browser resolves no name, and every request is judged anew."""
     site = Site()
-    found = browsers.render(hostile("private", ears), site, SHORT, user_agent="Tiptoe")
+    found = browsers.render(hostile("private", ears), site, AMPLE, user_agent="Tiptoe")
     assert isinstance(found, Rendering)
     rebound = [request for request in site.asked if "rebound.test" in request.url]
     assert len(rebound) >= 2
     assert not KNOWN & {"rebound.test"}
 
 
+def test_every_permission_is_denied(browsers: Browsers, ears: Ears) -> None:
+    found = browsers.render(hostile("permissions", ears, "https"), Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(found, Rendering)
+    names = ("geolocation", "notifications", "camera", "microphone", "clipboard-read", "midi")
+    assert f'<p id="text">{", ".join(f"{name} denied" for name in names)}</p>' in found.html
+
+
 def test_a_hop_comes_back_as_a_request_of_its_own(browsers: Browsers, ears: Ears) -> None:
     site = Site()
-    found = browsers.render(hostile("hops", ears), site, SHORT, user_agent="Tiptoe")
+    found = browsers.render(hostile("hops", ears), site, AMPLE, user_agent="Tiptoe")
     assert isinstance(found, Rendering)
     hops = sorted(url for url in site.urls if url.startswith(f"http://127.0.0.1:{ears.port}/"))
     assert [url.rpartition("/")[2] for url in hops][:3] == ["hop", "hop.html", "hop.js"]

@@ -8,6 +8,7 @@ from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.site import Site, plain
 
 AMPLE = Bounds(wall_s=60)
+RARE = pytest.mark.faults  # with the faults
 
 
 def rendered(browsers: Browsers, path: str, site: Site, bounds: Bounds = AMPLE) -> Rendering:
@@ -39,7 +40,7 @@ def rendered(browsers: Browsers, path: str, site: Site, bounds: Bounds = AMPLE) 
         ),
         ("/shadow/", ["Text of the shadow.", "Text that was slotted."], []),
         ("/late/", ["Text that came after more than a second."], ["/late/app.js"]),
-        ("/hostile/rest.html", ["Text before the trouble."], []),
+        pytest.param("/hostile/rest.html", ["Text before the trouble."], [], marks=RARE),
     ],
 )
 def test_the_document_is_what_scripts_made_of_it(
@@ -96,7 +97,7 @@ def test_an_asked_request_says_who_asks_and_for_what(browsers: Browsers) -> None
     assert not {"cookie", "user-agent"} & data.headers.keys()
 
 
-@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("scheme", [pytest.param("http", marks=RARE), "https"])
 def test_nothing_of_a_page_is_left_for_the_next(browsers: Browsers, scheme: str) -> None:
     """Cookies, both storages, databases, caches and the window's name. https: has all of them."""
     for _ in range(2):
@@ -128,7 +129,7 @@ def test_a_screenshot_is_taken_when_asked_for(browsers: Browsers) -> None:
     ("bounds", "ending", "reason"),
     [
         (Bounds(wall_s=60, requests=3), RenderEnding.REQUESTS, RenderRefusal.REQUESTS),
-        (Bounds(wall_s=60, body_bytes=1500), RenderEnding.BYTES, RenderRefusal.BYTES),
+        pytest.param(Bounds(wall_s=60, body_bytes=1500), RenderEnding.BYTES, RenderRefusal.BYTES, marks=RARE),
     ],
 )
 def test_past_its_bounds_a_page_is_read_as_it_stands(
@@ -154,6 +155,7 @@ def test_an_error_of_the_asked_is_raised_and_the_next_page_is_unharmed(browsers:
     assert "Lamps of the north" in rendered(browsers, "/react/", Site()).html
 
 
+@RARE
 def test_an_odd_answer_is_a_failed_request(browsers: Browsers) -> None:
     def odd(request: SubRequest) -> Answer | Refused:
         return Answer(status=42, headers={"bad\nname": "bad\r\nvalue"}, body=b"x")

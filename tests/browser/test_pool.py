@@ -2,25 +2,20 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from app.browser.pool import Browsers
-from app.browser.process import BrowserProcess
-from app.browser.tree import measure
 from app.browser.values import Answer, Bounds, BrowserDeath, Chromium, Refused, Rendering, SubRequest
 from app.model.render import RenderRefusal
-from tests.browser.processes import PROC, below, interfaces, named, status
+from tests.browser.processes import PROC, below, named, status
 from tests.browser.site import Site, plain
 from tests.faults.waiting import until
 
 AMPLE = Bounds(wall_s=60)
-ROOT = Path(__file__).parents[2]
+RARE = pytest.mark.faults  # the rest: with the faults
 SECCOMP_FILTER = "2"  # proc(5)
 
 
@@ -69,19 +64,11 @@ def launchers() -> set[int]:
     return set(named(below(), "launcher.py"))
 
 
-def is_running(pid: int) -> bool:
-    """Whether it is there. One that ended, and that nobody asked about yet, is not."""
-    try:
-        return "Z" not in status(pid)["State"]
-    except OSError:
-        return False
-
-
 def cmdline(pid: int) -> bytes:
     return (PROC / str(pid) / "cmdline").read_bytes()
 
 
-def test_a_browser_opens_no_port_and_leaves_no_file(browsers: Browsers, tmp_path: Path) -> None:
+def test_a_browser_opens_no_port_and_leaves_no_file(browsers: Browsers) -> None:
     listening: list[list[str]] = []
     before = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))
 
@@ -122,6 +109,7 @@ def test_a_renderer_that_somebody_killed_proves_nothing(browsers: Browsers) -> N
     assert (found.cause, found.is_proof) == ("browser died: its renderer is gone: killed", False)
 
 
+@RARE
 def test_a_browser_that_hangs_is_killed_at_its_deadline(browsers: Browsers) -> None:
     def stop() -> None:
         for pid in named(below(), "/chrom"):
@@ -134,6 +122,7 @@ def test_a_browser_that_hangs_is_killed_at_its_deadline(browsers: Browsers) -> N
     assert title(browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")) == "Shop: 3 lamps"
 
 
+@RARE
 def test_a_page_that_takes_its_browser_down_harms_no_other(chromium: Chromium) -> None:
     """Two at once: one is out of memory, the other one waits for its answer until that has happened."""
     browsers = Browsers(chromium.path)
@@ -173,8 +162,8 @@ def test_a_page_that_takes_its_browser_down_harms_no_other(chromium: Chromium) -
     [
         ({}, True),
         ({"pages_most": 1}, False),
-        ({"age_s": 0.0}, False),
-        ({"idle_bytes_most": 1}, False),
+        pytest.param({"age_s": 0.0}, False, marks=RARE),
+        pytest.param({"idle_bytes_most": 1}, False, marks=RARE),
     ],
 )
 def test_a_browser_is_replaced_when_it_is_worn(chromium: Chromium, bounds: dict[str, int], is_kept: bool) -> None:
@@ -219,50 +208,8 @@ def test_an_answer_that_comes_after_the_page_goes_nowhere(browsers: Browsers) ->
         is_over.wait(30)
         return Answer(status=200, headers={}, body=b"document.title = 'late'")
 
-    found = browsers.render(plain("/react/"), late, Bounds(wall_s=1), user_agent="Tiptoe")
+    found = browsers.render(plain("/react/"), late, Bounds(wall_s=6), user_agent="Tiptoe")
     is_over.set()
     assert isinstance(found, Rendering)
     assert found.refused[RenderRefusal.TIME] >= 1
     assert title(browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")) == "Shop: 3 lamps"
-
-
-WORKER = """
-import sys, time
-from app.browser.pool import Browsers
-from app.browser.values import Bounds
-from tests.browser.site import Site, plain
-def wait(request):
-    print("open", flush=True)
-    sys.stdin.read()
-Browsers(sys.argv[1]).render(plain("/react/"), Site(wait), Bounds(wall_s=300), user_agent="T")
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_left_of_a_worker_that_is_killed(chromium: Chromium, number: signal.Signals) -> None:
-    worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, chromium.path],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "open\n"
-        pids = below(worker.pid)
-        assert len(named(pids, "--type=")) >= 4
-        worker.send_signal(number)
-        worker.wait(30)
-        until(lambda: not any(map(is_running, pids)), "nothing is left")
-
-
-def test_nothing_is_left_of_a_launcher_that_is_killed(chromium: Chromium) -> None:
-    browser = BrowserProcess(chromium.path)
-    pids = measure(browser.pid).pids
-    assert len(pids) >= 4
-    assert {tuple(interfaces(pid) or ()) for pid in pids} == {("lo",)}
-    os.kill(browser.pid, signal.SIGKILL)
-    until(lambda: not any(map(is_running, pids)), "nothing is left")
-    browser.kill()
-    assert not browser.is_alive

@@ -30,7 +30,9 @@ def test_in_order(tiptoe: Tiptoe, broker_url: str, monkeypatch: pytest.MonkeyPat
         "frontier",
         "archive",
     )
-    assert grades(ran) == dict.fromkeys(names, "ok")
+    found = grades(ran)
+    assert found.pop("browser") in {"ok", "warn"}  # whether there is one, and may run, is the machine's
+    assert found == dict.fromkeys(names, "ok")
     assert next(check["finding"] for check in ran.json if check["name"] == "broker") == "redis answers"
 
 
@@ -54,6 +56,7 @@ def test_an_embedded_broker_that_does_not_run_is_no_fault(tiptoe: Tiptoe) -> Non
         ("TIPTOE_DATABASE_URL", "postgresql://u:secret@127.0.0.1:1/x", {"database"}),
         ("TIPTOE_DATABASE_URL", "mysql://x/y", {"database"}),
         ("TIPTOE_CONTACT", "nobody", {"contact"}),
+        ("TIPTOE_CHROMIUM", "/nowhere/chromium", {"browser"}),
     ],
 )
 def test_what_is_wrong_is_named(
