@@ -102,6 +102,9 @@ class RenderTurns:
         if isinstance(url, Refusal):
             failed(visit, taken, f"no URL of ours any more: {url}")
             return
+        if due.body_sha256 != taken.body_sha256:
+            failed(visit, taken, "it has changed since, and is not empty any more")
+            return
         settings, plain = visit.worker.settings, zlib.decompress(taken.body)
         expected = limits.estimate(plain, delay_s=visit.pace.delay_s)
         bounds = limits.bounds(
@@ -137,6 +140,8 @@ class RenderTurns:
                 brought = take_in(visit, due, url, taken, zlib.decompress(taken.body), found)
                 if brought is None:
                     failed(visit, taken, "its document cannot be read")
+                elif ask.late and visit.worker.stopping.is_set():
+                    given_back(visit, taken, "its worker stopped", due_s=0.0)
                 elif ask.late and brought.brought == 0:
                     retried(visit, taken, "its hosts' turns came too late for what it asked for", found)
                 else:

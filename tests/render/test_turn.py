@@ -288,3 +288,18 @@ def test_change_is_judged_on_what_the_browser_made(worker: Worker, site: Site) -
         assert render(worker, Stand(html=document)) == 1
         (now,) = rows(worker, f"SELECT changed_at FROM pages WHERE url = '{site.url('/')}'")
         assert (now.changed_at > first.changed_at) is changes
+
+
+def test_a_page_that_is_not_empty_any_more_is_not_rendered(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"), keep_fresh=True)
+    go(worker)
+    site.pages["/"] = html(text="A page that says what it has to say. " * 20)
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    stand = Stand()
+    render(worker, stand)
+    assert stand.opened == []
+    assert [row.state for row in rows(worker, "SELECT state FROM renders")] == ["failed"]
+    (page,) = rows(worker, "SELECT main_text FROM pages")
+    assert "A page that says" in page.main_text
