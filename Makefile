@@ -40,10 +40,10 @@ gate: $(VENV)/dev.stamp ## what is checked without running the crawler: format, 
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py tests/test_limits.py tests/test_names.py tests/test_voice.py
+	@exec $(BIN)/python -m pytest -q tests/test_docs.py tests/test_errors.py tests/test_site.py tests/test_limits.py tests/test_names.py tests/test_voice.py
 
 check: gate ## before a commit: the gate, then the tests
-	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_site.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
+	@exec $(TESTS) --ignore=tests/test_docs.py --ignore=tests/test_errors.py --ignore=tests/test_site.py --ignore=tests/test_limits.py --ignore=tests/test_names.py --ignore=tests/test_voice.py
 
 coverage: $(VENV)/dev.stamp ## how much of policy, parse and crawl their tests run, lines and branches: at least 95 % each
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --cov --cov-report= tests/policy tests/parse tests/crawl $(ARGS)
@@ -53,7 +53,7 @@ bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: A
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults-quick: $(VENV)/dev.stamp ## kill, stop and cut off everything, in the short forms, and type the docs: ARGS="-k ft12"
-	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance $(ARGS)
+	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance tests/web $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)

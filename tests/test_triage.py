@@ -10,11 +10,12 @@ from app.cli import make_app
 from app.store import db
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("alerts.md", "triage.md")
+PAGES = ("alerts.md", "triage.md", "errors.md")
 TYPED = [
     (page, " ".join(typed.split()))
     for page in PAGES
     for typed in re.findall(r"`(tiptoe .+?)`", (DOCS / page).read_text(), re.DOTALL)
+    if typed != "tiptoe crawl …"  # the beginning of an error
 ]
 SQL = [typed[len("tiptoe sql ") + 1 : -1] for _, typed in TYPED if typed.startswith("tiptoe sql ")]
 

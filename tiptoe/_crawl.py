@@ -123,6 +123,7 @@ class Crawling:
 
     def _prepare(self, engine: "Engine", settings: "Settings") -> "Prepared":
         """The crawl, created or resumed. Without seeds it has to be there, and its budgets stay."""
+        from app.admin import operators
         from app.admin.crawls import find
         from app.admin.run import prepare
         from app.beat import sweep
@@ -135,7 +136,11 @@ class Crawling:
             wish = replace(wish, budgets=budgets, keep_fresh=keep_fresh)
         sweep.end_leases_of_the_dead(engine)
         sweep.sweep(engine)
-        return prepare(engine, settings, self.name, wish, self.seeds, again=self.again)
+        asked = f"seeds={' '.join(seed.text for seed in self.seeds)}" if self.seeds else None
+        with operators.noted(engine, operators.of_user("python", "crawl.run", self.name, asked)) as note:
+            prepared = prepare(engine, settings, self.name, wish, self.seeds, again=self.again)
+            note.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"
+        return prepared
 
 
 def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[CrawledPage]":

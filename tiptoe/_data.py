@@ -76,13 +76,17 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
 
     Raises InputError for a URL that is none; the others are added all the same.
     """
+    from app.admin import operators
     from app.admin.edit import open_crawl
     from app.admin.seeds import add
     from app.errors import InputError
     from app.model import CrawlChange
+    from app.words import counted
 
-    with _session.database(home) as (settings, engine):
+    order = operators.of_user("python", "crawl.seeds", crawl)
+    with _session.database(home) as (settings, engine), operators.noted(engine, order) as note:
         added = add(engine, settings, lambda: open_crawl(engine, settings, crawl, CrawlChange()), seeds)
+        note.outcome, note.failed = f"{counted(added.added, 'seed')} added", added.is_empty
     if added.bad:
         first = added.bad[0]
         raise InputError(f"seed {first.text!r}", first.why)

@@ -91,7 +91,7 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
 
     Raises InputError where there are none.
     """
-    url = canonical(settings, text)
+    url = canonical(settings, text, engine=engine)
     wanted = find_crawl(engine, crawl) if crawl is not None else None
     with db.transaction(engine) as tx:
         host_id, key = _place(tx, url)

@@ -135,7 +135,7 @@ def forget(engine: Engine, settings: Settings, text: str, crawl: str | None) -> 
 
 
 def _change(engine: Engine, settings: Settings, text: str, crawl: str | None, what: str) -> list[str]:
-    url = canonical(settings, text)
+    url = canonical(settings, text, engine=engine)
     host_id, changed = db.repeat(partial(_change_row, engine, url, crawl, what))
     if what == "retry":
         with db.transaction(engine) as tx:

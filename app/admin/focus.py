@@ -97,7 +97,7 @@ def _verdict(row: Row) -> str:
 
 def force(engine: Engine, settings: Settings, text: str, crawl: str | None) -> list[str]:
     """Queue a URL so that no trap refuses it, in one crawl or all that know or refused it. Returns their names."""
-    url = canonical(settings, text)
+    url = canonical(settings, text, engine=engine)
     host_id, names = db.repeat(partial(_force, engine, url, crawl))
     with db.transaction(engine) as tx:
         hosts.wake(tx, [host_id])

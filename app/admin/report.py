@@ -49,6 +49,7 @@ class Status:
     waiting_percent  the share of the hosts that were counted for it; below 100 it is an estimate
     offers           outstanding, by queue
     archive          nodes that write it
+    needs_script     crawls with pages that are empty without JavaScript: crawl, pages, is_least (there may be more)
     """
 
     crawls: list[Totals]
@@ -57,6 +58,7 @@ class Status:
     offers: dict[str, int]
     visits: Sequence[Row]
     archive: Sequence[ArchiveNode]
+    needs_script: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,7 @@ def status(engine: Engine, *, most: int = MOST_COUNTED) -> Status:
             offers=hosts.offers_outstanding(tx),
             visits=visits.latest(tx, LATEST_VISITS),
             archive=segments.nodes(tx),
+            needs_script=pages.shells(tx, most=most),
         )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from sqlalchemy import Engine
+
 from app.admin.seeds import WHY_NO_SEED
 from app.admin.waiting import when
 from app.config import Settings
@@ -14,6 +16,7 @@ from app.model import Refusal, Url
 from app.policy import robots, tdm
 from app.policy.robots import Availability, InForce
 from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
+from app.store import db, parameters
 from app.store.robots import Stored
 
 
@@ -115,9 +118,16 @@ class Ruling:
         return f"no line of group {self.group} applies to it" if self.group else "no group applies to us"
 
 
-def canonical(settings: Settings, text: str) -> Url:
-    """Canonicalise a URL. Raises InputError for one that we cannot crawl."""
-    url = make_canon(settings).canonicalise(text)
+def canonical(settings: Settings, text: str, *, engine: Engine | None = None) -> Url:
+    """Canonicalise a URL. Raises InputError for one that we cannot crawl.
+
+    engine: to look its row up; parameters that its host has dropped are left out of it then, as they are of its key
+    """
+    canon = make_canon(settings)
+    if engine is not None:
+        with db.transaction(engine) as tx:
+            canon.drop(parameters.of_hosts(tx))
+    url = canon.canonicalise(text)
     if isinstance(url, Refusal):
         raise InputError(f"URL {text!r}", WHY_NO_SEED.get(url, url.value))
     return url

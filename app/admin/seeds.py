@@ -115,7 +115,7 @@ def add_urls(
 ) -> Added:
     """Add URLs that have been read already, as `add` does."""
     added = known = 0
-    remaining = iter(seeds)
+    remaining = _without_dropped(engine, settings, seeds)
     while batch := list(islice(remaining, IMPORT_BATCH)):
         if not isinstance(crawl, Crawl):
             crawl = crawl()
@@ -126,6 +126,17 @@ def add_urls(
         wake(engine, woken)
         swell(engine, admitted.queued)
     return Added(added=added, known=known)
+
+
+def _without_dropped(engine: Engine, settings: Settings, seeds: Iterable[Url]) -> Iterator[Url]:
+    """The seeds without parameters that their hosts have dropped: a command reads them before it has the database."""
+    with db.transaction(engine) as tx:
+        dropped = parameters.of_hosts(tx)
+    canon = make_canon(settings)
+    canon.drop(dropped)
+    for seed in seeds:
+        short = canon.canonicalise(f"{seed.origin}{seed.linked or seed.target}") if seed.host in dropped else seed
+        yield short if isinstance(short, Url) else seed
 
 
 def read(settings: Settings, texts: Iterable[str]) -> Read:

@@ -37,6 +37,7 @@ REPORT_S = 15.0  # between two reports of the same
 UPLOAD_AGAIN_S = 10.0
 LAST_UPLOAD_S = 10.0
 CLEAN_S = 3_600.0
+RECOVER_MOST_S = 60.0  # between two tries: each reads the segments that were left
 
 
 class ArchiveKeeper:
@@ -73,6 +74,7 @@ class ArchiveKeeper:
         self._upload_at = 0.0
         self._clean_at = self._tend_at = 0.0
         self._failures = 0  # of `tend`, in a row
+        self._recovered, self._recover_at, self._recover_wait_s = False, 0.0, LOOK_S
         self._ended, self._is_closed = threading.Event(), threading.Event()
         self._tending: threading.Thread | None = None
         self._moving: threading.Thread | None = None
@@ -115,6 +117,18 @@ class ArchiveKeeper:
 
     def committed(self, rows: Sequence[Capture], ids: Mapping[tuple[int, int], int]) -> None:
         self._writer.committed(rows, ids)
+
+    def close_left(self) -> None:
+        """Close what dead processes of this node left, once. While Postgres or the disk fails, try ever less often."""
+        if self._recovered or self._monotonic() < self._recover_at:
+            return
+        try:
+            recover(self._writer.engine, self._place.folder)
+            self._recovered = True
+        except (ServiceError, OSError) as error:
+            _log.error("archive.not_recovered", error=str(error))
+            self._recover_wait_s = min(2 * self._recover_wait_s, RECOVER_MOST_S)
+            self._recover_at = self._monotonic() + self._recover_wait_s
 
     def tend(self) -> None:
         """Close what is to be closed, look at the disk, report. Never raises for a service: it is tried again.
@@ -175,11 +189,9 @@ class ArchiveKeeper:
             self._report()
 
     def _keep_tending(self) -> None:
-        try:
-            recover(self._writer.engine, self._place.folder)
-        except (ServiceError, OSError) as error:
-            _log.error("archive.not_recovered", error=str(error))
+        self._turn(self.close_left)
         while not self._ended.wait(LOOK_S):
+            self._turn(self.close_left)
             self._turn(self.tend)
 
     def _keep_moving(self) -> None:

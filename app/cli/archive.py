@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, heading, say, show_json, shown, table
 from app.words import counted
 
@@ -81,10 +82,11 @@ def prune(
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise InputError("tiptoe archive prune", f"{what}; add --yes")
         typer.confirm(f"{shown(what)}. Continue?", abort=True)
-    with open_database() as (settings, engine):
+    with open_database() as (settings, engine), ordered(engine, "archive.prune", crawl or "", f"days={days}") as order:
         found = archive.prune(engine, settings, days=days, crawl=crawl)
-    line = f"{counted(found.segments, 'segment')} deleted, {counted(found.bytes, 'byte')}; "
-    done(f"{line}{counted(found.copied, 'capture')} copied forward", as_json=as_json, **found._asdict())
+        line = f"{counted(found.segments, 'segment')} deleted, {counted(found.bytes, 'byte')}; "
+        order.outcome = f"{line}{counted(found.copied, 'capture')} copied forward"
+    done(order.outcome, as_json=as_json, **found._asdict())
 
 
 def _show(found: "Verification") -> None:

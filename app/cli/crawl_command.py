@@ -13,6 +13,7 @@ from app.cli.crawl_options import asked
 from app.cli.database import bring_to_head
 from app.cli.gather import gather
 from app.cli.options import settings_with
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
 from app.cli.run import patiently, run
@@ -152,7 +153,10 @@ def _prepare(
 
     sweep.end_leases_of_the_dead(engine)
     sweep.sweep(engine)
-    prepared = prepare(engine, settings, name, wish, seeds, again=again)
+    asked = "; ".join([f"seeds={' '.join(seed.text for seed in seeds)}", *filter(None, [wish.words])])
+    with ordered(engine, "crawl.run", name, asked) as order:
+        prepared = prepare(engine, settings, name, wish, seeds, again=again)
+        order.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"
     crawl = prepared.crawl
     if prepared.beginning is Beginning.GOING_ON:
         say(f"{name}: going on")

@@ -11,6 +11,7 @@ import typer
 from app.cli.crawl_options import edited
 from app.cli.database import open_database
 from app.cli.gather import gather
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown, table
 from app.model import CrawlChange
 from app.words import counted
@@ -43,17 +44,22 @@ def start(
     """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
     from app.admin import crawls
 
-    with open_database() as (settings, engine):
+    with (
+        open_database() as (settings, engine),
+        ordered(engine, "crawl.start", name, "again=on" if again else None) as order,
+    ):
         crawl = crawls.start_round(engine, name, settings) if again else crawls.start(engine, name)
-    _done(crawl.name, f"active, round {crawl.round}", as_json, state=crawl.state, round=crawl.round)
+        order.outcome = f"active, round {crawl.round}"
+    _done(crawl.name, order.outcome, as_json, state=crawl.state, round=crawl.round)
 
 
 def pause(name: Name, as_json: AsJson = False) -> None:
     """Fetch nothing more of this crawl until it is resumed. Other crawls continue."""
     from app.admin import crawls
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered(engine, "crawl.pause", name) as order:
         crawls.pause(engine, name)
+        order.outcome = "paused"
     _done(name, f"paused; `tiptoe crawl resume {name}` resumes it", as_json, state="paused")
 
 
@@ -61,8 +67,9 @@ def resume(name: Name, as_json: AsJson = False) -> None:
     """Resume a paused crawl where it stopped."""
     from app.admin import crawls
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered(engine, "crawl.resume", name) as order:
         crawls.resume(engine, name)
+        order.outcome = "active"
     _done(name, "active", as_json, state="active")
 
 
@@ -70,8 +77,9 @@ def finish(name: Name, as_json: AsJson = False) -> None:
     """End a crawl now. Nothing is deleted: pages, frontier and log stay, and `start` resumes it."""
     from app.admin import crawls
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered(engine, "crawl.finish", name) as order:
         crawls.finish(engine, name)
+        order.outcome = "finished"
     _done(name, "finished", as_json, state="finished")
 
 
@@ -80,8 +88,9 @@ def edit(name: Name, change: CrawlChange, as_json: AsJson = False) -> None:
     """Change a crawl: scope, patterns, budgets, freshness. Queued URLs are judged again before they are fetched."""
     from app.admin import edit as edits
 
-    with open_database() as (settings, engine):
+    with open_database() as (settings, engine), ordered(engine, "crawl.edit", name, change.words) as order:
         crawl = edits.edit(engine, settings, name, change)
+        order.outcome = f"changed; it is {crawl.state}"
     if as_json:
         show_json(crawl)
         return
@@ -108,7 +117,9 @@ def delete(
             if not (sys.stdin.isatty() and sys.stdout.isatty()):
                 raise InputError(f"crawl {name}", f"{what}; add --yes")
             typer.confirm(f"{shown(name)}: {what}. Continue?", abort=True)
-        deletion.delete(engine, settings, name)
+        with ordered(engine, "crawl.delete", name) as order:
+            deletion.delete(engine, settings, name)
+            order.outcome = "deleted"
     _done(name, "deleted", as_json, deleted=True)
 
 
@@ -116,9 +127,10 @@ def retry_failed(name: Name, as_json: AsJson = False) -> None:
     """Queue the URLs that a crawl gave up again, with attempts from 0. A finished crawl becomes active."""
     from app.admin import crawls
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered(engine, "crawl.retry_failed", name) as order:
         n = crawls.retry_failed(engine, name)
-    _done(name, f"{counted(n, 'URL')} queued again", as_json, queued=n)
+        order.outcome = f"{counted(n, 'URL')} queued again"
+    _done(name, order.outcome, as_json, queued=n)
 
 
 def list_(as_json: AsJson = False) -> None:

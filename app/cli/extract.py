@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, shown, table
 from app.words import counted, rounded
 
@@ -130,9 +131,11 @@ def retry(
     """Give pages that a handler failed on another try: by workers, or by the next `tiptoe extract run`."""
     from app.admin import extract
 
-    with open_database() as (_, engine):
+    detail = f"handler={handler}" if handler else None
+    with open_database() as (_, engine), ordered(engine, "extract.retry", crawl or "", detail) as order:
         n = extract.retry(engine, handler, crawl)
-    done(f"{counted(n, 'page')} due again", as_json=as_json, due=n)
+        order.outcome = f"{counted(n, 'page')} due again"
+    done(order.outcome, as_json=as_json, due=n)
 
 
 class _Teller:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli.database import open_database
+from app.cli.ordered import ordered_of_host
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json
 from app.words import counted
 
@@ -126,9 +127,9 @@ def pause(name: Name, as_json: AsJson = False) -> None:
     """Stop contacting this host, in any crawl, until it is resumed."""
     from app.admin import hosts
 
-    with open_database() as (_, engine):
-        how = hosts.pause(engine, name)
-    _done(name, how, as_json)
+    with open_database() as (_, engine), ordered_of_host(engine, "host.pause", name) as order:
+        order.outcome = hosts.pause(engine, name)
+    _done(name, order.outcome, as_json)
 
 
 @app.command()
@@ -136,9 +137,10 @@ def resume(name: Name, as_json: AsJson = False) -> None:
     """Allow visits to a paused host again, no sooner than its pace allows."""
     from app.admin import hosts
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered_of_host(engine, "host.resume", name) as order:
         hosts.resume(engine, name)
-    _done(name, "may be visited again", as_json)
+        order.outcome = "may be visited again"
+    _done(name, order.outcome, as_json)
 
 
 @app.command()
@@ -160,15 +162,17 @@ def slow(
         raise InputError(
             f"delay {seconds!r}", "is not a number of seconds; write one, such as 5 or 0.5, or default"
         ) from None
-    with open_database() as (_, engine):
-        whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hosts.hostname(name)
-        if not domain:
-            hosts.slow(engine, name, delay_s)
     says = (
         "robots.txt and the default decide from the next visit on"
         if delay_s is None
         else f"{delay_s:g} s between requests"
     )
+    detail = _asked_of_domain(f"delay={seconds}", domain)
+    with open_database() as (_, engine), ordered_of_host(engine, "host.slow", name, detail) as order:
+        whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hosts.hostname(name)
+        if not domain:
+            hosts.slow(engine, name, delay_s)
+        order.outcome = f"{whose}: {says}"
     done(f"{whose}: {says}", as_json=as_json, name=name, domain=domain, delay_s=delay_s, says=says)
 
 
@@ -186,15 +190,21 @@ def quiet(
     from app.policy.hours import Hours
 
     wanted = None if hours == "default" else str(Hours.parse(hours))
-    with open_database() as (_, engine):
+    none = "no quiet hours" if domain else "no quiet hours of its own"
+    says = none if wanted is None else f"no contact from {wanted} UTC"
+    detail = _asked_of_domain(f"hours={hours}", domain)
+    with open_database() as (_, engine), ordered_of_host(engine, "host.quiet", name, detail) as order:
         if domain:
             whose = _of_domain(*hosts.quiet_domain(engine, name, wanted))
         else:
             hosts.quiet(engine, name, wanted)
             whose = hosts.hostname(name)
-    none = "no quiet hours" if domain else "no quiet hours of its own"
-    says = none if wanted is None else f"no contact from {wanted} UTC"
+        order.outcome = f"{whose}: {says}"
     done(f"{whose}: {says}", as_json=as_json, name=name, domain=domain, quiet_hours=wanted, says=says)
+
+
+def _asked_of_domain(asked: str, domain: bool) -> str:
+    return f"{asked}; domain=on" if domain else asked
 
 
 def _of_domain(domain: str, known: int) -> str:
@@ -210,9 +220,13 @@ def pin(
     """Send a host's visits to a queue of its own; `default` returns it to the queue that it hashes to."""
     from app.admin import hosts
 
-    with open_database() as (settings, engine):
+    with (
+        open_database() as (settings, engine),
+        ordered_of_host(engine, "host.pin", name, f"queue={queue}") as order,
+    ):
         chosen = hosts.pin(engine, settings, name, None if queue == "default" else queue)
-    _done(name, f"its visits use queue {chosen} from the next offer on", as_json, queue=chosen)
+        order.outcome = f"its visits use queue {chosen} from the next offer on"
+    _done(name, order.outcome, as_json, queue=chosen)
 
 
 @app.command()
@@ -220,9 +234,10 @@ def release(name: Name, as_json: AsJson = False) -> None:
     """End a host's rest after errors or a Retry-After. Its delay still holds."""
     from app.admin import hosts
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered_of_host(engine, "host.release", name) as order:
         hosts.release(engine, name)
-    _done(name, "its rest is over", as_json)
+        order.outcome = "its rest is over"
+    _done(name, order.outcome, as_json)
 
 
 @app.command()
@@ -230,10 +245,10 @@ def forget(name: Name, as_json: AsJson = False) -> None:
     """Fetch a host's robots.txt again before the next request to it."""
     from app.admin import hosts
 
-    with open_database() as (_, engine):
+    with open_database() as (_, engine), ordered_of_host(engine, "host.forget", name) as order:
         origins = hosts.forget(engine, name)
-    says = f"robots.txt of {counted(origins, 'origin')} will be fetched again at the next visit"
-    _done(name, says, as_json, origins=origins)
+        order.outcome = f"robots.txt of {counted(origins, 'origin')} will be fetched again at the next visit"
+    _done(name, order.outcome, as_json, origins=origins)
 
 
 def _done(name: str, says: str, as_json: bool, **document: object) -> None:

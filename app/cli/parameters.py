@@ -6,6 +6,7 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.host import Name, app
+from app.cli.ordered import ordered_of_host
 from app.cli.out import AsJson, answer, done, facts, rows_table, show_json
 from app.words import counted
 
@@ -32,16 +33,19 @@ def parameters(
         raise InputError("--drop and --keep", "exclude each other; choose one")
     with open_database() as (settings, engine):
         if drop:
-            folding = admin.drop(engine, settings, name, drop, force=force)
-            says = (
-                f"{', '.join(folding.dropped)} dropped: {counted(folding.folded, 'URL')} folded into others, "
-                f"{counted(folding.moved, 'URL')} shortened; nothing is fetched again"
-            )
+            asked = f"names={' '.join(drop)}{'; force=on' if force else ''}"
+            with ordered_of_host(engine, "host.drop_parameters", name, asked) as order:
+                folding = admin.drop(engine, settings, name, drop, force=force)
+                says = order.outcome = (
+                    f"{', '.join(folding.dropped)} dropped: {counted(folding.folded, 'URL')} folded into others, "
+                    f"{counted(folding.moved, 'URL')} shortened; nothing is fetched again"
+                )
             document = {"dropped": folding.dropped, "moved": folding.moved, "folded": folding.folded}
             done(f"{folding.host}: {says}", as_json=as_json, host=folding.host, says=says, **document)
         elif keep:
-            host, left = admin.keep(engine, name, keep)
-            says = f"{', '.join(keep)} sent again, from the next pick on"
+            with ordered_of_host(engine, "host.keep_parameters", name, f"names={' '.join(keep)}") as order:
+                host, left = admin.keep(engine, name, keep)
+                says = order.outcome = f"{', '.join(keep)} sent again, from the next pick on"
             done(f"{host}: {says}", as_json=as_json, host=host, says=says, dropped=left)
         else:
             found = admin.found(engine, name)

@@ -1,7 +1,7 @@
 """`tiptoe seed`: adds and lists the URLs that a crawl starts from. Adding the first seeds makes the crawl."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ import typer
 from app.cli.crawl_options import asked
 from app.cli.database import open_database
 from app.cli.gather import gather
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, rows_table, say, show_json
 from app.model import CrawlChange, RequestKind
 from app.words import counted
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 
 SHOWN_BAD_LINES = 20
+MOST_NOTED = 10
 TELL_EVERY_LINES = 100_000
 
 Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
@@ -49,11 +51,15 @@ def add(
 
     with open_database() as (settings, engine):
         found = seeds.read(settings, urls)
-        into = partial(open_crawl, engine, settings, crawl, wish)
-        added = seeds.add_urls(engine, settings, into, found.urls, kind=_kind(sitemap))
+        asked_for = _asked([seed.text for seed in found.urls], wish)  # a bad one may hold a password
+        with ordered(engine, "crawl.seeds", crawl, asked_for) as order:
+            into = partial(open_crawl, engine, settings, crawl, wish)
+            added = seeds.add_urls(engine, settings, into, found.urls, kind=_kind(sitemap))
+            added = replace(added, bad=found.bad, bad_count=len(found.bad))
+            order.outcome, order.failed = _outcome(added), added.is_empty
         for problem in seeds.out_of_reach(settings, found.urls):  # kept: workers may see more than we do
             say(f"warning: {problem}")
-    _tell(crawl, replace(added, bad=found.bad, bad_count=len(found.bad)), as_json=as_json)
+    _tell(crawl, added, as_json=as_json)
 
 
 @app.command("import")
@@ -84,10 +90,15 @@ def import_(
     from app.admin import seed_file, seeds
     from app.admin.edit import open_crawl
 
-    with _lines(file) as lines, open_database() as (settings, engine):
+    with (
+        _lines(file) as lines,
+        open_database() as (settings, engine),
+        ordered(engine, "crawl.seeds", crawl, _asked([file], wish)) as order,
+    ):
         rows = seed_file.seeds(_counted(lines), suffix=Path(file).suffix.lower(), column=column)
         into = partial(open_crawl, engine, settings, crawl, wish)
         added = seeds.add(engine, settings, into, rows, kind=_kind(sitemap))
+        order.outcome, order.failed = _outcome(added), added.is_empty
     if added.is_empty:
         say(f"tiptoe: {file}: contains no valid seed; write one URL per line, such as https://example.org/")
     _tell(crawl, added, as_json=as_json)
@@ -126,10 +137,20 @@ def _tell(crawl: str, added: "Added", *, as_json: bool) -> None:
     if as_json:
         show_json({"crawl": crawl, "added": added.added, "known": added.known, "bad": added.bad_count})
     else:
-        bad = counted(added.bad_count, "bad line")
-        answer(f"{crawl}: {counted(added.added, 'seed')} added, {added.known:,} known already, {bad}")
+        answer(f"{crawl}: {_outcome(added)}")
     if added.is_empty:
         raise typer.Exit(2)
+
+
+def _asked(seeds: Sequence[str], wish: CrawlChange) -> str:
+    """The order's detail. Seeds that are many are shown by the first."""
+    shown = " ".join(seeds[:MOST_NOTED]) + (" …" if len(seeds) > MOST_NOTED else "")
+    return "; ".join([f"seeds={shown}", *filter(None, [wish.words])])
+
+
+def _outcome(added: "Added") -> str:
+    bad = counted(added.bad_count, "bad line")
+    return f"{counted(added.added, 'seed')} added, {added.known:,} known already, {bad}"
 
 
 @contextmanager

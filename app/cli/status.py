@@ -1,7 +1,7 @@
 """`tiptoe status` and `tiptoe audit`: show what is happening, and prove that it was polite."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,7 @@ from app.cli.crawls import show_totals
 from app.cli.database import open_database
 from app.cli.out import AsJson, answer, facts, heading, plain, rows_table, show_json, table
 from app.model.reasons import words
+from app.words import counted
 
 if TYPE_CHECKING:
     from app.store.segments import ArchiveNode
@@ -64,6 +65,7 @@ def status(as_json: AsJson = False) -> None:
     heading("offers not taken up yet")
     facts(found.offers.items()) if found.offers else answer("  none")
     _archive(found.archive)
+    _shells(found.needs_script)
     heading("last visits")
     visits = [{**row, "ending": row["ending"] and words(row["ending"], row["detail"])} for row in found.visits]
     rows_table(("host", "taken_at", "ending", "fetches", "worker"), visits)
@@ -76,6 +78,13 @@ def _archive(nodes: "Sequence[ArchiveNode]") -> None:
     if told:
         heading("archive")
         facts(told)
+
+
+def _shells(found: "Sequence[Mapping[str, Any]]") -> None:
+    """Count the pages that are empty without JavaScript: nothing where there are none."""
+    if found:
+        heading("empty without JavaScript (`tiptoe crawl report NAME` names their hosts)")
+        facts((row["crawl"], counted(row["pages"], "page") + (" or more" if row["is_least"] else "")) for row in found)
 
 
 def audit(

@@ -6,13 +6,17 @@ import typer
 
 from app.cli.crawls import LIKENESS
 from app.cli.database import open_database
+from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
 from app.cli.profile import show_parts
 from app.model.reasons import words
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from app.admin.explain import Explanation, InCrawl
     from app.admin.robots_report import Ruling
+    from app.config import Settings
 
 app = typer.Typer(no_args_is_help=True, help="One URL: why it was fetched or not, and another try.")
 
@@ -44,9 +48,14 @@ def retry(
     """Queue a URL now, whatever its state; its host's pace and robots.txt still hold."""
     from app.admin import explain, focus
 
-    with open_database() as (settings, engine):
+    detail = _asked(crawl, force)
+    with (
+        open_database() as (settings, engine),
+        ordered(engine, "url.retry", _known_as(engine, settings, url), detail) as order,
+    ):
         names = (focus.force if force else explain.retry)(engine, settings, url, crawl)
-    done(f"queued in {', '.join(names)}", as_json=as_json, url=url, queued_in=names)
+        order.outcome = f"queued in {', '.join(names)}"
+    done(order.outcome, as_json=as_json, url=url, queued_in=names)
 
 
 @app.command()
@@ -54,9 +63,24 @@ def forget(url: Url, crawl: OneCrawl = None, as_json: AsJson = False) -> None:
     """Take a URL out of the frontier. The log keeps its requests; a link found later may bring it back."""
     from app.admin import explain
 
-    with open_database() as (settings, engine):
+    with (
+        open_database() as (settings, engine),
+        ordered(engine, "url.forget", _known_as(engine, settings, url), _asked(crawl)) as order,
+    ):
         names = explain.forget(engine, settings, url, crawl)
-    done(f"forgotten in {', '.join(names)}", as_json=as_json, url=url, forgotten_in=names)
+        order.outcome = f"forgotten in {', '.join(names)}"
+    done(order.outcome, as_json=as_json, url=url, forgotten_in=names)
+
+
+def _known_as(engine: "Engine", settings: "Settings", url: str) -> str:
+    """The URL's canonical form, by which the dashboard finds its orders. Raises InputError."""
+    from app.admin.robots_report import canonical
+
+    return canonical(settings, url, engine=engine).text
+
+
+def _asked(crawl: str | None, force: bool = False) -> str:
+    return "; ".join([*([f"crawl={crawl}"] if crawl else []), *(["force=on"] if force else [])])
 
 
 def show_ruling(ruling: "Ruling") -> None:

@@ -104,10 +104,34 @@ class CrawlChange:
     def is_empty(self) -> bool:
         return self == CrawlChange()
 
+    @property
+    def words(self) -> str:
+        """The change in one line, such as `scope=domain; max_pages=50`. A profile of one's own is named so."""
+        wishes = {name: getattr(self, name) for name in _WISHES}
+        return "; ".join(
+            f"{name}={_word(value)}"
+            for name, value in {**wishes, **self.budgets}.items()
+            if value is not None or name in self.budgets
+        )
+
     def of(self, spec: CrawlSpec) -> CrawlSpec:
         """The spec with this change."""
         given = {name: value for name in _WISHES if (value := getattr(self, name)) is not None}
         return replace(spec, **given, budgets=replace(spec.budgets, **self.budgets))  # type: ignore[arg-type]
+
+
+def _word(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "on" if value else "off"
+        case tuple():
+            return " ".join(map(str, value)) or "none"
+        case str() if "\n" in value:
+            return "its own"
+        case _:
+            return str(value)
 
 
 _LISTS: Final = ("include", "exclude", "handlers")

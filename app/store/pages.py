@@ -138,6 +138,11 @@ def duplicate_kinds(tx: Connection, crawl_id: int) -> dict[str, int]:
     return {row.kind: row.pages for row in tx.execute(_sql["duplicate_kinds"], {"crawl_id": crawl_id})}
 
 
+def shells(tx: Connection, *, most: int) -> Sequence[Mapping[str, Any]]:
+    """Crawls with pages that are empty without JavaScript: crawl, pages (counted to `most`), is_least: maybe more."""
+    return [dict(row) for row in tx.execute(_sql["shells"], {"most": most}).mappings()]
+
+
 def needing_script(tx: Connection, crawl_id: int) -> Sequence[Mapping[str, Any]]:
     """Hosts whose pages are empty without JavaScript: host, pages, with_data (the prose is there as JSON), example."""
     return [dict(row) for row in tx.execute(_sql["needing_script"], {"crawl_id": crawl_id}).mappings()]

@@ -111,6 +111,16 @@ FROM pages AS p JOIN hosts AS h ON h.id = p.host_id
 WHERE p.crawl_id = :crawl_id AND p.needs_script IS NOT NULL
 GROUP BY h.name ORDER BY pages DESC, host
 
+-- shells: crawls with pages that are empty without JavaScript, each counted up to :most
+SELECT c.name AS crawl, found.pages, found.pages >= :most AS is_least
+FROM crawls AS c
+CROSS JOIN LATERAL (
+    SELECT count(*) AS pages
+    FROM (SELECT FROM pages AS p WHERE p.crawl_id = c.id AND p.needs_script IS NOT NULL LIMIT :most) AS few
+) AS found
+WHERE found.pages > 0
+ORDER BY c.id
+
 -- noted_duplicates: the pages among these that are noted as exact copies
 SELECT d.host_id, d.crawl_id, d.key
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)

@@ -19,7 +19,6 @@ from app.web.render import address, page
 
 _log = structlog.get_logger()
 ACTS = {act.key: act for act in (*on_crawls.ACTS, *on_hosts.ACTS, *on_urls.ACTS)}
-DETAIL_MOST = 2_000  # characters
 _NOT_IN = {  # state of a crawl or host → acts that make no sense there
     "active": {"crawl.resume", "crawl.start"},
     "paused": {"crawl.pause", "host.pause", "crawl.start"},
@@ -59,10 +58,11 @@ def give(request: Request) -> Response:
             return _form(request, act, subject, fields, f"type {subject} to delete it", 400)
         return RedirectResponse("/orders", 303, background=BackgroundTask(_later, board, act, order, fields))
     try:
-        id = operators.carry_out(board.engine, order, lambda: act.do(board, subject, fields))
+        with operators.noted(board.engine, order) as note:
+            note.outcome = act.do(board, subject, fields)
     except InputError as error:
         return _form(request, act, subject, fields, str(error), 400)
-    return RedirectResponse(address(f"/{act.leads}", **{_SUBJECT[act.leads]: subject}, order=id), 303)
+    return RedirectResponse(address(f"/{act.leads}", **{_SUBJECT[act.leads]: subject}, order=note.id), 303)
 
 
 def show_log(request: Request) -> Response:
@@ -99,11 +99,11 @@ def undo_of(order: OperatorOrder) -> str | None:
 
 
 def leads(order: OperatorOrder) -> str | None:
-    """The page of an order's subject."""
-    act = ACTS.get(order.act)
-    if act is None or not order.subject or order.act == "crawl.delete":
+    """The page of an order's subject; commands have acts that no form here has."""
+    page_of, _, _ = order.act.partition(".")
+    if page_of not in _SUBJECT or not order.subject or order.act == "crawl.delete":
         return None
-    return address(f"/{act.leads}", **{_SUBJECT[act.leads]: order.subject})
+    return address(f"/{page_of}", **{_SUBJECT[page_of]: order.subject})
 
 
 def _act(request: Request) -> Act:
@@ -130,12 +130,13 @@ def _who(request: Request) -> str:
 def _detail(fields: Fields) -> str | None:
     """The fields that were filled, for the log."""
     given = [f"{name}={value}" for name, value in fields.items() if value and name not in {"token", "subject"}]
-    return "; ".join(given)[:DETAIL_MOST] or None
+    return "; ".join(given) or None
 
 
 def _later(board: Board, act: Act, order: Order, fields: Fields) -> None:
     """Carry out what takes long, after the answer. What went wrong is in the log of orders."""
     try:
-        operators.carry_out(board.engine, order, lambda: act.do(board, order.subject, fields))
+        with operators.noted(board.engine, order) as note:
+            note.outcome = act.do(board, order.subject, fields)
     except TiptoeError as error:
         _log.warning("web.order_failed", act=order.act, subject=order.subject, error=str(error))

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from app.admin import explain, parameters, seeds
+from app.admin import explain, focus, parameters, seeds
+from app.admin.captures import captured
 from app.admin.crawls import find, go_round
 from app.crawl.state.worker import Worker
 from app.errors import InputError
@@ -109,6 +110,21 @@ def test_what_was_found_with_it_alone_gets_a_shorter_form(worker: Worker, site: 
     assert (row["url"], row["page"], row["linked"]) == (site.url("/only"), site.url("/only"), "/only?ref=1")
 
 
+def test_seeds_and_orders_with_a_dropped_parameter_mean_the_url_without_it(worker: Worker, site: Site) -> None:
+    """Else the same page had two rows, and an order with the address that a person copied found none."""
+    engine, settings = crawled(worker, site), worker.settings
+    parameters.drop(engine, settings, site.host, ["ref"])
+    before = paths(engine)
+    spelt = f"{site.url(PATHS[0])}?ref=mail"
+    found = seeds.read(settings, [spelt, f"{site.url('/list')}?page=9&ref=mail"])
+    added = seeds.add_urls(engine, settings, find(engine, "c"), found.urls)
+    assert (added.added, added.known) == (1, 1)
+    assert paths(engine) == sorted([*before, "/list?page=9"])
+    for order in (explain.retry, focus.force, explain.forget):
+        assert order(engine, settings, spelt, "c") == ["c"]
+    assert paths(engine) == sorted({*before, "/list?page=9"} - {PATHS[0]})
+
+
 def test_a_form_that_is_linked_meanwhile_is_folded_into(worker: Worker, site: Site) -> None:
     """Another host's visit adds the short form after we looked, and before we write."""
     site.pages["/"] = html("/only?ref=1", *PATHS, *WITH, text="Front.")
@@ -131,13 +147,15 @@ def test_a_form_that_is_linked_meanwhile_is_folded_into(worker: Worker, site: Si
 def test_the_archive_and_the_commands_follow(archiving: Archiving, site: Site) -> None:
     worker = archiving.worker
     engine = crawled(worker, site)
-    captures = one(engine, "SELECT count(*) FROM captures WHERE kind = 'page'")
+    kept = one(engine, "SELECT count(*) FROM captures WHERE kind = 'page'")
     parameters.drop(engine, worker.settings, site.host, ["ref"])
     joined = "SELECT count(*) FROM captures AS c JOIN urls AS u USING (host_id, crawl_id, key) WHERE c.kind = 'page'"
-    assert one(engine, joined) == captures
+    assert one(engine, joined) == kept
     found = explain.why(engine, worker.settings, site.url("/1?ref=home"))
     assert found.url == site.url("/1")
     assert len(found.crawls) == 1
+    with_it, without = (captured(engine, worker.settings, site.url(path), "c") for path in ("/1?ref=home", "/1"))
+    assert with_it.captures == without.captures != []
     added = seeds.add(engine, worker.settings, find(engine, "c"), [site.url("/1?ref=mail")])
     assert (added.added, added.known) == (0, 1)
 

@@ -11,7 +11,7 @@ import pytest
 import structlog
 from sqlalchemy import Engine
 
-from app.archive.keeper import LOOK_S, REPORT_S, ArchiveKeeper
+from app.archive.keeper import LOOK_S, RECOVER_MOST_S, REPORT_S, ArchiveKeeper
 from app.archive.place import ArchivePlace
 from app.archive.read import Archive
 from app.archive.recording import Recording
@@ -20,8 +20,10 @@ from app.errors import ArchiveStopped
 from app.model import Capture
 from app.store import captures, db, segments
 from app.store.segments import ArchiveNode
+from tests.acceptance.conftest import until
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
+from tests.archive.left import abandoned, open_ones
 from tests.archive.readers import by_warcio, is_accepted
 from tests.store.rows import make_crawl
 
@@ -151,6 +153,51 @@ def test_while_postgres_is_away_it_is_asked_ever_less_often(engine: Engine, make
     clock.now += REPORT_S
     keeper.tend()
     assert the_node(engine).node == "here"
+    keeper.close()
+
+
+def test_what_a_dead_process_left_is_closed_once_postgres_is_back(
+    engine: Engine, make_writer: MakeWriter, folder: Path
+) -> None:
+    """A node that starts while Postgres is away would else keep it open until its next start."""
+    clock, writer, dead = Clock(), make_writer(worker="here:2"), make_writer()
+    dead.append(page(1, make_crawl(engine)))
+    abandoned(dead, folder)
+    keeper = make_keeper(writer, clock)
+    with closing(socket.socket()) as nobody, structlog.testing.capture_logs() as logs:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        writer.engine = db.connect(f"postgresql://tiptoe@127.0.0.1:{nobody.getsockname()[1]}/tiptoe")
+        began, tried = clock.now, list[float]()
+        while clock.now - began < 200:
+            before = len(logs)
+            keeper.close_left()
+            tried += [clock.now - began] * (len(logs) - before)
+            clock.now += LOOK_S
+    assert tried == [0.0, 2.0, 6.0, 14.0, 30.0, 62.0, 122.0, 182.0]
+    assert {log["event"] for log in logs} == {"archive.not_recovered"}
+    assert open_ones(folder) != []
+    writer.engine.dispose()
+    writer.engine = engine
+    clock.now += RECOVER_MOST_S
+    keeper.close_left()
+    assert open_ones(folder) == []
+    keeper.close()
+
+
+def test_its_thread_tries_again_by_itself(engine: Engine, make_writer: MakeWriter, folder: Path) -> None:
+    clock, writer, dead = Clock(), make_writer(worker="here:2"), make_writer()
+    dead.append(page(1, make_crawl(engine)))
+    abandoned(dead, folder)
+    keeper = make_keeper(writer, clock)
+    with closing(socket.socket()) as nobody, structlog.testing.capture_logs() as logs:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        writer.engine = db.connect(f"postgresql://tiptoe@127.0.0.1:{nobody.getsockname()[1]}/tiptoe")
+        keeper.start()
+        until(lambda: any(log["event"] == "archive.not_recovered" for log in logs), "a try while Postgres is away")
+    writer.engine.dispose()
+    writer.engine = engine
+    clock.now += RECOVER_MOST_S
+    until(lambda: open_ones(folder) == [], "a try once it is back")
     keeper.close()
 
 

@@ -1,6 +1,5 @@
 """Segments whose writer died: trimmed, closed, and every row resolves."""
 
-import fcntl
 import random
 import subprocess
 import sys
@@ -11,28 +10,16 @@ from sqlalchemy import Engine
 
 from app.archive.read import Archive
 from app.archive.recover import recover
-from app.archive.writer import ArchiveWriter
 from app.store import db, segments
 from tests.archive import answers
 from tests.archive.conftest import MakeWriter
 from tests.archive.deposits import all_captures, deposit
+from tests.archive.left import abandoned, open_ones
 from tests.archive.readers import by_warcio, is_accepted
 from tests.store.rows import make_crawl, sql
 
 KILLS = 20
 STEPS = 5  # of a settle: three answers, the sync, the commit
-
-
-def open_ones(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.open"))
-
-
-def abandoned(writer: ArchiveWriter, folder: Path) -> Path:
-    """The writer's segment as its death leaves it: without a lock."""
-    (path,) = folder.rglob("*.warc.gz.open")
-    (file,) = writer._files.values()  # noqa: SLF001  # a process that dies drops its locks: nothing else does
-    fcntl.flock(file._file, fcntl.LOCK_UN)  # noqa: SLF001
-    return path
 
 
 # what is torn off, or stuck on, in bytes

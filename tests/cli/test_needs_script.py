@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from app.admin import crawls
+from app.admin import crawls, report
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.store import db, renders
@@ -120,6 +120,25 @@ def test_the_report_counts_them_by_host(tiptoe: Tiptoe, crawled: tuple[Worker, S
     assert all(len(line) <= 80 for line in said.splitlines())
     row = {"host": site.host, "pages": 2, "with_data": 1, "example": site.url("/next")}
     assert tiptoe("crawl", "report", "c", "--json").json["needs_script"] == [row]
+
+
+def test_the_status_counts_them_by_crawl(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:
+    said = tiptoe("status").out
+    told = said.partition("\nempty without JavaScript (`tiptoe crawl report NAME` names their hosts)\n")[2]
+    assert told.splitlines()[0] == "  c  2 pages"
+    assert max(map(len, said.partition("last visits")[0].splitlines())) <= 80
+    assert tiptoe("status", "--json").json["needs_script"] == [{"crawl": "c", "pages": 2, "is_least": False}]
+
+
+def test_the_status_counts_no_more_than_it_must(crawled: tuple[Worker, Site]) -> None:
+    (found,) = report.status(crawled[0].engine, most=1).needs_script
+    assert found == {"crawl": "c", "pages": 1, "is_least": True}
+
+
+def test_the_status_says_nothing_where_every_page_has_its_text(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:
+    sql(crawled[0].engine, "UPDATE pages SET needs_script = NULL")
+    assert "JavaScript" not in tiptoe("status").out
+    assert tiptoe("status", "--json").json["needs_script"] == []
 
 
 def test_the_export_has_it(tiptoe: Tiptoe, crawled: tuple[Worker, Site], tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("offers", "served", {"n": 100, "within_s": 30}, "visits", 130),  # the newest of each partition
     ("offers", "probe", {"ids": "{7,8}", "ahead_s": 0.25, "offer_s": 10}, "hosts", 4),
     ("pages", "needing_script", {"crawl_id": 1}, "pages", 20),
+    ("pages", "shells", {"most": 20}, "pages", 20),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred

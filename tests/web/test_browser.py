@@ -3,48 +3,22 @@
 Skipped where Chromium is not installed (Debian and Ubuntu: `chromium`).
 """
 
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
 from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from tests.crawl.web import Site
+from tests.web.chromium import Seen, launched, needs_chromium, opened
 from tests.web.served import Browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-
-
-@dataclass
-class Seen:
-    """What a context's console said, and what it asked for."""
-
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-
-    def watch(self, context: BrowserContext) -> None:
-        context.on("console", lambda each: self.said.append(each.text) if each.type in {"error", "warning"} else None)
-        context.on("weberror", lambda each: self.said.append(str(each.error)))
-        context.on("request", lambda each: self.asked.append(each.url))
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Chromium]:
-    with sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])  # tests may run as root
-        yield launched
-        launched.close()
-
-
-def opened(chromium: Chromium, seen: Seen, *, width: int = 1440, dark: bool = False) -> Page:
-    context = chromium.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
-    )
-    seen.watch(context)
-    return context.new_page()
+    with launched() as browser:
+        yield browser
 
 
 # path, a place that scripts or the stream have filled

@@ -1,6 +1,6 @@
 """Decides which links of a document become candidates for the frontier; refused ones are noted with the reason.
 
-canonical form ▶ scope ▶ known already? ▶ robots.txt of its origin, if anybody has it ▶ candidate (to be queued, or refused)
+canonical form ▶ scope ▶ known already? ▶ robots.txt of its origin, if anybody has it ▶ candidate, queued or refused
 
 Repeats are cheap: a visit keeps the joins of a directory, a process the keys that it knows to be committed.
 """
@@ -65,7 +65,7 @@ def links(
     encoding: the document's, for the queries of its links.   nofollow: the document says so of all of them.
     relevance: the document's, to the topics of its crawl.
 
-    A link that no person can see may be there to catch robots: it is followed where a visible one leads to the same URL.
+    A link that no person can see may be there to catch robots: it is followed where a visible one leads there too.
     """
     directory = _directory(base)
     canon, known, batch, joined = finder.worker.canon, finder.worker.known, finder.batch, finder.picked.joined
@@ -239,7 +239,7 @@ def _candidate(
 
 
 def _judged(finder: Finder, found: Candidate) -> Candidate:
-    """A candidate judged by robots.txt of an origin that the visit knows; the settle asks for those of others (`enter`)."""
+    """A candidate judged by robots.txt of an origin that the visit knows; the settle judges the others (`enter`)."""
     file = finder.origins.robots.get(found.url.origin)
     rules = file.rules if file is not None else None
     if rules is None:

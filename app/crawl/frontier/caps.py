@@ -1,9 +1,9 @@
 """The caps of the frontier (promise F7): how many URLs may wait for their first fetch, of a host, of a crawl, in all.
 
-Soft, and next to free below the cap. A host's visits keep an estimate on its row, by what they admit and fetch; what links from
-elsewhere bring is added in lots (`full_hosts`). Where the estimate says that the host is full it is made exact first, unless
-that was done lately, and then decides: the best newcomers take the places of the worst that wait, one for one. Crawls are looked
-at by a janitor (`trim`); what a visit picks says how good a link must be.
+Soft, and next to free below the cap. A host's visits keep an estimate on its row, by what they admit and fetch; what
+links from elsewhere bring is added in lots (`full_hosts`). Where the estimate says that the host is full it is made
+exact first, unless that was done lately, and then decides: the best newcomers take the places of the worst that wait,
+one for one. Crawls are looked at by a janitor (`trim`); what a visit picks says how good a link must be.
 
 Seeds and sitemaps are never evicted, nor is what was fetched before; seeds are not even asked (`seed`).
 """
@@ -93,8 +93,10 @@ def evict(worker: Worker, picked: Picked, batch: Batch, tx: Connection, eviction
 
 
 def add_queued(worker: Worker, queued: Mapping[int, int]) -> None:
-    """After the commit: what hosts got that were not visited, {host: URLs}. Where that is much, their rows are updated, and
-    they are checked."""
+    """After the commit: what hosts got that were not visited, {host: URLs}.
+
+    Where that is much, their rows are updated, and they are checked.
+    """
     for host_id, n in worker.full_hosts.due(queued.items()).items():
         with db.transaction(worker.engine) as tx:
             worker.full_hosts.judge(host_id, _verdict(worker, tx, host_id, store.swell(tx, host_id=host_id, n=n)))

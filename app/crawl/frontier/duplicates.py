@@ -1,8 +1,9 @@
-"""Exact duplicates (promise C1): documents that say, byte for byte or in their main text, what another of the crawl says.
+"""Exact duplicates (promise C1): documents that say what another of the crawl says, byte for byte or in their text.
 
-All are noted. Within a host, the same bytes make the URL an alias of the first that had them. Its links are not followed
-again where that loses nothing or stops a trap: in the same folder they lead to the same URLs, and a document that repeats
-itself in ever deeper folders is one. The same bytes on another host are a mirror: noted, and crawled for its own sake.
+All are noted. Within a host, the same bytes make the URL an alias of the first that had them. Its links are not
+followed again where that loses nothing or stops a trap: in the same folder they lead to the same URLs, and a document
+that repeats itself in ever deeper folders is one. The same bytes on another host are a mirror: noted, and crawled for
+its own sake.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,8 +21,10 @@ NO_TEXT = sha256(b"").digest()
 
 
 def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
-    """Note the duplicates of batches that are settled together, make aliases of those on the same host. Returns those whose links
-    are not to be followed."""
+    """Note the duplicates of batches that are settled together, make aliases of those on the same host.
+
+    Returns those whose links are not to be followed.
+    """
     rows = {
         (row["host_id"], row["crawl_id"], row["key"]): row
         for row in (reading.page for batch in batches for reading in batch.readings)

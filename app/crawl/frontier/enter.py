@@ -1,4 +1,4 @@
-"""How rows enter the frontier, in the transaction of whoever found them, and what a process remembers of it after the commit.
+"""How rows enter the frontier, in the transaction of whoever found them, and what a process remembers afterwards.
 
 robots.txt of other origins, if anybody has it ▶ caps of crawls ▶ hosts made where they are new ▶ caps of hosts ▶ rows
 """
@@ -39,7 +39,7 @@ class Entered:
 
 
 def admit(tx: Connection, found: _Found) -> Entered:
-    """Rows for what was found, judged by their origins' robots.txt and the caps, their hosts made where they are new."""
+    """Rows for what was found, judged by their origins' robots.txt and the caps; hosts are made where they are new."""
     judged = []
     found, standing = _without_standing(tx, found)
     for finder, candidates in found:
@@ -145,7 +145,10 @@ def _with_foreign_robots(
 
 
 def _allows(book: RobotsBook, now: float, url: Url) -> bool | None:
-    """Whether a file allows it. None: no file says so. Where nothing may be fetched for now, a link waits for its gate."""
+    """Whether a file allows it.
+
+    None: no file says so. Where nothing may be fetched for now, a link waits for its gate.
+    """
     rules = book.foreign(url.origin, now)
     return None if rules is None or rules is ALLOW_ALL or rules is DISALLOW_ALL else rules.permits(url)
 

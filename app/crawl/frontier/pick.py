@@ -1,8 +1,8 @@
 """The URLs a visit fetches next: a weighted draw of lanes, best score first; crawls that share a host take turns.
 
 Where a crawl has a budget of pages, what is picked is reserved first, so that a fleet of visits ends at the budget and
-not somewhere behind it: from what the process has drawn (`app.crawl.state.grants`), else from the crawl's row, where hosts
-share a small budget. What is not used is returned; what a crash loses, `finish` counts free again.
+not somewhere behind it: from what the process has drawn (`app.crawl.state.grants`), else from the crawl's row, where
+hosts share a small budget. What is not used is returned; what a crash loses, `finish` counts free again.
 """
 
 from collections import defaultdict, deque
@@ -123,7 +123,10 @@ def return_grants(worker: Worker, picked: Picked, now: float) -> None:
 
 
 def scope_of(worker: Worker, tx: Connection, crawl_id: int, revision: int) -> scope.Scope:
-    """The crawl's scope, read again only when its revision is new: seeds can be many. In a new round any URL may be new."""
+    """The crawl's scope, read again only when its revision is new: seeds can be many.
+
+    In a new round any URL may be new.
+    """
     cached = worker.scopes.get(crawl_id)
     if cached is not None and cached[0] == revision:
         return cached[2]
@@ -188,7 +191,7 @@ def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]
 
 
 def _without_risks(drawn: list[Due]) -> list[Due]:
-    """The URLs that no form speaks against, if there are any: the others may be copies of what these lead to, and wait."""
+    """The URLs that no form speaks against, if there are any: the others may copy what these lead to, and wait."""
     safe = [due for due in drawn if due.fetched_at is not None or unpacked(due.score_parts or 0).risk < RISKY]
     return safe or drawn
 

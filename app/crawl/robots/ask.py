@@ -1,8 +1,8 @@
 """Asks a site for its robots.txt, and judges the answer.
 
-RFC 9309 section 2.3.1: 2xx is parsed, 3xx is followed for five hops, 4xx allows all, and 5xx, 429 and every failure of the
-network mean that the file is out of reach. Each hop is a request at the pace of its own host; for another host's, its lease is
-borrowed.
+RFC 9309 section 2.3.1: 2xx is parsed, 3xx is followed for five hops, 4xx allows all, and 5xx, 429 and every failure of
+the network mean that the file is out of reach. Each hop is a request at the pace of its own host; for another host's,
+its lease is borrowed.
 """
 
 from dataclasses import dataclass, replace
@@ -118,8 +118,10 @@ def judge(worker: Worker, lease: Lease, answer: RobotsAnswer, known: RobotsFile 
 
 
 def _again_s(known: RobotsFile | None, free_s: float, now: float) -> float:
-    """Seconds until the hop is tried again. Each try repeats the request to our own host, so wait as long as the file has
-    been out of reach."""
+    """Seconds until the hop is tried again.
+
+    Each try repeats the request to our own host, so wait as long as the file has been out of reach.
+    """
     since = known.unreachable_from if known else None
     away_s = 0.0 if since is None else now - since
     return min(max(BORROW_AGAIN_S, away_s, free_s), AGAIN_MAX_S)
@@ -145,7 +147,10 @@ def _fetched(lease: Lease, reply: Reply) -> Fetched:
 
 
 def _hop(visit: Visit, url: Url, request: Request, before: Reply) -> RobotsAnswer:
-    """Follow one redirect. Returns its reply; where it may not be requested now, the reply before it, with the reason."""
+    """Follow one redirect.
+
+    Returns its reply; where it may not be requested now, the reply before it, with the reason.
+    """
     free_s = 0.0
     if visit.rest.is_blocked:
         why = "redirected, but it asks us to wait first"
@@ -180,7 +185,10 @@ def _send(visit: Visit, slot: Slot, url: Url, request: Request) -> Reply | None:
 
 
 def _send_elsewhere(visit: Visit, url: Url, request: Request) -> tuple[Reply | None, float]:
-    """Send one request to another host, under a borrowed lease. None: it may not be contacted yet; the seconds say when."""
+    """Send one request to another host, under a borrowed lease.
+
+    None: it may not be contacted yet; the seconds say when.
+    """
     worker = visit.worker
     row = {
         "name": url.host,
@@ -224,7 +232,9 @@ def _quiet_for_s(lease: Lease, hours: str | None) -> float:
 def _send_in_a_slot(
     visit: Visit, url: Url, request: Request, loan: host_rows.Loan, within_lease: float
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
-    """Send in a slot of the other host. A slot that passed before there was a connection is replaced while the loan lasts.
+    """Send in a slot of the other host.
+
+    A slot that passed before there was a connection is replaced while the loan lasts.
 
     within_lease: monotonic second after which the request would outlast the loan, and is not sent
     """
@@ -241,7 +251,10 @@ def _send_in_a_slot(
 
 
 def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
-    """The target of a redirect. None if the reply is no redirect, or has no valid target: then it counts as 404 would."""
+    """The target of a redirect.
+
+    None if the reply is no redirect, or has no valid target: then it counts as 404 would.
+    """
     if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
         return None
     target = canon.join(url.text, reply.header(Header.LOCATION) or "")

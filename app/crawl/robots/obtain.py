@@ -1,7 +1,8 @@
 """Obtains robots.txt before anything else of its origin: from the database while it is fresh, else from the site.
 
-Fetching it (`robots_fetch`) is a request like any other, at the host's own pace. `app.policy.robots.in_force` decides which
-rules hold while it is out of reach; this module keeps them up to date in the visit and, through the batch, in the database.
+Fetching it (`robots_fetch`) is a request like any other, at the host's own pace. `app.policy.robots.in_force` decides
+which rules hold while it is out of reach; this module keeps them up to date in the visit and, through the batch, in the
+database.
 """
 
 from collections.abc import Callable
@@ -77,8 +78,10 @@ def of(visit: Visit, origin: Origin) -> Robots | NoRules:
 
 
 def doubt(worker: Worker, origins: HostOrigins, batch: Batch, origin: Origin) -> None:
-    """Ask for robots.txt again before the next page, after a 403 or 429: the site may have changed its rules (promise R4).
-    Not within an hour of the last request. A file out of reach is asked for repeatedly anyway."""
+    """Ask for robots.txt again before the next page, after a 403 or 429: the site may have new rules (promise R4).
+
+    Not within an hour of the last request. A file out of reach is asked for repeatedly anyway.
+    """
     file = origins.robots[origin]
     again = file.asked + worker.settings.robots_recheck_s
     if file.availability is not Availability.UNREACHABLE and again < file.fresh_until:
@@ -167,7 +170,7 @@ def _decides(worker: Worker, file: RobotsFile) -> InForce:
 
 
 def _bytes(worker: Worker, host_id: int, origin: Origin, fetched: Fetched) -> bytes:
-    """The body just fetched; else the copy that a 304 confirms or that replaces it, which may be only in the database."""
+    """The body just fetched; else the copy that a 304 confirms or that replaces it, maybe only in the database."""
     if fetched.body is not None:
         return fetched.body
     with db.transaction(worker.engine) as tx:

@@ -1,8 +1,8 @@
 """/.well-known/tdmrep.json of an origin: fetched before its first page, for crawls that honour opt-outs (promise R9).
 
-Source: W3C community group, TDMRep of 10 May 2024. It is a request like any other: at the host's own pace, in its own slot, and
-only where robots.txt allows it. The fleet keeps one copy, in `robots.tdmrep`. Whatever the answer, the pages follow, after any
-rest that it asks for: a site that cannot serve this file is crawled by its other opt-outs.
+Source: W3C community group, TDMRep of 10 May 2024. It is a request like any other: at the host's own pace, in its own
+slot, and only where robots.txt allows it. The fleet keeps one copy, in `robots.tdmrep`. Whatever the answer, the pages
+follow, after any rest that it asks for: a site that cannot serve this file is crawled by its other opt-outs.
 `app.policy.tdm` decides what a file means.
 """
 
@@ -35,8 +35,10 @@ TYPES = (
 
 
 def is_settled(visit: Visit, url: Url, rules: Robots) -> bool:
-    """Whether the origin's reservations are known, or cannot be. False: leave; it is too early to ask, or the answer closed
-    the host. Raises LeaseLost."""
+    """Whether the origin's reservations are known, or cannot be.
+
+    False: leave; it is too early to ask, or the answer closed the host. Raises LeaseLost.
+    """
     known = visit.origins.tdmrep.get(url.origin)
     if known is None:
         known = _stored(visit.worker, visit.lease, url.origin, visit.pace.delay_s)
@@ -95,8 +97,10 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
 
 
 def _body(reply: Reply) -> bytes | None:
-    """The file's bytes: empty if there is no valid file, None if that is unknown. A redirect is not followed: its target's
-    origin is asked for its own file when it has pages for us."""
+    """The file's bytes: empty if there is no valid file, None if that is unknown.
+
+    A redirect is not followed: its target's origin is asked for its own file when it has pages for us.
+    """
     if reply.failure is not None or reply.status is None or reply.status == 429 or reply.status >= 500:
         return None
     return reply.body if 200 <= reply.status < 300 and not reply.truncated and tdm.is_tdmrep(reply.body) else b""

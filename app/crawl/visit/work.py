@@ -16,6 +16,9 @@ from app.store.host_rows import HostPace
 BUDGET_REST_S = 1.0
 SLOW_REST_S = 2.0
 SLOW_S = 5.0
+# A parked visit is resumed so much before its turn: a busy process takes as long to wake a thread and to get a request
+# ready, and the rest is waited for in the thread.
+PREPARE_S = 0.04
 LOOKED_AFTER_S = 5.0  # a visit that waits longer for a promised start is settled this often, so that it notices a pause
 PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked in a process
 
@@ -91,7 +94,7 @@ def park(visit: Visit) -> VisitEnding:
         visit.picked.joined.clear()
     if parking is None:
         return VisitEnding.DELAY
-    until = visit.turn.ready_at - visit.start.connect_s
+    until = visit.turn.ready_at - max(visit.start.connect_s, PREPARE_S)
     if visit.start.is_promised:
         until = min(until, visit.now() + LOOKED_AFTER_S)
     visit.move(VisitEvent.PARKED)  # first: once parked, it belongs to another thread

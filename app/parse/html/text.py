@@ -18,15 +18,15 @@ def fold(text: str | None) -> str:
 
 
 def hidden_roots(root: Element) -> list[Element]:
-    """Elements hidden by their own attributes, in document order: `hidden`, or a style with display:none, visibility:hidden."""
+    """Elements hidden by their own attributes, in document order: `hidden`, display:none, visibility:hidden."""
     return [e for e in root.iter() if e.get("hidden") is not None or _HIDING_STYLE.search(e.get("style", ""))]
 
 
 def main_text(root: Element, hidden: Sequence[Element] = ()) -> str:
     """The text of the page: a line per block, white space folded, at most `MAX_TEXT_CHARS`.
 
-    Navigation, teasers, comments and `hidden` elements are left out, unless too little else is left. Hidden elements are
-    renamed in the tree, so read all else first.
+    Navigation, teasers, comments and `hidden` elements are left out, unless too little else is left. Hidden elements
+    are renamed in the tree, so read all else first.
     """
     hide(hidden)
     found = blocks.of(root)

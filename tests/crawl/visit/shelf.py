@@ -10,7 +10,7 @@ from app.beat import claim
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import VisitReport, go_on, visit
-from app.crawl.visit.work import LOOKED_AFTER_S
+from app.crawl.visit.work import LOOKED_AFTER_S, PREPARE_S
 from app.runtime.delay_queue import DelayQueue
 from app.store.host_rows import Offer
 from tests.crawl.ahead import ahead
@@ -33,7 +33,7 @@ class Shelf(DelayQueue[Visit]):
         return len(self.held) < self._most
 
     def park(self, visit: Visit, until: float) -> bool:
-        ready_at = visit.turn.ready_at - visit.start.connect_s
+        ready_at = visit.turn.ready_at - max(visit.start.connect_s, PREPARE_S)
         assert until == ready_at or (visit.start.promised and until <= min(ready_at, visit.now() + LOOKED_AFTER_S))
         self.held.append(visit)
         return True

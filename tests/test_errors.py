@@ -1,0 +1,95 @@
+"""Every error that a person can meet has its place in docs/errors.md: each class, and each beginning of a line."""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from app import errors
+from app.errors import TiptoeError
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+PARTS = ("**What it means.**", "**Look at.**", "**Do.**")
+CLASSES = sorted(
+    (each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, TiptoeError)),
+    key=lambda each: each.__name__,
+)
+
+
+def section(title: str, level: int = 2) -> str:
+    found = re.findall(rf"^{'#' * level} {re.escape(title)}\n(.*?)(?=^#{{2,{level}}} |\Z)", PAGE, re.M | re.S)
+    assert len(found) == 1, f"docs/errors.md: {title}"
+    return str(found[0])
+
+
+def patterns(text: str) -> list[str]:
+    """The beginnings of lines in a section: in backticks, two where they hold some. `…` is anything."""
+    head = " ".join(line for line in text.splitlines() if not line.startswith("**"))
+    return [twice or once for twice, once in re.findall(r"``(.+?)``|`(.+?)`", head)]
+
+
+def template(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(template(each) if isinstance(each, ast.Constant) else "…" for each in values)
+        case _:
+            return "…"
+
+
+def raised() -> Iterator[tuple[str, str, str]]:
+    """(class, line with `…` for what varies, file) of each error that is made anywhere."""
+    names = {each.__name__ for each in CLASSES}
+    for path in (path for room in ("app", "tiptoe", "workers") for path in sorted((ROOT / room).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names and node.args:
+                line = ": ".join(template(each) for each in node.args[:2])
+                yield node.func.id, line, str(path.relative_to(ROOT))
+
+
+RAISED = sorted(set(raised()))
+NOT_OF_SERVICES = {"InputError", "SettingError", "LeaseLost", "Unwritable"}
+SERVICE = [each for each in RAISED if each[0] not in NOT_OF_SERVICES and each[1] != "…: …"]  # that passes one on
+# What begins with something of the person's own has no beginning to look up.
+INPUT = [each for each in RAISED if each[0] == "InputError" and not each[1].startswith("…")]
+
+
+@pytest.mark.parametrize("title", [each.__name__ for each in CLASSES if each is not TiptoeError])
+def test_every_class_has_a_section_that_says_what_to_do(title: str) -> None:
+    assert [part for part in PARTS if part not in section(title)] == []
+
+
+@pytest.mark.parametrize("title", re.findall(r"^### (.+)$", PAGE, re.M))
+def test_every_service_has_one_too(title: str) -> None:
+    assert [part for part in PARTS if part not in section(title, 3)] == []
+
+
+def is_told(line: str, within: str) -> bool:
+    whole = [pattern for pattern in patterns(within) if pattern != "…"]
+    return any(fnmatchcase(line, glob) for pattern in whole for glob in globs(pattern))
+
+
+def globs(pattern: str) -> tuple[str, str]:
+    glob = pattern.replace("[", "[[]").replace("…", "*").replace("?", "[?]")
+    return glob, f"{glob}: *"
+
+
+@pytest.mark.parametrize(("name", "line", "file"), SERVICE)
+def test_every_line_about_a_service_begins_as_its_section_says(name: str, line: str, file: str) -> None:
+    assert is_told(line, section(name)), f"{file}: {line}"
+
+
+@pytest.mark.parametrize(("name", "line", "file"), INPUT)
+def test_every_line_about_input_begins_as_the_table_says(name: str, line: str, file: str) -> None:
+    assert is_told(line, section(name)), f"{file}: {line}"
+
+
+def test_a_line_that_no_section_has_is_noticed() -> None:
+    assert not is_told("the moon: is away", section("ServiceError"))
+    assert not is_told("cheese: is mouldy", section("InputError"))
+    assert is_told("Postgres at …: is away", section("ServiceError"))
