@@ -28,6 +28,7 @@ from app.log import configure
 
 MAINTENANCE = "maintenance"
 EXTRACT = "extract"
+RENDER = "render"  # no queue of a plain worker: served by `-Q render` alone
 BEAT_EVERY_S = 10.0
 CLOCK_SET_S = 1.0
 # For tcp(7). A worker waits for messages without a timeout: only this detects a black hole between it and the broker.
@@ -112,6 +113,7 @@ def make_app(settings: Settings) -> Celery:
             "workers.watchdog",
             "workers.stale",
             "workers.extract",
+            "workers.render",
         ],
     )
     celery_redis.install()

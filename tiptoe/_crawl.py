@@ -42,6 +42,7 @@ class CrawlOptions(TypedDict, total=False):
     archive: bool
     keep_links: bool
     near_duplicates: bool
+    render: str
 
 
 _LIMITS = ("max_pages", "max_bytes", "max_depth", "max_seconds")

@@ -13,6 +13,7 @@ import app.celery  # noqa: F401
 import workers.dispatch
 import workers.extract
 import workers.maintenance
+import workers.render
 import workers.visit
 import workers.watchdog  # noqa: F401  (Celery finds what is imported already)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from app.admin import rendering
 from app.admin.robots_report import Ruling, canonical, ruling
 from app.admin.url_changes import respelt
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
@@ -19,7 +20,7 @@ from app.errors import InputError
 from app.model import Refusal, Url
 from app.policy.scope import judge
 from app.policy.url import Canon
-from app.store import crawls, db, fetches, hosts, pages, parameters, robots, search, suppressions, urls
+from app.store import crawls, db, fetches, hosts, pages, parameters, renders, robots, search, suppressions, urls
 from app.store.crawls import Crawl
 
 LATEST = 10
@@ -34,6 +35,7 @@ class InCrawl:
     scope        "inside", or the reason why it would not be admitted today
     page         the document's row, where it was kept;   duplicate: the page that it repeats
     waits_for    what stands between it and its next fetch
+    rendering    what a browser made of it, or what that waits for
     effects      the effects of the page's directives and opt-outs; if it was kept out for them, see its `cause`
     """
 
@@ -45,6 +47,7 @@ class InCrawl:
     duplicate: Row | None
     waits_for: list[str]
     effects: list[str]
+    rendering: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +188,8 @@ def _no_url(engine: Engine, settings: Settings, text: str) -> Explanation:
 def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> list[InCrawl]:
     documents = pages.of_url(tx, host_id=host["id"], key=url.key)
     duplicates = pages.duplicates_of_url(tx, host_id=host["id"], key=url.key)
+    rendered = renders.of_url(tx, host_id=host["id"], key=url.key)
+    here = renders.workers(tx) if rendered else []
     return [
         InCrawl(
             crawl=row["crawl"],
@@ -199,6 +204,9 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
                 opt_out=row["opt_out"],
                 honours=every[row["crawl_id"]].honour_opt_outs,
             ),
+            rendering=rendering.of_page(rendered[row["crawl_id"]], every[row["crawl_id"]].render, here)
+            if row["crawl_id"] in rendered
+            else [],
         )
         for row in urls.find(tx, host_id=host["id"], key=url.key)
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from app.admin import rendering
 from app.admin.crawls import find
 from app.admin.waiting import resting_words
 from app.config import Settings
@@ -66,7 +67,7 @@ class Report:
 
     sitemaps: the largest, their errors, and how often their lastmod was tested and was true
     full_hosts: its hosts at the cap per host, the fullest first
-    needs_script: hosts with pages that are empty without JavaScript
+    needs_script: hosts with pages that are empty without JavaScript;   rendering: what a browser made of them, in lines
     why_nothing: the reason, for a crawl without a page
     days: its metrics, the last DAYS days;   verdict: what was wasted, where it starved, what to change
     """
@@ -79,6 +80,7 @@ class Report:
     causes: Sequence[Row]
     duplicates: dict[str, int]
     needs_script: Sequence[Row]
+    rendering: Sequence[str]
     sitemaps: Sequence[Row]
     hosts: Sequence[Row]
     full_hosts: list[str]
@@ -134,6 +136,7 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             causes=urls.causes(tx, crawl_id=crawl.id, n=MOST_CAUSES),
             duplicates=pages.duplicate_kinds(tx, crawl.id),
             needs_script=pages.needing_script(tx, crawl.id),
+            rendering=rendering.of_crawl(tx, crawl.id, crawl.render),
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),

@@ -104,6 +104,14 @@ NearDuplicates = Annotated[
         show_default="yes, or as before",
     ),
 ]
+Render = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|never|always",
+        help="Pages that a browser opens: auto (those that are empty without JavaScript), never, or always (all).",
+        show_default="auto, or as before",
+    ),
+]
 
 NewScope = Annotated[
     str | None,
@@ -148,6 +156,7 @@ def wished(
     archive: KeptInArchive = None,
     keep_links: KeepLinks = None,
     near_duplicates: NearDuplicates = None,
+    render: Render = None,
     handler: Handler = None,
 ) -> CrawlChange:
     """The part that is said in the same words of a new crawl and of one that exists. Raises InputError."""
@@ -161,6 +170,7 @@ def wished(
         archive=archive,
         keep_links=keep_links,
         near_duplicates=near_duplicates,
+        render=render,
     )
 
 

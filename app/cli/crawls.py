@@ -200,8 +200,11 @@ def _show_needs_script(found: "Report") -> None:
     heading("empty without JavaScript")
     pages, with_data = (sum(row[name] for row in found.needs_script) for name in ("pages", "with_data"))
     where = f"{counted(pages, 'page')} of {counted(len(found.needs_script), 'host')}"
-    answer(f"{where}: an empty shell each, and Tiptoe does not run scripts.")
-    answer("What scripts load is missing: look for a sitemap, a feed or an API there.")
+    answer(f"{where}: an empty shell each.")
+    for line in found.rendering:
+        answer(f"{line}.")
+    if not found.rendering:
+        answer("What scripts load is missing, as no browser opened them: see `--render`.")
     if with_data:
         holds = "holds" if with_data == 1 else "hold"
         answer(f"{counted(with_data, 'page')} {holds} prose as JSON, for a handler to read.")
@@ -265,6 +268,7 @@ def _crawl_facts(crawl: "Crawl") -> list[tuple[str, object]]:
         ("archives", crawl.archive),
         ("keeps links", crawl.keep_links),
         ("finds near duplicates", crawl.near_duplicates),
+        ("renders", crawl.render),
         ("at its cap", _floor(crawl)),
         ("created", crawl.created_at),
         ("active since", crawl.active_since),

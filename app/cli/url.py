@@ -174,6 +174,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("content type", page and page["content_type"]),
             ("rel=canonical", page and page["canonical_url"]),
             *(("empty without JavaScript", line) for line in lines((page and page["needs_script"]) or {})),
+            *(("rendering", line) for line in row.rendering),
             ("links", page and page["links"]),
             ("admitted", url["admitted_at"]),
         ]

@@ -1,4 +1,4 @@
-"""Settings of rendering: the browser."""
+"""Settings of rendering: the browser, and what a page may take."""
 
 from pydantic import BaseModel, Field
 
@@ -9,4 +9,13 @@ class RenderSettings(BaseModel):
     chromium: str | None = Field(
         None,
         description="Chromium that renders pages which are empty without JavaScript, e.g. /usr/lib/chromium/chromium; none: found in the usual places.",
+    )
+    render_s: float = Field(
+        30.0,
+        ge=1,
+        le=300,
+        description="Seconds that a browser may take for one page; longer at a slow host, as far as a lease reaches.",
+    )
+    render_requests: int = Field(
+        50, ge=0, le=1_000, description="Requests that one page may make while it is rendered."
     )

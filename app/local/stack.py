@@ -17,11 +17,13 @@ from app.config import Settings
 from app.errors import ServiceError
 from app.local import dashboard
 from app.local.children import await_end, spawn, stop
+from app.local.rendering import RenderDemand
 from app.local.services import Services
 
 RESTART_AFTER_S = 1.0
 RAPID_ENDINGS_MOST = 5
 BEAT_STOPS_S = 10.0
+RENDERER = "render"  # the worker, and its queue
 
 
 @dataclass(slots=True)
@@ -61,17 +63,20 @@ class Stack:
         }
         if web:
             self._commands["web"] = dashboard.argv()
+        self._rendering = RenderDemand(settings, services.database_url)
         self._children: list[_Child] = []
 
     def __enter__(self) -> "Stack":
         for name, argv in self._commands.items():
-            self._children.append(_Child(name, argv, self._start(name, argv), time.monotonic()))
+            self._add(name, argv)
+        self._rendering.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop warmly: beat first, so that nothing more is offered; then visits settle their batches and leave."""
+        self._rendering.stop()
         beat, *workers = self._children
         stop(beat.process, signal=signal.SIGTERM, timeout_s=BEAT_STOPS_S)
         for child in workers:
@@ -83,6 +88,9 @@ class Stack:
 
     def tend(self) -> None:
         """Replace each process that has ended. Raises ServiceError for one that cannot stay up."""
+        if self._rendering.is_wanted and RENDERER not in self._commands:
+            self._commands[RENDERER] = _celery("worker", "--hostname", "render@%h", "-Q", RENDERER, *_SOLITARY)
+            self._add(RENDERER, self._commands[RENDERER])
         for child in self._children:
             if child.process.poll() is None:
                 continue
@@ -93,6 +101,9 @@ class Stack:
             if child.rapid_endings >= RAPID_ENDINGS_MOST:
                 raise ServiceError(f"{child.name} ends right after its start", f"read its log: {self._log(child.name)}")
             child.process, child.started = self._start(child.name, child.argv), time.monotonic()
+
+    def _add(self, name: str, argv: list[str]) -> None:
+        self._children.append(_Child(name, argv, self._start(name, argv), time.monotonic()))
 
     def _start(self, name: str, argv: list[str]) -> subprocess.Popen[bytes]:
         return spawn(argv, env=self._env, log_path=self._log(name), death_signal=signal.SIGTERM)

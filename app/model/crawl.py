@@ -43,6 +43,7 @@ class CrawlSpec:
     archive          answers are kept in the archive, with their bodies
     keep_links       links are kept as rows: from, to, anchor text, rel
     near_duplicates  its pages are compared with each other, to find those that say nearly the same
+    render           pages that a browser opens: auto (those that are empty without JavaScript), never, or always (all)
     """
 
     scope: str = "host"
@@ -58,6 +59,7 @@ class CrawlSpec:
     archive: bool = True
     keep_links: bool = False
     near_duplicates: bool = True
+    render: str = "auto"
 
     @classmethod
     def from_columns(cls, row: Any) -> "CrawlSpec":
@@ -96,6 +98,7 @@ class CrawlChange:
     archive: bool | None = None
     keep_links: bool | None = None
     near_duplicates: bool | None = None
+    render: str | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -16,6 +16,7 @@ class RequestKind(StrEnum):
     SITEMAP = "sitemap"
     ROBOTS = "robots"
     TDMREP = "tdmrep"  # /.well-known/tdmrep.json
+    SUBREQUEST = "subrequest"  # that a page makes in a browser: a script, its data, an iframe
 
 
 class Header(StrEnum):

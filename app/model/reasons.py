@@ -28,6 +28,7 @@ class VisitEnding(StrEnum):
     STOPS = "worker stops"
     TRIED = "tried"  # `tiptoe extract try` fetched one page, for nobody but itself
     ROBOTS_CHECK = "robots check"  # `tiptoe robots check` asked for robots.txt, and no page
+    RENDERED = "rendered"  # a browser opened a page of the host, or asked it for a file of another's page
     POSTGRES_AWAY = "Postgres was away"
     ARCHIVE_STOPPED = "archive stopped"  # what it fetched could not be kept
     IN_DOUBT = "in doubt"  # nobody knows whether its last settle was written: its row is marked lost

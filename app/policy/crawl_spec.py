@@ -13,6 +13,7 @@ from app.policy.focus.shipped import profile_of
 from app.policy.scope import ScopeKind
 
 SITEMAPS: Final = ("none", "declared", "all")
+RENDER: Final = ("auto", "never", "always")
 _BOUNDS: Final = {
     "max_pages": (1, 10**15),
     "max_bytes": (1, 10**18),
@@ -33,6 +34,8 @@ def check(spec: CrawlSpec) -> None:
             )
     if spec.sitemaps not in SITEMAPS:
         raise InputError(f"sitemaps {spec.sitemaps!r}", f"use one of: {', '.join(SITEMAPS)}")
+    if spec.render not in RENDER:
+        raise InputError(f"render {spec.render!r}", f"use one of: {', '.join(RENDER)}")
     profile_of(spec.profile)
 
 

@@ -50,6 +50,7 @@ class Crawl:
     archive: bool
     keep_links: bool
     near_duplicates: bool
+    render: str
     search: bool
     search_from: int | None
     ended_because: CrawlEnding | None

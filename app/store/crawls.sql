@@ -1,8 +1,8 @@
 -- create: a new crawl; nothing where the name is taken
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
-                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search)
+                    sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search, render)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive, :keep_links, :near_duplicates, :search)
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive, :keep_links, :near_duplicates, :search, :render)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -36,7 +36,7 @@ UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
     keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, handlers = CAST(:handlers AS text[]),
-    profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates, revision = revision + 1,
+    profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates, render = :render, revision = revision + 1,
     search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
@@ -75,7 +75,7 @@ WHERE id = :crawl_id
 -- lock: a crawl's row, before it is judged: a later statement sees commits that this one waited for
 SELECT id FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 
--- finish_candidates: active crawls with no URL in an open state
+-- finish_candidates: active crawls with no URL in an open state, and no page that waits for a browser which is there
 -- Seeds may be committed between this query and the lock: finish_done checks again. One index probe each: NOT EXISTS would be a
 -- join with every open URL, seconds at millions.
 SELECT c.id
@@ -83,6 +83,9 @@ FROM crawls AS c
 WHERE c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+  AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
+       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+       LIMIT 1) IS NULL
 ORDER BY c.id
 
 -- finish_done: finish one of them, locked, if it still has none
@@ -91,6 +94,9 @@ SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_tim
 WHERE c.id = :crawl_id AND c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
+  AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
+       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+       LIMIT 1) IS NULL
 RETURNING c.id, c.name
 
 -- spent_candidates: active crawls that are at a budget, or whose pages are all fetched or granted
@@ -107,7 +113,10 @@ ORDER BY c.id
 -- finish_spent: finish one of them, if it is at a budget
 WITH spent AS MATERIALIZED (
     SELECT c.id,
-           CASE WHEN got.pages >= c.max_pages THEN 'max_pages'
+           CASE WHEN got.pages >= c.max_pages AND (
+                    SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
+                       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+                       LIMIT 1) IS NULL THEN 'max_pages'
                 WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
                 WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)) THEN 'max_seconds'
            END AS because, c.max_pages, c.max_bytes, c.max_seconds

@@ -1,7 +1,7 @@
 """Pages and their duplicates. One query of pages.sql each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from sqlalchemy import Connection
 
@@ -13,7 +13,11 @@ _sql = db.queries("pages")
 
 
 class PageRow(TypedDict):
-    """A row of pages without the times of ours; those of the page are ISO 8601."""
+    """A row of pages without the times of ours; those of the page are ISO 8601.
+
+    rendered  a browser made the document
+    awaits    a browser is to make it: what it made before stands until then
+    """
 
     host_id: int
     crawl_id: int
@@ -41,6 +45,8 @@ class PageRow(TypedDict):
     directives: str | None
     opt_out: str | None
     depth: int
+    rendered: NotRequired[bool]
+    awaits: NotRequired[bool]
 
 
 class CopiedPage(NamedTuple):

@@ -157,6 +157,13 @@ crawls = Table(
         Double,
         comment="page-seconds of freshness that a recrawl must buy, by the profile's budget; NULL: there is none",
     ),
+    Column(
+        "render",
+        Text,
+        nullable=False,
+        server_default=text("'auto'"),
+        comment="pages that a browser opens: auto (those that are empty without JavaScript), never, always",
+    ),
     Column("keep_links", Boolean, nullable=False, server_default=text("false"), comment="links are kept, in `links`"),
     Column(
         "handlers",
@@ -206,6 +213,7 @@ crawls = Table(
     CheckConstraint("state IN ('active', 'paused', 'finished')", name="state_known"),
     CheckConstraint("scope IN ('host', 'domain', 'prefix', 'any')", name="scope_known"),
     CheckConstraint("sitemaps IN ('none', 'declared', 'all')", name="sitemaps_known"),
+    CheckConstraint("render IN ('auto', 'never', 'always')", name="render_known"),
     CheckConstraint(
         "ended_because IN ('done', 'max_pages', 'max_bytes', 'max_seconds', 'operator', 'other')", name="ending_known"
     ),
@@ -593,6 +601,9 @@ pages = Table(
     Column("first_fetched_at", Time, nullable=False),
     Column("fetched_at", Time, nullable=False),
     Column("changed_at", Time, nullable=False),
+    Column(
+        "rendered_at", Time, comment="when a browser made the document that this row says; NULL: it is the plain answer"
+    ),
     Column("needs_script", JSONB, comment="evidence that it is empty without JavaScript; NULL: it is not"),
     PrimaryKeyConstraint("host_id", "crawl_id", "key"),
     Index("pages_body", "crawl_id", "body_sha256"),
@@ -982,6 +993,59 @@ extractions = Table(
     Index("extractions_near", "node", postgresql_where=text("state = 'due' AND node IS NOT NULL")),
     Index("extractions_crawl", "crawl_id", "handler", postgresql_where=text("state = 'due'")),
     comment="Pages that a handler is to handle, has handled, or failed on: one row per (page, handler).",
+)
+
+renders = Table(
+    "renders",
+    metadata,
+    Column("host_id", BigInteger, nullable=False),
+    Column("crawl_id", BigInteger, nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="SHA-256 of the canonical URL"),
+    Column("url", Text, nullable=False, comment="as sent"),
+    Column("pattern", Text, nullable=False, comment="shape of the URL, by which it is learned what rendering brings"),
+    Column("state", Text, nullable=False),
+    Column("due_at", Time, nullable=False, server_default=NOW, comment="not rendered before"),
+    Column(
+        "takes",
+        SmallInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="times in a row that it was taken, and not ended",
+    ),
+    Column("attempts", SmallInteger, nullable=False, server_default=text("0"), comment="failures in a row"),
+    Column("cause", Text, comment="of the last failure, in a line"),
+    Column("evidence", JSONB, comment="that it is empty without JavaScript; NULL: its crawl renders all"),
+    Column("status", SmallInteger, nullable=False, comment="of the plain answer, as the next three"),
+    Column("headers", JSONB, nullable=False),
+    Column("body", LargeBinary, comment="deflated; NULL once it is rendered"),
+    Column("body_sha256", LargeBinary, nullable=False, comment="the same body is not rendered again within its time"),
+    Column("ending", Text, comment="why the rendering ended: app.model.render.RenderEnding"),
+    Column("brought", BigInteger, comment="characters of text, and links, more than without a browser"),
+    Column("wall_ms", REAL),
+    Column("cpu_ms", REAL, comment="of the browser"),
+    Column("asked", Integer, comment="requests of the page that were judged"),
+    Column("refused", JSONB, comment="requests by the reason why they were not sent"),
+    Column("text_sha256", LargeBinary, comment="of the last rendering: change is judged on it"),
+    Column("ended_at", Time),
+    PrimaryKeyConstraint("host_id", "crawl_id", "key"),
+    CheckConstraint("state IN ('due', 'done', 'failed', 'vain')", name="state_known"),
+    CheckConstraint("(state = 'due') = (body IS NOT NULL)", name="due_has_body"),
+    CheckConstraint("state = 'due' OR ended_at IS NOT NULL", name="ended_has_time"),
+    CheckConstraint("state <> 'failed' OR cause IS NOT NULL", name="failed_has_cause"),
+    Index("renders_due", "due_at", postgresql_where=text("state = 'due'")),
+    Index("renders_crawl", "crawl_id", postgresql_where=text("state = 'due'")),
+    Index("renders_pattern", "host_id", "crawl_id", "pattern", "ended_at"),
+    comment="Pages that a browser is to open, or has opened: one row per page. Changed under their host's lease.",
+)
+
+render_workers = Table(
+    "render_workers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("seen_at", Time, nullable=False, server_default=NOW),
+    Column("browser", Text, comment="its version; NULL: it has none"),
+    Column("problem", Text, comment="why it can render nothing, and the remedy"),
+    comment="Workers of queue render, and whether they have a browser.",
 )
 
 items = Table(

@@ -62,6 +62,7 @@ class Due(NamedTuple):
     change_s: float | None
     score_parts: int | None
     keep_links: bool = False
+    render: str = "never"
 
 
 class Admission(TypedDict):

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from app.admin import crawls, report
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
+from app.store import db, renders
 from tests.cli.conftest import Tiptoe
 from tests.crawl import loop
 from tests.crawl.web import Answer, Site, Web, html
@@ -81,14 +82,39 @@ def test_url_why_shows_it(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:
     assert "JavaScript" not in tiptoe("url", "why", site.url("/short")).out
     (here,) = tiptoe("url", "why", site.url("/shell"), "--json").json["crawls"]
     assert here["page"]["needs_script"]["empty_root"] == "#root"
+    assert here["rendering"] == [
+        "waits for a browser: it is empty without JavaScript",
+        "no worker renders here; start one with -Q render, or see `tiptoe doctor`",
+    ]
+
+
+@pytest.mark.parametrize(
+    # a worker's problem, a crawl's mode, what is said
+    ("problem", "mode", "said"),
+    [
+        (None, "auto", []),
+        ("no Chromium was found; install one", "auto", ["no Chromium was found; install one"]),
+        (None, "never", ["its crawl renders nothing now; see `tiptoe crawl edit --render`"]),
+    ],
+)
+def test_url_why_says_what_a_shell_waits_for(
+    tiptoe: Tiptoe, crawled: tuple[Worker, Site], problem: str | None, mode: str, said: list[str]
+) -> None:
+    worker, site = crawled
+    with db.transaction(worker.engine) as tx:
+        renders.seen(tx, name="test:1", browser=None if problem else "156.0", problem=problem)
+    tiptoe("crawl", "edit", "c", "--render", mode)
+    (here,) = tiptoe("url", "why", site.url("/shell"), "--json").json["crawls"]
+    assert here["rendering"][1:] == said
 
 
 def test_the_report_counts_them_by_host(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:
     _, site = crawled
     said = tiptoe("crawl", "report", "c").out.partition("\nempty without JavaScript\n")[2].partition("\n\n")[0]
-    assert said.splitlines()[:3] == [
-        "2 pages of 1 host: an empty shell each, and Tiptoe does not run scripts.",
-        "What scripts load is missing: look for a sitemap, a feed or an API there.",
+    assert said.splitlines()[:4] == [
+        "2 pages of 1 host: an empty shell each.",
+        "2 pages wait for a browser.",
+        "no worker renders here; start one with -Q render, or see `tiptoe doctor`.",
         "1 page holds prose as JSON, for a handler to read.",
     ]
     assert all(len(line) <= 80 for line in said.splitlines())

@@ -1,6 +1,7 @@
 """Writes a site's word into every column that the network can fill, by the functions that fill it."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from app.store import (
     links,
     operator_log,
     pages,
+    renders,
     robots,
     search,
     segments,
@@ -40,6 +42,7 @@ def write(tx: Connection, word: str, host_id: int, crawl_id: int) -> None:
     _frontier(tx, word, host_id, crawl_id)
     _robots(tx, word, host_id)
     _page(tx, word, page)
+    _render(tx, word, page)
     _log(tx, word, host_id)
     _archive(tx, word, page)
     _extraction(tx, word, page)
@@ -105,12 +108,25 @@ def _page(tx: Connection, word: str, page: dict[str, Any]) -> None:
     row: dict[str, Any] = dict.fromkeys(pages.PageRow.__annotations__, word)
     row |= {**page, "status": 200, "body_sha256": b"b", "published_at": None, "modified_at": None}
     row |= {"charset": "utf-8", "text_sha256": b"t", "body_bytes": 1, "truncated": False, "links": 0, "depth": 0}
+    row |= {"rendered": False, "awaits": False}
     pages.keep(tx, [row])  # type: ignore[list-item]
+
     pages.revise(tx, [{**page, "directives": word, "opt_out": word, "noarchive": False}])  # type: ignore[typeddict-item]
     pages.note_duplicates(tx, [{**page, "url": word, "kind": "body", "of_url": word}])
     links.keep(tx, [{**page, "url": word, "links": [{"to": word, "anchor": word, "rel": word}]}])  # type: ignore[typeddict-item]
     indexed = search.index_some(tx, crawl_id=page["crawl_id"], n=10, stemmers={})
     assert indexed.put == 1, "the page has words of its own"
+
+
+def _render(tx: Connection, word: str, page: dict[str, Any]) -> None:
+    """A page that a browser is to open, and how it failed."""
+    digest = sha256(b"").digest()
+    row = {**page, "url": word, "pattern": "/w", "evidence": {"text": word}, "status": 200}
+    queued = row | {"headers": {"link": word}, "body": b"", "body_sha256": digest}
+    renders.queue(tx, [queued], ttl_s=0.0)  # type: ignore[list-item]
+    ended: dict[str, Any] = dict.fromkeys(renders.RenderEnd.__annotations__)
+    ended |= {**page, "body_sha256": digest, "state": "due", "attempts": 1, "cause": word, "refused": {"robots": 1}}
+    renders.end(tx, [ended])  # type: ignore[list-item]
 
 
 def _log(tx: Connection, word: str, host_id: int) -> None:

@@ -29,7 +29,7 @@ OURS = {
         robots_copies.availability duplicates.kind budgets.kind suppressions.reason fetches.kind fetches.reason
         fetches.outcome
         fetches.failure sitemaps.format lineage.seen hosts.resting_because urls.cause visits.ending segments.state
-        captures.kind extractions.state""".split(),  # noqa: SIM905
+        captures.kind extractions.state renders.state renders.ending crawls.render""".split(),  # noqa: SIM905
         "a closed list of our words",
     ),
     **dict.fromkeys(
@@ -40,6 +40,12 @@ OURS = {
         ("segments.name", "segments.place"), "made of the crawl's name, the time, the machine and its settings"
     ),
     **dict.fromkeys(("pages.charset", "captures.charset"), "the name of a codec"),
+    **dict.fromkeys(
+        ("renders.refused", "renders.pattern"), "a closed list of our words; made of canonical URLs: ASCII"
+    ),
+    **dict.fromkeys(
+        ("render_workers.name", "render_workers.browser", "render_workers.problem"), "a process of an operator's"
+    ),
     "crawls.ended_detail": "a number: the budget that is spent",
     "crawls.scope_redirects": "hosts and folders of canonical URLs: ASCII",
     "crawls.profile": "an operator's: a file in UTF-8",

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 from app.crawl.frontier import admit
 from app.crawl.frontier.worth import FoundAt
-from app.crawl.page import isolation, preferences, recrawls, sitemaps
+from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.focus import on_host
@@ -15,6 +15,7 @@ from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding
 from app.store.pages import PageRow
+from app.store.url_rows import Due
 
 _EMPTY = sha256(b"").digest()
 
@@ -34,7 +35,7 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> None:
     """Put what the page brought into the batch: its row, its links, what it taught."""
     settings, due = visit.worker.settings, attempt.due
-    base = _base(visit.worker.canon, attempt.url, document)
+    base = base_of(visit.worker.canon, attempt.url, document)
     focus, is_first = visit.picked.focus[due.crawl_id], settings.keep_text and due.fetched_at is None
     words = novelty.words_of(document.main_text) if is_first or focus.profile.topics else []
     relevance = focus.relevance(words)
@@ -55,15 +56,13 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
-    row = _row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
+    row = page_row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
+    awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, row)
+    text_sha256 = (due.text_sha256 if awaits else None) or text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
-    if wished.kept_out is not None:
-        visit.batch.kept_out.append((visit.host_id, due.crawl_id, due.key))
-    elif due.keep_links:
-        place = (visit.host_id, due.crawl_id, due.key)
-        visit.batch.kept_links += admit.kept(visit.worker.canon, visit.picked.joined, place, due.url, base, document)
+    keep_links(visit, due, base, document, wished)
     # The same bytes are no change, though a newer release may read other words from them.
-    is_same = due.text_sha256 == text_sha256 or due.body_sha256 == attempt.body_sha256
+    is_same = (due.text_sha256 == text_sha256 and not awaits) or due.body_sha256 == attempt.body_sha256
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
     if is_first:
@@ -76,11 +75,20 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         interval_s=following.interval_s,
         belief=following.belief,
         text_sha256=text_sha256,
-        changed=changed or due.text_sha256 is None,
+        changed=(changed and not awaits) or due.text_sha256 is None,
         alias_of=home.text if home else None,
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def keep_links(visit: Visit, due: Due, base: str, document: Page, wished: Wishes) -> None:
+    """Keep its links as rows where its crawl asks for it; a page that must not be kept is noted as such instead."""
+    place = (visit.host_id, due.crawl_id, due.key)
+    if wished.kept_out is not None:
+        visit.batch.kept_out.append(place)
+    elif due.keep_links:
+        visit.batch.kept_links += admit.kept(visit.worker.canon, visit.picked.joined, place, due.url, base, document)
 
 
 def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
@@ -103,7 +111,7 @@ def headers_alone(visit: Visit, attempt: Attempt) -> Wishes:
     return wished
 
 
-def _base(canon: Canon, url: Url, document: Page) -> str:
+def base_of(canon: Canon, url: Url, document: Page) -> str:
     """<base href> where it is one of ours, else the document's own URL."""
     base = canon.join(url.text, document.base) if document.base else url
     return base.text if isinstance(base, Url) else url.text
@@ -117,7 +125,8 @@ def _home(scope: Scope, attempt: Attempt, canonical: Url | None) -> Url | None:
     return canonical if judge(scope, canonical, attempt.due.depth, is_link=True) is None else None
 
 
-def _row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
+def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: bytes, canonical: str | None) -> PageRow:
+    """The page as the table of pages has it."""
     reply = attempt.reply
     return {
         "host_id": attempt.due.host_id,

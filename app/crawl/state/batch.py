@@ -13,6 +13,7 @@ from app.store.budgets import Budget
 from app.store.fetches import Fetch
 from app.store.links import LinksRow
 from app.store.pages import PageRow, Revision, Where
+from app.store.renders import RenderEnd, RenderRow
 from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
 from app.store.url_rows import Due, Result
@@ -84,6 +85,8 @@ class Batch:
     taken_in: list[tuple[int, str]] = field(default_factory=list)  # crawl, folder: redirects of seeds
     unstored: list[tuple[Recording, Fetch]] = field(default_factory=list)  # answers that could not be archived yet
     captures: list[Capture] = field(default_factory=list)
+    renders: list[RenderRow] = field(default_factory=list)  # pages that a browser is to open
+    rendered: list[RenderEnd] = field(default_factory=list)  # pages that one has opened
     left: int = 0  # URLs that were fetched for the first time, and are no longer queued
 
     def move(self, event: BatchEvent) -> None:

@@ -58,6 +58,8 @@ def mend(visit: Visit, refuses: Refuses) -> None:
         for key, row in batch.suppressions.items()
         if not _is_left_out(host, fault(suppressions={key: row}), row["url"])
     }
+    batch.renders = [row for row in batch.renders if not _is_left_out(host, fault(renders=[row]), row["url"])]
+    batch.rendered = [row for row in batch.rendered if not _is_left_out(host, fault(rendered=[row]), "a rendering")]
     batch.revisions = [
         row for row in batch.revisions if not _is_left_out(host, fault(revisions=[row]), "what a 304 says")
     ]

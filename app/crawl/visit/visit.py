@@ -161,8 +161,16 @@ def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
     return VisitReport(host=visit.lease.host, ending=ending, requests=visit.turn.requests)
 
 
-def take_up(worker: Worker, host_id: int, token: UUID) -> Visit | None:
-    """Take up an offer: the visit, with its first URLs picked. None: the offer is no longer valid. Raises ServiceError."""
+def stay(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
+    """Do something else at a host that was just taken up: requests of `act` are sent and logged as a visit's. Raises CutOff."""
+    return _until_its_end(visit, act)
+
+
+def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) -> Visit | None:
+    """Take up an offer: the visit, with its first URLs picked. None: the offer is no longer valid. Raises ServiceError.
+
+    picks: False: it fetches no URL of the frontier
+    """
     settings = worker.settings
     sent = worker.monotonic()
     with db.transaction(worker.engine) as tx:
@@ -175,8 +183,9 @@ def take_up(worker: Worker, host_id: int, token: UUID) -> Visit | None:
         caps.take_up(worker, visit.lease, visit.picked, tx)
         obtain.load(worker, visit.lease, visit.origins, tx)
         visit.turn.adapt(worker, visit.origins.crawl_delay_s())
-        pick.pick([visit], tx)
-        slots.reserve_ahead(visit, tx)
+        if picks:
+            pick.pick([visit], tx)
+            slots.reserve_ahead(visit, tx)
     return visit
 
 

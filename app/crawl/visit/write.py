@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from app.crawl.frontier import duplicates, enter, worth
 from app.crawl.frontier.enter import Entered
+from app.crawl.page.renders import TTL_S
 from app.crawl.state.batch import Batch
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
@@ -22,6 +23,7 @@ from app.store import (
     links,
     pages,
     patterns,
+    renders,
     robots,
     sitemaps,
     suppressions,
@@ -84,6 +86,8 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
             for id, (claims, true_claims) in sorted(visit.batch.claims.items())
         ],
     )
+    renders.queue(tx, [row for batch in batches for row in batch.renders], ttl_s=TTL_S)
+    renders.end(tx, [row for batch in batches for row in batch.rendered])
     extractions.due(tx, _captured(batches, capture_ids), visits[0].worker.handlers)
     return Written(entered, capture_ids)
 

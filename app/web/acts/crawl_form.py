@@ -22,6 +22,12 @@ _SITEMAPS = (
     ("none", "none"),
 )
 
+_RENDER = (
+    ("auto", "those that are empty without JavaScript"),
+    ("never", "none"),
+    ("always", "all"),
+)
+
 
 def edit_fields(_: Board, __: str) -> Sequence[FormField]:
     """The fields of a crawl that exists."""
@@ -35,6 +41,7 @@ def edit_fields(_: Board, __: str) -> Sequence[FormField]:
         FormField(name="include", label="Only URLs that match one of these", kind="lines", hint="Regular expressions"),
         FormField(name="exclude", label="No URL that matches one of these", kind="lines", hint="Regular expressions"),
         FormField(name="sitemaps", label="Sitemaps", kind="choice", options=_SITEMAPS),
+        FormField(name="render", label="Pages that a browser opens", kind="choice", options=_RENDER),
         FormField(name="profile", label="What it values", kind="choice", options=profiles),
         FormField(name="keep_fresh", label="Do not end: fetch pages again when they are due", kind="check"),
         FormField(name="search", label="Index the words of its pages, for search", kind="check"),
@@ -68,6 +75,7 @@ def values_of(spec: CrawlSpec) -> Values:
         "include": "\n".join(spec.include),
         "exclude": "\n".join(spec.exclude),
         "sitemaps": spec.sitemaps,
+        "render": spec.render,
         "profile": spec.profile if spec.profile in NAMES else OWN,
         **{name: "on" if getattr(spec, name) else "" for name in _CHECKS},
         **budgets,
@@ -88,6 +96,7 @@ def change_of(fields: Fields) -> CrawlChange:
             "max_seconds": number(fields, "max_seconds"),
         },
         sitemaps=text(fields, "sitemaps"),
+        render=text(fields, "render"),
         profile=profile if profile in NAMES else None,
         keep_fresh=bool(fields.get("keep_fresh")),
         honour_opt_outs=bool(fields.get("honour_opt_outs")),

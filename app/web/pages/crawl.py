@@ -75,6 +75,7 @@ def _facts(crawl: Crawl) -> list[tuple[str, object]]:
         "Most seconds": None if crawl.max_seconds is None else f"{crawl.max_seconds:,g}",
         "Keeps fresh": "yes" if crawl.keep_fresh else "no",
         "Sitemaps": crawl.sitemaps,
+        "Renders": crawl.render,
         "Values": profile,
         "Archive": "yes" if crawl.archive else "no",
         "Search": "yes" if crawl.search else "no",

@@ -1,0 +1,69 @@
+"""Decides whether the embedded stack needs a worker that renders: a browser is here, and a page waits for one.
+
+A browser is looked for beside the start of the stack. Where there is one, crawls are told at once, so that one whose
+last pages are shells does not end before the worker is up.
+"""
+
+import os
+import socket
+import threading
+
+import structlog
+from sqlalchemy import Engine
+
+from app.browser.values import BrowserProblem
+from app.config import Settings
+from app.errors import ServiceError
+from app.store import db, renders
+
+LOOK_S = 1.0
+TELL_S = 20.0
+_log = structlog.get_logger()
+
+
+class RenderDemand:
+    """A thread that looks. `is_wanted`: start the worker.   problem: why there is no browser; None: there is one"""
+
+    def __init__(self, settings: Settings, database_url: str) -> None:
+        self._settings, self._database_url = settings, database_url
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="render-demand", daemon=True)
+        self.is_wanted = False
+        self.problem: BrowserProblem | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        from app.browser.find import find
+
+        found = find(self._settings.chromium)
+        if isinstance(found, BrowserProblem):
+            self.problem = found
+            _log.info("render.no_browser", problem=found.line)
+            return
+        engine = db.connect(self._database_url, pool_size=1)
+        try:
+            self._until_wanted(engine, found.version)
+        finally:
+            engine.dispose()
+
+    def _until_wanted(self, engine: Engine, browser: str) -> None:
+        """Announce the worker, until a page wants it: then it speaks for itself, or is gone after a minute."""
+        told_s = TELL_S
+        while not self.is_wanted and not self._stopping.is_set():
+            try:
+                with db.transaction(engine) as tx:
+                    if told_s >= TELL_S:
+                        renders.seen(tx, name=f"{socket.gethostname()}:{os.getpid()}", browser=browser, problem=None)
+                        told_s = 0.0
+                    self.is_wanted = renders.waiting(tx)
+            except ServiceError as error:
+                _log.warning("render.not_asked", error=str(error))
+            told_s += LOOK_S
+            if not self.is_wanted:
+                self._stopping.wait(LOOK_S)

@@ -1,0 +1,96 @@
+"""A private HTTP cache (RFC 9111) for scripts and styles that many pages share. In memory, bounded in bytes.
+
+Stored is a 200 to a GET that says how long it is fresh, and sets no cookie. Nothing is revalidated: what is stale is
+fetched again. A worker's pages share it; their requests carry no credentials, so that an answer is the same to each.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from app.browser.values import Answer, ResourceKind
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+LONGEST_S: Final = 86_400.0
+_KINDS: Final = frozenset({ResourceKind.SCRIPT, ResourceKind.STYLESHEET})
+_FORBIDS: Final = frozenset({"no-store", "no-cache"})  # RFC 9111 sections 5.2.2.4 and 5.2.2.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    answer: Answer
+    until: float  # monotonic seconds
+
+
+class SharedCache:
+    """Answers by URL, the least recently used dropped first. Threads share it."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._stored: OrderedDict[str, _Stored] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, url: str, resource: ResourceKind, now: float) -> Answer | None:
+        """A fresh answer."""
+        if resource not in _KINDS:
+            return None
+        with self._lock:
+            found = self._stored.get(url)
+            if found is None:
+                return None
+            if found.until <= now:
+                self._drop(url)
+                return None
+            self._stored.move_to_end(url)
+            return found.answer
+
+    def put(self, url: str, resource: ResourceKind, answer: Answer, now: float) -> None:
+        """Store an answer if it may be."""
+        fresh_s = fresh_for_s(answer) if resource in _KINDS else 0.0
+        if fresh_s <= 0 or len(answer.body) > self._most_bytes:
+            return
+        with self._lock:
+            self._drop(url)
+            self._stored[url] = _Stored(answer, now + fresh_s)
+            self._bytes += len(answer.body)
+            while self._bytes > self._most_bytes:
+                self._drop(next(iter(self._stored)))
+
+    def _drop(self, url: str) -> None:
+        dropped = self._stored.pop(url, None)
+        if dropped is not None:
+            self._bytes -= len(dropped.answer.body)
+
+
+def fresh_for_s(answer: Answer) -> float:
+    """Seconds for which an answer may be used again (RFC 9111 sections 3 and 4.2.1); 0: not at all."""
+    headers = answer.headers
+    control = _directives(headers.get("cache-control", ""))
+    if answer.status != 200 or "set-cookie" in headers or not _FORBIDS.isdisjoint(control):
+        return 0.0
+    if any(name.strip().lower() not in {"", "accept-encoding"} for name in headers.get("vary", "").split(",")):
+        return 0.0
+    stated = _number(control["max-age"]) if "max-age" in control else _until_expiry_s(headers)
+    return min(max(stated - _number(headers.get("age", "0")), 0.0), LONGEST_S)
+
+
+def _directives(text: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs if name.strip()}
+
+
+def _number(text: str) -> float:
+    return float(text) if text.strip().isdecimal() and text.isascii() else 0.0
+
+
+def _until_expiry_s(headers: Mapping[str, str]) -> float:
+    """Expires less Date, both by the server's clock; 0 without either."""
+    try:
+        expires, date = (parsedate_to_datetime(headers[name]) for name in ("expires", "date"))
+        return (expires - date).total_seconds()
+    except (KeyError, ValueError, TypeError):
+        return 0.0

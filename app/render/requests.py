@@ -1,0 +1,92 @@
+"""Answers what a page asks for while it is open: judge ▶ cache ▶ its own host, or another's ▶ cache.
+
+    method ▶ port and form of the URL ▶ tracker ▶ scope (documents) ▶ cache ▶ robots.txt, address, budgets (by sending)
+
+Threads of one page call it at once; a host gets one request after another.
+"""
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.browser.values import Answer, Refused, ResourceKind, SubRequest
+from app.crawl.state.visit import Visit
+from app.model import Refusal, Url
+from app.model.render import RenderRefusal
+from app.policy.scope import judge
+from app.policy.url import Canon
+from app.render import at_host, elsewhere
+from app.render.cache import SharedCache
+from app.render.trackers import is_tracker
+from app.store.url_rows import Due
+
+_SENT_AS_GET: Final = frozenset({"GET", "HEAD"})
+
+
+@dataclass(slots=True, kw_only=True)
+class PageRequests:
+    """The requests of one page: an `Ask` of `app.browser`.
+
+    until     monotonic second after which none is begun
+    unwanted  kinds that are left out for want of time
+    late      requests for scripts and data that were refused because their turn came too late
+    """
+
+    visit: Visit
+    due: Due
+    cache: SharedCache
+    until: float
+    unwanted: frozenset[ResourceKind] = frozenset()
+    late: int = 0
+    _turns: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+
+    def __call__(self, asked: SubRequest) -> Answer | Refused:
+        """Raises LeaseLost, ServiceError: the page is then not worth going on with."""
+        url = self._judged(asked)
+        if isinstance(url, Refused):
+            return url
+        now = self.visit.now()
+        found = self.cache.get(url.text, asked.resource, now) or self._sent(url)
+        if isinstance(found, Refused):
+            self._note_late(asked, found)
+            return found
+        self.cache.put(url.text, asked.resource, found, now)
+        return found if asked.method == "GET" else Answer(status=found.status, headers=found.headers)
+
+    def _judged(self, asked: SubRequest) -> Url | Refused:
+        """The URL, if what is known before a request is sent speaks for it."""
+        if asked.method not in _SENT_AS_GET:
+            return Refused(RenderRefusal.METHOD)
+        if asked.resource in self.unwanted:
+            return Refused(RenderRefusal.TIME)
+        url = as_asked(self.visit.worker.canon, asked.url)
+        if isinstance(url, Refusal):
+            return Refused(RenderRefusal.PORT if url is Refusal.PORT else RenderRefusal.SCHEME)
+        if is_tracker(url.host):
+            return Refused(RenderRefusal.TRACKER)
+        if asked.is_navigation and judge(self.visit.picked.scopes[self.due.crawl_id], url, self.due.depth) is not None:
+            return Refused(RenderRefusal.SCOPE)
+        return url
+
+    def _sent(self, url: Url) -> Answer | Refused:
+        visit, crawl_id = self.visit, self.due.crawl_id
+        with self._turns[url.host]:
+            if visit.now() >= self.until:
+                return Refused(RenderRefusal.TIME)
+            if url.host == visit.host:
+                return at_host.fetch(visit, url, crawl_id, until=self.until)
+            return elsewhere.fetch(visit.worker, url, crawl_id, until=self.until)
+
+    def _note_late(self, asked: SubRequest, refused: Refused) -> None:
+        is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH}
+        if is_needed and refused.reason in {RenderRefusal.TIME, RenderRefusal.BUDGET}:
+            self.late += 1
+
+
+def as_asked(canon: Canon, text: str) -> Url | Refusal:
+    """The URL exactly as the page asks for it: its parameters are the page's own business, and none is dropped."""
+    url = canon.canonicalise(text)
+    if isinstance(url, Refusal) or url.linked is None:
+        return url
+    return url._replace(text=f"{url.origin}{url.linked}", target=url.linked, linked=None)

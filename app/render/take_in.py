@@ -1,0 +1,100 @@
+"""Takes in what a browser made of a page: its document is read by the ordinary reader, into the batch of the turn.
+
+Its links are admitted, its text replaces what the plain answer said, and change is judged on it. What it says to robots
+holds as if the plain answer had said so.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from app.browser.values import Rendering
+from app.crawl.frontier import admit
+from app.crawl.page import isolation, preferences, read
+from app.crawl.page.attempt import Attempt
+from app.crawl.state.visit import Visit
+from app.model import Link, Outcome, Page, Reply, Request, Url
+from app.parse.html.html import read as read_html
+from app.policy.focus import novelty
+from app.store.renders import TakenRender
+from app.store.url_rows import Due
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenIn:
+    """The gain of a rendering.
+
+    text_sha256  of its main text;   brought: characters of text, and links, more than without a browser
+    changed      the text is another than that of the rendering before
+    """
+
+    text_sha256: bytes
+    brought: int
+    changed: bool
+
+
+def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, found: Rendering) -> TakenIn | None:
+    """Read the document into the batch. None: it cannot be read. Raises LeaseLost."""
+    attempt = _attempt(visit, due, url, taken, found)
+    document = isolation.page(visit.worker, visit.lease, attempt)
+    if not isinstance(document, Page):
+        return None
+    links = [*document.links, *(Link(href=each) for each in _wanted(found))]
+    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, url, attempt.reply, document)
+    focus = visit.picked.focus[due.crawl_id]
+    words = novelty.words_of(document.main_text) if focus.profile.topics else []
+    base = read.base_of(visit.worker.canon, _at(visit, url, found), document)
+    admitted = admit.links(
+        visit,
+        due,
+        base,
+        links,
+        encoding=document.charset,
+        nofollow=wished.nofollow,
+        relevance=focus.relevance(words),
+    )
+    text_sha256 = sha256(document.main_text.encode()).digest()
+    row = None
+    if wished.kept_out is None and visit.worker.settings.keep_text:
+        row = read.page_row(attempt, document, wished, text_sha256, None)
+        row |= {"needs_script": taken.evidence, "rendered": True, "links": len(links)}
+        row["content_type"] = taken.headers.get("content-type")
+    visit.batch.read(row, admitted)
+    read.keep_links(visit, due, base, document, wished)
+    return TakenIn(
+        text_sha256=text_sha256,
+        brought=_more(document, taken, plain),
+        changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
+    )
+
+
+def _attempt(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering) -> Attempt:
+    """The document as if it had been fetched: with the headers of the plain answer that say something of it."""
+    body, now = found.html.encode("utf-8", "replace"), visit.now()
+    headers = dict(taken.headers) | {"content-type": "text/html; charset=utf-8"}
+    reply = Reply(status=taken.status, started_s=now, ended_s=now, headers=headers, body=body)
+    return Attempt(
+        due=due,
+        url=url,
+        attempts=due.attempts,
+        request=Request(url.text),
+        reply=reply,
+        outcome=Outcome.PAGE,
+        body_sha256=sha256(body).digest(),
+    )
+
+
+def _at(visit: Visit, url: Url, found: Rendering) -> Url:
+    """The document's URL at the end, which `pushState` changes: relative links start from there."""
+    at = visit.worker.canon.canonicalise(found.url)
+    return at if isinstance(at, Url) and at.origin == url.origin else url
+
+
+def _wanted(found: Rendering) -> list[str]:
+    """URLs that its scripts wanted to go to."""
+    return [*found.routes, *([found.navigated_to] if found.navigated_to else [])]
+
+
+def _more(document: Page, taken: TakenRender, plain: bytes) -> int:
+    before = read_html(plain, content_type=taken.headers.get("content-type"))
+    text = len(document.main_text) - len(before.main_text)
+    return max(text, 0) + max(len(document.links) - len(before.links), 0)

@@ -1,0 +1,170 @@
+"""A render turn: one page of one host, under the host's lease.
+
+    claim ▶ take up ▶ rules of its origin ▶ browser (its requests are ours) ▶ read ▶ settle and leave
+
+The lease makes it exclusive, and the token fences what it writes, as in any visit. A page is counted before the browser
+opens it, so that one which ends its worker is given up in the end. A browser that dies costs the page one attempt.
+"""
+
+import zlib
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Final, Protocol, assert_never
+
+import structlog
+
+from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, Rendering
+from app.crawl.frontier import pick, worth
+from app.crawl.request import slots
+from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
+from app.crawl.visit.visit import CutOff, return_host, stay, take_up
+from app.model import Refusal, Url, VisitEnding
+from app.model.render import RenderRefusal
+from app.policy import backoff
+from app.render import limits
+from app.render.at_host import rules_of
+from app.render.cache import SharedCache
+from app.render.ending import ended, failed, given_back, retried
+from app.render.requests import PageRequests
+from app.render.take_in import take_in
+from app.store import db, renders
+from app.store.renders import TakenRender
+from app.store.url_rows import Due
+
+AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
+TAKES_MOST: Final = 3
+PROBLEM_S: Final = 60.0
+_log = structlog.get_logger()
+
+
+class Renders(Protocol):
+    """Browsers, as `app.browser.pool.Browsers` has them."""
+
+    def render(
+        self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False
+    ) -> Rendering | BrowserDeath: ...
+
+
+class TurnEnding(Enum):
+    """Whether there was a page to render."""
+
+    NOTHING = "no page is due whose host may be contacted now"
+    DONE = "a page was dealt with"
+
+
+@dataclass(slots=True, kw_only=True)
+class RenderTurns:
+    """The state that turns share. Threads use it at once.
+
+    user_agent  that the browser has: ours
+    problem     why no browser starts here; None: one does, as far as is known
+    """
+
+    worker: Worker
+    browsers: Renders
+    user_agent: str
+    cache: SharedCache = field(default_factory=SharedCache)
+    problem: BrowserProblem | None = None
+
+    def run(self) -> TurnEnding:
+        """Render one page. Raises ServiceError."""
+        worker, settings = self.worker, self.worker.settings
+        with db.transaction(worker.engine) as tx:
+            offer = renders.claim(tx, ahead_s=AHEAD_S, offer_s=settings.offer_s, isolate=settings.settle_urls)
+        if offer is None:
+            return TurnEnding.NOTHING
+        visit = take_up(worker, offer.host_id, offer.token, picks=False)
+        if visit is not None:
+            try:
+                stay(visit, partial(self._work, visit))
+            except CutOff as error:
+                return_host(error.visit)
+                raise
+        return TurnEnding.DONE
+
+    def _work(self, visit: Visit) -> VisitEnding:
+        found = _take(visit)
+        if found is None:
+            return VisitEnding.NOTHING_DUE
+        taken, due = found
+        with structlog.contextvars.bound_contextvars(url=taken.url):
+            self._page(visit, taken, due)
+        return VisitEnding.RENDERED
+
+    def _page(self, visit: Visit, taken: TakenRender, due: Due) -> None:
+        """Render the page, and put its ending into the batch. Raises LeaseLost, ServiceError."""
+        if taken.takes > TAKES_MOST:
+            failed(visit, taken, f"its worker died {TAKES_MOST} times while it was rendered")
+            return
+        url = visit.worker.canon.of_row(due.url, due.key, due.linked)
+        if isinstance(url, Refusal):
+            failed(visit, taken, f"no URL of ours any more: {url}")
+            return
+        if due.body_sha256 != taken.body_sha256:
+            failed(visit, taken, "it has changed since, and is not empty any more")
+            return
+        settings, plain = visit.worker.settings, zlib.decompress(taken.body)
+        expected = limits.estimate(plain, delay_s=visit.pace.delay_s)
+        bounds = limits.bounds(
+            expected, wall_s=settings.render_s, requests=settings.render_requests, lease_s=settings.lease_s
+        )
+        until = visit.now() + bounds.wall_s
+        rules = rules_of(visit, url.origin, until=until)
+        if isinstance(rules, Refused):
+            _without_rules(visit, taken, rules.reason)
+        elif not rules.permits(url):
+            failed(visit, taken, "robots.txt does not allow it any more")
+        else:
+            slots.outlast(visit.worker, visit.lease, bounds.wall_s)
+            unwanted = limits.unwanted(expected, bounds)
+            ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
+            response = PlainResponse(url=url.text, status=taken.status, headers=taken.headers, body=plain)
+            found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
+            self._conclude(visit, taken, due, url, found, ask)
+
+    def _conclude(
+        self, visit: Visit, taken: TakenRender, due: Due, url: Url, found: Rendering | BrowserDeath, ask: PageRequests
+    ) -> None:
+        match found:
+            case BrowserDeath(problem=BrowserProblem() as problem):
+                self.problem = problem
+                given_back(visit, taken, problem.line, due_s=PROBLEM_S)
+            case BrowserDeath(is_proof=True):
+                failed(visit, taken, found.cause)
+            case BrowserDeath():
+                retried(visit, taken, found.cause)
+            case Rendering():
+                self.problem = None
+                brought = take_in(visit, due, url, taken, zlib.decompress(taken.body), found)
+                if brought is None:
+                    failed(visit, taken, "its document cannot be read")
+                elif ask.late and visit.worker.stopping.is_set():
+                    given_back(visit, taken, "its worker stopped", due_s=0.0)
+                elif ask.late and brought.brought == 0:
+                    retried(visit, taken, "its hosts' turns came too late for what it asked for", found)
+                else:
+                    ended(visit, taken, found, brought)
+            case never:
+                assert_never(never)
+
+
+def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
+    """The page, with what its crawl is. None: there is none, or not any more."""
+    worker = visit.worker
+    with db.transaction(worker.engine) as tx:
+        taken = renders.take(tx, host_id=visit.host_id, token=visit.lease.token)
+        due = renders.page(tx, taken) if taken is not None else None
+        if taken is None or due is None:
+            return None
+        visit.picked.scopes[due.crawl_id] = pick.scope_of(worker, tx, due.crawl_id, due.revision)
+        worth.take_up(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
+        pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
+    return taken, due
+
+
+def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> None:
+    """Its robots.txt is out of reach, or its host's turn is not near: the page waits, and is not to blame."""
+    rest_s = max((visit.rest.until or 0.0) - visit.now(), backoff.url_retry_s(1, visit.worker.rng))
+    given_back(visit, taken, f"it waits for its host: {reason}", due_s=rest_s)

@@ -1,0 +1,138 @@
+"""How renderings end: deaths, endings of crawls, what is learned, and recrawls. With a stand-in for the browser."""
+
+import pytest
+
+from app.beat.finish import finish
+from app.browser.values import BrowserDeath, BrowserProblem
+from app.crawl.state.worker import Worker
+from tests.crawl.loop import go, start
+from tests.crawl.web import Site, Web, html
+from tests.render.shells import DOCUMENT, Stand, render, rows, script, shell, there, turns
+from tests.store.rows import sql
+
+
+@pytest.fixture
+def site(web: Web) -> Site:
+    site = web.site()
+    site.pages["/"] = shell()
+    site.pages["/app.js"] = script()
+    return site
+
+
+DEATH = BrowserDeath(cause="it hung")
+
+
+@pytest.mark.parametrize(
+    ("death", "turns_", "state", "attempts"),
+    [
+        (DEATH, 3, "failed", 3),
+        (BrowserDeath(cause="it filled its memory", is_proof=True), 1, "failed", 0),
+    ],
+)
+def test_a_browser_that_dies_costs_one_attempt(
+    worker: Worker, site: Site, death: BrowserDeath, turns_: int, state: str, attempts: int
+) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    made = turns(worker, Stand(dies=death))
+    for _ in range(turns_):
+        sql(worker.engine, "UPDATE renders SET due_at = now() - interval '1 second'")
+        made.run()
+    (row,) = rows(worker, "SELECT state, attempts, cause FROM renders")
+    assert (row.state, row.attempts) == (state, attempts)
+    assert row.cause.startswith(death.cause)
+
+
+def test_a_browser_that_does_not_start_is_no_fault_of_the_page(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    problem = BrowserProblem("no Chromium was found", "install one")
+    made = turns(worker, Stand(dies=BrowserDeath(cause="gone", problem=problem)))
+    made.run()
+    (row,) = rows(worker, "SELECT state, attempts, takes, cause FROM renders")
+    assert tuple(row) == ("due", 0, 0, "no Chromium was found; install one")
+    assert made.problem == problem
+
+
+def test_a_page_that_ends_its_workers_is_given_up(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    sql(worker.engine, "UPDATE renders SET takes = 3")
+    stand = Stand()
+    turns(worker, stand).run()
+    assert stand.opened == []
+    (row,) = rows(worker, "SELECT state, cause FROM renders")
+    assert tuple(row) == ("failed", "its worker died 3 times while it was rendered")
+
+
+@pytest.mark.parametrize(("problem", "ends"), [(None, False), ("no Chromium was found", True)])
+def test_a_crawl_ends_after_its_renders_or_where_none_can_be_done(
+    worker: Worker, site: Site, problem: str | None, ends: bool
+) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    there(worker.engine, problem=problem)
+    assert finish(worker.engine) == (["c"] if ends else [])
+    if not ends:
+        render(worker, Stand(html=DOCUMENT.replace("<p><a href=/made>further</a></p>", "")))
+        assert finish(worker.engine) == ["c"]
+
+
+def test_what_brought_nothing_three_times_is_not_rendered_any_more(worker: Worker, site: Site) -> None:
+    for n in range(5):
+        site.pages[f"/item/{n}"] = shell()
+    start(worker, *(site.url(f"/item/{n}") for n in range(3)))
+    go(worker)
+    render(worker, Stand(html=shell().body.decode()))
+    start(worker, *(site.url(f"/item/{n}") for n in range(3, 5)), name="again")
+    sql(worker.engine, "UPDATE renders SET crawl_id = (SELECT max(id) FROM crawls)")
+    go(worker)
+    states = [row.state for row in rows(worker, "SELECT state FROM renders ORDER BY url")]
+    assert states[:3] == ["done"] * 3
+    assert "vain" in states[3:], "a twentieth is tried again, not all"
+
+
+def test_a_recrawl_of_the_same_shell_keeps_what_the_browser_made(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"), keep_fresh=True)
+    go(worker)
+    render(worker, Stand())
+    before = rows(worker, f"SELECT main_text, changed_at FROM pages WHERE url = '{site.url('/')}'")
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    assert site.paths.count("/") == 2
+    assert rows(worker, f"SELECT main_text, changed_at FROM pages WHERE url = '{site.url('/')}'") == before
+    assert rows(worker, "SELECT state FROM renders WHERE state = 'due'") == []
+
+
+def test_change_is_judged_on_what_the_browser_made(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"), keep_fresh=True)
+    go(worker)
+    render(worker, Stand())
+    (first,) = rows(worker, f"SELECT changed_at FROM pages WHERE url = '{site.url('/')}'")
+    for scripts, document, changes in (
+        (["/app.2.js"], DOCUMENT, False),
+        (["/app.3.js"], DOCUMENT.replace("What", "All"), True),
+    ):
+        site.pages["/"] = shell(scripts)
+        sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+        sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+        go(worker)
+        assert render(worker, Stand(html=document)) == 1
+        (now,) = rows(worker, f"SELECT changed_at FROM pages WHERE url = '{site.url('/')}'")
+        assert (now.changed_at > first.changed_at) is changes
+
+
+def test_a_page_that_is_not_empty_any_more_is_not_rendered(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"), keep_fresh=True)
+    go(worker)
+    site.pages["/"] = html(text="A page that says what it has to say. " * 20)
+    sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    stand = Stand()
+    render(worker, stand)
+    assert stand.opened == []
+    assert [row.state for row in rows(worker, "SELECT state FROM renders")] == ["failed"]
+    (page,) = rows(worker, "SELECT main_text FROM pages")
+    assert "A page that says" in page.main_text

@@ -1,0 +1,184 @@
+"""A render turn: what it asks for and how, and what comes of it. With a stand-in for the browser."""
+
+from collections.abc import Callable
+
+import pytest
+
+from app.admin import audit
+from app.browser.values import Refused, ResourceKind
+from app.crawl.state.worker import Worker
+from app.crawl.visit.visit import take_up
+from app.model.render import RenderRefusal as R
+from app.store import db, hosts
+from tests.crawl.loop import go, run, start
+from tests.crawl.web import Answer, Site, Web, html
+from tests.render.shells import TEXT, Stand, asked, render, rows, script, shell, there, turns
+from tests.store.rows import sql
+
+
+@pytest.fixture
+def site(web: Web) -> Site:
+    site = web.site()
+    site.pages["/"] = shell()
+    site.pages["/app.js"] = script()
+    return site
+
+
+def test_a_shell_waits_and_a_plain_page_does_not(worker: Worker, site: Site) -> None:
+    site.pages["/plain"] = html("/", text="A page that says what it has to say. " * 10)
+    start(worker, site.url("/"), site.url("/plain"))
+    go(worker)
+    assert [(row.url, row.state) for row in rows(worker, "SELECT url, state FROM renders")] == [(site.url("/"), "due")]
+
+
+@pytest.mark.parametrize(("render_", "n"), [("auto", 0), ("never", 0), ("always", 1)])
+def test_a_plain_page_is_rendered_where_its_crawl_renders_all(worker: Worker, web: Web, render_: str, n: int) -> None:
+    site = web.site()
+    site.pages["/"] = html(text="A page that says what it has to say. " * 10)
+    start(worker, site.url("/"), render=render_)
+    go(worker)
+    assert len(rows(worker, "SELECT url FROM renders")) == n
+
+
+def test_what_the_scripts_made_is_the_page(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    there(worker.engine)
+    assert render(worker, Stand()) == 1
+    run(worker)
+    (page,) = rows(worker, f"SELECT * FROM pages WHERE url = '{site.url('/')}'")
+    assert TEXT.strip() in page.main_text
+    assert page.title == "Made"
+    assert page.rendered_at is not None
+    assert "/made" in site.paths, "its link was admitted, and fetched"
+    (row,) = rows(worker, "SELECT state, brought > 200 AS brought, body, wall_ms, asked, cause FROM renders")
+    assert tuple(row) == ("done", True, None, 500.0, 1, None)
+
+
+def test_its_requests_are_in_the_log_and_keep_the_gap(make: Callable[..., Worker], site: Site) -> None:
+    worker = make(default_delay_s=0.2)
+    site.pages["/data.json"] = Answer(body=b"{}")
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(asks=["/app.js", "/data.json", "/missing.js"])
+    render(worker, stand)
+    assert site.paths == ["/robots.txt", "/", "/app.js", "/data.json", "/missing.js"]
+    assert min(site.gaps()) >= 0.2
+    kinds = rows(worker, "SELECT kind, reason, count(*) AS n FROM fetches GROUP BY 1, 2 ORDER BY 1")
+    assert [tuple(row) for row in kinds] == [("page", "new", 1), ("robots", "robots", 1), ("subrequest", "render", 3)]
+    assert [getattr(each, "status", None) for each in stand.got] == [200, 200, 404]
+    report = audit.audit(worker.engine, worker.settings, None)
+    assert (report.violations, report.disorder) == (0, 0)
+
+
+def test_the_main_document_is_not_fetched_twice(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand()
+    render(worker, stand)
+    assert site.paths.count("/") == 1
+    assert stand.opened[0].body == site.pages["/"].body  # type: ignore[union-attr]
+
+
+# what the page asks for, why it is refused
+REFUSED = [
+    (asked("http://127.200.0.1/x", method="POST"), R.METHOD),
+    (asked("https://www.google-analytics.com/a.js"), R.TRACKER),
+    (asked("http://127.200.0.1:25/a.js"), R.PORT),
+    (asked("http://127.200.0.1/frame", ResourceKind.DOCUMENT), R.SCOPE),
+]
+
+
+@pytest.mark.parametrize(("request_", "reason"), REFUSED, ids=[str(row[1]) for row in REFUSED])
+def test_what_is_refused_before_anybody_is_asked(worker: Worker, site: Site, request_: object, reason: R) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(asks=[request_])  # type: ignore[list-item]
+    render(worker, stand)
+    assert stand.got == [Refused(reason)]
+    (row,) = rows(worker, "SELECT refused FROM renders")
+    assert row.refused == {reason.value: 1}
+
+
+def test_robots_txt_holds_for_what_a_page_asks_for(worker: Worker, site: Site, web: Web) -> None:
+    other = web.site()
+    other.robots = "User-agent: *\nDisallow: /no"
+    other.pages["/yes.js"] = other.pages["/no.js"] = script()
+    site.robots = "User-agent: *\nDisallow: /private"
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(asks=["/private.js", "/app.js", other.url("/no.js"), other.url("/yes.js")])
+    render(worker, stand)
+    assert [getattr(each, "reason", None) for each in stand.got] == [R.ROBOTS, None, R.ROBOTS, None]
+    assert site.paths == ["/robots.txt", "/", "/app.js"]
+    assert other.paths == ["/robots.txt", "/yes.js"]
+
+
+def test_a_private_address_is_not_contacted(make: Callable[..., Worker], web: Web) -> None:
+    site, private = web.site(), web.site()
+    worker = make(allow_networks=f"{site.host}/32")
+    site.pages["/"] = shell()
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(asks=[private.url("/secret")])
+    render(worker, stand)
+    assert isinstance(stand.got[0], Refused)
+    assert private.log == []
+
+
+def test_another_host_is_visited_for_one_request_and_given_back(worker: Worker, site: Site, web: Web) -> None:
+    cdn = web.site()
+    cdn.pages["/lib.js"] = script("lib()")
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(asks=[cdn.url("/lib.js"), cdn.url("/lib.js")])
+    render(worker, stand)
+    assert cdn.paths == ["/robots.txt", "/lib.js", "/lib.js"]
+    (row,) = rows(worker, f"SELECT state, lease_token, last_contact_at FROM hosts WHERE name = '{cdn.host}'")
+    assert (row.state, row.lease_token) == ("idle", None)
+    assert row.last_contact_at is not None
+    visits = rows(worker, "SELECT ending FROM visits WHERE ending = 'rendered'")
+    assert len(visits) == 3
+
+
+def test_a_host_that_somebody_visits_is_not_contacted_by_a_page(
+    make: Callable[..., Worker], site: Site, web: Web
+) -> None:
+    worker, other = make(), make()
+    cdn = web.site()
+    cdn.pages["/"] = html(text="plain")
+    start(worker, site.url("/"))
+    go(worker)
+    start(other, cdn.url("/"), name="d")
+    with db.transaction(other.engine) as tx:
+        offer = hosts.offer_now(tx, name=cdn.host, offer_s=30, isolate=1)
+    assert offer is not None
+    visit = take_up(other, offer.host_id, offer.token)
+    assert visit is not None
+    stand = Stand(asks=[cdn.url("/lib.js")])
+    turns(make(render_s=1.0), stand).run()
+    assert isinstance(stand.got[0], Refused)
+    assert stand.got[0].reason in {R.BUDGET, R.TIME}
+    assert cdn.log == []
+
+
+def test_a_script_that_pages_share_comes_from_the_cache(worker: Worker, site: Site) -> None:
+    site.pages["/app.js"] = script(**{"Cache-Control": "max-age=60"})
+    site.pages["/two"] = shell()
+    start(worker, site.url("/"), site.url("/two"))
+    go(worker)
+    stand = Stand()
+    assert render(worker, stand) == 2
+    assert [getattr(each, "status", None) for each in stand.got] == [200, 200]
+    assert site.paths.count("/app.js") == 1
+
+
+def test_a_lease_that_was_lost_writes_nothing(worker: Worker, site: Site) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(does=lambda: sql(worker.engine, "UPDATE hosts SET lease_token = gen_random_uuid()"))
+    turns(worker, stand).run()
+    (row,) = rows(worker, "SELECT state, takes FROM renders")
+    assert tuple(row) == ("due", 1)
+    assert rows(worker, "SELECT url FROM pages WHERE rendered_at IS NOT NULL") == []
+    assert rows(worker, "SELECT fenced FROM fetches WHERE kind = 'subrequest'")[0].fenced

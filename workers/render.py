@@ -1,0 +1,55 @@
+"""Workers of the queue `render`: `celery -A app worker -Q render`. A plain worker renders nothing."""
+
+from functools import lru_cache
+
+from celery import signals
+
+from app.browser.values import BrowserProblem, Chromium
+from app.celery import RENDER, app
+from app.config import current
+from app.render.serve import RenderService
+from workers import process
+
+
+@lru_cache(maxsize=1)
+def _service() -> RenderService:
+    from app.browser.pool import Browsers
+
+    made: list[Browsers] = []
+
+    def pool(chromium: Chromium) -> Browsers:
+        made.append(Browsers(chromium.path))
+        return made[-1]
+
+    def close() -> None:
+        for each in made:
+            each.close()
+
+    return RenderService(process.worker(), check=_check, pool=pool, close=close)
+
+
+def _check() -> Chromium | BrowserProblem:
+    """Find a browser, and have it render a page."""
+    from app.browser.find import find
+    from app.browser.trial import trial
+    from app.metrics.machine import memory
+
+    machine = memory()
+    found = find(current().chromium, free_bytes=None if machine is None else machine.available)
+    if isinstance(found, BrowserProblem):
+        return found
+    return trial(found) or found
+
+
+@signals.worker_ready.connect
+def _serve(**_: object) -> None:
+    if RENDER in app.amqp.queues.consume_from:
+        _service().start()
+
+
+@signals.worker_shutdown.connect
+def _stopped(**_: object) -> None:
+    """After `workers.process` made the turns stop: pages that are open are read, and settled."""
+    if _service.cache_info().currsize:
+        process.worker().stop()
+        _service().join()
