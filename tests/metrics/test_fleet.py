@@ -11,7 +11,7 @@ from app.metrics.catalogue import FLEET
 from app.metrics.fleet import GOOD_S, FleetPage
 from app.metrics.targets import targets
 from app.store import db, fleet, segments
-from tests.store.rows import claim, clean, make_crawl, sql
+from tests.store.rows import LOOKS, claim, clean, make_crawl, sql
 
 QUEUES = ["host-00", "host-01"]
 MEMORY = {"tiptoe_memory_limit_bytes", "tiptoe_memory_available_bytes"}
@@ -153,4 +153,4 @@ def test_a_process_is_listed_as_long_as_it_has_a_session(engine: Engine, databas
     found = shown(FleetPage(engine, QUEUES))
     assert (found["tiptoe_processes_serving worker"], found["tiptoe_processes_serving beat"]) == (1, 0)
     serving.dispose()
-    assert targets(engine) == []
+    assert any(targets(engine) == [] for _ in range(LOOKS)), "it is still listed"  # its backend ends after us
