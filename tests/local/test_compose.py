@@ -34,7 +34,7 @@ def example_names() -> set[str]:
 
 
 def test_every_role_of_the_fleet_is_there() -> None:
-    ours = {"migrate", "beat", "worker", "flower", "web"}
+    ours = {"migrate", "beat", "worker", "render", "flower", "web"}
     assert set(SERVICES) == {"postgres", "redis", "prometheus", "grafana"} | ours
 
 
