@@ -149,7 +149,7 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
     for page in lot.waiting:
         mine = lot.prints.get(page.where)
-        if mine is None or page.where in notes:
+        if mine is None or page.is_gone or page.where in notes:
             continue
         alike = [(bits, other) for bits, other in closest.get(mine.id, []) if other in texts and other not in repeats]
         note = _note(page, lot.texts[page.where], alike, originals, texts)

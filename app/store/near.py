@@ -23,6 +23,7 @@ class Waiting(NamedTuple):
     main_text       None: it is not compared, and loses the fingerprint that it may have
     fingerprint_id  and simhash: as they were; None: it has none
     is_noted        as being like another
+    is_gone         it repeats nothing, and may come back
     """
 
     id: int
@@ -34,6 +35,7 @@ class Waiting(NamedTuple):
     simhash: int | None
     main_text: str | None
     is_noted: bool
+    is_gone: bool
 
     @property
     def where(self) -> Where:

@@ -2,7 +2,8 @@
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
-       coalesce(d.kind IN ('near', 'review'), false) AS is_noted
+       coalesce(d.kind IN ('near', 'review'), false) AS is_noted,
+       EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key AND u.state = 'gone') AS is_gone
 FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
 LEFT JOIN crawls AS c ON c.id = q.crawl_id
 LEFT JOIN pages AS p ON p.host_id = q.host_id AND p.crawl_id = q.crawl_id AND p.key = q.key
