@@ -45,11 +45,11 @@ def measure(root: int) -> TreeUse:
 
 
 def command_lines(pids: frozenset[int]) -> list[list[bytes]]:
-    """The arguments of each process that is there still."""
+    """The words of each process's command. Chromium writes its own anew, with blanks between them instead of NULs."""
     found = []
     for pid in pids:
         with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-            found.append(file.read().split(b"\0"))
+            found.append(file.read().replace(b"\0", b" ").split())
     return found
 
 

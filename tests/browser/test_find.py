@@ -13,6 +13,7 @@ from app.browser import guard
 from app.browser.find import LEAST_BYTES, find
 from app.browser.launcher import LACKING
 from app.browser.process import BrowserProcess, NotStarted
+from app.browser.tree import command_lines
 from app.browser.trial import trial
 from app.browser.values import BrowserProblem, Chromium
 
@@ -111,6 +112,18 @@ def test_a_browser_that_was_started_without_its_sandbox_is_refused(chromium: Chr
     with pytest.raises(NotStarted, match="started with --no-sandbox, by a wrapper") as refused:
         BrowserProcess(path)
     assert "/etc/chromium.d" in refused.value.problem.remedy
+
+
+# a process: with the title that Chromium sets a moment after its start, and as the kernel has it before
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [("/bin/cat", ["chromium --no-sandbox --headless"]), ("/bin/sh", ["sh", "-c", "read line", "--no-sandbox"])],
+)
+def test_a_switch_is_found_however_a_process_names_itself(program: str, arguments: list[str]) -> None:
+    with subprocess.Popen(arguments, executable=program, stdin=subprocess.PIPE) as waiting:
+        while not (words := command_lines(frozenset({waiting.pid}))[0]):
+            assert waiting.poll() is None  # the kernel has no arguments of it for a moment
+    assert b"--no-sandbox" in words
 
 
 def test_a_program_that_ends_at_once_is_a_problem(tmp_path: Path) -> None:
