@@ -94,7 +94,7 @@ def park(visit: Visit) -> VisitEnding:
         visit.picked.joined.clear()
     if parking is None:
         return VisitEnding.DELAY
-    until = visit.turn.ready_at - max(visit.start.connect_s, PREPARE_S)
+    until = visit.turn.ready_at - max(visit.start.connect_s, min(PREPARE_S, visit.worker.settings.linger_s))
     if visit.start.is_promised:
         until = min(until, visit.now() + LOOKED_AFTER_S)
     visit.move(VisitEvent.PARKED)  # first: once parked, it belongs to another thread
