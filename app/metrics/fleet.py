@@ -15,9 +15,10 @@ from app.metrics import exposition
 from app.metrics.exposition import Value
 from app.metrics.machine import memory
 from app.metrics.targets import role_of
-from app.store import db, fleet, segments
+from app.store import db, fleet, renders, segments
 
 GOOD_S = 5.0
+RENDERS_MOST = 10_000  # that are counted
 LANES = range(4)
 HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
 CRAWL_STATES = ("active", "paused", "finished")
@@ -67,9 +68,12 @@ class FleetPage:
             judged = fleet.judged(tx)
             crawls = fleet.crawls(tx)
             nodes = segments.nodes(tx)
+            browsers = renders.workers(tx)
+            renders_due = renders.depth(tx, RENDERS_MOST)
             roles = Counter(role_of(each.name) for each in fleet.serving(tx))
             lag_s = fleet.lag_s(tx, self._queues)
         stopped = sum(node.stopped_because is not None for node in nodes)
+        without = sum(each.problem is not None for each in browsers)
         free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in nodes)} if nodes else {}
         return {
             "tiptoe_frontier_urls": {(lane,): lanes[lane].queued if lane in lanes else 0.0 for lane in LANES},
@@ -81,6 +85,8 @@ class FleetPage:
             "tiptoe_recent_requests_judged": judged.judged,
             "tiptoe_crawls": {state: crawls.get(state, 0) for state in CRAWL_STATES},
             "tiptoe_archive_nodes": {"stopped": stopped, "writing": len(nodes) - stopped},
+            "tiptoe_renders_due": renders_due,
+            "tiptoe_render_workers": {"without_browser": without, "ready": len(browsers) - without},
             "tiptoe_processes_serving": {role: roles[role] for role in ROLES},
             **free,
         }

@@ -126,6 +126,11 @@ def waiting(tx: Connection) -> bool:
     return bool(db.run(tx, _sql["waiting"]).one().yes)
 
 
+def depth(tx: Connection, most: int) -> int:
+    """Pages of active crawls that wait for a browser, `most` if there are more."""
+    return int(db.run(tx, _sql["depth"], {"most": most}).one().pages)
+
+
 def seen(tx: Connection, *, name: str, browser: str | None, problem: str | None) -> None:
     db.run(tx, _sql["seen"], {"name": name, "browser": browser, "problem": problem})
 

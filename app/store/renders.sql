@@ -104,6 +104,11 @@ SELECT EXISTS (
     SELECT FROM renders AS r JOIN crawls AS c ON c.id = r.crawl_id AND c.state = 'active' AND c.render <> 'never'
     WHERE r.state = 'due' AND r.due_at <= clock_timestamp()) AS yes
 
+-- depth: how many pages of active crawls wait for a browser, up to a number
+SELECT count(*) AS pages FROM (
+    SELECT FROM renders AS r JOIN crawls AS c ON c.id = r.crawl_id AND c.state = 'active' AND c.render <> 'never'
+    WHERE r.state = 'due' LIMIT :most) AS due
+
 -- seen: a worker of queue render is there
 INSERT INTO render_workers (name, browser, problem) VALUES (:name, :browser, :problem)
 ON CONFLICT (name) DO UPDATE SET seen_at = clock_timestamp(), browser = excluded.browser, problem = excluded.problem

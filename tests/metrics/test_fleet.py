@@ -10,8 +10,8 @@ from app.metrics import exposition
 from app.metrics.catalogue import FLEET
 from app.metrics.fleet import GOOD_S, FleetPage
 from app.metrics.targets import targets
-from app.store import db, fleet, segments
-from tests.store.rows import LOOKS, claim, clean, make_crawl, sql
+from app.store import db, fleet, renders, segments
+from tests.store.rows import LOOKS, claim, clean, make_crawl, make_host, sql
 
 QUEUES = ["host-00", "host-01"]
 MEMORY = {"tiptoe_memory_limit_bytes", "tiptoe_memory_available_bytes"}
@@ -121,6 +121,28 @@ def test_a_stopped_archive_is_told(engine: Engine) -> None:
     found = shown(FleetPage(engine, QUEUES))
     assert (found["tiptoe_archive_nodes stopped"], found["tiptoe_archive_nodes writing"]) == (1, 1)
     assert found["tiptoe_archive_free_bytes"] == 3
+
+
+def test_what_waits_for_a_browser_is_counted_and_who_has_one(engine: Engine) -> None:
+    assert [make_crawl(engine, "a", render="auto"), make_crawl(engine, "b", render="never"), make_host(engine)] == [
+        1,
+        2,
+        1,
+    ]
+    sql(
+        engine,
+        """INSERT INTO renders (host_id, crawl_id, key, url, pattern, state, status, headers, body_sha256, body,
+                                ended_at)
+           SELECT 1, crawl_id, sha256(n::text::bytea), 'u', 'p', state, 200, '{}', '',
+                  CASE state WHEN 'due' THEN ''::bytea END, CASE state WHEN 'done' THEN now() END
+           FROM (VALUES (1, 'due', 1), (1, 'due', 2), (1, 'done', 3), (2, 'due', 4)) AS r (crawl_id, state, n)""",
+    )
+    with db.transaction(engine) as tx:
+        for name, problem in [("a", None), ("b", None), ("c", "no Chromium was found")]:
+            renders.seen(tx, name=name, browser=None, problem=problem)
+    found = shown(FleetPage(engine, QUEUES))
+    assert found["tiptoe_renders_due"] == 2
+    assert [found[f"tiptoe_render_workers {state}"] for state in ("ready", "without_browser")] == [2, 1]
 
 
 def test_an_empty_database_shows_every_figure_but_that_of_disks(engine: Engine) -> None:
