@@ -5,11 +5,21 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.model.render import RenderRefusal
 from app.store import renders
 from app.store.renders import RenderWorker
 from app.words import counted
 
 NO_WORKER = "no worker renders here; start one with -Q render, or see `tiptoe doctor`"
+# Reasons that are no words for a person by themselves.
+_REFUSED = {
+    RenderRefusal.TYPE: "images, fonts and media",
+    RenderRefusal.REQUESTS: "more than a page may send",
+    RenderRefusal.BYTES: "more bytes than a page may have",
+    RenderRefusal.TIME: "no time was left",
+    RenderRefusal.BUDGET: "a host's turn came too late",
+    RenderRefusal.ROBOTS: "robots.txt",
+}
 
 
 def of_page(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> list[str]:
@@ -25,7 +35,8 @@ def of_page(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> 
         case _:
             said = [f"not rendered: {row['cause']}"]
     refused = sorted((row["refused"] or {}).items(), key=lambda each: -each[1])
-    return said + ([f"refused: {', '.join(f'{n} {reason}' for reason, n in refused)}"] if refused else [])
+    told = ", ".join(f"{n} ({_REFUSED.get(reason, reason)})" for reason, n in refused)
+    return said + ([f"requests refused: {told}"] if refused else [])
 
 
 def of_crawl(tx: Connection, crawl_id: int, mode: str) -> list[str]:
@@ -61,4 +72,5 @@ def _waits(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> l
 
 def _took(row: Mapping[str, Any]) -> str:
     seconds = f"{(row['wall_ms'] or 0) / 1000:.1f} s, {(row['cpu_ms'] or 0) / 1000:.1f} s of processor time"
-    return f"{seconds}, {counted(row['asked'] or 0, 'request')}; it ended {row['ending']}; {row['brought']} gained"
+    gained = f"{row['brought']:,} characters and links gained"
+    return f"{seconds}, {counted(row['asked'] or 0, 'request')}; it ended {row['ending']}; {gained}"
