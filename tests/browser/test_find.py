@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -104,13 +105,12 @@ def test_an_end_of_the_programs_own_is_not_the_guards() -> None:
     assert guard.lacking(b'{"lacking": "user", "why": "x"}', 1) is None
 
 
-def test_a_browser_that_was_started_without_its_sandbox_is_refused(chromium: Chromium, tmp_path: Path) -> None:
-    path = program(tmp_path, f'exec {chromium.path} --no-sandbox "$@"')
-    tmp_path.chmod(0o755)
-    for folder in list(tmp_path.parents)[:2]:
-        folder.chmod(0o755)
-    with pytest.raises(NotStarted, match="started with --no-sandbox, by a wrapper") as refused:
-        BrowserProcess(path)
+def test_a_browser_that_was_started_without_its_sandbox_is_refused(chromium: Chromium) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # that user nobody may enter, as it may not enter those of pytest
+        Path(folder).chmod(0o755)
+        path = program(Path(folder), f'exec {chromium.path} --no-sandbox "$@"')
+        with pytest.raises(NotStarted, match="started with --no-sandbox, by a wrapper") as refused:
+            BrowserProcess(path)
     assert "/etc/chromium.d" in refused.value.problem.remedy
 
 
