@@ -155,6 +155,18 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 ),
             ),
             Panel(
+                "Pages that wait for a browser",
+                "short",
+                8,
+                (("pages", "max(tiptoe_renders_due)"),),
+            ),
+            Panel(
+                "Browsers",
+                "short",
+                8,
+                (("workers {{state}}", "max by (state) (tiptoe_render_workers)"),),
+            ),
+            Panel(
                 "Postgres",
                 "s",
                 8,
