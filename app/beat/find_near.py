@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from app.errors import InputError
-from app.policy.focus.near import Likeness, likeness
+from app.policy.focus.near import Likeness, Reading, likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
@@ -28,7 +28,7 @@ from app.store.search import Where
 _log = structlog.get_logger()
 AT_ONCE = 50  # pages
 MOST_S = 4.0
-MOST_LIKE = 64  # fingerprints that are looked at for a page, the closest
+MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ = 4  # texts of these that are read
 WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
 ORPHANS = 200
@@ -46,12 +46,17 @@ class NearFound:
 
 @dataclass(slots=True, kw_only=True)
 class _Compared:
-    """Pages that are compared together. prints: by page;   notes: what they are like;   texts: main texts, by page"""
+    """Pages that are compared together.
+
+    prints   by page;   notes: what they are like;   texts: main texts, by page
+    crowded  fingerprints with as many older originals of the same value as are ever read: nobody would look for them
+    """
 
     waiting: Sequence[Waiting]
     prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
     notes: Mapping[Where, Note] = field(default_factory=dict)
-    texts: Mapping[Where, str] = field(default_factory=dict)
+    texts: Mapping[Where, Reading] = field(default_factory=dict)
+    crowded: set[int] = field(default_factory=set)
 
 
 def find_near(engine: Engine, *, within_s: float = MOST_S) -> NearFound:
@@ -111,7 +116,7 @@ def _compare_lot(engine: Engine) -> _Compared | None:
         _replace(tx, lot)
         if lot.prints:
             lot.notes = _alike(tx, lot)
-            near.put_keys(tx, [each for each in lot.prints.values() if not _repeats(lot.notes.get(each.where))])
+            near.put_keys(tx, [each for each in lot.prints.values() if _is_looked_for(lot, each)])
         _write(tx, lot)
         near.done(tx, [each.id for each in lot.waiting])
         return lot
@@ -126,8 +131,9 @@ def _replace(tx: Connection, lot: _Compared) -> None:
     }
     near.drop(tx, list(before.values()))
     near.queue_likes(tx, list(before))
-    lot.texts = {each.where: each.main_text for each in lot.waiting if each.main_text is not None}
-    values = {where: simhash(words_of(text)) for where, text in lot.texts.items()}
+    texts = {each.where: each.main_text for each in lot.waiting if each.main_text is not None}
+    lot.texts = {where: Reading(text) for where, text in texts.items()}
+    values = {where: simhash(words_of(text)) for where, text in texts.items()}
     made = near.put(tx, {where: value for where, value in values.items() if value is not None})
     lot.prints = {each.where: each for each in made}
 
@@ -135,16 +141,17 @@ def _replace(tx: Connection, lot: _Compared) -> None:
 def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
     """A note for each page that is like another: the closest original that it repeats, else the closest for review."""
     prints = list(lot.prints.values())
-    likes: dict[int, dict[int, int]] = defaultdict(dict)
+    likes: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for like in [*near.by_key(tx, prints, most=MOST_LIKE), *_together(prints), *_on_host(tx, prints)]:
-        likes[like.id][like.fingerprint_id] = like.bits
-    others = {other for found in likes.values() for other in found}
+        likes[like.id].add((like.bits, like.fingerprint_id))
+    nearest = {id: sorted(found)[:MOST_LIKE] for id, found in likes.items()}
+    others = {other for found in nearest.values() for _, other in found}
     originals = near.originals(tx, others, own=[each.id for each in prints])
     closest = {
-        id: sorted((bits, other) for other, bits in found.items() if other in originals)[:MOST_READ]
-        for id, found in likes.items()
+        id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
     }
     texts = near.texts(tx, {other for found in closest.values() for _, other in found})
+    readings = {id: Reading(text) for id, text in texts.items()}
     notes: dict[Where, Note] = {}
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
     for page in lot.waiting:
@@ -152,17 +159,27 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
         if mine is None or page.is_gone or page.where in notes:
             continue
         alike = [(bits, other) for bits, other in closest.get(mine.id, []) if other in texts and other not in repeats]
-        note = _note(page, lot.texts[page.where], alike, originals, texts)
+        note = _note(page, lot.texts[page.where], alike, originals, readings)
         if note is not None:
             notes[page.where] = note
             if _repeats(note):
                 repeats.add(mine.id)
+    lot.crowded = {
+        id
+        for id, found in closest.items()
+        if sum(bits == 0 and other not in repeats for bits, other in found) == MOST_READ
+    }
     return notes
 
 
 def _repeats(note: Note | None) -> bool:
     """Whether a page is a near duplicate. It is no original, so nothing looks for it, until it is compared anew."""
     return note is not None and note["kind"] == Likeness.NEAR
+
+
+def _is_looked_for(lot: _Compared, mine: Fingerprint) -> bool:
+    """Whether a fingerprint needs keys. Without them it costs nothing: a thousand mirrors are found by four of them."""
+    return mine.id not in lot.crowded and not _repeats(lot.notes.get(mine.where))
 
 
 def _together(prints: Sequence[Fingerprint]) -> list[Like]:
@@ -183,10 +200,10 @@ def _on_host(tx: Connection, prints: Sequence[Fingerprint]) -> list[Like]:
 
 def _note(
     page: Waiting,
-    text: str,
+    text: Reading,
     others: Sequence[tuple[int, int]],
     originals: Mapping[int, OlderPage],
-    texts: Mapping[int, str],
+    texts: Mapping[int, Reading],
 ) -> Note | None:
     """The note of a page: near before review, then the closest. others: (bits, fingerprint)"""
     best: Note | None = None

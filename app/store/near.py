@@ -103,6 +103,8 @@ class Note(TypedDict):
 
 
 def lot(tx: Connection, n: int) -> list[Waiting]:
+    """The oldest pages of the queue. From now on the transaction plans for the tables as they are."""
+    db.run(tx, _sql["fresh_plans"])
     found = db.run(tx, _sql["lot"], {"n": n}).of(Waiting)
     return [each._replace(simhash=None if each.simhash is None else _unsigned(each.simhash)) for each in found]
 

@@ -1,3 +1,6 @@
+-- fresh_plans: plan each query of this transaction anew: one planned while the tables were small would be kept for good
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans, set_config('enable_seqscan', 'off', true) AS by_index
+
 -- lot: the oldest pages of the queue, with what is known of them
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, f.id AS fingerprint_id, f.simhash,
@@ -35,14 +38,19 @@ DELETE FROM fingerprint_keys AS k
 USING json_to_recordset(CAST(:rows AS json)) AS r (id bigint, keys bigint[])
 WHERE k.key = ANY(r.keys) AND k.fingerprint_id = r.id
 
--- by_key: older fingerprints that differ from each in a few bits at most; LATERAL makes this one probe for each key
+-- by_key: older fingerprints that differ from each in a few bits at most; of each key the first that were written, :most
 SELECT r.id, found.fingerprint_id, found.bits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
 CROSS JOIN LATERAL (
-    SELECT DISTINCT k.fingerprint_id, CAST(bit_count(CAST(k.simhash # r.simhash AS bit(64))) AS integer) AS bits
-    FROM fingerprint_keys AS k
-    WHERE k.key = ANY(r.keys) AND k.fingerprint_id < r.id AND bit_count(CAST(k.simhash # r.simhash AS bit(64))) <= :bits
-    ORDER BY bits, k.fingerprint_id
+    SELECT DISTINCT alike.fingerprint_id, alike.bits
+    FROM unnest(r.keys) AS own (key)
+    CROSS JOIN LATERAL (
+        SELECT k.fingerprint_id, CAST(bit_count(CAST(k.simhash # r.simhash AS bit(64))) AS integer) AS bits
+        FROM fingerprint_keys AS k
+        WHERE k.key = own.key AND k.fingerprint_id < r.id AND bit_count(CAST(k.simhash # r.simhash AS bit(64))) <= :bits
+        LIMIT :most
+    ) AS alike
+    ORDER BY alike.bits, alike.fingerprint_id
     LIMIT :most
 ) AS found
 
@@ -62,15 +70,25 @@ CROSS JOIN LATERAL (
 ) AS found
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves; notes of :own are void
+-- LATERAL makes each a probe of every index: hashing all pages of a crawl took longer than all else of a comparison.
 SELECT f.id, f.host_id, f.key, p.url
 FROM fingerprints AS f
-JOIN pages AS p ON p.host_id = f.host_id AND p.crawl_id = f.crawl_id AND p.key = f.key
-WHERE f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL
-  AND (f.id = ANY(CAST(:own AS bigint[])) OR NOT EXISTS (
-    SELECT FROM duplicates AS d
-    WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'))
-  AND NOT EXISTS (
-    SELECT FROM urls AS u WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND u.state = 'gone')
+CROSS JOIN LATERAL (
+    SELECT g.url FROM pages AS g
+    WHERE g.host_id = f.host_id AND g.crawl_id = f.crawl_id AND g.key = f.key AND g.main_text IS NOT NULL
+    OFFSET 0
+) AS p
+LEFT JOIN LATERAL (
+    SELECT 1 AS is_one FROM duplicates AS d
+    WHERE d.host_id = f.host_id AND d.crawl_id = f.crawl_id AND d.key = f.key AND d.kind <> 'review'
+    OFFSET 0
+) AS repeats ON true
+LEFT JOIN LATERAL (
+    SELECT 1 AS is_one FROM urls AS u
+    WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND u.state = 'gone'
+    OFFSET 0
+) AS gone ON true
+WHERE f.id = ANY(CAST(:ids AS bigint[])) AND (f.id = ANY(CAST(:own AS bigint[])) OR repeats.is_one IS NULL) AND gone.is_one IS NULL
 
 -- texts: the main texts of fingerprints
 SELECT f.id, p.main_text

@@ -8,9 +8,10 @@ from sqlalchemy import Engine
 
 from app.admin import deletion, edit
 from app.admin.crawls import go_round
-from app.beat.find_near import NearFound, find_near
+from app.beat.find_near import MOST_READ, NearFound, find_near
 from app.crawl.state.worker import Worker
 from app.model import CrawlChange
+from app.policy.focus.simhash import simhash, words_of
 from app.store import server
 from tests.crawl.loop import run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -88,6 +89,23 @@ def test_a_page_that_says_nearly_the_same_is_noted(worker: Worker, site: Site) -
     assert one(engine, "SELECT count(*) FROM fingerprint_keys") == 4 * 21
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
     assert find_near(engine) == NearFound(), "all of it is done"
+
+
+def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: Web) -> None:
+    """About different things, each is an original. No more texts than four are read, so nothing looks for a fifth."""
+    by_print: dict[int | None, list[str]] = {}
+    for name in WORDS:
+        text = f"{name.title()}xyzzy {prose(2_000)}"
+        found = by_print.setdefault(simhash(words_of(text)), [])
+        found.append(text)
+        if len(found) == 6:
+            break
+    site = web.site()
+    site.pages |= {"/": html(*(f"/{n}" for n in range(6))), **{f"/{n}": html(text=found[n]) for n in range(6)}}
+    engine = crawled(worker, site)
+    assert find_near(engine) == NearFound(pages=6)
+    assert len(prints(engine)) == 6
+    assert len(keys(engine)) == MOST_READ
 
 
 def test_a_crawl_may_do_without(worker: Worker, site: Site) -> None:

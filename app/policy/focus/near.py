@@ -8,6 +8,7 @@ repeat one. Numbers name nothing here: a release, a date, a counter may differ. 
 import re
 from collections import Counter
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from app.policy.focus.simhash import DUPLICATE_BITS, LEAST_PHRASES, REVIEW_BITS, words_of
@@ -23,34 +24,53 @@ class Likeness(StrEnum):
     REVIEW = "review"  # alike: a person decides
 
 
-def likeness(bits: int, text: str, other: str) -> Likeness | None:
+class Reading:
+    """A main text as it is compared: each form of it is made once, when it is first needed."""
+
+    def __init__(self, text: str) -> None:
+        self.lower = text.lower()
+        self._text = text
+
+    @cached_property
+    def head(self) -> list[str]:
+        """The names of its first lines."""
+        return _names(" ".join(self.lower[:_HEAD_CHARS].split("\n")[:_HEAD_LINES]))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.lower.split("\n")
+
+    @cached_property
+    def phrases(self) -> set[tuple[str, str, str]]:
+        """Each three words in a row."""
+        words = words_of(self._text)
+        return set(zip(words, words[1:], words[2:], strict=False))
+
+
+def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:
     """How alike two pages are whose fingerprints differ in so many bits. None: they are about different things."""
     if bits > REVIEW_BITS or _has_other_subject(text, other):
         return None
-    is_near = bits <= DUPLICATE_BITS and resemblance(words_of(text), words_of(other)) >= SAME_PHRASES
+    is_near = bits <= DUPLICATE_BITS and resemblance(text.phrases, other.phrases) >= SAME_PHRASES
     return Likeness.NEAR if is_near else Likeness.REVIEW
 
 
-def resemblance(words: list[str], others: list[str]) -> float:
+def resemblance(here: set[tuple[str, str, str]], there: set[tuple[str, str, str]]) -> float:
     """The share of the phrases of both that they have in common."""
-    here, there = _phrases(words), _phrases(others)
     together = len(here | there)
     return len(here & there) / together if together >= LEAST_PHRASES else 0.0
 
 
-def _has_other_subject(text: str, other: str) -> bool:
+def _has_other_subject(text: Reading, other: Reading) -> bool:
     """Whether words that stand in one text alone name what it is about: in its head, or again and again.
 
     Such a word stands only in lines that the other text does not have: two copies of a long page differ in few, and the
     names of these alone are counted.
     """
-    text, other = text.lower(), other.lower()
-    heads = _names(_head(text)), _names(_head(other))
-    if any(name not in other for name in heads[0]) or any(name not in text for name in heads[1]):
+    if any(name not in other.lower for name in text.head) or any(name not in text.lower for name in other.head):
         return True
-    lines, other_lines = text.split("\n"), other.split("\n")
-    own, others = _own(lines, other_lines, other), _own(other_lines, lines, text)
-    if not own.keys().isdisjoint(heads[0]) or not others.keys().isdisjoint(heads[1]):
+    own, others = _own(text.lines, other.lines, other.lower), _own(other.lines, text.lines, text.lower)
+    if not own.keys().isdisjoint(text.head) or not others.keys().isdisjoint(other.head):
         return True
     most = max(own.values(), default=0), max(others.values(), default=0)
     return max(most) >= _REPEATED or min(most) >= _REPEATED_BY_BOTH
@@ -66,14 +86,6 @@ def _own(lines: list[str], other_lines: list[str], other: str) -> dict[str, int]
     return {name: n for name, n in names.items() if name not in theirs}
 
 
-def _head(text: str) -> str:
-    return " ".join(text[:_HEAD_CHARS].split("\n")[:_HEAD_LINES])
-
-
 def _names(text: str) -> list[str]:
     """The names in a text that is in lower case."""
     return _NAME.findall(text)
-
-
-def _phrases(words: list[str]) -> set[tuple[str, str, str]]:
-    return set(zip(words, words[1:], words[2:], strict=False))

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.policy.focus.near import Likeness, likeness
+from app.policy.focus.near import Likeness, Reading, likeness
 from app.policy.focus.simhash import distance, simhash, words_of
 
 RNG = random.Random(11)
@@ -50,8 +50,8 @@ def test_what_says_the_same(one: str, other: str, expected: Likeness | None) -> 
         assert expected is None
         return
     bits = distance(prints[0] or 0, prints[1] or 0)
-    assert likeness(bits, one, other) is expected
-    assert likeness(bits, other, one) is expected
+    assert likeness(bits, Reading(one), Reading(other)) is expected
+    assert likeness(bits, Reading(other), Reading(one)) is expected
 
 
 # bits → how alike they are at most, whatever they say
@@ -59,10 +59,11 @@ def test_what_says_the_same(one: str, other: str, expected: Likeness | None) -> 
     ("bits", "expected"), [(5, Likeness.NEAR), (6, Likeness.REVIEW), (9, Likeness.REVIEW), (10, None)]
 )
 def test_more_bits_are_for_review_and_more_than_nine_for_nobody(bits: int, expected: Likeness | None) -> None:
-    assert likeness(bits, ARTICLE, ARTICLE) is expected
+    assert likeness(bits, Reading(ARTICLE), Reading(ARTICLE)) is expected
 
 
 def test_fingerprints_that_are_alike_by_chance_are_for_review() -> None:
     """Five bits may be chance: the texts decide. The words are the same here, and the phrases are not."""
     words = prose(300, 6).split()
-    assert likeness(3, "Same\n\n" + " ".join(words), "Same\n\n" + " ".join(sorted(words))) is Likeness.REVIEW
+    one, other = "Same\n\n" + " ".join(words), "Same\n\n" + " ".join(sorted(words))
+    assert likeness(3, Reading(one), Reading(other)) is Likeness.REVIEW
