@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.audit import audit
+from app.crawl.page import later
 from app.crawl.state.visit import Visit
 from app.crawl.visit import work as at_work
 from app.crawl.visit.visit import go_on, settle_together
@@ -25,6 +26,7 @@ from tests.store.rows import sql
 @pytest.fixture
 def gather_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_work, "GATHER_S", DELAY_S / 3)
+    monkeypatch.setattr(later, "GATHER_S", DELAY_S / 3)
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ def is_missing(visit: Visit, due: Due) -> bool:
 def archive_answer(visit: Visit, attempt: Attempt) -> None:
     """Archive an attempt that has its result in the batch. Raises ArchiveStopped, ServiceError."""
     due, reply = attempt.due, attempt.reply
-    if reply.status is None or not archive.holds(visit, due):
+    if reply.status is None or attempt.logged is None or not archive.holds(visit, due):
         return
     result = _result(visit, due)
     kind = _kind(attempt)
-    answer = archive.of_last_request(visit, reply, kind, due.crawl_id)
+    answer = archive.of_request(attempt.logged, reply, kind, due.crawl_id)
     is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
     keeps_body = _is_allowed(visit, attempt, result if is_read else None)
     archive.keep(
@@ -48,6 +48,7 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
             keeps_body=keeps_body,
             original=visit.picked.originals.get((due.crawl_id, due.key)),
         ),
+        attempt.logged,
     )
 
 

@@ -9,6 +9,7 @@ from app.crawl.state.picked import Picked
 from app.model import Cause, Header, Outcome, Reply, Request, Url
 from app.policy.focus.change_rate import ChangeRate
 from app.policy.lifecycle import UrlEvent, UrlState, url_after
+from app.store.fetches import Fetch
 from app.store.url_rows import Due, Result
 
 _SPENT = {UrlEvent.FAILED, UrlEvent.EXHAUSTED}
@@ -21,6 +22,7 @@ class Attempt:
     """A fetch and what it was for.
 
     attempts  with this one
+    logged    its row of the log
     sink      where a sitemap's body is
     isolated  it was counted ahead, and is read apart;   is_unread: its reader died, or none was free
     """
@@ -32,6 +34,7 @@ class Attempt:
     reply: Reply
     outcome: Outcome
     body_sha256: bytes | None
+    logged: Fetch | None = None
     sink: BinaryIO | None = None
     isolated: bool = False
     is_unread: bool = False

@@ -31,9 +31,14 @@ def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """
     if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
+    note(visit, attempt)
+    return _by_outcome(visit, attempt)
+
+
+def note(visit: Visit, attempt: Attempt) -> None:
+    """Count the URL, and note what its answer tells of the host: what holds however the document reads."""
     _tally(visit.batch, visit.picked, attempt)
     _note_host(visit, attempt)
-    return _by_outcome(visit, attempt)
 
 
 def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:

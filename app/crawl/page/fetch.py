@@ -2,14 +2,16 @@
 
     gate (scope, robots.txt) ▶ turn (the host's pace) ▶ count (in isolation) ▶ send ▶ act on the outcome ▶ archive
 
+A plain page of a host with a delay is read and archived later, with the batch (`app.crawl.page.later`).
+
 `fetch` returns None when the visit may go on, else how it ends. What becomes of the URL is in `app.policy.lifecycle`.
 """
 
 from typing import assert_never
 
-from app.crawl.page import archiving, gate, isolation, preferences, sitemaps
+from app.crawl.page import archiving, gate, isolation, later, preferences, sitemaps
 from app.crawl.page.attempt import Attempt
-from app.crawl.page.consequences import act_on_outcome
+from app.crawl.page.consequences import act_on_outcome, note
 from app.crawl.page.gate import Shut
 from app.crawl.request import archive, send, slots
 from app.crawl.request.fetch_log import Sending
@@ -48,6 +50,10 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
         isolation.refund_later(visit.worker, visit.host_id, visit.batch)
         isolation.refund(visit.worker)
         return visit.rest.why_away
+    if later.may_wait(visit, attempt):
+        note(visit, attempt)
+        later.put(visit, attempt)
+        return None
     ending = act_on_outcome(visit, attempt)
     if ending is not VisitEnding.READERS_BUSY:  # it was not read, and is fetched again
         archiving.archive_answer(visit, attempt)
@@ -86,6 +92,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         reply=reply,
         outcome=outcome,
         body_sha256=digest,
+        logged=visit.batch.fetches[-1],
         sink=sink,
         isolated=isolated,
     )

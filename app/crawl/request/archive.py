@@ -40,11 +40,11 @@ def check(visit: Visit, due: Due) -> None:
         raise
 
 
-def keep(visit: Visit, answer: Recording) -> None:
-    """Archive the answer to the last request of the batch. Raises ArchiveStopped, ServiceError: then it is stored later."""
+def keep(visit: Visit, answer: Recording, row: Fetch) -> None:
+    """Archive the answer to a request. Raises ArchiveStopped, ServiceError: then it is stored later.   row: of the log"""
     archive = visit.worker.archive
     assert archive is not None, "the caller asks first"
-    visit.batch.unstored.append((answer, visit.batch.fetches[-1]))
+    visit.batch.unstored.append((answer, row))
     try:
         _store(archive, visit.batch)
     except ArchiveStopped:
@@ -76,9 +76,8 @@ def forget(batch: Batch) -> None:
         row["segment_id"] = row["at_offset"] = row["length"] = None
 
 
-def of_last_request(visit: Visit, reply: Reply, kind: CaptureKind, crawl_id: int) -> Recording:
-    """The answer to the last request of the batch, with nothing decided about it yet."""
-    row = visit.batch.fetches[-1]
+def of_request(row: Fetch, reply: Reply, kind: CaptureKind, crawl_id: int) -> Recording:
+    """The answer to the request of this row, with nothing decided about it yet."""
     return Recording(
         host_id=row["host_id"],
         crawl_id=crawl_id,
@@ -100,9 +99,10 @@ def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
     due = visit.picked.current
     if due is None or not holds(visit, due) or reply.status is None:
         return
-    answer = of_last_request(visit, reply, CaptureKind.ROBOTS, due.crawl_id)
-    original = _original(visit, visit.batch.fetches[-1], due.crawl_id) if is_known else None
-    keep(visit, replace(answer, original=original))
+    row = visit.batch.fetches[-1]
+    answer = of_request(row, reply, CaptureKind.ROBOTS, due.crawl_id)
+    original = _original(visit, row, due.crawl_id) if is_known else None
+    keep(visit, replace(answer, original=original), row)
 
 
 def _original(visit: Visit, row: Fetch, crawl_id: int) -> Original | None:

@@ -1,7 +1,7 @@
 """A visit's batch: the results that its next settle writes."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from app.archive.recording import Recording
 from app.config import Settings
@@ -17,6 +17,8 @@ from app.store.renders import RenderEnd, RenderRow
 from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
 from app.store.url_rows import Due, Result
+
+BYTES_PER_LINK = 200  # of HTML; links are what a group commit is bounded by
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +54,14 @@ class GivingUp:
     spares_fresh: bool = False
 
 
+class Unread(Protocol):
+    """A page that was fetched, and is read before the settle."""
+
+    @property
+    def body_bytes(self) -> int: ...
+    def read(self) -> None: ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Batch:
     """The results that the next settle writes.
@@ -65,6 +75,7 @@ class Batch:
     sent: "Sent | None" = None
     results: list[Result] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)  # `app.crawl.page.later`
     readings: list[ReadDocument] = field(default_factory=list)
     links: int = 0  # of the readings
     kept_out: list[Where] = field(default_factory=list)
@@ -96,6 +107,16 @@ class Batch:
     def read(self, page: PageRow | None, links: list[Candidate]) -> None:
         self.readings.append(ReadDocument(page=page, links=links))
         self.links += len(links)
+
+    @property
+    def urls(self) -> int:
+        """URLs with a result, or with a page that is still to be read."""
+        return len(self.results) + len(self.unread)
+
+    @property
+    def links_expected(self) -> int:
+        """Links of the readings, and about those of the pages that are still to be read."""
+        return self.links + sum(page.body_bytes for page in self.unread) // BYTES_PER_LINK
 
     def tally(self, crawl_id: int) -> Tally:
         return self.tallies.setdefault(crawl_id, Tally())

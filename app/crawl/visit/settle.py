@@ -13,6 +13,7 @@ from uuid import UUID
 import structlog
 
 from app.crawl.frontier import enter, pick, worth
+from app.crawl.page import later
 from app.crawl.request import archive
 from app.crawl.state.batch import Batch, Sent
 from app.crawl.state.host_rest import HostRest
@@ -68,6 +69,8 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     deadlock is retried.
     """
     worker = visits[0].worker
+    for visit in visits:
+        later.read_all(visit)
     archive.store(visits)
     worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:

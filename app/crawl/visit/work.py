@@ -116,7 +116,7 @@ def gather(visit: Visit) -> bool:
         return False
     visit.move(VisitEvent.PARKED)
     visit.batch.move(BatchEvent.GATHERED)
-    if gatherer.add(visit, visit.batch.links):
+    if gatherer.add(visit, visit.batch.links_expected):
         return True
     visit.batch.move(BatchEvent.NO_ROOM)
     visit.move(VisitEvent.SERVED)
@@ -157,9 +157,9 @@ def _is_full(visit: Visit, *, is_early: bool) -> bool:
     if visit.start.is_promised and not batch.fetches and not batch.results:
         return visit.now() - batch.started >= LOOKED_AFTER_S
     return (
-        len(batch.results) >= settings.settle_urls
+        batch.urls >= settings.settle_urls
         or max(visit.now(), visit.turn.ready_at) - batch.started >= settings.settle_s
-        or batch.links >= links_most
+        or batch.links_expected >= links_most
         or (visit.pace.isolate > 0 and bool(batch.results))
         or batch.answered is not None  # other hosts wait for the news that their address answers again
     )

@@ -1,0 +1,70 @@
+"""Pages that are read when their batch is settled, one after another.
+
+Read right after its fetch, a page meets cold caches, and threads that send other visits' requests meanwhile: it takes up
+to twice the CPU (`python -m bench polite`). The visits of a group commit are parked until it ends anyway, and the links
+of a page are not needed before. So a plain page of a host with a delay waits for that, with the others of its group.
+
+What may take long, or kill its reader, is read at once: no other visit waits for it.
+"""
+
+from dataclasses import dataclass
+
+from app.crawl.page import archiving, read
+from app.crawl.page.attempt import Attempt
+from app.crawl.state.visit import Visit
+from app.errors import ServiceError
+from app.model import Outcome
+from app.runtime.group_commit import GATHER_S
+
+LARGEST_BYTES = 64 * 1024  # the slowest document of this size that we know takes 0.03 s
+
+
+def may_wait(visit: Visit, attempt: Attempt) -> bool:
+    """Whether a page may be read later: a small one, of a visit that will be parked."""
+    return (
+        visit.worker.gatherer is not None
+        and attempt.outcome is Outcome.PAGE
+        and attempt.sink is None
+        and not attempt.isolated
+        and len(attempt.reply.body) <= LARGEST_BYTES
+        and visit.turn.ready_at - visit.now() >= 2 * GATHER_S
+    )
+
+
+def put(visit: Visit, attempt: Attempt) -> None:
+    """Put a page into the batch, unread."""
+    visit.batch.unread.append(_UnreadPage(visit, attempt))
+
+
+def read_all(visit: Visit) -> None:
+    """Read the pages of the batch that wait, and archive them. Raises ArchiveStopped, ServiceError.
+
+    Repeat it after a failure: a page that could not be archived then waits as any other, and one whose reading failed is
+    read again.
+    """
+    unread = visit.batch.unread
+    while unread:
+        try:
+            unread[0].read()
+        except ServiceError:  # of the archive: what it could not take is in the batch
+            del unread[0]
+            raise
+        del unread[0]
+
+
+@dataclass(slots=True)
+class _UnreadPage:
+    visit: Visit
+    attempt: Attempt
+    is_read: bool = False
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self.attempt.reply.body)
+
+    def read(self) -> None:
+        """Read the page into the batch, and archive it."""
+        if not self.is_read:
+            read.page(self.visit, self.attempt)
+            self.is_read = True
+        archiving.archive_answer(self.visit, self.attempt)
