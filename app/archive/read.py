@@ -75,7 +75,7 @@ class Archive:
         with db.transaction(self._engine) as tx:
             source = captures.by_id(tx, crawl_id=capture.crawl_id, id=capture.rendered_from)
         if source is None:
-            raise ArchiveMissing(_where(capture), "the answer that it was made from was deleted")
+            raise ArchiveMissing(_where(capture), "its answer was deleted")
         return source, self.read(source)
 
     def record(self, capture: Capture) -> bytes:

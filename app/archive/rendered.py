@@ -60,7 +60,7 @@ def conversion(document: RenderedDocument, id: UUID) -> bytes:
 
 
 def metadata(document: RenderedDocument, id: UUID) -> bytes:
-    """What we know of its making."""
+    """Our notes about its making."""
     block = notes(document.notes)
     fields = [
         *_named("metadata", record.new_id(), document),

@@ -1,4 +1,4 @@
-"""Which capture of a page is its document: what a browser made stands until an answer comes that none is to open. Pure.
+"""Finds the document of a page among its captures: a rendered one stands until an answer needs no browser. Pure.
 
 captures.sql, export.sql and extractions.sql say the same of rows.
 """

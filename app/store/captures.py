@@ -100,7 +100,7 @@ def of_segment(tx: Connection, *, segment_id: int, at: int = 0, n: int = 1_000) 
 
 
 def rendered(tx: Connection, *, host_id: int, crawl_id: int, key: bytes, body_sha256: bytes) -> RenderedFrom | None:
-    """What a rendered document of this URL is made from; None: that answer is not in the archive."""
+    """The answer that a rendered document of this URL is made from; None: it is not in the archive."""
     where = {"host_id": host_id, "crawl_id": crawl_id, "key": key, "body_sha256": body_sha256}
     return next(iter(db.run(tx, _sql["rendered"], where).of(RenderedFrom)), None)
 
