@@ -59,12 +59,13 @@ LIMIT :n
 -- rendered: the capture of the answer that a browser opened, and the body of the rendered document that stands
 -- It stands until an answer comes that no browser is to open.
 SELECT s.id, s.record_id, s.url, s.status, (
-    SELECT c.body_sha256 FROM captures AS c
-    WHERE c.host_id = s.host_id AND c.crawl_id = s.crawl_id AND c.key = s.key AND c.kind = 'rendered'
-      AND NOT EXISTS (SELECT FROM captures AS n
+    SELECT c.body_sha256
+    FROM (SELECT * FROM captures AS made
+          WHERE made.host_id = s.host_id AND made.crawl_id = s.crawl_id AND made.key = s.key AND made.kind = 'rendered'
+          ORDER BY made.id DESC LIMIT 1) AS c
+    WHERE NOT EXISTS (SELECT FROM captures AS n
                       WHERE n.host_id = c.host_id AND n.crawl_id = c.crawl_id AND n.key = c.key AND n.id > c.id
-                        AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render)
-    ORDER BY c.id DESC LIMIT 1) AS standing
+                        AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render)) AS standing
 FROM captures AS s
 WHERE s.host_id = :host_id AND s.crawl_id = :crawl_id AND s.key = :key AND s.kind = 'page' AND s.status <> 304
   AND s.body_sha256 = :body_sha256

@@ -86,12 +86,20 @@ LIMIT :n
 SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 CROSS JOIN LATERAL (
-    SELECT * FROM captures AS found
-    WHERE found.host_id = r.host_id AND found.crawl_id = :crawl_id AND found.key = decode(r.key, 'hex')
-      AND (found.kind = 'page'
-           OR found.kind = 'rendered' AND NOT :plain
-              AND NOT EXISTS (SELECT FROM captures AS n
-                              WHERE n.host_id = found.host_id AND n.crawl_id = found.crawl_id AND n.key = found.key AND n.id > found.id
-                                AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
-    ORDER BY found.kind = 'rendered' DESC, found.id DESC LIMIT 1
+    SELECT found.*
+    FROM (
+        (SELECT * FROM captures AS made
+         WHERE made.host_id = r.host_id AND made.crawl_id = :crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
+           AND NOT :plain
+         ORDER BY made.id DESC LIMIT 1)
+        UNION ALL
+        (SELECT * FROM captures AS answer
+         WHERE answer.host_id = r.host_id AND answer.crawl_id = :crawl_id AND answer.key = decode(r.key, 'hex') AND answer.kind = 'page'
+         ORDER BY answer.id DESC LIMIT 1)
+    ) AS found
+    WHERE found.kind = 'page'
+       OR NOT EXISTS (SELECT FROM captures AS n
+                      WHERE n.host_id = found.host_id AND n.crawl_id = found.crawl_id AND n.key = found.key AND n.id > found.id
+                        AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render)
+    ORDER BY found.kind = 'rendered' DESC LIMIT 1
 ) AS c

@@ -7,11 +7,14 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, handler text, url text, capture_id bigint, body_sha256 text, awaits boolean, version integer)
 JOIN crawls AS c ON c.id = r.crawl_id AND (:named OR c.handlers = '{}' OR r.handler = ANY(c.handlers))
 WHERE NOT r.awaits
-   OR NOT EXISTS (SELECT FROM captures AS d
-                  WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex') AND d.kind = 'rendered'
-                    AND NOT EXISTS (SELECT FROM captures AS n
-                                    WHERE n.host_id = d.host_id AND n.crawl_id = d.crawl_id AND n.key = d.key AND n.id > d.id
-                                      AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
+   OR NOT EXISTS (
+       SELECT
+       FROM (SELECT * FROM captures AS made
+             WHERE made.host_id = r.host_id AND made.crawl_id = r.crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
+             ORDER BY made.id DESC LIMIT 1) AS d
+       WHERE NOT EXISTS (SELECT FROM captures AS n
+                         WHERE n.host_id = d.host_id AND n.crawl_id = d.crawl_id AND n.key = d.key AND n.id > d.id
+                           AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
 ORDER BY r.host_id, r.crawl_id, r.key, r.handler
 ON CONFLICT (host_id, crawl_id, key, handler) DO UPDATE
 SET url = excluded.url, capture_id = excluded.capture_id, body_sha256 = excluded.body_sha256, version = excluded.version,
@@ -23,14 +26,13 @@ WHERE :again OR extractions.state = 'due' OR extractions.version <> excluded.ver
 -- pages: the latest captures of a crawl's pages after a place, in the order of their hosts and keys: of rendered documents that stand
 -- A 304 confirms an earlier capture, which has the body and the status.
 SELECT DISTINCT ON (c.host_id, c.key) c.host_id, c.crawl_id, c.key, c.url, c.id AS capture_id, c.body_sha256, false AS awaits
-FROM captures AS c
-WHERE c.crawl_id = :crawl_id AND c.status <> 304
-  AND (c.host_id, c.key) > (CAST(:host_id AS bigint), CAST(:key AS bytea))
-  AND (c.kind = 'page'
-       OR c.kind = 'rendered'
-          AND NOT EXISTS (SELECT FROM captures AS n
-                          WHERE n.host_id = c.host_id AND n.crawl_id = c.crawl_id AND n.key = c.key AND n.id > c.id
-                            AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
+FROM (
+    SELECT *, max(id) FILTER (WHERE kind = 'page' AND NOT to_render) OVER (PARTITION BY host_id, key) AS plain
+    FROM captures
+    WHERE crawl_id = :crawl_id AND status <> 304 AND kind IN ('page', 'rendered')
+      AND (host_id, key) > (CAST(:host_id AS bigint), CAST(:key AS bytea))
+) AS c
+WHERE c.kind = 'page' OR c.id > coalesce(c.plain, 0)
 ORDER BY c.host_id, c.key, c.kind = 'rendered' DESC, c.id DESC
 LIMIT :n
 

@@ -3,9 +3,12 @@
 import pytest
 
 from app.admin import captures as shown
+from app.admin import seeds
+from app.admin.crawls import find
 from app.archive import retention
 from app.archive.verify import verify
 from app.crawl.state.worker import Worker
+from tests.archive.deposits import all_captures
 from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, start
 from tests.crawl.web import Site
@@ -104,3 +107,23 @@ def test_a_document_without_a_row_is_legal(archiving: Archiving, keeping: Worker
     assert kinds(keeping, site) == ["page"]
     (path,) = archiving.close()
     assert verify(keeping.engine, archiving.settings, None).without_row == len(conversions(path))
+
+
+def test_pages_of_one_shell_keep_their_answers_and_documents(archiving: Archiving, keeping: Worker, site: Site) -> None:
+    """An application has one shell for all its URLs: the answer of the second repeats the first."""
+    site.pages["/two"] = shell()
+    start(keeping, site.url("/"))
+    go(keeping)
+    seeds.add(keeping.engine, keeping.settings, find(keeping.engine, "c"), [site.url("/two")])
+    go(keeping)
+    assert render(keeping, Stand()) == 2
+    archiving.close()
+    captures = [each for each in all_captures(keeping.engine, 1) if each.kind in {"page", "rendered"}]
+    answer, twin = (each for each in captures if each.kind == "page")
+    assert twin.refers_to == answer.id
+    sql(keeping.engine, "UPDATE segments SET closed_at = now() - interval '9 days'")
+    sql(keeping.engine, "DELETE FROM pages WHERE url = :url", url=site.url("/"))
+    retention.prune(keeping.engine, archiving.settings, days=7)
+    left = {each.id for each in all_captures(keeping.engine, 1)}
+    assert left == {each.id for each in captures if each.url == twin.url} | {answer.id}, "a body that a revisit repeats"
+    archiving.close()
