@@ -27,6 +27,7 @@ class RenderedDocument:
     source       capture of the answer;   source_record: of its record, None: it is not known
     body         the document, in UTF-8;   text_sha256: of its main text
     at           its URL at the end, where its scripts changed it
+    is_cut       it was larger than a document may be
     notes        about its making, for the metadata record
     """
 
@@ -42,6 +43,7 @@ class RenderedDocument:
     body_sha256: bytes
     text_sha256: bytes
     at: str | None = None
+    is_cut: bool = False
     notes: Mapping[str, object]
 
 
@@ -54,6 +56,8 @@ def conversion(document: RenderedDocument, id: UUID) -> bytes:
     ]
     if document.source_record is not None:
         fields.append(("WARC-Refers-To", record.named_id(document.source_record)))
+    if document.is_cut:
+        fields.append(("WARC-Truncated", "length"))
     if document.at is not None:
         fields.append((DOCUMENT_URI, document.at))
     return record.member(fields, document.body)
@@ -88,7 +92,7 @@ def row(document: RenderedDocument, id: UUID, at: tuple[int, int, int]) -> Captu
         text_sha256=document.text_sha256,
         payload_sha256=None,
         body_bytes=len(document.body),
-        truncated=False,
+        truncated=document.is_cut,
         segment_id=at[0],
         at_offset=at[1],
         length=at[2],
@@ -110,7 +114,7 @@ def archived(capture: Capture, fields: Mapping[str, str], block: bytes) -> Archi
         reason="",
         headers=[("content-type", fields.get("content-type", CONTENT_TYPE))],
         body=block,
-        truncated=False,
+        truncated=capture.truncated,
         at=fields.get(DOCUMENT_URI.lower()),
     )
 

@@ -11,6 +11,7 @@ from app.browser.values import Rendering
 from app.crawl.request import archive
 from app.crawl.state.visit import Visit
 from app.model import Url
+from app.model.render import RenderEnding
 from app.render.take_in import TakenIn
 from app.store import captures, db
 from app.store.renders import TakenRender
@@ -49,6 +50,7 @@ def keep(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering,
         body_sha256=body_sha256,
         text_sha256=made.text_sha256,
         at=made.at.text if made.at.key != url.key else None,
+        is_cut=found.ending is RenderEnding.DOM,
         notes={"ending": found.ending.value, "wallTimeMs": round(found.wall_s * 1000), "asked": found.asked, **refused},
     )
     visit.batch.captures.append(keeper.append_rendered(document))

@@ -63,6 +63,8 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
     row = None
     if wished.kept_out is None and visit.worker.settings.keep_text:
         row = read.page_row(attempt, document, wished, text_sha256, None)
+        if not may_be_kept(due, due.directives, due.opt_out):  # scripts cannot take it back
+            row["main_text"] = None
         row |= {"needs_script": taken.evidence, "rendered": True, "links": len(links)}
         row["content_type"] = taken.headers.get("content-type")
     visit.batch.read(row, admitted)

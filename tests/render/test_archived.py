@@ -8,6 +8,7 @@ import pytest
 from app.admin import captures as shown
 from app.crawl.state.worker import Worker
 from app.errors import ArchiveStopped
+from app.model.render import RenderEnding
 from app.render.turn import TurnEnding
 from tests.archive.readers import by_warcio
 from tests.crawl.archiving import Archiving
@@ -89,6 +90,32 @@ def test_a_meta_tag_that_the_scripts_remove_binds_all_the_same(
     go(keeping)
     render(keeping, Stand())
     assert kinds(keeping, site) == []
+    assert [row.main_text for row in rows(keeping, "SELECT main_text FROM pages")] == [None]
+
+
+def test_a_304_that_wants_no_copy_binds_the_document_too(archiving: Archiving, keeping: Worker, site: Site) -> None:
+    site.pages["/"] = lambda hit: (
+        Answer(status=304, headers={"X-Robots-Tag": "noarchive"})
+        if hit.headers.get("If-None-Match")
+        else shell(ETag='"1"')
+    )
+    start(keeping, site.url("/"), keep_fresh=True)
+    go(keeping)
+    again(keeping)
+    assert render(keeping, Stand()) == 1
+    assert "rendered" not in kinds(keeping, site)
+    assert [row.main_text for row in rows(keeping, "SELECT main_text FROM pages")] == [None]
+
+
+def test_a_document_that_is_cut_says_so(archiving: Archiving, keeping: Worker, site: Site) -> None:
+    start(keeping, site.url("/"))
+    go(keeping)
+    render(keeping, Stand(options={"ending": RenderEnding.DOM}))
+    document = of_page(keeping, site)[-1]
+    assert (document.kind, document.truncated) == ("rendered", True)
+    assert archiving.archive.read(document).truncated
+    (record,) = conversions(*archiving.close())
+    assert record.fields["WARC-Truncated"] == "length"
 
 
 def test_the_same_document_is_not_stored_twice(archiving: Archiving, keeping: Worker, site: Site) -> None:

@@ -54,6 +54,8 @@ def test_it_stands_until_an_answer_comes_that_needs_no_browser(
     here = shown.show(keeping.engine, settings, site.url("/"))
     assert (here.capture.kind, here.answer.body) == ("page", PLAIN.body)
     assert [each.rendered for each in listed(keeping)] == [False]
+    opened = feed.open_feed(keeping.engine, settings, find_crawl(keeping.engine, "c"))
+    assert [(page.is_rendered, page.body) for page in opened.stored()] == [(False, PLAIN.body)]
     first, document, *_ = of_page(keeping, site)
     assert shown.show(keeping.engine, settings, site.url("/"), at=str(document.id)).answer.body == DOCUMENT.encode()
     past = shown.show(keeping.engine, settings, site.url("/"), at=first.fetched_at.isoformat())
