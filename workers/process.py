@@ -43,6 +43,12 @@ _making = threading.RLock()
 _act: Callable[[Parked], None] | None = None
 _served: "Served | None" = None
 _is_told = False
+_writing: list[Callable[[], None]] = []  # that wait for threads which may still write to the archive
+
+
+def join_before_the_archive_closes(join: Callable[[], None]) -> None:
+    """Have threads waited for at the end of this process, so that what they have in hand is in a closed segment."""
+    _writing.append(join)
 
 
 def engine() -> Engine:
@@ -191,6 +197,8 @@ def _stopped(**_: object) -> None:
         return
     worker().stop()
     worker().join()
+    while _writing:
+        _writing.pop()()
     archive = worker().archive
     if archive is not None:
         archive.close()

@@ -44,12 +44,5 @@ def _check() -> Chromium | BrowserProblem:
 @signals.worker_ready.connect
 def _serve(**_: object) -> None:
     if RENDER in app.amqp.queues.consume_from:
+        process.join_before_the_archive_closes(_service().join)  # pages that are open are read, and settled
         _service().start()
-
-
-@signals.worker_shutdown.connect
-def _stopped(**_: object) -> None:
-    """After `workers.process` made the turns stop: pages that are open are read, and settled."""
-    if _service.cache_info().currsize:
-        process.worker().stop()
-        _service().join()

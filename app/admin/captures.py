@@ -1,6 +1,7 @@
 """Shows what the archive has of a page: lists its captures, reads one back, compares two. It sends no request."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,11 +11,12 @@ from app.admin.crawls import find as find_crawl
 from app.admin.robots_report import canonical
 from app.archive.read import Archive
 from app.config import Settings
-from app.errors import InputError
+from app.errors import ArchiveMissing, InputError, SegmentElsewhere
 from app.model import Archived, Capture, CaptureKind, Url
 from app.parse import charset
 from app.parse.html.html import read as read_html
 from app.policy import text_diff
+from app.policy.document import document_of, documents, plain_of
 from app.policy.moment import moment
 from app.policy.text_diff import PassageChange
 from app.store import captures, crawls, db, hosts, page_list, server
@@ -36,12 +38,22 @@ class CapturedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturePage:
-    """A capture that was read back.   captures: all of its URL, the latest first"""
+    """A capture that was read back.
+
+    captures  all of its URL, the latest first
+    answer    what it holds;   plain: of a rendered document: the answer that it was made from, where it can be read
+    """
 
     crawl: str
     capture: Capture
     captures: Sequence[Capture]
     answer: Archived
+    plain: Archived | None = None
+
+    @property
+    def reply(self) -> Archived:
+        """The answer of the site."""
+        return self.answer if self.plain is None else self.plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,18 +119,29 @@ def captured(engine: Engine, settings: Settings, text: str, crawl: str | None) -
 
 
 def show(
-    engine: Engine, settings: Settings, text: str, *, crawl: str | None = None, at: str | None = None
+    engine: Engine,
+    settings: Settings,
+    text: str,
+    *,
+    crawl: str | None = None,
+    at: str | None = None,
+    plain: bool = False,
 ) -> CapturePage:
-    """Read a capture of a URL back: the latest page, or as of `at`.
+    """Read a capture of a URL back: the latest document, or as of `at`.
 
     Raises InputError, ArchiveMissing, SegmentElsewhere.
 
-    at: the number of a capture, or a moment: the page as it was then
+    at     the number of a capture, or a moment: the page as it was then
+    plain  the site's answer, even where a browser made a document of it
     """
     found = captured(engine, settings, text, crawl)
-    capture = _chosen(engine, found, at, "--at") if at else _latest(found.captures)
-    answer = Archive(engine, settings).read(capture)
-    return CapturePage(crawl=found.crawl, capture=capture, captures=found.captures, answer=answer)
+    capture = _chosen(engine, found, at, "--at", plain) if at else _latest(found.captures, plain)
+    archive = Archive(engine, settings)
+    answer, asked = archive.read(capture), None
+    if capture.rendered_from is not None:
+        with suppress(ArchiveMissing, SegmentElsewhere):
+            asked = archive.plain(capture)[1]
+    return CapturePage(crawl=found.crawl, capture=capture, captures=found.captures, answer=answer, plain=asked)
 
 
 def warc_of(engine: Engine, settings: Settings, capture: Capture) -> tuple[bytes, bytes]:
@@ -135,14 +158,15 @@ def compare(
     crawl: str | None = None,
     old: str | None = None,
     new: str | None = None,
+    plain: bool = False,
 ) -> CaptureDiff:
     """Compare two captures of a page: those given, or the latest and the last one that says something else.
 
-    old, new: as `at` of `show`. Raises InputError, ArchiveMissing, SegmentElsewhere.
+    old, new: as `at` of `show`;   plain: as there. Raises InputError, ArchiveMissing, SegmentElsewhere.
     """
     found = captured(engine, settings, text, crawl)
-    latest = _chosen(engine, found, new, "--new") if new else _latest(found.captures)
-    earlier = _chosen(engine, found, old, "--old") if old else _other(found, latest)
+    latest = _chosen(engine, found, new, "--new", plain) if new else _latest(found.captures, plain)
+    earlier = _chosen(engine, found, old, "--old", plain) if old else _other(found, latest, plain)
     archive = Archive(engine, settings)
     before, after = (text_of(each, archive.read(each), settings) for each in (earlier, latest))
     changes = text_diff.compare(before, after)
@@ -164,14 +188,14 @@ def best_text_of(capture: Capture, answer: Archived) -> str:
     """The main text as trafilatura finds it. Raises InputError where that is not installed."""
     from app.parse import text_best
 
-    return text_best.best(answer.body, capture.url, _content_type(capture, answer))
+    return text_best.best(answer.body, answer.at or capture.url, _content_type(capture, answer))
 
 
 def markdown_of(capture: Capture, answer: Archived) -> str:
     """The content as Markdown, its links absolute. Raises InputError where the library for it is not installed."""
     from app.parse import markdown
 
-    return markdown.of(answer.body, capture.url, _content_type(capture, answer))
+    return markdown.of(answer.body, answer.at or capture.url, _content_type(capture, answer))
 
 
 def html_of(capture: Capture, answer: Archived) -> str:
@@ -199,33 +223,47 @@ def _like(pattern: str) -> str:
     return escaped.replace("*", "%") if "*" in pattern else f"%{escaped}%"
 
 
-def _latest(found: Sequence[Capture]) -> Capture:
-    """The latest capture of a page; of an answer of any kind where there is no page."""
-    return next((each for each in found if each.kind == CaptureKind.PAGE), found[0])
+def _latest(found: Sequence[Capture], plain: bool) -> Capture:
+    """The document; an answer of any kind where there is no page.   plain: the answer that was read as a page"""
+    return (plain_of(found) if plain else document_of(found)) or found[0]
 
 
-def _chosen(engine: Engine, found: CapturedUrl, at: str, option: str) -> Capture:
-    """The capture of this number, or the latest one at a moment. Raises InputError."""
+def _chosen(engine: Engine, found: CapturedUrl, at: str, option: str, plain: bool) -> Capture:
+    """The capture of this number, or the latest one at a moment. Raises InputError.
+
+    plain: of a rendered document the answer that it was made from
+    """
     if at.isascii() and at.isdecimal() and len(at) < _ID_DIGITS:
         chosen = next((each for each in found.captures if each.id == int(at)), None)
+        if chosen is not None and plain and chosen.rendered_from is not None:
+            chosen = next((each for each in found.captures if each.id == chosen.rendered_from), None)
         remedy = "is no capture of this URL; tiptoe page show lists their numbers"
     else:
         with db.transaction(engine) as tx:
             until = moment(at, server.now(tx), option=option)
-        chosen = next((each for each in found.captures if each.fetched_at <= until), None)
+        chosen = _at(found.captures, until, plain)
         remedy = f"is before the first capture, of {_first(found.captures):%Y-%m-%d %H:%M}"
     if chosen is None:
         raise InputError(f"{option} {at}", remedy)
     return chosen
 
 
+def _at(found: Sequence[Capture], until: datetime, plain: bool) -> Capture | None:
+    """The latest answer at a moment; the document then, if that was a page."""
+    past = [each for each in found if each.fetched_at <= until]
+    is_page = bool(past) and past[0].kind in {CaptureKind.PAGE, CaptureKind.RENDERED}
+    return _latest(past, plain) if is_page else next(iter(past), None)
+
+
 def _first(found: Sequence[Capture]) -> datetime:
     return found[-1].fetched_at
 
 
-def _other(found: CapturedUrl, latest: Capture) -> Capture:
+def _other(found: CapturedUrl, latest: Capture, plain: bool) -> Capture:
     """The last page before `latest` whose text differs; else the one just before it. Raises InputError for none."""
-    pages = [each for each in found.captures if each.kind == CaptureKind.PAGE and each.id < latest.id]
+    pages = documents(found.captures, latest)
+    if plain:
+        pages = [each for each in found.captures if each.kind == CaptureKind.PAGE and each.id < latest.id]
     if not pages:
         raise InputError(found.url, f"has one capture of a page in {found.crawl}; crawl it again, then compare")
     return next((each for each in pages if each.text_sha256 != latest.text_sha256), pages[0])

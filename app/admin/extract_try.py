@@ -31,6 +31,7 @@ from app.extract.process import Handled, PageForHandler
 from app.extract.run import for_handler
 from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
+from app.policy.document import document_of, documents
 from app.store import captures, db, extractions, hosts
 from app.store import crawls as crawls_store
 
@@ -110,7 +111,7 @@ def _tried(handled: Handled) -> Tried:
 
 
 def _archived(engine: Engine, settings: Settings, url: Url, crawl_name: str | None) -> _Sample | None:
-    """The latest capture of the page that can be read here, of one crawl or of all."""
+    """The latest document of the page that can be read here, of one crawl or of all."""
     wanted = crawls.find(engine, crawl_name).id if crawl_name else None
     with db.transaction(engine) as tx:
         host_id = hosts.ids(tx, [url.host]).get(url.host)
@@ -120,18 +121,24 @@ def _archived(engine: Engine, settings: Settings, url: Url, crawl_name: str | No
             (capture, crawl.name)
             for crawl in crawls_store.every(tx)
             if wanted in (None, crawl.id)
-            for capture in captures.of_url(tx, host_id=host_id, crawl_id=crawl.id, key=url.key)
-            if capture.kind == "page" and capture.status != 304
+            for capture in _documents(captures.of_url(tx, host_id=host_id, crawl_id=crawl.id, key=url.key))
         ]
     archive = Archive(engine, settings)
     for capture, name in sorted(found, key=lambda pair: pair[0].fetched_at, reverse=True):
         try:
-            page = for_handler(name, capture, archive.read(capture))
+            page = for_handler(archive, name, capture)
         except (ArchiveMissing, SegmentElsewhere):
             continue
         source = f"from the archive of {name}, fetched {capture.fetched_at:%Y-%m-%d %H:%M} UTC"
         return _Sample(page=page, source=source, capture=capture, crawl=name)
     return None
+
+
+def _documents(found: Sequence[Capture]) -> list[Capture]:
+    """Its document, and earlier ones, for where its segment is on another machine. A 304 has none of its own."""
+    whole = [each for each in found if each.status != 304]
+    latest = document_of(whole)
+    return [] if latest is None else [latest, *documents(whole, latest)]
 
 
 def _before(engine: Engine, settings: Settings, sample: _Sample, capture_id: int) -> PageForHandler | None:
@@ -140,7 +147,7 @@ def _before(engine: Engine, settings: Settings, sample: _Sample, capture_id: int
     with db.transaction(engine) as tx:
         capture = extractions.before(tx, crawl_id=sample.capture.crawl_id, id=capture_id)
     try:
-        return capture and for_handler(sample.crawl, capture, Archive(engine, settings).read(capture))
+        return capture and for_handler(Archive(engine, settings), sample.crawl, capture)
     except (ArchiveMissing, SegmentElsewhere):
         return None
 

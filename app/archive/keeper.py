@@ -22,6 +22,7 @@ from app.archive import disk
 from app.archive.place import ArchivePlace
 from app.archive.recording import Recording
 from app.archive.recover import recover
+from app.archive.rendered import RenderedDocument
 from app.archive.segment import stopped
 from app.archive.upload import upload_closed, waiting_bytes
 from app.archive.writer import ArchiveWriter
@@ -103,6 +104,14 @@ class ArchiveKeeper:
         """Write an answer's records. As `ArchiveWriter.append`."""
         try:
             return self._writer.append(answer)
+        except ArchiveStopped as error:
+            self._fail(error)
+            raise
+
+    def append_rendered(self, document: RenderedDocument) -> Capture:
+        """Write the records of what a browser made. As `ArchiveWriter.append_rendered`."""
+        try:
+            return self._writer.append_rendered(document)
         except ArchiveStopped as error:
             self._fail(error)
             raise

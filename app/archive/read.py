@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine
 
-from app.archive import record, scan
+from app.archive import record, rendered, scan
 from app.archive.place import ArchivePlace
 from app.archive.segment import OPEN
 from app.config import Settings
 from app.errors import ArchiveMissing, SegmentElsewhere
-from app.model import Archived, Capture, Segment, SegmentState
+from app.model import Archived, Capture, CaptureKind, Segment, SegmentState
 from app.net.decode import decoded
 from app.store import captures, db, segments
 
@@ -42,8 +42,11 @@ class Archive:
     def read(self, capture: Capture) -> Archived:
         """The answer that a capture points to, its body content-decoded. A revisit has the body of what it refers to.
 
+        Of what a browser made: the document. `plain` reads the answer that it was made from.
         Raises ArchiveMissing, SegmentElsewhere, ServiceError.
         """
+        if capture.kind == CaptureKind.RENDERED:
+            return rendered.archived(capture, *self._split(capture))
         answer = self._answer(capture)
         if capture.refers_to is None:
             holder, held = capture, answer
@@ -61,6 +64,19 @@ class Archive:
             body=decoded(held.payload, coding, most=holder.body_bytes),
             truncated=holder.truncated,
         )
+
+    def plain(self, capture: Capture) -> tuple[Capture, Archived]:
+        """The answer that a rendered document was made from, and its capture; of another capture, itself.
+
+        Raises as `read` does.
+        """
+        if capture.rendered_from is None:
+            return capture, self.read(capture)
+        with db.transaction(self._engine) as tx:
+            source = captures.by_id(tx, crawl_id=capture.crawl_id, id=capture.rendered_from)
+        if source is None:
+            raise ArchiveMissing(_where(capture), "its answer was deleted")
+        return source, self.read(source)
 
     def record(self, capture: Capture) -> bytes:
         """The WARC record of a capture as it stands in its segment, unpacked.
@@ -84,12 +100,16 @@ class Archive:
             raise ArchiveMissing(_where(capture), f"segment {segment.name} is shorter than its rows say")
         return octets
 
-    def _answer(self, capture: Capture) -> _Message:
+    def _split(self, capture: Capture) -> tuple[dict[str, str], bytes]:
+        """The fields of a capture's record, and its block."""
         try:
             fields, block = scan.split(self.record(capture))
         except ValueError as error:
             raise ArchiveMissing(_where(capture), str(error)) from error
-        block = block[: int(fields.get("content-length", len(block)))]
+        return fields, block[: int(fields.get("content-length", len(block)))]
+
+    def _answer(self, capture: Capture) -> _Message:
+        _, block = self._split(capture)
         end = scan.http_end(block)
         lines = block[:end].decode("latin-1").splitlines()
         _, status, reason = [*lines[0].split(None, 2), "", "", ""][:3] if lines else ("", "", "")

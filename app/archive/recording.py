@@ -33,6 +33,7 @@ class Recording:
     notes        what we decided about it, for the metadata record
     keeps_body   False: its owner does not want it kept; only the notes are written
     original     the capture of this URL that holds its last body; None: there is none
+    to_render    a browser is to open it
     """
 
     host_id: int
@@ -49,6 +50,7 @@ class Recording:
     notes: Mapping[str, object]
     keeps_body: bool = True
     original: Original | None = None
+    to_render: bool = False
 
     @property
     def payload(self) -> Payload:

@@ -52,6 +52,10 @@ class FoundRecord:
     def is_answer(self) -> bool:
         return self.kind in {"response", "revisit"}
 
+    @property
+    def is_rendered(self) -> bool:
+        return self.kind == "conversion"
+
     def damage(self) -> str | None:
         """How its digests differ from what its header says; None: they do not."""
         found = {"warc-block-digest": self.block_sha256}

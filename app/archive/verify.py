@@ -5,20 +5,21 @@ wrong.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+from uuid import UUID
 
 from sqlalchemy import Engine
 
-from app.archive import scan
+from app.archive import record, rendered, scan
 from app.archive.place import ArchivePlace
-from app.archive.scan import BrokenRecord
+from app.archive.scan import BrokenRecord, FoundRecord
 from app.archive.segment import OPEN
 from app.config import Settings
 from app.errors import ArchiveMissing
-from app.model import Capture, Segment, SegmentState
+from app.model import Capture, CaptureKind, Segment, SegmentState
 from app.store import captures, db, segments
 
 ROWS_AT_ONCE = 10_000
@@ -36,7 +37,7 @@ class Verification:
     """The findings of a verification.
 
     segments, records, captures   that were looked at
-    without_row  response and revisit records that no row points to
+    without_row  responses, revisits and rendered documents that no row points to
     elsewhere    names of segments that are on other nodes' disks
     """
 
@@ -108,27 +109,43 @@ def _compare(engine: Engine, each: Segment, file: BinaryIO, verdict: Verificatio
     """The rows of a segment, which are read first: an open one grows meanwhile, and its end may not be whole yet."""
     rows = _rows(engine, each.id)
     with db.transaction(engine) as tx:
-        logged = segments.pointed_at(tx, each.id)
-    answers: dict[int, tuple[int, str]] = {}
+        logged, sources = segments.pointed_at(tx, each.id), captures.sources(tx, each.id)
+    records: dict[int, FoundRecord] = {}
     verdict.segments += 1
     verdict.captures += len(rows)
     try:
         for found in scan.records(file, hashes=True):
             verdict.records += 1
-            if found.is_answer:
-                answers[found.offset] = found.length, found.fields.get("warc-target-uri", "")
+            if found.is_answer or found.is_rendered:
+                records[found.offset] = found
             if (damage := found.damage()) is not None:
                 verdict.flaws.append(Flaw(each.name, f"byte {found.offset}: {damage}"))
     except BrokenRecord as error:
         if each.state != SegmentState.OPEN:
             verdict.flaws.append(Flaw(each.name, str(error)))
     for row in rows:
-        if answers.get(row.at_offset) != (row.length, row.url):
-            verdict.flaws.append(Flaw(each.name, f"capture {row.id} of {row.url} points to no record of it"))
+        if (wrong := _wrong(row, records.get(row.at_offset), sources)) is not None:
+            verdict.flaws.append(Flaw(each.name, f"capture {row.id} of {row.url} {wrong}"))
     for at, length in sorted(logged):
-        if answers.get(at, (None, ""))[0] != length:
+        answer = records.get(at)
+        if answer is None or not answer.is_answer or answer.length != length:
             verdict.flaws.append(Flaw(each.name, f"a request of the log points to byte {at}, where no answer is"))
-    verdict.without_row += len(answers.keys() - {row.at_offset for row in rows})
+    verdict.without_row += len(records.keys() - {row.at_offset for row in rows})
+
+
+def _wrong(row: Capture, found: FoundRecord | None, sources: Mapping[int, UUID | None]) -> str | None:
+    """How a row differs from the record that it points to; None: it does not."""
+    is_rendered = row.kind == CaptureKind.RENDERED
+    if found is None or found.is_rendered != is_rendered or found.length != row.length:
+        return "points to no record of it"
+    if found.fields.get("warc-target-uri") != rendered.uri_of(row):
+        return "points to no record of it"
+    if row.record_id is not None and found.fields.get("warc-record-id") != record.named_id(row.record_id):
+        return "points to another record than its own"
+    source = sources.get(row.id)
+    if source is not None and found.fields.get("warc-refers-to") != record.named_id(source):
+        return "was not made from the answer that its record names"
+    return None
 
 
 def _rows(engine: Engine, segment_id: int) -> list[Capture]:

@@ -17,17 +17,19 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 import structlog
 from sqlalchemy import Engine
 
-from app.archive import cdxj, record, recording, scan
-from app.archive.cdxj import IndexEntry
+from app.archive import record, recording, rendered, scan
 from app.archive.record import Fields
 from app.archive.recording import Recording
+from app.archive.rendered import RenderedDocument
+from app.archive.rows import capture, index_line
 from app.archive.segment import WARC, SegmentFile
 from app.errors import ArchiveStopped, ServiceError
-from app.model import Capture
+from app.model import Capture, CaptureKind
 from app.runtime.lru import Lru
 from app.store import captures, db, segments
 from app.store.captures import Original
@@ -83,7 +85,8 @@ class ArchiveWriter:
             return None
         payload_sha256 = self._digest(answer)
         same = self._same(answer, payload_sha256)
-        id = record.new_id()
+        uuid = uuid4()
+        id = record.named_id(uuid)
         is_revisit = answer.is_bare or same is not None
         first = recording.revisit(answer, id, same) if is_revisit else recording.response(answer, id, payload_sha256)
         members = [first, recording.request(answer, id), recording.metadata(answer, id)]
@@ -95,16 +98,26 @@ class ArchiveWriter:
         )
         if answer.is_bare and same is None:
             return None
-        return _row(answer, same, payload_sha256, (segment_id, at, len(first)))
+        return capture(answer, uuid, same, payload_sha256, (segment_id, at, len(first)))
+
+    def append_rendered(self, document: RenderedDocument) -> Capture:
+        """Write the records of what a browser made of an answer, which no index lists. Returns its row.
+
+        Raises as `append` does.
+        """
+        id = uuid4()
+        first = rendered.conversion(document, id)
+        segment_id, at = self._append(document.crawl_id, [first, rendered.metadata(document, id)], None)
+        return rendered.row(document, id, (segment_id, at, len(first)))
 
     def copy(self, crawl_id: int, member: bytes) -> tuple[int, int]:
-        """Write a response or revisit record of another segment as it is. Returns segment id and offset."""
+        """Write a capture's record of another segment as it is. Returns segment id and offset."""
         found = next(scan.records(BytesIO(member)))
 
         def line(name: str, offset: int) -> bytes:
             return scan.index_line(replace(found, offset=offset), name)
 
-        return self._append(crawl_id, [member], line)
+        return self._append(crawl_id, [member], line if found.is_answer else None)
 
     def sync(self, rows: Iterable[Capture]) -> None:
         """Return when the records of these rows are on the disk. Raises ArchiveStopped."""
@@ -130,7 +143,8 @@ class ArchiveWriter:
         """
         for row in rows:
             id = ids.get((row.segment_id, row.at_offset))
-            if id is not None and row.refers_to is None and row.body_bytes:
+            has_own = row.refers_to is None and row.body_bytes and row.kind != CaptureKind.RENDERED
+            if id is not None and has_own:
                 original = captures.original(id, row)
                 self._payloads.put((row.crawl_id, original.payload_sha256), original)
 
@@ -235,51 +249,6 @@ class ArchiveWriter:
         if original is not None and original.payload_sha256 == payload_sha256:
             return original
         return self._payloads.get((answer.crawl_id, payload_sha256))
-
-
-def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
-    """The index line of a response or a revisit."""
-    content_type = answer.reply.header("content-type")
-    return cdxj.line(
-        IndexEntry(
-            url=answer.url,
-            moment=answer.fetched_at,
-            mime=cdxj.REVISIT if is_revisit else cdxj.media_type(content_type),
-            status=answer.reply.status or 0,
-            digest=record.labelled(digest),
-            length=length,
-            offset=offset,
-            name=name,
-        )
-    )
-
-
-def _row(answer: Recording, same: Original | None, payload_sha256: bytes, at: tuple[int, int, int]) -> Capture:
-    """The row of an answer. A 304 has no body of its own: it has what it confirms."""
-    confirmed = same if answer.is_bare else None
-    content_type = answer.reply.header("content-type")
-    body_sha256 = confirmed.body_sha256 if confirmed else answer.body_sha256
-    return Capture(
-        id=0,
-        host_id=answer.host_id,
-        crawl_id=answer.crawl_id,
-        key=answer.key,
-        url=answer.url,
-        fetched_at=answer.fetched_at,
-        kind=answer.kind.value,
-        status=answer.reply.status or 0,
-        content_type=confirmed.content_type if confirmed else content_type,
-        charset=confirmed.charset if confirmed else answer.charset,
-        body_sha256=body_sha256,
-        text_sha256=confirmed.text_sha256 if confirmed else answer.text_sha256,
-        payload_sha256=None if same or payload_sha256 == body_sha256 else payload_sha256,
-        body_bytes=confirmed.body_bytes if confirmed else len(answer.reply.body) + answer.reply.sunk_bytes,
-        truncated=confirmed.truncated if confirmed else answer.truncated is not None,
-        segment_id=at[0],
-        at_offset=at[1],
-        length=at[2],
-        refers_to=same.id if same else None,
-    )
 
 
 def _fit(text: str) -> str:

@@ -30,6 +30,9 @@ OneCrawl = Annotated[
 _MOMENT = "the number of a capture, or a moment: 2026-11-01, 7d (days ago)"
 
 
+Plain = Annotated[bool, typer.Option("--plain", help="The site's answer, even where a browser made a document of it.")]
+
+
 class ShownPart(StrEnum):
     """A part of a capture that `page show` prints by itself."""
 
@@ -109,6 +112,7 @@ def show(
         str | None, typer.Option(metavar="WHICH", help=f"Of captures: {_MOMENT}.", show_default="latest")
     ] = None,
     part: ShownPart | None = None,
+    plain: Plain = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write that part to a file: the body and the WARC record byte for byte."),
@@ -120,7 +124,7 @@ def show(
 
     part = part or (None if out is None else ShownPart.HTML)
     with open_database() as (settings, engine):
-        found = captures.show(engine, settings, url, crawl=crawl, at=at)
+        found = captures.show(engine, settings, url, crawl=crawl, at=at, plain=plain)
         text, octets = _content(engine, settings, found, part) if part else ("", b"")
     if out is not None:
         write_file(out, octets)
@@ -145,13 +149,14 @@ def diff(
     new: Annotated[
         str | None, typer.Option("--new", metavar="WHICH", help="As --old.", show_default="the latest")
     ] = None,
+    plain: Plain = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what changed in the main text of a page between two captures, passage by passage."""
     from app.admin import captures
 
     with open_database() as (settings, engine):
-        found = captures.compare(engine, settings, url, crawl=crawl, old=old, new=new)
+        found = captures.compare(engine, settings, url, crawl=crawl, old=old, new=new, plain=plain)
     if as_json:
         changes = [{"kind": each.kind, "text": each.text, "marked": each.marked} for each in found.changes]
         show_json(
@@ -167,8 +172,8 @@ def _content(engine: "Engine", settings: "Settings", found: "CapturePage", part:
 
     match part:
         case ShownPart.HEADERS:
-            fields = [f"{name}: {value}" for name, value in found.answer.headers]
-            text = "\n".join([f"{found.answer.status} {found.answer.reason}", *fields])
+            fields = [f"{name}: {value}" for name, value in found.reply.headers]
+            text = "\n".join([f"{found.reply.status} {found.reply.reason}", *fields])
         case ShownPart.HTML:
             return captures.html_of(found.capture, found.answer), found.answer.body
         case ShownPart.TEXT:
@@ -188,11 +193,11 @@ def _row(capture: "Capture") -> dict[str, object]:
 
 
 def _answer(found: "CapturePage") -> dict[str, object]:
-    answer = found.answer
+    answer, reply = found.answer, found.reply
     return {
-        "status": answer.status,
-        "reason": answer.reason,
-        "headers": [list(field) for field in answer.headers],
+        "status": reply.status,
+        "reason": reply.reason,
+        "headers": [list(field) for field in reply.headers],
         "body_bytes": len(answer.body),
         "truncated": answer.truncated,
         "captures": [_row(each) for each in found.captures],
@@ -200,14 +205,15 @@ def _answer(found: "CapturePage") -> dict[str, object]:
 
 
 def _show(found: "CapturePage") -> None:
-    capture, reply = found.capture, found.answer
+    capture, reply, document = found.capture, found.reply, found.answer
     answer(shown(capture.url))
     facts(
         [
             ("crawl", found.crawl),
             ("capture", f"{capture.id}, {shown(capture.fetched_at)}"),
             ("answer", f"{reply.status} {reply.reason}"),
-            ("body", counted(len(reply.body), "byte") + (", truncated" if reply.truncated else "")),
+            ("made by a browser", capture.rendered_from and f"of capture {capture.rendered_from}"),
+            ("body", counted(len(document.body), "byte") + (", truncated" if document.truncated else "")),
             ("body SHA-256", capture.body_sha256),
             ("text SHA-256", capture.text_sha256),
             ("repeats", capture.refers_to and f"the body of capture {capture.refers_to}"),

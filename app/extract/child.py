@@ -26,7 +26,7 @@ from app.errors import InputError
 from app.extract.handlers import DeclaredHandler, Follow
 from app.extract.items import Misfit, adapter, as_json, said
 from app.extract.load import load, spec
-from app.extract.page import CrawledPage, Headers
+from app.extract.page import OF_THE_ANSWER, CrawledPage, Headers
 from app.extract.wire import Wire, WireBroken
 
 ITEMS_MOST = 10_000  # of a handler and page
@@ -142,17 +142,25 @@ def _place(error: BaseException) -> str:
     return "" if own is None else f" ({Path(own.tb_frame.f_code.co_filename).name}:{own.tb_lineno})"
 
 
-def _page(values: dict[str, Any], body: bytes, wire: Wire) -> CrawledPage:
-    return CrawledPage(
+def _page(values: dict[str, Any], octets: bytes, wire: Wire) -> CrawledPage:
+    cut, rendered_at = values.get("document_bytes", 0), values.get("rendered_at")
+    page = CrawledPage(
         url=values["url"],
         crawl=values["crawl"],
         status=values["status"],
         headers=Headers([(name, value) for name, value in values["headers"]]),
         fetched_at=datetime.fromisoformat(values["fetched_at"]),
-        body=body,
+        body=octets[cut:],
         is_cut=values["is_cut"],
+        rendered_at=datetime.fromisoformat(rendered_at) if rendered_at else None,
+        _document=octets[:cut],
+        _document_url=values.get("at"),
         _earlier=lambda: _earlier(values["capture"], wire),
     )
+    if not values.get("has_answer", True):
+        for name in OF_THE_ANSWER:
+            object.__delattr__(page, name)
+    return page
 
 
 def _earlier(capture: int, wire: Wire) -> CrawledPage | None:

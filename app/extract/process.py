@@ -31,7 +31,10 @@ _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageForHandler:
-    """A page on its way to a handler's process.   values: for `app.extract.child`"""
+    """A page on its way to a handler's process.
+
+    values  for `app.extract.child`;   body: of the answer, after the document where a browser made one
+    """
 
     values: Mapping[str, Any]
     body: bytes

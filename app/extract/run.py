@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 import structlog
 
@@ -112,7 +113,7 @@ class _Lot:
         try:
             if capture is None:
                 raise ArchiveMissing(rows[0].url, "its capture is not in the archive any more")
-            archived = self.archive.read(capture)
+            page = for_handler(self.archive, rows[0].crawl, capture)
         except ArchiveMissing as error:
             self.found += [self._lost(row, str(error)) for row in rows]
             return
@@ -121,7 +122,6 @@ class _Lot:
                 extractions.give_back(tx, rows, node=error.node, due_s=ELSEWHERE_S)
             self.shared.count("elsewhere")
             return
-        page = for_handler(rows[0].crawl, capture, archived)
         for row in rows:
             if row.takes > TAKES_MOST:
                 self.found.append(self._lost(row, f"its worker died {TAKES_MOST} times while it was handled"))
@@ -146,7 +146,7 @@ class _Lot:
         if capture is None:
             return None
         try:
-            return for_handler(row.crawl, capture, self.archive.read(capture))
+            return for_handler(self.archive, row.crawl, capture)
         except (ArchiveMissing, SegmentElsewhere) as error:
             _log.info("extract.no_previous", url=row.url, error=str(error))
             return None
@@ -166,15 +166,29 @@ class _Lot:
         self.written_at = time.monotonic()
 
 
-def for_handler(crawl: str, capture: Capture, archived: Archived) -> PageForHandler:
-    """A page as it is sent to a handler's process."""
-    values = {
+def for_handler(archive: Archive, crawl: str, capture: Capture) -> PageForHandler:
+    """A page as it is sent to a handler's process. Raises ArchiveMissing, SegmentElsewhere, ServiceError.
+
+    Of a rendered document the answer comes with it, where it is on this machine: both are needed to be whole, and no
+    other machine may have both.
+    """
+    found, known = archive.read(capture), {"capture": capture.id, "crawl": crawl}
+    if capture.rendered_from is None:
+        return PageForHandler(values=known | _answer(capture, found), body=found.body)
+    known |= {"rendered_at": capture.fetched_at.isoformat(), "at": found.at, "document_bytes": len(found.body)}
+    try:
+        source, plain = archive.plain(capture)
+    except (ArchiveMissing, SegmentElsewhere) as error:
+        _log.info("extract.no_plain", url=capture.url, error=str(error))
+        return PageForHandler(values=known | _answer(capture, found) | {"has_answer": False}, body=found.body)
+    return PageForHandler(values=known | _answer(source, plain), body=found.body + plain.body)
+
+
+def _answer(capture: Capture, archived: Archived) -> dict[str, Any]:
+    return {
         "url": capture.url,
-        "crawl": crawl,
         "status": archived.status,
         "headers": [list(line) for line in archived.headers],
         "fetched_at": capture.fetched_at.isoformat(),
         "is_cut": archived.truncated,
-        "capture": capture.id,
     }
-    return PageForHandler(values=values, body=archived.body)

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
+from uuid import UUID
 
 
 class CaptureKind(StrEnum):
     """The kind of an answer: `captures.kind`."""
 
     PAGE = "page"  # 2xx that was read as a page, or a 304 that confirms one
+    RENDERED = "rendered"  # what a browser made of a page: a document, no answer
     ROBOTS = "robots"  # any answer for robots.txt
     SITEMAP = "sitemap"  # 2xx that was read as a sitemap, or a 304 that confirms one
     REDIRECT = "redirect"
@@ -30,6 +32,9 @@ class Capture(NamedTuple):
     truncated      the body is not all that the site would have sent
     segment_id, at_offset, length   where its record is: one gzip member of so many bytes
     refers_to      the capture whose body this revisit repeats; None: its record holds its own body
+    record_id      of its WARC record; None: it was captured before this was noted
+    rendered_from  of a rendered document: the capture of the answer that the browser opened
+    to_render      a browser is to open it: a rendered document from before stands until then
     """
 
     id: int
@@ -51,6 +56,9 @@ class Capture(NamedTuple):
     at_offset: int
     length: int
     refers_to: int | None
+    record_id: UUID | None = None
+    rendered_from: int | None = None
+    to_render: bool = False
 
 
 class SegmentState(StrEnum):
@@ -88,6 +96,7 @@ class Archived:
     headers    fields in the order they came, names as written; a revisit has those of its own answer
     body       content-decoded; of the capture that a revisit refers to
     truncated  the body is not all that the site would have sent
+    at         of a rendered document: its URL at the end, which its scripts may have changed
     """
 
     status: int
@@ -95,6 +104,7 @@ class Archived:
     headers: Sequence[tuple[str, str]]
     body: bytes
     truncated: bool
+    at: str | None = None
 
     def header(self, name: str) -> str | None:
         """The values of a field, joined by ", "; None without it."""

@@ -10,6 +10,7 @@ from hashlib import sha256
 from app.browser.values import Rendering
 from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, read
+from app.crawl.page.archiving import may_be_kept
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.visit import Visit
 from app.model import Link, Outcome, Page, Reply, Request, Url
@@ -23,13 +24,18 @@ from app.store.url_rows import Due
 class TakenIn:
     """The gain of a rendering.
 
+    body         the document, in UTF-8;   at: its URL at the end
     text_sha256  of its main text;   brought: characters of text, and links, more than without a browser
     changed      the text is another than that of the rendering before
+    may_be_kept  neither it nor the plain answer says that no copy may be kept
     """
 
+    body: bytes
+    at: Url
     text_sha256: bytes
     brought: int
     changed: bool
+    may_be_kept: bool
 
 
 def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, found: Rendering) -> TakenIn | None:
@@ -42,7 +48,8 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
     wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, url, attempt.reply, document)
     focus = visit.picked.focus[due.crawl_id]
     words = novelty.words_of(document.main_text) if focus.profile.topics else []
-    base = read.base_of(visit.worker.canon, _at(visit, url, found), document)
+    at = _at(visit, url, found)
+    base = read.base_of(visit.worker.canon, at, document)
     admitted = admit.links(
         visit,
         due,
@@ -56,14 +63,20 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
     row = None
     if wished.kept_out is None and visit.worker.settings.keep_text:
         row = read.page_row(attempt, document, wished, text_sha256, None)
+        if not may_be_kept(due, due.directives, due.opt_out):  # scripts cannot take it back
+            row["main_text"] = None
         row |= {"needs_script": taken.evidence, "rendered": True, "links": len(links)}
         row["content_type"] = taken.headers.get("content-type")
     visit.batch.read(row, admitted)
     read.keep_links(visit, due, base, document, wished)
     return TakenIn(
+        body=attempt.reply.body,
+        at=at,
         text_sha256=text_sha256,
         brought=_more(document, taken, plain),
         changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
+        may_be_kept=may_be_kept(due, due.directives, due.opt_out)
+        and may_be_kept(due, wished.directives, wished.opt_out),
     )
 
 

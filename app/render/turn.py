@@ -20,10 +20,11 @@ from app.crawl.request import slots
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
+from app.errors import ArchiveStopped
 from app.model import Refusal, Url, VisitEnding
 from app.model.render import RenderRefusal
 from app.policy import backoff
-from app.render import limits
+from app.render import keep, limits
 from app.render.at_host import rules_of
 from app.render.cache import SharedCache
 from app.render.ending import ended, failed, given_back, retried
@@ -90,7 +91,10 @@ class RenderTurns:
             return VisitEnding.NOTHING_DUE
         taken, due = found
         with structlog.contextvars.bound_contextvars(url=taken.url):
-            self._page(visit, taken, due)
+            try:
+                self._page(visit, taken, due)
+            except ArchiveStopped as error:  # the page waits, and is not to blame
+                given_back(visit, taken, str(error), due_s=PROBLEM_S)
         return VisitEnding.RENDERED
 
     def _page(self, visit: Visit, taken: TakenRender, due: Due) -> None:
@@ -119,6 +123,7 @@ class RenderTurns:
         else:
             slots.outlast(visit.worker, visit.lease, bounds.wall_s)
             unwanted = limits.unwanted(expected, bounds)
+            keep.check(visit, due)
             ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
             response = PlainResponse(url=url.text, status=taken.status, headers=taken.headers, body=plain)
             found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
@@ -145,6 +150,7 @@ class RenderTurns:
                 elif ask.late and brought.brought == 0:
                     retried(visit, taken, "its hosts' turns came too late for what it asked for", found)
                 else:
+                    keep.keep(visit, due, url, taken, found, brought)
                     ended(visit, taken, found, brought)
             case never:
                 assert_never(never)

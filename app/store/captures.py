@@ -7,6 +7,7 @@ settle that began earlier may commit later, so "all above the last id that I saw
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypedDict
+from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -30,6 +31,19 @@ class Original(NamedTuple):
     body_bytes: int
     truncated: bool
     payload_sha256: bytes
+
+
+class RenderedFrom(NamedTuple):
+    """The capture of the answer that a browser opened.
+
+    standing  SHA-256 of the rendered document that stands; None: there is none
+    """
+
+    id: int
+    record_id: UUID | None
+    url: str
+    status: int
+    standing: bytes | None
 
 
 def original(id: int, row: Capture) -> Original:
@@ -85,8 +99,19 @@ def of_segment(tx: Connection, *, segment_id: int, at: int = 0, n: int = 1_000) 
     return db.run(tx, _sql["of_segment"], {"segment_id": segment_id, "at": at, "n": n}).of(Capture)
 
 
+def rendered(tx: Connection, *, host_id: int, crawl_id: int, key: bytes, body_sha256: bytes) -> RenderedFrom | None:
+    """The answer that a rendered document of this URL is made from; None: it is not in the archive."""
+    where = {"host_id": host_id, "crawl_id": crawl_id, "key": key, "body_sha256": body_sha256}
+    return next(iter(db.run(tx, _sql["rendered"], where).of(RenderedFrom)), None)
+
+
+def sources(tx: Connection, segment_id: int) -> dict[int, UUID | None]:
+    """The ids of the records that a segment's rendered documents were made from, by their captures."""
+    return {row.id: row.record_id for row in db.run(tx, _sql["sources"], {"segment_id": segment_id})}
+
+
 def dangling(tx: Connection, *, crawl_id: int, n: int = 100) -> list[Capture]:
-    """Revisits whose body no row has any more: there should be none."""
+    """Revisits whose body no row has any more, and rendered documents whose answer none has: there should be none."""
     return db.run(tx, _sql["dangling"], {"crawl_id": crawl_id, "n": n}).of(Capture)
 
 

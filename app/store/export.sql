@@ -7,7 +7,7 @@ SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, 
        CASE WHEN :with_duplicates THEN (
            SELECT d.of_url FROM duplicates AS d
            WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind <> 'review') END AS duplicate_of,
-       p.first_fetched_at, p.fetched_at, p.changed_at, encode(p.key, 'hex') AS key
+       p.first_fetched_at, p.fetched_at, p.changed_at, p.rendered_at, encode(p.key, 'hex') AS key
 FROM pages AS p
 JOIN hosts AS h ON h.id = p.host_id
 WHERE p.crawl_id = :crawl_id
@@ -81,11 +81,25 @@ WHERE i.crawl_id = :crawl_id
 ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
 LIMIT :n
 
--- latest_captures: the latest capture of each page among these that is in the archive
+-- latest_captures: the latest capture of each page among these that is in the archive: of the rendered document where one stands
+-- It stands until an answer comes that no browser is to open. :plain asks for the answer all the same.
 SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 CROSS JOIN LATERAL (
-    SELECT * FROM captures AS found
-    WHERE found.host_id = r.host_id AND found.crawl_id = :crawl_id AND found.key = decode(r.key, 'hex') AND found.kind = 'page'
-    ORDER BY found.id DESC LIMIT 1
+    SELECT found.*
+    FROM (
+        (SELECT * FROM captures AS made
+         WHERE made.host_id = r.host_id AND made.crawl_id = :crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
+           AND NOT :plain
+         ORDER BY made.id DESC LIMIT 1)
+        UNION ALL
+        (SELECT * FROM captures AS answer
+         WHERE answer.host_id = r.host_id AND answer.crawl_id = :crawl_id AND answer.key = decode(r.key, 'hex') AND answer.kind = 'page'
+         ORDER BY answer.id DESC LIMIT 1)
+    ) AS found
+    WHERE found.kind = 'page'
+       OR NOT EXISTS (SELECT FROM captures AS n
+                      WHERE n.host_id = found.host_id AND n.crawl_id = found.crawl_id AND n.key = found.key AND n.id > found.id
+                        AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render)
+    ORDER BY found.kind = 'rendered' DESC LIMIT 1
 ) AS c

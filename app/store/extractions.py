@@ -24,7 +24,7 @@ RECENT_S = 60.0
 
 
 class DuePage(NamedTuple):
-    """A page that may be due for a handler."""
+    """A page that may be due for a handler.   awaits: a browser is to open it; what it made before stands"""
 
     host_id: int
     crawl_id: int
@@ -32,6 +32,7 @@ class DuePage(NamedTuple):
     url: str
     capture_id: int
     body_sha256: bytes | None
+    awaits: bool = False
 
 
 class Claimed(NamedTuple):
@@ -154,7 +155,7 @@ def due_for(tx: Connection, captures: Iterable[Capture], handlers: Collection[Ha
     pages = [
         DuePage(each.host_id, each.crawl_id, each.key, each.url, each.id, each.body_sha256)
         for each in captures
-        if each.kind == "page" and each.status != 304
+        if each.kind in {"page", "rendered"} and each.status != 304
     ]
     return due(tx, pages, handlers)
 

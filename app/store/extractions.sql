@@ -1,10 +1,20 @@
 -- due: pages that handlers are to handle; a page with the same body as before, for the same version, is left alone
+-- Where a rendered document stands, an answer that a browser is yet to open is no page of its own.
 -- Handlers that a person named get pages whatever the crawl says; asked for again, also where nothing has changed.
 INSERT INTO extractions (host_id, crawl_id, key, handler, url, capture_id, body_sha256, version, admits)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.handler, r.url, r.capture_id, decode(r.body_sha256, 'hex'), r.version, :admits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, handler text, url text, capture_id bigint, body_sha256 text, version integer)
+    host_id bigint, crawl_id bigint, key text, handler text, url text, capture_id bigint, body_sha256 text, awaits boolean, version integer)
 JOIN crawls AS c ON c.id = r.crawl_id AND (:named OR c.handlers = '{}' OR r.handler = ANY(c.handlers))
+WHERE NOT r.awaits
+   OR NOT EXISTS (
+       SELECT
+       FROM (SELECT * FROM captures AS made
+             WHERE made.host_id = r.host_id AND made.crawl_id = r.crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
+             ORDER BY made.id DESC LIMIT 1) AS d
+       WHERE NOT EXISTS (SELECT FROM captures AS n
+                         WHERE n.host_id = d.host_id AND n.crawl_id = d.crawl_id AND n.key = d.key AND n.id > d.id
+                           AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
 ORDER BY r.host_id, r.crawl_id, r.key, r.handler
 ON CONFLICT (host_id, crawl_id, key, handler) DO UPDATE
 SET url = excluded.url, capture_id = excluded.capture_id, body_sha256 = excluded.body_sha256, version = excluded.version,
@@ -13,13 +23,17 @@ SET url = excluded.url, capture_id = excluded.capture_id, body_sha256 = excluded
 WHERE :again OR extractions.state = 'due' OR extractions.version <> excluded.version
    OR extractions.body_sha256 IS DISTINCT FROM excluded.body_sha256
 
--- pages: the latest captures of a crawl's pages after a place, in the order of their hosts and keys
+-- pages: the latest captures of a crawl's pages after a place, in the order of their hosts and keys: of rendered documents that stand
 -- A 304 confirms an earlier capture, which has the body and the status.
-SELECT DISTINCT ON (host_id, key) host_id, crawl_id, key, url, id AS capture_id, body_sha256
-FROM captures
-WHERE crawl_id = :crawl_id AND kind = 'page' AND status <> 304
-  AND (host_id, key) > (CAST(:host_id AS bigint), CAST(:key AS bytea))
-ORDER BY host_id, key, id DESC
+SELECT DISTINCT ON (c.host_id, c.key) c.host_id, c.crawl_id, c.key, c.url, c.id AS capture_id, c.body_sha256, false AS awaits
+FROM (
+    SELECT *, max(id) FILTER (WHERE kind = 'page' AND NOT to_render) OVER (PARTITION BY host_id, key) AS plain
+    FROM captures
+    WHERE crawl_id = :crawl_id AND status <> 304 AND kind IN ('page', 'rendered')
+      AND (host_id, key) > (CAST(:host_id AS bigint), CAST(:key AS bytea))
+) AS c
+WHERE c.kind = 'page' OR c.id > coalesce(c.plain, 0)
+ORDER BY c.host_id, c.key, c.kind = 'rendered' DESC, c.id DESC
 LIMIT :n
 
 -- claim: take rows that are due, some of each handler
@@ -67,11 +81,12 @@ SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, id bigint)
 JOIN captures AS c ON c.crawl_id = r.crawl_id AND c.id = r.id
 
--- before: the capture of the same page before this one, with another body
+-- before: the capture of the same page before this one, with another body: of what was its document then
 SELECT c.*
 FROM captures AS now
 JOIN captures AS c ON c.host_id = now.host_id AND c.crawl_id = now.crawl_id AND c.key = now.key AND c.id < now.id
-WHERE now.crawl_id = :crawl_id AND now.id = :id AND c.kind = 'page' AND c.status <> 304
+WHERE now.crawl_id = :crawl_id AND now.id = :id AND c.kind IN ('page', 'rendered') AND c.status <> 304
+  AND (now.to_render OR NOT c.to_render)
   AND c.body_sha256 IS DISTINCT FROM now.body_sha256
 ORDER BY c.id DESC
 LIMIT 1

@@ -11,14 +11,16 @@ _sql = db.queries("page_list")
 
 
 class ListedPage(NamedTuple):
-    """A page in the archive: its latest capture, and how many there are.
+    """A page in the archive: the capture of its document, and how many there are.
 
+    rendered    a browser made the document
     changed_at  when its main text last changed; None where the page itself is not kept
     """
 
     url: str
     captures: int
     capture: int
+    rendered: bool
     status: int
     content_type: str | None
     body_bytes: int

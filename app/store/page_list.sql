@@ -1,9 +1,11 @@
--- listed: the next pages of a crawl that are in the archive, in the order of their hosts and keys: the latest capture, and how many
-SELECT g.captures, c.id AS capture, c.url, c.status, c.content_type, c.body_bytes, c.fetched_at, p.title, coalesce(p.language, p.language_detected) AS language, p.changed_at
+-- listed: the next pages of a crawl that are in the archive, in the order of their hosts and keys: their document, and how many captures
+SELECT g.captures, c.id AS capture, c.kind = 'rendered' AS rendered, c.url, c.status, c.content_type, c.body_bytes, c.fetched_at, p.title, coalesce(p.language, p.language_detected) AS language, p.changed_at
 FROM (
-    SELECT host_id, key, count(*) AS captures, max(id) AS latest
+    SELECT host_id, key, count(*) AS captures, max(id) FILTER (WHERE kind = 'page') AS latest,
+           max(id) FILTER (WHERE kind = 'rendered') AS rendered,
+           max(id) FILTER (WHERE kind = 'page' AND status <> 304 AND NOT to_render) AS plain
     FROM captures
-    WHERE crawl_id = :crawl_id AND kind = 'page'
+    WHERE crawl_id = :crawl_id AND kind IN ('page', 'rendered')
       AND (host_id, crawl_id, key) > (CAST(:after_host AS bigint), CAST(:crawl_id AS bigint), CAST(:after_key AS bytea))
       AND (CAST(:url_like AS text) IS NULL OR url LIKE :url_like)
       AND (CAST(:since AS timestamptz) IS NULL OR fetched_at >= :since)
@@ -11,6 +13,6 @@ FROM (
     ORDER BY host_id, key
     LIMIT :n
 ) AS g
-JOIN captures AS c ON c.crawl_id = :crawl_id AND c.id = g.latest
+JOIN captures AS c ON c.crawl_id = :crawl_id AND c.id = CASE WHEN g.rendered > coalesce(g.plain, 0) THEN g.rendered ELSE g.latest END
 LEFT JOIN pages AS p ON p.host_id = g.host_id AND p.crawl_id = :crawl_id AND p.key = g.key
 ORDER BY g.host_id, g.key

@@ -683,11 +683,26 @@ captures = Table(
     Column("at_offset", BigInteger, nullable=False, comment="where in the segment its record begins"),
     Column("length", BigInteger, nullable=False, comment="bytes of the record there, a gzip member"),
     Column("refers_to", BigInteger, comment="capture whose body this revisit repeats; NULL: its record has its own"),
+    Column("record_id", UUID(as_uuid=True), comment="WARC-Record-ID; NULL: captured before it was noted"),
+    Column(
+        "rendered_from",
+        BigInteger,
+        comment="of a rendered document: the capture of the answer that a browser opened",
+    ),
+    Column(
+        "to_render",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="a browser is to open it: the rendered document from before stands until then",
+    ),
     PrimaryKeyConstraint("host_id", "crawl_id", "key", "id"),
-    CheckConstraint("kind IN ('page', 'robots', 'sitemap', 'redirect', 'error')", name="kind_known"),
+    CheckConstraint("kind IN ('page', 'rendered', 'robots', 'sitemap', 'redirect', 'error')", name="kind_known"),
+    CheckConstraint("(kind = 'rendered') = (rendered_from IS NOT NULL)", name="rendered_has_source"),
     Index("captures_crawl", "crawl_id", "id", unique=True),
     Index("captures_segment", "segment_id"),
     Index("captures_refers_to", "crawl_id", "refers_to", postgresql_where=text("refers_to IS NOT NULL")),
+    Index("captures_rendered_from", "crawl_id", "rendered_from", postgresql_where=text("rendered_from IS NOT NULL")),
     comment="Answers that are in the archive, and where.",
 )
 

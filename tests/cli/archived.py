@@ -1,6 +1,7 @@
 """Fixtures: a crawl `docs` with an archive that answers are put into, and a host `site.test`."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.robots_report import canonical
+from app.archive.rendered import RenderedDocument
 from app.archive.writer import ArchiveWriter, SegmentLimits
 from app.config import load
 from app.model import Capture
+from app.store import captures, db
 from tests.archive import answers
 from tests.archive.deposits import deposit
 from tests.store.rows import clean, make_crawl, make_host, one
@@ -30,12 +33,19 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def put(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deposit]:
-    """put(body, url=…, crawl=…): archive an answer as a settle does; a second apart."""
+def writer(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArchiveWriter]:
+    """A writer of the archive that commands read."""
     monkeypatch.setenv("TIPTOE_HOME", str(tmp_path / "home"))
     folder = tmp_path / "home" / "archive"
     limits = SegmentLimits(1_000_000, 3_600)
-    writer = ArchiveWriter(engine, folder, node="here", worker="here:1", limits=limits, about={})
+    made = ArchiveWriter(engine, folder, node="here", worker="here:1", limits=limits, about={})
+    yield made
+    made.close_all()
+
+
+@pytest.fixture
+def put(engine: Engine, writer: ArchiveWriter) -> Deposit:
+    """put(body, url=…, crawl=…): archive an answer as a settle does; a second apart."""
     seconds = iter(range(1_000))
 
     def put(body: str | bytes = BODY, *, url: str = URL, crawl: str = "docs", **given: Any) -> Capture:
@@ -53,5 +63,33 @@ def put(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         (capture,) = deposit(writer, recording)
         return capture
 
-    yield put
-    writer.close_all()
+    return put
+
+
+@pytest.fixture
+def put_rendered(engine: Engine, writer: ArchiveWriter) -> Deposit:
+    """put_rendered(capture, body): archive what a browser made of an answer, as a render turn does."""
+
+    def put_rendered(source: Capture, body: str) -> Capture:
+        octets = body.encode()
+        document = RenderedDocument(
+            host_id=source.host_id,
+            crawl_id=source.crawl_id,
+            key=source.key,
+            url=source.url,
+            rendered_at=source.fetched_at + timedelta(milliseconds=500),
+            status=source.status,
+            source=source.id,
+            source_record=source.record_id,
+            body=octets,
+            body_sha256=sha256(octets).digest(),
+            text_sha256=sha256(octets).digest(),
+            notes={"ending": "quiet"},
+        )
+        row = writer.append_rendered(document)
+        writer.sync([row])
+        with db.transaction(engine) as tx:
+            (id,) = captures.add(tx, [row]).values()
+        return row._replace(id=id)
+
+    return put_rendered

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from tests.cli.archived import Deposit, engine, put
+from tests.cli.archived import Deposit, engine, put, writer
 from tests.cli.conftest import Tiptoe
 from tests.store.rows import make_crawl, one
 
-__all__ = ["engine", "put"]
+__all__ = ["engine", "put", "writer"]
 
 
 def test_list_counts_the_files_of_each_crawl(tiptoe: Tiptoe, put: Deposit, engine: Engine, tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from sqlalchemy import Engine
 
 from app.cli import out
 from app.model import CaptureKind
-from tests.cli.archived import URL, Deposit, engine, put
+from tests.cli.archived import URL, Deposit, engine, put, writer
 from tests.cli.conftest import Tiptoe
 from tests.steering import steering
 from tests.store.rows import make_crawl
 
-__all__ = ["engine", "put"]
+__all__ = ["engine", "put", "writer"]
 
 PAGE = """<html><head><title>News</title></head><body><main><h1>News of the week</h1>
 <p>The first passage stays as it was, word for word, with enough of them to be text.</p>

@@ -6,11 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from app.admin import audit
+from app.admin import captures as shown
 from app.beat.finish import finish
 from app.browser.pool import Browsers
 from app.crawl.state.worker import Worker
 from app.model import Budgets
 from tests.browser.site import WEB
+from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.render.shells import render, rows, there
@@ -73,3 +75,20 @@ def test_auto_reads_what_scripts_bring_and_renders_no_plain_page(
     report = audit.audit(worker.engine, worker.settings, None)
     assert (report.violations, report.disorder) == (0, 0)
     assert "/count.js" not in plain.paths
+
+
+def test_the_archive_has_what_a_browser_made(archiving: Archiving, site: Site, browsers: Browsers) -> None:
+    worker = archiving.worker
+    serve(site)
+    start(worker, site.url("/react/"), budgets=Budgets(max_depth=0))
+    go(worker)
+    render(worker, browsers)
+    here = shown.show(worker.engine, archiving.settings, site.url("/react/"))
+    assert (here.capture.kind, here.capture.status) == ("rendered", 200)
+    text = shown.text_of(here.capture, here.answer, archiving.settings)
+    assert "Lamps of the north" in text
+    (page,) = rows(worker, "SELECT main_text, text_sha256 FROM pages")
+    assert (text, here.capture.text_sha256) == (page.main_text, page.text_sha256)
+    plain = shown.show(worker.engine, archiving.settings, site.url("/react/"), plain=True)
+    assert b"Lamps of the north" not in plain.answer.body
+    archiving.close()

@@ -6,18 +6,9 @@ from app.beat.finish import finish
 from app.browser.values import BrowserDeath, BrowserProblem
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, start
-from tests.crawl.web import Site, Web, html
-from tests.render.shells import DOCUMENT, Stand, render, rows, script, shell, there, turns
+from tests.crawl.web import Site, html
+from tests.render.shells import DOCUMENT, Stand, render, rows, shell, there, turns
 from tests.store.rows import sql
-
-
-@pytest.fixture
-def site(web: Web) -> Site:
-    site = web.site()
-    site.pages["/"] = shell()
-    site.pages["/app.js"] = script()
-    return site
-
 
 DEATH = BrowserDeath(cause="it hung")
 

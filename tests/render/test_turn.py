@@ -16,14 +16,6 @@ from tests.render.shells import TEXT, Stand, asked, render, rows, script, shell,
 from tests.store.rows import sql
 
 
-@pytest.fixture
-def site(web: Web) -> Site:
-    site = web.site()
-    site.pages["/"] = shell()
-    site.pages["/app.js"] = script()
-    return site
-
-
 def test_a_shell_waits_and_a_plain_page_does_not(worker: Worker, site: Site) -> None:
     site.pages["/plain"] = html("/", text="A page that says what it has to say. " * 10)
     start(worker, site.url("/"), site.url("/plain"))

@@ -109,3 +109,15 @@ def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: p
     monkeypatch.setattr(process, "worker", lambda: SimpleNamespace(stop=stop))
     process._stop()
     assert stops == ["stop"]
+
+
+def test_threads_that_write_to_the_archive_end_before_it_is_closed(fresh_process: None) -> None:
+    """A page that is open in a browser when its worker is stopped is archived, and its segment is closed."""
+    archive, found = process.worker().archive, []
+    assert archive is not None
+    process.join_before_the_archive_closes(
+        lambda: found.append((process.worker().stopping.is_set(), archive._is_closed.is_set()))
+    )
+    process._stopped()
+    assert found == [(True, False)]
+    assert archive._is_closed.is_set()

@@ -1,4 +1,7 @@
-"""Fetches the columns of pages that are made from their archived bodies: html and markdown."""
+"""Fetches the columns of pages that are made from their archived bodies: html, plain_html and markdown.
+
+html and markdown are of what a browser made, where it did; plain_html is of the site's answer.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,6 +19,7 @@ from app.store.crawls import Crawl
 from app.store.export import ExportBatch
 
 HTML: Final = "html"
+PLAIN_HTML: Final = "plain_html"
 MARKDOWN: Final = "markdown"
 
 
@@ -35,7 +39,7 @@ class Bodies:
         self._engine = engine
         self._crawl_id = crawl.id
         self._archive = Archive(engine, settings)
-        self.wanted = {HTML, MARKDOWN} & {column.name for column in columns}
+        self.wanted = {HTML, PLAIN_HTML, MARKDOWN} & {column.name for column in columns}
         self.missing = 0
 
     def furnish(self, batch: ExportBatch) -> dict[str, list[Any]]:
@@ -46,9 +50,21 @@ class Bodies:
         made: dict[str, list[Any]] = {name: [] for name in self.wanted}
         for place in places:
             found = self._read(captures.get(place))
-            for name in self.wanted:
+            for name in self.wanted - {PLAIN_HTML}:
                 made[name].append(None if found is None else _of_body(name, *found))
+            if PLAIN_HTML in self.wanted:
+                made[PLAIN_HTML].append(None if found is None else self._plain(*found))
         return made
+
+    def _plain(self, capture: Capture, answer: Archived) -> str | None:
+        """The body of the site's answer."""
+        if capture.rendered_from is not None:
+            try:
+                capture, answer = self._archive.plain(capture)
+            except ArchiveMissing:
+                self.missing += 1
+                return None
+        return _of_body(HTML, capture, answer)
 
     def _read(self, capture: Capture | None) -> tuple[Capture, Archived] | None:
         if capture is not None:
@@ -65,4 +81,4 @@ def _of_body(name: str, capture: Capture, answer: Archived) -> str:
         return charset.decode(answer.body, capture.content_type)[0]
     from app.parse import markdown
 
-    return markdown.of(answer.body, capture.url, capture.content_type)
+    return markdown.of(answer.body, answer.at or capture.url, capture.content_type)

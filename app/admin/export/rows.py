@@ -15,7 +15,13 @@ MOST_ROWS: Final = 5_000  # of a batch
 MOST_TEXTS: Final = 500  # of a batch whose rows hold texts
 MOST_BODIES: Final = 50  # of a batch whose rows hold bodies
 MOST_PAGES: Final = 200  # of a batch of links, each with some fifty
-_HEAVY: Final = {"text": MOST_TEXTS, "item": MOST_TEXTS, "html": MOST_BODIES, "markdown": MOST_BODIES}
+_HEAVY: Final = {
+    "text": MOST_TEXTS,
+    "item": MOST_TEXTS,
+    "html": MOST_BODIES,
+    "plain_html": MOST_BODIES,
+    "markdown": MOST_BODIES,
+}
 
 _LINK: Final = "to_url"  # missing where no link of a page is wanted
 

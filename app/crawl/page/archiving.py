@@ -19,7 +19,7 @@ def is_missing(visit: Visit, due: Due) -> bool:
     """The archive lacks the body that a 304 would confirm: the page is asked for as if it was new."""
     if not archive.holds(visit, due) or (due.crawl_id, due.key) in visit.picked.originals:
         return False
-    return _may_be_kept(due, due.directives, due.opt_out)
+    return may_be_kept(due, due.directives, due.opt_out)
 
 
 def archive_answer(visit: Visit, attempt: Attempt) -> None:
@@ -47,9 +47,16 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
             },
             keeps_body=keeps_body,
             original=visit.picked.originals.get((due.crawl_id, due.key)),
+            to_render=is_read and _is_to_render(visit, due),
         ),
         attempt.logged,
     )
+
+
+def may_be_kept(due: Due, directives: str | None, opt_out: str | None) -> bool:
+    """Whether the owner of a page lets its body be kept, by what is on record for it."""
+    reserved = due.honour_opt_outs and tdm.was_reserved(opt_out)
+    return not reserved and "noarchive" not in (directives or "").split(", ")
 
 
 def _kind(attempt: Attempt) -> CaptureKind:
@@ -64,14 +71,15 @@ def _kind(attempt: Attempt) -> CaptureKind:
 def _is_allowed(visit: Visit, attempt: Attempt, result: Result | None) -> bool:
     """Whether the body may be kept.   result: of a page that was read; None: only the header can say"""
     if result is not None:
-        return _may_be_kept(attempt.due, result["directives"], result["opt_out"])
+        return may_be_kept(attempt.due, result["directives"], result["opt_out"])
     said = preferences.of_header(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, attempt.reply)
-    return not said.noarchive and _may_be_kept(attempt.due, None, said.opt_out)
+    return not said.noarchive and may_be_kept(attempt.due, None, said.opt_out)
 
 
-def _may_be_kept(due: Due, directives: str | None, opt_out: str | None) -> bool:
-    reserved = due.honour_opt_outs and tdm.was_reserved(opt_out)
-    return not reserved and "noarchive" not in (directives or "").split(", ")
+def _is_to_render(visit: Visit, due: Due) -> bool:
+    """Whether the page was put up for a browser just now."""
+    row = visit.batch.renders[-1] if visit.batch.renders else None
+    return row is not None and (row["crawl_id"], row["key"]) == (due.crawl_id, due.key)
 
 
 def _result(visit: Visit, due: Due) -> Result | None:

@@ -93,7 +93,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
 
 
 def _captured(batches: Sequence[Batch], ids: Mapping[tuple[int, int], int]) -> list[DuePage]:
-    """The pages of the batches that are in the archive now. A 304 brings none."""
+    """The pages of the batches that are in the archive now, and what a browser made of them. A 304 brings none."""
     return [
         DuePage(
             row.host_id,
@@ -102,10 +102,11 @@ def _captured(batches: Sequence[Batch], ids: Mapping[tuple[int, int], int]) -> l
             row.url,
             ids[row.segment_id, row.at_offset],
             row.body_sha256,
+            row.to_render,
         )
         for batch in batches
         for row in batch.captures
-        if row.kind == CaptureKind.PAGE and row.status != NOT_MODIFIED
+        if row.kind in {CaptureKind.PAGE, CaptureKind.RENDERED} and row.status != NOT_MODIFIED
     ]
 
 
