@@ -138,6 +138,7 @@ class OpenPage:
             cpu_s=max(use.cpu_s - self._before.cpu_s, 0.0),
             memory_bytes=max(self._most_bytes, use.memory_bytes),
             asked=self._traffic.asked,
+            answered=self._traffic.answered,
             body_bytes=self._traffic.body_bytes,
             refused=dict(self._traffic.refused),
             navigated_to=self._traffic.navigated_to,

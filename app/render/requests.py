@@ -7,6 +7,7 @@ Threads of one page call it at once; a host gets one request after another.
 
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,6 +32,7 @@ class PageRequests:
     until     monotonic second after which none is begun
     unwanted  kinds that are left out for want of time
     late      requests for scripts and data that were refused because their turn came too late
+    cached    requests that were answered without sending one
     """
 
     visit: Visit
@@ -39,6 +41,8 @@ class PageRequests:
     until: float
     unwanted: frozenset[ResourceKind] = frozenset()
     late: int = 0
+    cached: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # of the counts
     _turns: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     def __call__(self, asked: SubRequest) -> Answer | Refused:
@@ -47,7 +51,11 @@ class PageRequests:
         if isinstance(url, Refused):
             return url
         now = self.visit.now()
-        found = self.cache.get(url.text, asked.resource, now) or self._sent(url)
+        stored = self.cache.get(url.text, asked.resource, now)
+        if stored is not None:
+            with self._lock:
+                self.cached += 1
+        found = stored or self._sent(url)
         if isinstance(found, Refused):
             self._note_late(asked, found)
             return found
@@ -55,19 +63,10 @@ class PageRequests:
         return found if asked.method == "GET" else Answer(status=found.status, headers=found.headers)
 
     def _judged(self, asked: SubRequest) -> Url | Refused:
-        """The URL, if what is known before a request is sent speaks for it."""
-        if asked.method not in _SENT_AS_GET:
-            return Refused(RenderRefusal.METHOD)
         if asked.resource in self.unwanted:
             return Refused(RenderRefusal.TIME)
-        url = as_asked(self.visit.worker.canon, asked.url)
-        if isinstance(url, Refusal):
-            return Refused(RenderRefusal.PORT if url is Refusal.PORT else RenderRefusal.SCHEME)
-        if is_tracker(url.host):
-            return Refused(RenderRefusal.TRACKER)
-        if asked.is_navigation and judge(self.visit.picked.scopes[self.due.crawl_id], url, self.due.depth) is not None:
-            return Refused(RenderRefusal.SCOPE)
-        return url
+        scope, depth = self.visit.picked.scopes[self.due.crawl_id], self.due.depth
+        return judged(asked, self.visit.worker.canon, lambda url: judge(scope, url, depth) is None)
 
     def _sent(self, url: Url) -> Answer | Refused:
         visit, crawl_id = self.visit, self.due.crawl_id
@@ -81,7 +80,22 @@ class PageRequests:
     def _note_late(self, asked: SubRequest, refused: Refused) -> None:
         is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH}
         if is_needed and refused.reason in {RenderRefusal.TIME, RenderRefusal.BUDGET}:
-            self.late += 1
+            with self._lock:
+                self.late += 1
+
+
+def judged(asked: SubRequest, canon: Canon, is_inside: Callable[[Url], bool]) -> Url | Refused:
+    """The URL, if what is known before a request is sent speaks for it.   is_inside: by the scope of its crawl"""
+    if asked.method not in _SENT_AS_GET:
+        return Refused(RenderRefusal.METHOD)
+    url = as_asked(canon, asked.url)
+    if isinstance(url, Refusal):
+        return Refused(RenderRefusal.PORT if url is Refusal.PORT else RenderRefusal.SCHEME)
+    if is_tracker(url.host):
+        return Refused(RenderRefusal.TRACKER)
+    if asked.is_navigation and not is_inside(url):
+        return Refused(RenderRefusal.SCOPE)
+    return url
 
 
 def as_asked(canon: Canon, text: str) -> Url | Refusal:

@@ -84,6 +84,7 @@ class Stand:
                 "cpu_s": 0.1,
                 "memory_bytes": 1,
                 "asked": len(self.got),
+                "answered": sum(isinstance(each, Answer) for each in self.got),
                 "body_bytes": 0,
                 "refused": {reason: refused.count(reason) for reason in set(refused)},
                 **self.options,
