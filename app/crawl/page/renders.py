@@ -18,7 +18,7 @@ from app.store.url_rows import Due
 TTL_S = 7 * 86_400.0  # the same plain answer is not rendered again within it
 _LEVEL = 6
 # Headers that the page's own scripts may see, or that say how its document is to be read.
-_KEPT = ("content-type", "content-language", "content-security-policy", "link", "x-robots-tag", "last-modified")
+KEPT_HEADERS = ("content-type", "content-language", "content-security-policy", "link", "x-robots-tag", "last-modified")
 
 
 def put_up(batch: Batch, attempt: Attempt, document: Page, wished: Wishes, page: PageRow | None) -> bool:
@@ -50,7 +50,7 @@ def _row(attempt: Attempt, document: Page) -> RenderRow:
         "pattern": shape_of(attempt.url.target).name,
         "evidence": dict(document.shell) or None,
         "status": reply.status or 0,
-        "headers": {name: value for name in _KEPT if (value := reply.header(name)) is not None},
+        "headers": {name: value for name in KEPT_HEADERS if (value := reply.header(name)) is not None},
         "body": zlib.compress(reply.body, _LEVEL),
         "body_sha256": attempt.body_sha256 or b"",
     }
