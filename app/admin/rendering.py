@@ -7,6 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from app.model.render import RenderRefusal
+from app.model.shell import ShellSign
 from app.store import renders
 from app.store.renders import RenderWorker
 from app.words import counted
@@ -63,7 +64,7 @@ class CrawlRenderings:
 
 def of_page(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> list[str]:
     """Lines about a page's row of `renders`: why, how long, what was refused.   mode: its crawl's `render`"""
-    why = "its crawl renders every page" if row["evidence"] is None else "it is empty without JavaScript"
+    why = _why(row["evidence"])
     match row["state"]:
         case "due":
             said = [f"waits for a browser: {why}", *_waits(row, mode, here)]
@@ -108,6 +109,14 @@ def _waits(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> l
         tried = f", after {counted(row['attempts'], 'attempt')}" if row["attempts"] else ""
         said.append(f"the last time: {row['cause']}{tried}")
     return said
+
+
+def _why(evidence: Mapping[str, str] | None) -> str:
+    if evidence is None:
+        return "its crawl renders every page"
+    if gained := evidence.get(ShellSign.PATTERN):
+        return f"it looks plain and says little, and a browser gained {gained} of its pattern"
+    return "it is empty without JavaScript"
 
 
 def _in_words(refused: Mapping[str, int]) -> list[tuple[str, int]]:

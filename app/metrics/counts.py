@@ -15,12 +15,16 @@ from typing import NamedTuple
 
 from app.metrics.buckets import FETCH_S, RENDER_S, SETTLE_S, Buckets
 from app.model import Outcome
+from app.model.render import RenderRefusal
 from app.store.fetches import Fetch
 from app.store.renders import RenderEnd
 
 GAP_SLACK_S = 0.001  # as v_politeness_audit has it
 MEMORY_EVERY_PAGES = 1_000
 VISITS_MOST = 20_000  # a visit that crashed never ends: the oldest is forgotten
+# Shown as 0 from the start, so that the first of a kind is a rise.
+_RENDERS = (("done", "quiet"), ("failed", "none"), ("due", "none"))
+_REFUSALS = tuple(reason.value for reason in RenderRefusal)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -58,9 +62,9 @@ class Counts:
     failures: Counter[str] = field(default_factory=Counter)
     violations: Counter[str] = field(default_factory=lambda: Counter(gap=0, concurrent=0))
     visits: Counter[str] = field(default_factory=Counter)
-    renders: Counter[tuple[str, str]] = field(default_factory=Counter)
+    renders: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(_RENDERS, 0)))
     render_requests: Counter[str] = field(default_factory=lambda: Counter(answered=0, cached=0, refused=0))
-    render_refused: Counter[str] = field(default_factory=Counter)
+    render_refused: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_REFUSALS, 0)))
     pages: int = 0
     received_bytes: int = 0
     fenced: int = 0

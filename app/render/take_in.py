@@ -4,6 +4,7 @@ Its links are admitted, its text replaces what the plain answer said, and change
 holds as if the plain answer had said so.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -13,6 +14,7 @@ from app.crawl.page import isolation, preferences, read
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.visit import Visit
 from app.model import Link, Outcome, Page, Reply, Request, Url
+from app.model.shell import ShellSign
 from app.parse.html.html import read as read_html
 from app.policy.focus import novelty
 from app.store.renders import TakenRender
@@ -56,7 +58,7 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
     row = None
     if wished.kept_out is None and visit.worker.settings.keep_text:
         row = read.page_row(attempt, document, wished, text_sha256, None)
-        row |= {"needs_script": taken.evidence, "rendered": True, "links": len(links)}
+        row |= {"needs_script": _shell(taken), "rendered": True, "links": len(links)}
         row["content_type"] = taken.headers.get("content-type")
     visit.batch.read(row, admitted)
     read.keep_links(visit, due, base, document, wished)
@@ -65,6 +67,12 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
         brought=_more(document, taken, plain),
         changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
     )
+
+
+def _shell(taken: TakenRender) -> Mapping[ShellSign, str] | None:
+    """The evidence that it was empty; None where nothing but its pattern, or its crawl, spoke for a browser."""
+    evidence = taken.evidence
+    return None if evidence is None or ShellSign.PATTERN in evidence else evidence
 
 
 def _attempt(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering) -> Attempt:

@@ -146,6 +146,7 @@ class RenderTurns:
                     late = "its hosts' turns came too late for what it asked for"
                     retried(visit, taken, late, found, cached=ask.cached)
                 else:
+                    visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
                     ended(visit, taken, found, brought, cached=ask.cached)
             case never:
                 assert_never(never)

@@ -54,9 +54,9 @@ def test_a_rendering_is_counted_with_its_requests(
 ) -> None:
     counts = Counts()
     counts.settled([batch(rendered=[rendered(state, ending, refused, answered=answered, cached=cached)])], took_s=0.1)
-    assert counts.renders == {(state, ending or "none"): 1}
+    assert +counts.renders == {(state, ending or "none"): 1}
     assert tuple(counts.render_requests[verdict] for verdict in ("answered", "cached", "refused")) == requests
-    assert counts.render_refused == (refused or {})
+    assert +counts.render_refused == (refused or {})
     assert counts.render_s.total == (0.7 if ending else 0)
 
 
