@@ -33,6 +33,7 @@ from app.model import CaptureKind, Refusal, Url
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy.scope import judge
 from app.render import elsewhere
+from app.render.fields import asking
 from app.render.requests import as_asked, judged
 from app.render.serve import user_agent
 from app.store import captures as capture_rows
@@ -200,4 +201,4 @@ class _OrSent:
         if isinstance(url, Refused):
             return url
         until = worker.monotonic() + worker.settings.render_s
-        return elsewhere.fetch(worker, url, self._from_archive.crawl.id, until=until)
+        return elsewhere.fetch(worker, url, self._from_archive.crawl.id, asking(asked), until=until)
