@@ -19,6 +19,7 @@ class ShellSign(StrEnum):
     TEXT = "text"  # characters that are there without them
     PATTERN = "pattern"  # of a page that looks plain: what a browser gained on others of its pattern
     DATA = "data"  # well-formed JSON in the page that holds prose: where, and how many characters
+    ARTICLE = "article"  # its data has the article as JSON-LD: its text is taken from there, and no browser is needed
     STATE = "state"  # data for the scripts in which no prose was found, or that is not JSON: where
 
 
@@ -31,7 +32,11 @@ _LINES: Final = (
     },
     {ShellSign.PATTERN: "a browser gained {} of its pattern"},
     {ShellSign.SCRIPTS: "{}", ShellSign.TEXT: "{} of text"},
-    {ShellSign.DATA: "prose in JSON: {}", ShellSign.STATE: "data for the scripts: {}"},
+    {
+        ShellSign.DATA: "prose in JSON: {}",
+        ShellSign.ARTICLE: "its text was taken from there",
+        ShellSign.STATE: "data for the scripts: {}",
+    },
 )
 
 

@@ -1,5 +1,7 @@
 """How renderings end: deaths, endings of crawls, what is learned, and recrawls. With a stand-in for the browser."""
 
+import json
+
 import pytest
 
 from app.admin import explain
@@ -141,6 +143,22 @@ def test_a_page_that_looks_plain_is_rendered_where_its_pattern_gained_much(
         assert row.needs_script is None, "it was no empty shell"
         said = explain.why(worker.engine, worker.settings, site.url(path)).crawls[0].rendering[0]
         assert said.startswith("rendered, as it looks plain and says little, and a browser gained ")
+
+
+@pytest.mark.parametrize(("mode", "renders"), [("auto", 0), ("always", 1)])
+def test_a_shell_whose_data_is_its_article_needs_no_browser(
+    worker: Worker, site: Site, mode: str, renders: int
+) -> None:
+    article = "The whole article stands in the data of its page, as its publisher says. " * 10
+    ld = json.dumps({"@type": "NewsArticle", "articleBody": article})
+    body = shell().body + f"<script type=application/ld+json>{ld}</script>".encode()
+    site.pages["/"] = Answer(headers={"Content-Type": "text/html"}, body=body)
+    start(worker, site.url("/"), render=mode)
+    go(worker)
+    assert len(rows(worker, "SELECT url FROM renders")) == renders
+    (page,) = rows(worker, "SELECT main_text, needs_script FROM pages")
+    assert page.main_text == article.strip()
+    assert page.needs_script["article"] == "JSON-LD"
 
 
 def test_a_host_that_is_known_to_need_no_browser_gets_none(worker: Worker, site: Site, web: Web) -> None:

@@ -1,4 +1,4 @@
-"""Hostile pages through a whole crawl: beat, a worker, a worker of queue render with a real browser, a plain crawl beside.
+"""Hostile pages through a whole crawl: beat, a worker, one of queue render with a real browser, a plain crawl beside.
 
 Each page ends within its bounds, nothing of it reaches an address but its site's, and no other host waits for it. And
 Postgres dies with a rendering under way.
@@ -21,10 +21,10 @@ from app.browser.values import Chromium
 from app.config import Settings, load
 from app.crawl.state.setup import make_engine
 from app.model import Budgets
-from app.policy.crawl_spec import CrawlSpec
+from app.model.crawl import CrawlSpec
 from tests.acceptance.conftest import celery, until
 from tests.browser.conftest import Ears, ears
-from tests.crawl.web import Answer, Hit, Site, Web, html
+from tests.crawl.web import Answer, Hit, Web, html
 from tests.faults.conftest import own_postgres
 from tests.faults.servers import OwnPostgres
 from tests.render.shells import script, shell
@@ -52,9 +52,12 @@ class Fleet:
         stack.callback(self.engine.dispose)
 
     def start(self) -> None:
+        """Start them; a crawl that ends before a browser is there would leave its pages."""
         self._run("worker", "--hostname", "plain@test", "--concurrency", "4")
         self._run("worker", "--hostname", "render@test", "--concurrency", "1", "-Q", "render")
         self._run("beat", "--pidfile=")
+        ready = "SELECT FROM render_workers WHERE problem IS NULL"
+        until(lambda: bool(sql(self.engine, ready)), "a browser is there")
 
     def crawl(self, name: str, urls: list[str], **wishes: Any) -> None:
         spec = CrawlSpec(**{"sitemaps": "none", "budgets": Budgets(max_depth=0), **wishes})
@@ -108,7 +111,6 @@ def test_hostile_pages_end_in_time_reach_nothing_and_keep_nobody_waiting(
     for name, url in pages.items():
         hostile.pages[url.removeprefix(hostile.url(""))] = hostile.pages[f"/hostile/{name}.html"]
     fleet.start()
-    until(lambda: bool(sql(fleet.engine, "SELECT FROM render_workers WHERE problem IS NULL")), "a browser is there")
     fleet.crawl("hostile", list(pages.values()), render="always")
     fleet.crawl("plain", [plain.url(f"/{n}") for n in range(PLAIN)])
     fleet.until_finished("plain")
@@ -118,7 +120,7 @@ def test_hostile_pages_end_in_time_reach_nothing_and_keep_nobody_waiting(
     assert found.keys() == set(pages.values()), "of the plain crawl, no page was rendered"
     ends = {name: found[url]["ending"] for name, url in pages.items()}
     assert {name: ends[name] for name, endings in HOSTILE if ends[name] not in endings} == {}
-    assert {row["state"] for row in found.values()} == {"done", "failed"}
+    assert {row["state"] for row in found.values()} <= {"done", "failed"}
     assert [row for row in found.values() if (row["wall_ms"] or 0) > (RENDER_S + READ_S) * 1000] == []
     assert ears.heard() == 0
     assert {hit.host for hit in web.log} == {hostile.host, plain.host}
@@ -126,19 +128,19 @@ def test_hostile_pages_end_in_time_reach_nothing_and_keep_nobody_waiting(
     assert sorted(plain.pages_asked) == sorted(f"/{n}" for n in range(PLAIN))
     (order,) = sql(
         fleet.engine,
-        """SELECT (SELECT finished_at FROM crawls WHERE name = 'plain') < (SELECT max(ended_at) FROM renders) AS first""",
+        "SELECT finished_at < (SELECT max(ended_at) FROM renders) AS is_first FROM crawls WHERE name = 'plain'",
     )
-    assert order["first"], "the plain host was crawled to its end while the hostile pages were rendered"
+    assert order["is_first"], "the plain host was crawled to its end while the hostile pages were rendered"
     report = audit.audit(fleet.engine, fleet.settings, None)
     assert (report.violations, report.disorder) == (0, 0)
-    outside = "SELECT url FROM fetches WHERE status IS NOT NULL AND host_id NOT IN (SELECT id FROM hosts WHERE name = ANY(:n))"
-    assert sql(fleet.engine, outside, n=[hostile.host, plain.host]) == []
+    answered = "SELECT DISTINCT h.name FROM fetches AS f JOIN hosts AS h ON h.id = f.host_id WHERE f.status IS NOT NULL"
+    assert {row["name"] for row in sql(fleet.engine, answered)} == {hostile.host, plain.host}
 
 
 def test_postgres_is_killed_with_a_rendering_under_way(
     stack: ExitStack, tmp_path: Path, own_postgres: OwnPostgres, broker_url: str, web: Web, chromium: Chromium
 ) -> None:
-    """kill -9 of Postgres while a page waits for its script: the gap holds, the page is rendered once more, nothing is lost."""
+    """kill -9 of Postgres while a page waits for its script: the gap holds, the page is rendered again."""
     asked, go_on = threading.Event(), threading.Event()
 
     def held(hit: Hit) -> Answer:
@@ -170,8 +172,8 @@ def test_postgres_is_killed_with_a_rendering_under_way(
     fleet.engine.dispose()  # its connections are gone with the server
     fleet.until_finished("c")
 
-    (row,) = sql(fleet.engine, "SELECT state, ending, takes FROM renders")
-    assert row == {"state": "done", "ending": "quiet", "takes": 0}
+    (row,) = sql(fleet.engine, "SELECT state, cause, ending, takes FROM renders")
+    assert row == {"state": "done", "cause": None, "ending": "quiet", "takes": 0}
     (page,) = sql(fleet.engine, "SELECT main_text, rendered_at FROM pages WHERE url = :url", url=site.url("/"))
     assert page["rendered_at"] is not None
     assert "Made by a script." in page["main_text"]

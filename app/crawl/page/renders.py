@@ -45,8 +45,10 @@ def _evidence(attempt: Attempt, document: Page, wished: Wishes, focus: CrawlFocu
     render = attempt.due.render
     if render == "never" or wished.kept_out is not None:
         return None
-    if document.shell:
+    if document.shell and not (render == "auto" and ShellSign.ARTICLE in document.shell):
         return document.shell
+    if document.shell:
+        return None  # its text is known without a browser
     is_html = "html" in (attempt.reply.header(Header.CONTENT_TYPE) or "html")
     if render == "always":
         return {} if is_html else None
