@@ -1,7 +1,7 @@
 """Checks whether pages can be rendered here, for `tiptoe doctor`."""
 
 from app.admin.doctor import Check, Grade
-from app.browser.values import BrowserProblem
+from app.browser.values import BrowserProblem, Chromium
 from app.config import Settings
 
 NAME = "browser"
@@ -9,17 +9,23 @@ NAME = "browser"
 
 def browser(settings: Settings) -> Check:
     """Find the browser and render a page with it. Where none is named, none is needed: that is no fault."""
-    from app.browser.find import find
     from app.browser.trial import trial
-    from app.metrics.machine import memory
 
-    machine = memory()
-    found = find(settings.chromium, free_bytes=None if machine is None else machine.available)
+    found = here(settings)
     if isinstance(found, BrowserProblem):
         return _problem(found, settings.chromium)
     if problem := trial(found):
         return _problem(problem, settings.chromium)
     return Check(name=NAME, grade=Grade.OK, finding=f"Chromium {found.version} at {found.path}, without a network")
+
+
+def here(settings: Settings) -> Chromium | BrowserProblem:
+    """The browser of this machine, not tried yet; or what is lacking."""
+    from app.browser.find import find
+    from app.metrics.machine import memory
+
+    machine = memory()
+    return find(settings.chromium, free_bytes=None if machine is None else machine.available)
 
 
 def _problem(problem: BrowserProblem, named: str | None) -> Check:

@@ -1,18 +1,22 @@
 """Rendering in words: of a page, what it waits for, what was refused and how long it took; of a crawl, its counts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from app.model.render import RenderRefusal
+from app.model.shell import ShellSign
 from app.store import renders
 from app.store.renders import RenderWorker
 from app.words import counted
 
 NO_WORKER = "no worker renders here; start one with -Q render, or see `tiptoe doctor`"
+STATES: Final = ("done", "due", "failed", "vain")
+MOST_CAUSES: Final = 5
 # Reasons that are no words for a person by themselves.
-_REFUSED = {
+_REFUSED: Final[Mapping[str, str]] = {
     RenderRefusal.TYPE: "images, fonts and media",
     RenderRefusal.REQUESTS: "more than a page may send",
     RenderRefusal.BYTES: "more bytes than a page may have",
@@ -22,9 +26,45 @@ _REFUSED = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlRenderings:
+    """A crawl's pages that a browser was to open.
+
+    done, due, failed, vain  pages by state: rendered, waiting, failed, left alone as their pattern gains nothing
+    mean_s    of those that were rendered; None: there is none
+    asked     requests that they made;   refused: by reason in words, the most frequent first
+    causes    of those that failed, with their pages
+    trouble   why those that wait cannot be rendered now
+    """
+
+    done: int
+    due: int
+    failed: int
+    vain: int
+    mean_s: float | None
+    asked: int
+    refused: Sequence[tuple[str, int]]
+    causes: Sequence[tuple[str, int]]
+    trouble: str | None
+
+    def lines(self) -> list[str]:
+        """It in words, for a terminal."""
+        said = []
+        if self.done:
+            mean = "" if self.mean_s is None else f", {self.mean_s:.1f} s each"
+            said.append(f"{counted(self.done, 'page')} rendered{mean}, {counted(self.asked, 'request')}")
+        if self.due:
+            waiting = f"{counted(self.due, 'page')} {'waits' if self.due == 1 else 'wait'} for a browser"
+            said += [waiting, self.trouble or "a worker is there"]
+        said += [f"{counted(pages, 'page')} not rendered: {cause}" for cause, pages in self.causes]
+        if self.vain:
+            said.append(f"{counted(self.vain, 'page')} not rendered: their patterns gained nothing")
+        return said + _refused(self.refused)
+
+
 def of_page(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> list[str]:
-    """Lines about a page's row of `renders`.   mode: its crawl's `render`"""
-    why = "its crawl renders every page" if row["evidence"] is None else "it is empty without JavaScript"
+    """Lines about a page's row of `renders`: why, how long, what was refused.   mode: its crawl's `render`"""
+    why = _why(row["evidence"])
     match row["state"]:
         case "due":
             said = [f"waits for a browser: {why}", *_waits(row, mode, here)]
@@ -34,23 +74,24 @@ def of_page(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> 
             said = ["not rendered: three pages of its pattern before it gained nothing"]
         case _:
             said = [f"not rendered: {row['cause']}"]
-    refused = sorted((row["refused"] or {}).items(), key=lambda each: -each[1])
-    told = ", ".join(f"{n} ({_REFUSED.get(reason, reason)})" for reason, n in refused)
-    return said + ([f"requests refused: {told}"] if refused else [])
+    return said + _refused(_in_words(row["refused"] or {}))
 
 
-def of_crawl(tx: Connection, crawl_id: int, mode: str) -> list[str]:
-    """Lines about a crawl's pages; none where no page was to be rendered."""
+def of_crawl(tx: Connection, crawl_id: int, mode: str) -> CrawlRenderings | None:
+    """A crawl's pages; None where no page was to be rendered. It reads all of their rows."""
     rows = renders.of_crawl(tx, crawl_id)
     if not rows:
-        return []
-    pages = {state: sum(row["pages"] for row in rows if row["state"] == state) for state in ("done", "due", "failed")}
-    said = [f"{counted(pages['done'], 'page')} rendered"] if pages["done"] else []
-    if pages["due"]:
-        waiting = f"{counted(pages['due'], 'page')} {'waits' if pages['due'] == 1 else 'wait'} for a browser"
-        said += [waiting, trouble(mode, renders.workers(tx)) or "a worker is there"]
-    failed = [row for row in rows if row["state"] == "failed"]
-    return said + [f"{counted(row['pages'], 'page')} not rendered: {row['cause']}" for row in failed[:5]]
+        return None
+    pages = {state: sum(row["pages"] for row in rows if row["state"] == state) for state in STATES}
+    causes = [(row["cause"], row["pages"]) for row in rows if row["state"] == "failed"]
+    return CrawlRenderings(
+        **pages,
+        mean_s=next((row["wall_ms"] / 1000 for row in rows if row["state"] == "done" and row["wall_ms"]), None),
+        asked=sum(row["asked"] for row in rows),
+        refused=_in_words(renders.refused_of_crawl(tx, crawl_id)),
+        causes=causes[:MOST_CAUSES],
+        trouble=trouble(mode, renders.workers(tx)) if pages["due"] else None,
+    )
 
 
 def trouble(mode: str, here: Sequence[RenderWorker]) -> str | None:
@@ -68,6 +109,22 @@ def _waits(row: Mapping[str, Any], mode: str, here: Sequence[RenderWorker]) -> l
         tried = f", after {counted(row['attempts'], 'attempt')}" if row["attempts"] else ""
         said.append(f"the last time: {row['cause']}{tried}")
     return said
+
+
+def _why(evidence: Mapping[str, str] | None) -> str:
+    if evidence is None:
+        return "its crawl renders every page"
+    if gained := evidence.get(ShellSign.PATTERN):
+        return f"it looks plain and says little, and a browser gained {gained} of its pattern"
+    return "it is empty without JavaScript"
+
+
+def _in_words(refused: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(((_REFUSED.get(reason, reason), n) for reason, n in refused.items()), key=lambda each: -each[1])
+
+
+def _refused(told: Sequence[tuple[str, int]]) -> list[str]:
+    return [f"requests refused: {', '.join(f'{n:,} ({words})' for words, n in told)}"] if told else []
 
 
 def _took(row: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import rendering
 from app.admin.crawls import find
+from app.admin.rendering import CrawlRenderings
 from app.admin.waiting import resting_words
 from app.config import Settings
 from app.model.reasons import words
@@ -67,7 +68,8 @@ class Report:
 
     sitemaps: the largest, their errors, and how often their lastmod was tested and was true
     full_hosts: its hosts at the cap per host, the fullest first
-    needs_script: hosts with pages that are empty without JavaScript;   rendering: what a browser made of them, in lines
+    needs_script: hosts with pages that are empty without JavaScript
+    rendering: how a browser fared with pages; None: it was to open none
     why_nothing: the reason, for a crawl without a page
     days: its metrics, the last DAYS days;   verdict: what was wasted, where it starved, what to change
     """
@@ -80,7 +82,7 @@ class Report:
     causes: Sequence[Row]
     duplicates: dict[str, int]
     needs_script: Sequence[Row]
-    rendering: Sequence[str]
+    rendering: CrawlRenderings | None
     sitemaps: Sequence[Row]
     hosts: Sequence[Row]
     full_hosts: list[str]

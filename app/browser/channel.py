@@ -15,6 +15,7 @@ class PageChannel:
     """One page's commands and events.
 
     on_event  called with each event; an event that is no message of the browser is a function, and is called
+    on_turn   called after each turn of events, also while a command is waited for: it may raise
     until     monotonic: when nothing more is waited for
     """
 
@@ -23,6 +24,7 @@ class PageChannel:
         self._answers: dict[int, Answered] = {}
         self.until = until
         self.on_event: Callable[[Message], None] = lambda message: None
+        self.on_turn: Callable[[], None] = lambda: None
 
     def send(self, method: str, session: str | None, answered: Answered | None = None, **params: Any) -> None:
         """Send a command.   answered: called with its result, or with None when the browser refused it"""
@@ -45,7 +47,11 @@ class PageChannel:
         self._connection.events.put(act)
 
     def turn(self) -> None:
-        """Handle what has arrived; wait a moment where nothing has. Raises `BrowserGone`."""
+        """Handle what has arrived; wait a moment where nothing has. Raises `BrowserGone`, and what `on_turn` raises."""
+        self._take_turn()
+        self.on_turn()
+
+    def _take_turn(self) -> None:
         until = time.monotonic() + TURN_S
         while True:
             try:

@@ -40,6 +40,7 @@ class OpenPage:
         self._targets = Targets(self._channel, self._traffic, user_agent)
         self._rest = PageRest(self._channel, self._targets, self._traffic)
         self._channel.on_event = self._targets.on_event
+        self._channel.on_turn = self._look
         self._before = browser.use()
         self._most_bytes = self._before.memory_bytes
         self._measured_at = self._began_at
@@ -100,6 +101,11 @@ class OpenPage:
 
     def _turn(self) -> None:
         self._channel.turn()
+        if time.monotonic() >= self._channel.until:
+            raise BrowserHung("it did not open the page in time")
+
+    def _look(self) -> None:
+        """Look after the browser, whatever is waited for: a page may fill the memory while it is read, too."""
         if self._targets.crash:
             raise BrowserGone(f"its renderer is gone: {self._targets.crash}")
         now = time.monotonic()
@@ -108,8 +114,6 @@ class OpenPage:
             self._most_bytes = max(self._most_bytes, self._browser.use().memory_bytes)
             if self._most_bytes > self._bounds.memory_bytes:
                 raise _TooMuchMemory
-        if now >= self._channel.until:
-            raise BrowserHung("it did not open the page in time")
 
     def _stop(self) -> None:
         """Stop scripts, requests and loads, so that the document can be read even while a script runs without end."""
@@ -138,6 +142,7 @@ class OpenPage:
             cpu_s=max(use.cpu_s - self._before.cpu_s, 0.0),
             memory_bytes=max(self._most_bytes, use.memory_bytes),
             asked=self._traffic.asked,
+            answered=self._traffic.answered,
             body_bytes=self._traffic.body_bytes,
             refused=dict(self._traffic.refused),
             navigated_to=self._traffic.navigated_to,
@@ -178,7 +183,7 @@ class OpenPage:
 
     def _close(self) -> None:
         """Drop the context: with it go the page, its workers, and all that they stored."""
-        self._channel.on_event = lambda message: None
+        self._channel.on_event, self._channel.on_turn = lambda message: None, lambda: None
         self._channel.call("Target.disposeBrowserContext", None, browserContextId=self._context)
         self._browser.pages += 1
 

@@ -3,6 +3,7 @@
 Pure: CDP's `Fetch.requestPaused` in, a decision out. It does not know robots.txt, scope or addresses; `Ask` does.
 """
 
+from base64 import b64decode
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, Literal
@@ -99,15 +100,30 @@ def judge(held: Mapping[str, Any], *, main_frame: str, has_document: bool, frame
         return refused
     if request["method"] == "OPTIONS" and "access-control-request-method" in headers:
         return Held.PREFLIGHT
+    body = _body(request)
+    if body is None:
+        return RenderRefusal.BYTES
     return SubRequest(
         url=request["url"],
         method=request["method"].upper(),
         headers={name: value for name, value in headers.items() if name not in _KEPT_BACK},
         resource=kind,
-        body=request.get("postData", "").encode(),
+        body=body,
         is_navigation=kind is ResourceKind.DOCUMENT,
         frame_url=frame_url,
     )
+
+
+def _body(request: Mapping[str, Any]) -> bytes | None:
+    """The body of a POST. None: the browser does not tell it, as it is large, or a file."""
+    entries = request.get("postDataEntries") or []
+    if any("bytes" not in entry for entry in entries):
+        return None
+    if entries:
+        return b"".join(b64decode(entry["bytes"]) for entry in entries)
+    if request.get("hasPostData") and "postData" not in request:
+        return None
+    return str(request.get("postData", "")).encode()
 
 
 def _refused_by_kind(kind: ResourceKind, scheme: str, headers: Mapping[str, str]) -> RenderRefusal | None:

@@ -45,7 +45,7 @@ class Traffic:
         self._has_document = self._is_over = False
         self.main_frame = ""
         self.refused: Counter[RenderRefusal] = Counter()
-        self.asked = self.body_bytes = 0
+        self.asked = self.answered = self.body_bytes = 0
         self.navigated_to: str | None = None
         self.changed_at = time.monotonic()
         self.failure: BaseException | None = None
@@ -142,6 +142,7 @@ class Traffic:
             self.body_bytes = self._bounds.body_bytes
             found = Refused(RenderRefusal.BYTES)
         if isinstance(found, Answer):
+            self.answered += 1
             self.body_bytes += len(found.body)
             self._fulfil(ticket.session, ticket.held_id, found)
         else:

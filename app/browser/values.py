@@ -111,7 +111,7 @@ class Rendering:
     routes          URLs that the page gave itself by `pushState`, popups and downloads: links, if somebody wants them
     wall_s, cpu_s   by the clock; of the browser's processes while the page was open
     memory_bytes    most that the browser's processes held together meanwhile
-    asked           requests that `Ask` was called for; body_bytes: of its answers
+    asked           requests that `Ask` was called for;   answered: with an answer;   body_bytes: of the answers
     refused         by reason, those that nobody was asked for too
     console_errors  the first few, cut
     screenshot      PNG of the first window of the page
@@ -125,6 +125,7 @@ class Rendering:
     cpu_s: float
     memory_bytes: int
     asked: int
+    answered: int
     body_bytes: int
     refused: Mapping[RenderRefusal, int] = field(default_factory=dict)
     navigated_to: str | None = None

@@ -195,15 +195,20 @@ def _show_report(found: "Report") -> None:
 
 
 def _show_needs_script(found: "Report") -> None:
+    said = found.rendering.lines() if found.rendering else []
     if not found.needs_script:
+        if said:
+            heading("rendering")
+        for line in said:
+            answer(f"{line}.")
         return
     heading("empty without JavaScript")
     pages, with_data = (sum(row[name] for row in found.needs_script) for name in ("pages", "with_data"))
     where = f"{counted(pages, 'page')} of {counted(len(found.needs_script), 'host')}"
     answer(f"{where}: an empty shell each.")
-    for line in found.rendering:
+    for line in said:
         answer(f"{line}.")
-    if not found.rendering:
+    if not said:
         answer("What scripts load is missing, as no browser opened them: see `--render`.")
     if with_data:
         holds = "holds" if with_data == 1 else "hold"

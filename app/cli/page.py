@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli import screenshot
 from app.cli.database import open_database
 from app.cli.gather import gather
 from app.cli.out import AsJson, answer, differing, done, facts, heading, say, show_json, shown, table, write_file
@@ -104,7 +105,7 @@ def list_(
 
 
 @app.command()
-@gather(part=chosen_part)
+@gather(part=chosen_part, picture=screenshot.chosen_picture)
 def show(
     url: Url,
     crawl: OneCrawl = None,
@@ -113,6 +114,7 @@ def show(
     ] = None,
     part: ShownPart | None = None,
     plain: Plain = False,
+    picture: screenshot.Picture | None = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write that part to a file: the body and the WARC record byte for byte."),
@@ -121,7 +123,14 @@ def show(
 ) -> None:
     """Show a page as the archive has it: its captures and headers, or one part of it."""
     from app.admin import captures
+    from app.errors import InputError
 
+    if picture is not None:
+        if part is not None or out is not None:
+            raise InputError("--screenshot", "is a picture, and no part of the answer; ask for either")
+        with open_database() as (settings, engine):
+            screenshot.take(engine, settings, url, picture, crawl=crawl, at=at, as_json=as_json)
+        return
     part = part or (None if out is None else ShownPart.HTML)
     with open_database() as (settings, engine):
         found = captures.show(engine, settings, url, crawl=crawl, at=at, plain=plain)

@@ -48,6 +48,23 @@ PROCESS = (
     MetricSpec(
         "tiptoe_dispatch_last_success_timestamp_seconds", _G, "Unix time of the process's last dispatch; 0: none yet."
     ),
+    MetricSpec(
+        "tiptoe_renders_total",
+        _C,
+        "Pages that a browser opened or gave up, by the state of their row (due: they are tried again), and by why the "
+        "rendering ended (none: there is no document).",
+        ("state", "ending"),
+    ),
+    MetricSpec("tiptoe_render_seconds", _H, "Seconds of a rendering, from opening the page to its document."),
+    MetricSpec(
+        "tiptoe_render_requests_total",
+        _C,
+        "Requests of rendered pages: answered by a request of ours, cached, refused.",
+        ("verdict",),
+    ),
+    MetricSpec(
+        "tiptoe_render_refused_total", _C, "Requests of rendered pages that were refused, by reason.", ("reason",)
+    ),
     MetricSpec("tiptoe_archive_stopped", _G, "1 while the process cannot write its archive, and so fetches nothing."),
     MetricSpec("tiptoe_memory_limit_bytes", _G, "Memory of the container, or of the machine where it has no limit."),
     MetricSpec("tiptoe_memory_available_bytes", _G, "What is left of it."),

@@ -13,21 +13,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from app.metrics.buckets import FETCH_S, SETTLE_S, Buckets
+from app.metrics.buckets import FETCH_S, RENDER_S, SETTLE_S, Buckets
 from app.model import Outcome
+from app.model.render import RenderRefusal
 from app.store.fetches import Fetch
+from app.store.renders import RenderEnd
 
 GAP_SLACK_S = 0.001  # as v_politeness_audit has it
 MEMORY_EVERY_PAGES = 1_000
 VISITS_MOST = 20_000  # a visit that crashed never ends: the oldest is forgotten
+# Shown as 0 from the start, so that the first of a kind is a rise.
+_RENDERS = (("done", "quiet"), ("failed", "none"), ("due", "none"))
+_REFUSALS = tuple(reason.value for reason in RenderRefusal)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class SettledBatch(NamedTuple):
     """A batch whose commit happened.
 
-    pages   documents that it brought, as the crawls count them
-    ending  of the visit, None where it goes on
+    pages     documents that it brought, as the crawls count them
+    ending    of the visit, None where it goes on
+    rendered  pages that a browser opened
     """
 
     visit_id: int
@@ -35,6 +41,7 @@ class SettledBatch(NamedTuple):
     fetches: Sequence[Fetch]
     pages: int
     ending: str | None
+    rendered: Sequence[RenderEnd] = ()
 
 
 @dataclass(slots=True)
@@ -46,6 +53,7 @@ class Counts:
     violations     requests that started too soon after the one before to their host, in the same visit
     fenced         requests of visits that had lost their lease
     visits         that ended, by ending
+    renders        by state and ending;   render_requests: by verdict;   render_refused: by reason
     dispatched     hosts offered
     dispatched_at  Unix second of the last dispatch that succeeded, with or without hosts; None: there was none
     """
@@ -54,6 +62,9 @@ class Counts:
     failures: Counter[str] = field(default_factory=Counter)
     violations: Counter[str] = field(default_factory=lambda: Counter(gap=0, concurrent=0))
     visits: Counter[str] = field(default_factory=Counter)
+    renders: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(_RENDERS, 0)))
+    render_requests: Counter[str] = field(default_factory=lambda: Counter(answered=0, cached=0, refused=0))
+    render_refused: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_REFUSALS, 0)))
     pages: int = 0
     received_bytes: int = 0
     fenced: int = 0
@@ -61,6 +72,7 @@ class Counts:
     dispatched_at: float | None = None
     fetch_s: Buckets = field(default_factory=lambda: Buckets(FETCH_S))
     first_byte_s: Buckets = field(default_factory=lambda: Buckets(FETCH_S))
+    render_s: Buckets = field(default_factory=lambda: Buckets(RENDER_S))
     settle_s: Buckets = field(default_factory=lambda: Buckets(SETTLE_S))
     dispatch_s: Buckets = field(default_factory=lambda: Buckets(SETTLE_S))
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -78,6 +90,7 @@ class Counts:
             for batch in batches:
                 self._count(batch.fetches)
                 self._judge(batch)
+                self._count_renders(batch.rendered)
                 self.pages += batch.pages
                 if batch.ending is not None:
                     self.visits[batch.ending] += 1
@@ -109,6 +122,16 @@ class Counts:
             self.fetch_s.add(fetch["total_ms"] / 1000)
             if fetch["first_byte_ms"] is not None:
                 self.first_byte_s.add(fetch["first_byte_ms"] / 1000)
+
+    def _count_renders(self, rendered: Sequence[RenderEnd]) -> None:
+        for row in rendered:
+            self.renders[row["state"], row["ending"] or "none"] += 1
+            if row["wall_ms"] is not None:
+                self.render_s.add(row["wall_ms"] / 1000)
+            refused = row["refused"] or {}
+            self.render_refused.update(refused)
+            cached = min(row["cached"], row["answered"])  # an answer may come after its page has ended
+            self.render_requests.update(answered=row["answered"] - cached, cached=cached, refused=sum(refused.values()))
 
     def _judge(self, batch: SettledBatch) -> None:
         """Compare each gap within the visit with the delay in force. Between visits the lease decides."""

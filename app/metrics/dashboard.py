@@ -167,6 +167,30 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 (("workers {{state}}", "max by (state) (tiptoe_render_workers)"),),
             ),
             Panel(
+                "Pages rendered a second",
+                "reqps",
+                8,
+                (
+                    (
+                        "{{state}} {{ending}}",
+                        "sum by (state, ending) (rate(tiptoe_renders_total[5m]))",
+                    ),
+                ),
+            ),
+            Panel("Seconds of a rendering", "s", 8, _quantiles("tiptoe_render_seconds")),
+            Panel(
+                "Requests of rendered pages a second",
+                "reqps",
+                12,
+                (("{{verdict}}", "sum by (verdict) (rate(tiptoe_render_requests_total[5m]))"),),
+            ),
+            Panel(
+                "Of these refused, by reason",
+                "reqps",
+                12,
+                (("{{reason}}", "sum by (reason) (rate(tiptoe_render_refused_total[5m]))"),),
+            ),
+            Panel(
                 "Postgres",
                 "s",
                 8,

@@ -65,6 +65,9 @@ class Request(NamedTuple):
     fresh           over a new connection, not one that was kept alive
     not_after       monotonic seconds: neither reach the gate nor send later than this; None: no limit
     gate            waited at between connecting and sending, beyond the deadline; None: it is sent at once
+    method          GET; HEAD or POST for what a page asks for in a browser
+    fields          further header fields, by their names as they are sent; those of our identity cannot be replaced
+    content         the body of a POST
     """
 
     url: str
@@ -80,6 +83,9 @@ class Request(NamedTuple):
     fresh: bool = False
     not_after: float | None = None
     gate: Gate | None = None
+    method: str = "GET"
+    fields: Mapping[str, str] = _NO_HEADERS
+    content: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

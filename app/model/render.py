@@ -26,6 +26,7 @@ class RenderRefusal(StrEnum):
     BYTES = "bytes"
     TIME = "time"
     BUDGET = "budget"  # the host's turn would come too late
+    OFFLINE = "offline"  # a picture of what is kept: no request is sent for it
     FAILED = "failed"  # it was sent, or tried, and brought nothing
 
 

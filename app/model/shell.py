@@ -1,4 +1,4 @@
-"""The evidence that a page is an app shell: empty until a browser runs its scripts. `app.parse.html.shell` finds it."""
+"""The evidence that a page needs a browser: mostly that it is an app shell, which `app.parse.html.shell` finds."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,8 +6,9 @@ from typing import Final
 
 
 class ShellSign(StrEnum):
-    """A kind of evidence: the keys of `pages.needs_script`. The first three show a shell, each with scripts of its own.
+    """A kind of evidence: the keys of `pages.needs_script` and of `renders.evidence`.
 
+    The first three show a shell, each with scripts of its own.
     The others say more of it. Each value is a detail in our own words; none of the page's words is in it.
     """
 
@@ -16,7 +17,9 @@ class ShellSign(StrEnum):
     NOSCRIPT = "noscript"  # it asks for JavaScript
     SCRIPTS = "scripts"  # how many of its own
     TEXT = "text"  # characters that are there without them
+    PATTERN = "pattern"  # of a page that looks plain: what a browser gained on others of its pattern
     DATA = "data"  # well-formed JSON in the page that holds prose: where, and how many characters
+    ARTICLE = "article"  # its data has the article as JSON-LD: its text is taken from there, and no browser is needed
     STATE = "state"  # data for the scripts in which no prose was found, or that is not JSON: where
 
 
@@ -27,8 +30,13 @@ _LINES: Final = (
         ShellSign.EMPTY_BODY: "the body is empty",
         ShellSign.NOSCRIPT: "a noscript asks for JavaScript",
     },
+    {ShellSign.PATTERN: "a browser gained {} of its pattern"},
     {ShellSign.SCRIPTS: "{}", ShellSign.TEXT: "{} of text"},
-    {ShellSign.DATA: "prose in JSON: {}", ShellSign.STATE: "data for the scripts: {}"},
+    {
+        ShellSign.DATA: "prose in JSON: {}",
+        ShellSign.ARTICLE: "its text was taken from there",
+        ShellSign.STATE: "data for the scripts: {}",
+    },
 )
 
 

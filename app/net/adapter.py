@@ -60,7 +60,7 @@ class GuardedAdapter(HTTPAdapter):
         self.poolmanager = Pools(self.dialler, ca_file=self._ca_file, idle_s=self._idle_s, origins_max=connections)
 
     def exchange(self, exchange: Exchange) -> Response:
-        """Send one GET and read the head of its response. Raises Broken, TooLate, NotSent."""
+        """Send one request and read the head of its response. Raises Broken, TooLate, NotSent."""
         return self.poolmanager.of(exchange.origin).ask(exchange)
 
     def kept_to(self, origin: Origin) -> str | None:

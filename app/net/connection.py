@@ -105,7 +105,7 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
             exchange.sent, exchange.sent_s = True, time.monotonic()
             if exchange.gate is not None:
                 exchange.gate.sent(exchange.sent_s)
-        head = Head(self.sock, method="GET")
+        head = Head(self.sock, method=exchange.method)
         head.begin()
         if head.will_close:
             self.close()  # the head holds what is still to be read
@@ -228,4 +228,4 @@ def _request_octets(exchange: Exchange) -> bytes:
     fields = "\r\n".join([f"{name}: {value}" for name, value in exchange.headers.items()])
     if not fields.count("\n") == fields.count("\r") == len(exchange.headers) - 1:
         raise ValueError("a header field with a line break")
-    return f"GET {exchange.target} HTTP/1.1\r\n{fields}\r\n\r\n".encode("latin-1")
+    return f"{exchange.method} {exchange.target} HTTP/1.1\r\n{fields}\r\n\r\n".encode("latin-1") + exchange.content

@@ -57,7 +57,7 @@ class Response(_Mended):
             reason=head.reason,
             preload_content=False,
             original_response=head,
-            request_method="GET",
+            request_method="HEAD" if head.is_bodiless else "GET",
             **given,
         )
         self.fields = fields

@@ -31,7 +31,7 @@ class TooLate(Exception):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Exchange:
-    """A GET and its progress. The caller gives the first eleven fields; the others are filled in on the way.
+    """A request and its progress. The caller gives the first thirteen fields; the others are filled in on the way.
 
     origin        whom to ask
     target        request target, sent byte for byte
@@ -44,6 +44,7 @@ class Exchange:
     fresh         do not use a kept-alive connection
     not_after     monotonic second after which it must not be sent
     gate          waited at between connecting and sending
+    method        GET, HEAD or POST;   content: the body of a POST
     reused        the connection was kept alive from an earlier request
     retried       sent a second time on a fresh connection
     sent          the request was handed to the system in full: the site may have it
@@ -66,6 +67,8 @@ class Exchange:
     fresh: bool = False
     not_after: float | None = None
     gate: Gate | None = None
+    method: str = "GET"
+    content: bytes = b""
     reused: bool = False
     retried: bool = False
     sent: bool = False

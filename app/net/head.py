@@ -34,6 +34,11 @@ class Head(http.client.HTTPResponse):
     received: list[tuple[str, str]]
     fields: dict[str, str]
 
+    @property
+    def is_bodiless(self) -> bool:
+        """Whether it answers a HEAD: its fields speak of a body that does not follow (RFC 9112 6.3)."""
+        return bool(self._method == "HEAD")  # type: ignore[attr-defined]  # of http.client
+
     def begin(self) -> None:
         if self.headers is not None:
             return
@@ -50,7 +55,7 @@ class Head(http.client.HTTPResponse):
         self.reason = reason
         self.version = 10 if version == "HTTP/1.0" else 11
         self.fields = _merged(self.received)
-        self.chunked, self.length = _framing(self.fields, status)
+        self.chunked, self.length = (False, 0) if self.is_bodiless else _framing(self.fields, status)
         self.headers = self.msg = self.fields
         self.chunk_left = None
         is_endless = not self.chunked and self.length is None

@@ -109,7 +109,9 @@ class Sender:
         authority, (scheme, _, _), _ = _split(request.url)
         wanted = request.wanted_types
         accept = _ACCEPT_ANY[request.kind] if wanted is None else identity.accept(wanted)
-        fields = {"Host": authority, "Accept": accept, **self._headers}
+        fields = {"Host": authority, "Accept": accept, **request.fields, **self._headers}
+        if request.method == "POST":
+            fields["Content-Length"] = str(len(request.content))
         if request.etag is not None and _sendable(request.etag):
             fields["If-None-Match"] = request.etag
         if request.last_modified is not None and _sendable(request.last_modified):
@@ -134,6 +136,8 @@ class Sender:
             fresh=request.fresh,
             not_after=request.not_after,
             gate=request.gate,
+            method=request.method,
+            content=request.content,
         )
 
     def _send_once_or_again(self, exchange: Exchange) -> Response:
@@ -145,7 +149,8 @@ class Sender:
         try:
             return self._adapter.exchange(exchange)
         except Broken as broken:
-            if not (exchange.reused and broken.failure is Failure.RESET and not exchange.sent):
+            is_safe = exchange.method != "POST"  # RFC 9110 9.2.2: a second one might act twice
+            if not (is_safe and exchange.reused and broken.failure is Failure.RESET and not exchange.sent):
                 raise
         exchange.retried = True
         return self._adapter.exchange(exchange)

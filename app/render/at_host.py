@@ -22,14 +22,16 @@ from app.model.reasons import TICKETS
 from app.model.render import RenderRefusal
 from app.policy.outcome import is_host_trouble
 from app.policy.robots import Robots
+from app.render.fields import Asking
 
 MOST_BYTES = 5_000_000  # of one answer, decoded
 REASON = "render"  # of the log
+POST_REASON = "render post"
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
 
 
-def fetch(visit: Visit, url: Url, crawl_id: int, *, until: float) -> Answer | Refused:
+def fetch(visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float) -> Answer | Refused:
     """Send the request in the host's turn, if that comes by `until` (monotonic). Raises LeaseLost, ServiceError."""
     rules = rules_of(visit, url.origin, until=until)
     if isinstance(rules, Refused):
@@ -40,8 +42,18 @@ def fetch(visit: Visit, url: Url, crawl_id: int, *, until: float) -> Answer | Re
     slot = _slot(visit, url, until, deadline_s)
     if slot is None:
         return Refused(RenderRefusal.BUDGET if visit.rest.until is not None else RenderRefusal.TIME)
-    request = Request(url=url.text, kind=RequestKind.SUBREQUEST, max_body_bytes=MOST_BYTES, deadline_s=deadline_s)
-    sent = send.send(visit, slot, Sending(request, url, REASON, crawl_id))
+    is_post = asking.method == "POST"
+    request = Request(
+        url=url.text,
+        kind=RequestKind.SUBREQUEST,
+        max_body_bytes=MOST_BYTES,
+        deadline_s=deadline_s,
+        method=asking.method,
+        fields=asking.fields,
+        content=asking.content,
+        fresh=is_post,  # over a kept connection it might be lost with it, and nobody would know whether it arrived
+    )
+    sent = send.send(visit, slot, Sending(request, url, POST_REASON if is_post else REASON, crawl_id))
     if sent is None:
         return Refused(RenderRefusal.BUDGET)
     reply, outcome, _ = sent

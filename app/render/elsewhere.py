@@ -12,6 +12,7 @@ from app.errors import ServiceError
 from app.model import Url, VisitEnding
 from app.model.render import RenderRefusal
 from app.render import at_host
+from app.render.fields import Asking
 from app.store import db, hosts
 from app.store.host_rows import Offer
 
@@ -19,7 +20,7 @@ LONGEST_S = 10.0  # that a page waits for the turn of another host
 _LOOK_S = 0.25
 
 
-def fetch(worker: Worker, url: Url, crawl_id: int, *, until: float) -> Answer | Refused:
+def fetch(worker: Worker, url: Url, crawl_id: int, asking: Asking, *, until: float) -> Answer | Refused:
     """Send the request by `until` (monotonic). Raises ServiceError."""
     until = min(until, worker.monotonic() + LONGEST_S)
     offer = _offer(worker, url.host, until)
@@ -31,7 +32,7 @@ def fetch(worker: Worker, url: Url, crawl_id: int, *, until: float) -> Answer | 
     found: list[Answer | Refused] = []
 
     def act() -> VisitEnding:
-        found.append(at_host.fetch(visit, url, crawl_id, until=until))
+        found.append(at_host.fetch(visit, url, crawl_id, asking, until=until))
         return VisitEnding.RENDERED
 
     try:

@@ -14,9 +14,9 @@ ATTEMPTS_MOST: Final = 3
 _log = structlog.get_logger()
 
 
-def ended(visit: Visit, taken: TakenRender, found: Rendering, brought: TakenIn) -> None:
-    """It was rendered, and read as it stood."""
-    row = _row(taken, state="done", found=found)
+def ended(visit: Visit, taken: TakenRender, found: Rendering, brought: TakenIn, *, cached: int) -> None:
+    """It was rendered, and read as it stood.   cached: of its requests, those that were not sent"""
+    row = _row(taken, state="done", found=found) | {"cached": cached}
     row |= {"brought": brought.brought, "text_sha256": brought.text_sha256, "changed": brought.changed}
     _end(visit, row)
 
@@ -26,14 +26,15 @@ def failed(visit: Visit, taken: TakenRender, cause: str) -> None:
     _end(visit, _row(taken, state="failed", cause=cause))
 
 
-def retried(visit: Visit, taken: TakenRender, cause: str, found: Rendering | None = None) -> None:
+def retried(visit: Visit, taken: TakenRender, cause: str, found: Rendering | None = None, *, cached: int = 0) -> None:
     """The attempt counts; the page is tried again, or has failed by now."""
     attempts = taken.attempts + 1
     if attempts >= ATTEMPTS_MOST:
-        _end(visit, _row(taken, state="failed", cause=f"{cause}, {attempts} times", attempts=attempts, found=found))
-        return
-    due_s = backoff.url_retry_s(attempts, visit.worker.rng)
-    _end(visit, _row(taken, state="due", cause=cause, attempts=attempts, due_s=due_s, found=found))
+        row = _row(taken, state="failed", cause=f"{cause}, {attempts} times", attempts=attempts, found=found)
+    else:
+        due_s = backoff.url_retry_s(attempts, visit.worker.rng)
+        row = _row(taken, state="due", cause=cause, attempts=attempts, due_s=due_s, found=found)
+    _end(visit, row | {"cached": cached})
 
 
 def given_back(visit: Visit, taken: TakenRender, cause: str, *, due_s: float) -> None:
@@ -69,6 +70,8 @@ def _row(
         "wall_ms": found.wall_s * 1000 if found else None,
         "cpu_ms": found.cpu_s * 1000 if found else None,
         "asked": found.asked if found else None,
+        "answered": found.answered if found else 0,
+        "cached": 0,
         "refused": {reason.value: n for reason, n in found.refused.items()} if found else None,
         "text_sha256": None,
         "changed": False,

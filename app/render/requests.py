@@ -7,6 +7,7 @@ Threads of one page call it at once; a host gets one request after another.
 
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,10 +19,16 @@ from app.policy.scope import judge
 from app.policy.url import Canon
 from app.render import at_host, elsewhere
 from app.render.cache import SharedCache
+from app.render.fields import Asking, asking
 from app.render.trackers import is_tracker
 from app.store.url_rows import Due
 
-_SENT_AS_GET: Final = frozenset({"GET", "HEAD"})
+_SAFE: Final = frozenset({"GET", "HEAD"})  # RFC 9110 9.2.1: they ask for nothing but an answer
+POST_BYTES_MOST: Final = 16 * 1024
+POSTS_MOST: Final = 10  # of one page
+
+
+_TOO_MANY: Final = Refused(RenderRefusal.REQUESTS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,6 +38,7 @@ class PageRequests:
     until     monotonic second after which none is begun
     unwanted  kinds that are left out for want of time
     late      requests for scripts and data that were refused because their turn came too late
+    cached    requests that were answered without sending one;   posts: that were sent, or tried
     """
 
     visit: Visit
@@ -39,6 +47,9 @@ class PageRequests:
     until: float
     unwanted: frozenset[ResourceKind] = frozenset()
     late: int = 0
+    cached: int = 0
+    posts: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # of the counts
     _turns: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     def __call__(self, asked: SubRequest) -> Answer | Refused:
@@ -47,41 +58,74 @@ class PageRequests:
         if isinstance(url, Refused):
             return url
         now = self.visit.now()
-        found = self.cache.get(url.text, asked.resource, now) or self._sent(url)
+        stored = None if asked.method == "POST" else self.cache.get(url.text, asked.resource, now)
+        if stored is not None:
+            with self._lock:
+                self.cached += 1
+        found = stored or self._sent(url, asking(asked))
         if isinstance(found, Refused):
             self._note_late(asked, found)
             return found
-        self.cache.put(url.text, asked.resource, found, now)
-        return found if asked.method == "GET" else Answer(status=found.status, headers=found.headers)
+        if asked.method == "GET":
+            self.cache.put(url.text, asked.resource, found, now)
+        return found if asked.method != "HEAD" else Answer(status=found.status, headers=found.headers)
 
     def _judged(self, asked: SubRequest) -> Url | Refused:
-        """The URL, if what is known before a request is sent speaks for it."""
-        if asked.method not in _SENT_AS_GET:
-            return Refused(RenderRefusal.METHOD)
         if asked.resource in self.unwanted:
             return Refused(RenderRefusal.TIME)
-        url = as_asked(self.visit.worker.canon, asked.url)
-        if isinstance(url, Refusal):
-            return Refused(RenderRefusal.PORT if url is Refusal.PORT else RenderRefusal.SCHEME)
-        if is_tracker(url.host):
-            return Refused(RenderRefusal.TRACKER)
-        if asked.is_navigation and judge(self.visit.picked.scopes[self.due.crawl_id], url, self.due.depth) is not None:
-            return Refused(RenderRefusal.SCOPE)
-        return url
+        scope, depth = self.visit.picked.scopes[self.due.crawl_id], self.due.depth
+        profile = self.visit.picked.focus[self.due.crawl_id].profile
+        url = judged(
+            asked, self.visit.worker.canon, lambda url: judge(scope, url, depth) is None, may_post=profile.may_post
+        )
+        return url if isinstance(url, Refused) or asked.method != "POST" or self._counts_post() else _TOO_MANY
 
-    def _sent(self, url: Url) -> Answer | Refused:
+    def _counts_post(self) -> bool:
+        """Count a POST. False: the page has sent as many as it may."""
+        with self._lock:
+            self.posts += 1
+            return self.posts <= POSTS_MOST
+
+    def _sent(self, url: Url, asking: Asking) -> Answer | Refused:
         visit, crawl_id = self.visit, self.due.crawl_id
         with self._turns[url.host]:
             if visit.now() >= self.until:
                 return Refused(RenderRefusal.TIME)
             if url.host == visit.host:
-                return at_host.fetch(visit, url, crawl_id, until=self.until)
-            return elsewhere.fetch(visit.worker, url, crawl_id, until=self.until)
+                return at_host.fetch(visit, url, crawl_id, asking, until=self.until)
+            return elsewhere.fetch(visit.worker, url, crawl_id, asking, until=self.until)
 
     def _note_late(self, asked: SubRequest, refused: Refused) -> None:
         is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH}
         if is_needed and refused.reason in {RenderRefusal.TIME, RenderRefusal.BUDGET}:
-            self.late += 1
+            with self._lock:
+                self.late += 1
+
+
+def judged(
+    asked: SubRequest,
+    canon: Canon,
+    is_inside: Callable[[Url], bool],
+    *,
+    may_post: Callable[[Url], bool] = lambda url: False,
+) -> Url | Refused:
+    """The URL, if what is known before a request is sent speaks for it.
+
+    is_inside  by the scope of its crawl;   may_post: by its profile, which names the paths
+    """
+    is_post = asked.method == "POST" and asked.resource is ResourceKind.FETCH
+    if asked.method not in _SAFE and not is_post:
+        return Refused(RenderRefusal.METHOD)
+    url = as_asked(canon, asked.url)
+    if isinstance(url, Refusal):
+        return Refused(RenderRefusal.PORT if url is Refusal.PORT else RenderRefusal.SCHEME)
+    if is_tracker(url.host):
+        return Refused(RenderRefusal.TRACKER)
+    if is_post and not may_post(url):
+        return Refused(RenderRefusal.METHOD)
+    if (asked.is_navigation or is_post) and not is_inside(url):
+        return Refused(RenderRefusal.SCOPE)
+    return Refused(RenderRefusal.BYTES) if len(asked.body) > POST_BYTES_MOST else url
 
 
 def as_asked(canon: Canon, text: str) -> Url | Refusal:

@@ -4,6 +4,7 @@ Its links are admitted, its text replaces what the plain answer said, and change
 holds as if the plain answer had said so.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -14,6 +15,7 @@ from app.crawl.page.archiving import may_be_kept
 from app.crawl.page.attempt import Attempt
 from app.crawl.state.visit import Visit
 from app.model import Link, Outcome, Page, Reply, Request, Url
+from app.model.shell import ShellSign
 from app.parse.html.html import read as read_html
 from app.policy.focus import novelty
 from app.store.renders import TakenRender
@@ -65,7 +67,7 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
         row = read.page_row(attempt, document, wished, text_sha256, None)
         if not may_be_kept(due, due.directives, due.opt_out):  # scripts cannot take it back
             row["main_text"] = None
-        row |= {"needs_script": taken.evidence, "rendered": True, "links": len(links)}
+        row |= {"needs_script": _shell(taken), "rendered": True, "links": len(links)}
         row["content_type"] = taken.headers.get("content-type")
     visit.batch.read(row, admitted)
     read.keep_links(visit, due, base, document, wished)
@@ -78,6 +80,12 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
         may_be_kept=may_be_kept(due, due.directives, due.opt_out)
         and may_be_kept(due, wished.directives, wished.opt_out),
     )
+
+
+def _shell(taken: TakenRender) -> Mapping[ShellSign, str] | None:
+    """The evidence that it was empty; None where nothing but its pattern, or its crawl, spoke for a browser."""
+    evidence = taken.evidence
+    return None if evidence is None or ShellSign.PATTERN in evidence else evidence
 
 
 def _attempt(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering) -> Attempt:

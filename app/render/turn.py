@@ -148,10 +148,12 @@ class RenderTurns:
                 elif ask.late and visit.worker.stopping.is_set():
                     given_back(visit, taken, "its worker stopped", due_s=0.0)
                 elif ask.late and brought.brought == 0:
-                    retried(visit, taken, "its hosts' turns came too late for what it asked for", found)
+                    late = "its hosts' turns came too late for what it asked for"
+                    retried(visit, taken, late, found, cached=ask.cached)
                 else:
                     keep.keep(visit, due, url, taken, found, brought)
-                    ended(visit, taken, found, brought)
+                    visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
+                    ended(visit, taken, found, brought, cached=ask.cached)
             case never:
                 assert_never(never)
 

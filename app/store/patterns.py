@@ -24,6 +24,8 @@ class PatternRow(NamedTuple):
     refused: int
     lately: float
     new_lately: float
+    rendered: int
+    gain: int
 
 
 class Kept(TypedDict):
@@ -38,6 +40,8 @@ class Kept(TypedDict):
     refused: int
     lately: float
     new_lately: float
+    rendered: int
+    gain: int
 
 
 class Turned(TypedDict):

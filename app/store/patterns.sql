@@ -1,19 +1,20 @@
 -- of_host: what URLs of each shape have brought on a host, in one crawl, the most fetched first
-SELECT pattern, urls, fetched, new, refused, lately, new_lately
+SELECT pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain
 FROM url_patterns
 WHERE host_id = :host_id AND crawl_id = :crawl_id
 ORDER BY fetched DESC, pattern
 LIMIT :n
 
 -- keep: what they have brought by now; only under the host's lease, so nobody else writes them
-INSERT INTO url_patterns AS p (host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately)
-SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately
+INSERT INTO url_patterns AS p (host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain)
+SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer, lately real, new_lately real)
+    host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer, lately real, new_lately real,
+    rendered smallint, gain integer)
 ORDER BY r.host_id, r.crawl_id, r.pattern
 ON CONFLICT (host_id, crawl_id, pattern) DO UPDATE
 SET urls = excluded.urls, fetched = excluded.fetched, new = excluded.new, refused = excluded.refused, lately = excluded.lately,
-    new_lately = excluded.new_lately, changed_at = clock_timestamp()
+    new_lately = excluded.new_lately, rendered = excluded.rendered, gain = excluded.gain, changed_at = clock_timestamp()
 
 -- reopen: queue a host's URLs that were refused for their pattern, now that it brings something
 UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL

@@ -56,9 +56,10 @@ class TakenRender(NamedTuple):
 
 
 class RenderEnd(TypedDict):
-    """How a rendering ended: every column that `end` writes.
+    """How a rendering ended: the columns that `end` writes, and what is only counted.
 
     state    done, failed, or due where it is tried again in due_s
+    answered, cached  requests of the page that brought an answer, and those of them that were not sent: for metrics
     refused  requests of the page, by the reason why they were not sent
     changed  its text is another than that of the rendering before
     """
@@ -76,9 +77,21 @@ class RenderEnd(TypedDict):
     wall_ms: float | None
     cpu_ms: float | None
     asked: int | None
+    answered: int
+    cached: int
     refused: Mapping[str, int] | None
     text_sha256: bytes | None
     changed: bool
+
+
+class PlainAnswer(NamedTuple):
+    """The answer that a page waits for a browser with.   headers: by lower-case names;   body: deflated"""
+
+    crawl_id: int
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class RenderWorker(NamedTuple):
@@ -147,6 +160,16 @@ def workers(tx: Connection) -> list[RenderWorker]:
 def of_crawl(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
     """Rows of state, cause, pages, wall_ms, asked."""
     return [dict(row) for row in tx.execute(_sql["of_crawl"], {"crawl_id": crawl_id}).mappings()]
+
+
+def refused_of_crawl(tx: Connection, crawl_id: int) -> dict[str, int]:
+    """Requests by the reason why they were refused, the most frequent first."""
+    return {row.reason: int(row.requests) for row in db.run(tx, _sql["refused_of_crawl"], {"crawl_id": crawl_id})}
+
+
+def plain_of_url(tx: Connection, *, host_id: int, key: bytes) -> list[PlainAnswer]:
+    """The answers that wait for a browser, of any crawl."""
+    return db.run(tx, _sql["plain_of_url"], {"host_id": host_id, "key": key}).of(PlainAnswer)
 
 
 def of_url(tx: Connection, *, host_id: int, key: bytes) -> dict[int, dict[str, Any]]:

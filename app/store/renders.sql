@@ -128,6 +128,16 @@ FROM renders WHERE crawl_id = :crawl_id
 GROUP BY state, cause
 ORDER BY state, pages DESC
 
+-- refused_of_crawl: requests of a crawl's pages that were refused, by reason
+SELECT each.key AS reason, sum(CAST(each.value AS bigint)) AS requests
+FROM renders AS r CROSS JOIN LATERAL jsonb_each_text(r.refused) AS each
+WHERE r.crawl_id = :crawl_id
+GROUP BY each.key
+ORDER BY requests DESC, reason
+
+-- plain_of_url: the plain answers that are kept for a browser, of a URL
+SELECT crawl_id, url, status, headers, body FROM renders WHERE host_id = :host_id AND key = :key AND body IS NOT NULL
+
 -- of_url: a URL's rows, without bodies
 SELECT crawl_id, state, due_at, takes, attempts, cause, evidence, ending, brought, wall_ms, cpu_ms, asked, refused, ended_at
 FROM renders WHERE host_id = :host_id AND key = :key

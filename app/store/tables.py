@@ -868,6 +868,16 @@ url_patterns = Table(
     Column("refused", Integer, nullable=False, comment="URLs of it that were not fetched as a trap"),
     Column("lately", REAL, nullable=False, comment="its latest pages, weighted"),
     Column("new_lately", REAL, nullable=False, comment="of these: that brought new text, or named a page that did"),
+    Column(
+        "rendered",
+        SmallInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="renderings in a row that gained much",
+    ),
+    Column(
+        "gain", Integer, nullable=False, server_default=text("0"), comment="the least of these: characters, and links"
+    ),
     Column("changed_at", Time, nullable=False, server_default=NOW),
     PrimaryKeyConstraint("host_id", "crawl_id", "pattern"),
     comment="What URLs of one shape have brought; written only under the host's lease.",

@@ -93,7 +93,7 @@ LANGUAGES = {
     "sh": "typed, below",
     "sql": "asked, below and in tests/test_docs.py",
     "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
-    "toml": "read as the credentials file that it shows",
+    "toml": "read as the profile or the credentials file that it shows",
     "mermaid": "a drawing",
     "yaml": "a part of a configuration: tests/metrics runs the whole one",
     "": "what a command printed",
@@ -179,7 +179,8 @@ def test_a_file_of_the_docs_is_read(block: Block, tmp_path: Path) -> None:
     path = tmp_path / "file.toml"
     path.write_text(block.text.replace("…", "something"))
     path.chmod(0o600)
-    assert profile_text.read(path.read_text()) if "[[paths]]" in block.text else credentials.load(path)
+    is_profile = any(table in block.text for table in ("[[paths]]", "[render]"))
+    assert profile_text.read(path.read_text()) if is_profile else credentials.load(path)
 
 
 @pytest.fixture

@@ -3,11 +3,16 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from app.browser.page import OpenPage
 from app.browser.pool import Browsers
+from app.browser.process import BrowserProcess
+from app.browser.tree import TreeUse
 from app.browser.values import Answer, Bounds, BrowserDeath, Chromium, Refused, Rendering, SubRequest
 from app.model.render import RenderRefusal
 from tests.browser.processes import PROC, below, named, status
@@ -214,3 +219,26 @@ def test_an_answer_that_comes_after_the_page_goes_nowhere(browsers: Browsers) ->
     assert isinstance(found, Rendering)
     assert found.refused[RenderRefusal.TIME] >= 1
     assert title(browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")) == "Shop: 3 lamps"
+
+
+class Swelling(BrowserProcess):
+    """A browser that is measured as holding far too much from some moment on."""
+
+    swells_at = float("inf")
+
+    def use(self) -> TreeUse:
+        found = super().use()
+        return replace(found, memory_bytes=10**12) if time.monotonic() >= self.swells_at else found
+
+
+def test_memory_is_watched_while_the_document_is_read(chromium: Chromium) -> None:
+    """Its reading takes most of a second; it is measured four times in that."""
+    browser = Swelling(chromium.path)
+    try:
+        bounds = Bounds(wall_s=4)
+        page = OpenPage(browser, plain("/hostile/shadows.html"), Site(), bounds, "Tiptoe")
+        browser.swells_at = time.monotonic() + bounds.wall_s
+        found = page.render(screenshot=False)
+        assert found == BrowserDeath(cause="page took more than 1,500 MB", is_proof=True)
+    finally:
+        browser.kill()

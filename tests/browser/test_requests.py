@@ -44,6 +44,8 @@ def judged(request: dict[str, Any], *, has_document: bool = True) -> object:
         (held(kind="Script", headers={"Service-Worker": "script"}), RenderRefusal.SERVICE_WORKER),
         (held("file:///etc/passwd"), RenderRefusal.SCHEME),
         (held("chrome://version", kind="Document", frame="inner"), RenderRefusal.SCHEME),
+        (held(method="POST", hasPostData=True), RenderRefusal.BYTES),  # too large to be told
+        (held(method="POST", hasPostData=True, postDataEntries=[{}]), RenderRefusal.BYTES),  # a file
         (held("data:text/plain,x"), Held.INSIDE),
         (held("blob:http://site.test/1", kind="Script"), Held.INSIDE),
         (held(kind="Document"), Held.ELSEWHERE),
@@ -117,3 +119,18 @@ def test_headers_that_no_longer_hold_or_would_store_are_not_handed_on() -> None:
     kept = [{"name": "content-type", "value": "text/html"}]
     assert handed_on(headers, "page") == kept
     assert handed_on(headers) == [*kept, {"name": "content-disposition", "value": "attachment"}]
+
+
+@pytest.mark.parametrize(
+    # what the browser says of a body, the body
+    ("said", "body"),
+    [
+        ({}, b""),
+        ({"postData": "a=1", "hasPostData": True}, b"a=1"),
+        ({"postData": "a?", "postDataEntries": [{"bytes": "Yf8="}, {"bytes": "Yg=="}]}, b"a\xffb"),
+    ],
+)
+def test_the_body_of_a_post_is_handed_on_byte_for_byte(said: dict[str, Any], body: bytes) -> None:
+    found = judged(held(method="POST", **said))
+    assert isinstance(found, SubRequest)
+    assert (found.method, found.body) == ("POST", body)

@@ -53,6 +53,8 @@ class Hit:
     path: str
     headers: Message
     started: float
+    method: str = "GET"
+    content: bytes = b""
     ended: float = 0.0
     status: int = 0
     body_bytes: int = 0
@@ -170,7 +172,16 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            hit = Hit(host=site.host, path=self.path, headers=self.headers, started=time.monotonic())
+            started = time.monotonic()
+            content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            hit = Hit(
+                host=site.host,
+                path=self.path,
+                headers=self.headers,
+                started=started,
+                method=self.command,
+                content=content,
+            )
             site.log.append(hit)
             answer = site.answer(hit)
             if answer.delay_s:
@@ -186,7 +197,11 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
                 head.append(f"Content-Length: {len(answer.body) + (1000 if answer.cut else 0)}")
             self.close_connection = answer.cut
             hit.ended = time.monotonic()
-            self.wfile.write("\r\n".join([*head, "", ""]).encode("latin-1") + answer.body)
+            self.wfile.write(
+                "\r\n".join([*head, "", ""]).encode("latin-1") + (b"" if hit.method == "HEAD" else answer.body)
+            )
+
+        do_HEAD = do_POST = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -1,5 +1,6 @@
 """What a process counts of its settles."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from app.metrics.buckets import Buckets
 from app.metrics.counts import MEMORY_EVERY_PAGES, VISITS_MOST, Counts, SettledBatch, resident_bytes
 from app.store.fetches import Fetch
+from app.store.renders import RenderEnd
 
 DELAY_S = 1.0
 
@@ -17,8 +19,45 @@ def fetch(start_s: float, end_s: float, outcome: str = "page", **columns: Any) -
     return row | columns  # type: ignore[return-value]
 
 
-def batch(*fetches: Fetch, visit_id: int = 7, pages: int = 0, ending: str | None = None) -> SettledBatch:
-    return SettledBatch(visit_id, 1, fetches, pages, ending)
+def batch(
+    *fetches: Fetch,
+    visit_id: int = 7,
+    pages: int = 0,
+    ending: str | None = None,
+    rendered: Sequence[RenderEnd] = (),
+) -> SettledBatch:
+    return SettledBatch(visit_id, 1, fetches, pages, ending, rendered)
+
+
+def rendered(state: str, ending: str | None, refused: Mapping[str, int] | None = None, **columns: Any) -> RenderEnd:
+    row: dict[str, Any] = {"state": state, "ending": ending, "wall_ms": 700.0 if ending else None}
+    return row | {"refused": refused, "answered": 0, "cached": 0} | columns  # type: ignore[return-value]
+
+
+# state, ending, requests answered, of these cached, refused; what is then counted
+RENDERED = [
+    ("done", "quiet", 3, 1, {"type": 2}, (2, 1, 2)),
+    ("done", "deadline", 0, 0, {"time": 4, "type": 1}, (0, 0, 5)),
+    ("due", "quiet", 1, 2, None, (0, 1, 0)),  # one came from the cache after the page had ended
+    ("failed", None, 0, 0, None, (0, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("state", "ending", "answered", "cached", "refused", "requests"), RENDERED)
+def test_a_rendering_is_counted_with_its_requests(
+    state: str,
+    ending: str | None,
+    answered: int,
+    cached: int,
+    refused: Mapping[str, int] | None,
+    requests: tuple[int, int, int],
+) -> None:
+    counts = Counts()
+    counts.settled([batch(rendered=[rendered(state, ending, refused, answered=answered, cached=cached)])], took_s=0.1)
+    assert +counts.renders == {(state, ending or "none"): 1}
+    assert tuple(counts.render_requests[verdict] for verdict in ("answered", "cached", "refused")) == requests
+    assert +counts.render_refused == (refused or {})
+    assert counts.render_s.total == (0.7 if ending else 0)
 
 
 def test_a_settle_is_counted_whole() -> None:

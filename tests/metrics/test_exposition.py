@@ -11,7 +11,8 @@ from app.metrics import catalogue, exposition, process
 from app.metrics.catalogue import ALL, FLEET, PROCESS, MetricKind, MetricSpec
 from app.metrics.counts import Counts
 from app.model import Failure, Outcome, VisitEnding
-from tests.metrics.test_counts import batch, fetch
+from app.model.render import RenderEnding, RenderRefusal
+from tests.metrics.test_counts import batch, fetch, rendered
 
 DOCS = Path(__file__).parents[2] / "docs"
 UNITS = ("_seconds", "_bytes", "_total", "_timestamp_seconds")
@@ -24,6 +25,8 @@ CLOSED = {
     "lane",
     "state",
     "process",
+    "verdict",
+    "reason",
 }  # labels, each of a closed set of values
 
 
@@ -82,13 +85,16 @@ def test_a_page_says_what_was_counted() -> None:
 def test_series_are_bounded_by_closed_sets() -> None:
     """What a process can show at most: a Prometheus of a hundred workers holds it."""
     counts = Counts()
-    kinds = ("page", "sitemap", "robots", "tdmrep")
+    kinds = ("page", "sitemap", "robots", "tdmrep", "subrequest")
     rows = [fetch(0, 0, outcome, kind=kind) for outcome in Outcome for kind in kinds]
     rows += [fetch(0, 0, failure=failure) for failure in Failure]
     counts.settled([batch(*rows)], took_s=0.1)
     for ending in VisitEnding:
         counts.settled([batch(ending=ending)], took_s=0.1)
-    assert len(shown(counts)) < 250
+    for state in ("done", "failed", "due"):
+        for ended in (*RenderEnding, None):
+            counts.settled([batch(rendered=[rendered(state, ended, dict.fromkeys(RenderRefusal, 1))])], took_s=0.1)
+    assert len(shown(counts)) < 350
 
 
 def test_an_error_is_told_from_an_answer_in_one_place() -> None:

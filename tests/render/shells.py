@@ -84,6 +84,7 @@ class Stand:
                 "cpu_s": 0.1,
                 "memory_bytes": 1,
                 "asked": len(self.got),
+                "answered": sum(isinstance(each, Answer) for each in self.got),
                 "body_bytes": 0,
                 "refused": {reason: refused.count(reason) for reason in set(refused)},
                 **self.options,
@@ -91,9 +92,20 @@ class Stand:
         )
 
 
-def asked(url: str, resource: ResourceKind = ResourceKind.SCRIPT, method: str = "GET") -> SubRequest:
+def asked(
+    url: str,
+    resource: ResourceKind = ResourceKind.SCRIPT,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+) -> SubRequest:
     return SubRequest(
-        url=url, method=method, headers={}, resource=resource, is_navigation=resource is ResourceKind.DOCUMENT
+        url=url,
+        method=method,
+        headers=headers or {},
+        resource=resource,
+        body=body,
+        is_navigation=resource is ResourceKind.DOCUMENT,
     )
 
 

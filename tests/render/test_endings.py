@@ -1,13 +1,19 @@
 """How renderings end: deaths, endings of crawls, what is learned, and recrawls. With a stand-in for the browser."""
 
+import json
+
 import pytest
 
+from app.admin import explain
+from app.admin.crawls import find
+from app.admin.seeds import add
 from app.beat.finish import finish
 from app.browser.values import BrowserDeath, BrowserProblem
 from app.crawl.state.worker import Worker
+from app.model import Budgets
 from tests.crawl.loop import go, start
-from tests.crawl.web import Site, html
-from tests.render.shells import DOCUMENT, Stand, render, rows, shell, there, turns
+from tests.crawl.web import Answer, Site, Web, html
+from tests.render.shells import DOCUMENT, Stand, render, rows, script, shell, there, turns
 from tests.store.rows import sql
 
 DEATH = BrowserDeath(cause="it hung")
@@ -81,6 +87,85 @@ def test_what_brought_nothing_three_times_is_not_rendered_any_more(worker: Worke
     states = [row.state for row in rows(worker, "SELECT state FROM renders ORDER BY url")]
     assert states[:3] == ["done"] * 3
     assert "vain" in states[3:], "a twentieth is tried again, not all"
+
+
+LONG = DOCUMENT.replace(
+    "<p>", f"<p>{'Each sentence of this page was written by its scripts, and by nothing else. ' * 12}", 1
+)
+LITTLE = html(text="A menu, and a footer.", head="<script src=/app.js></script>")
+WORDY = html(text="A page that says what it has to say. " * 60, head="<script src=/app.js></script>")
+# page that looks plain, what it is, whether a browser is to open it after three shells of /item/ gained much
+LEARNED = [
+    ("/item/4", LITTLE, True),
+    ("/item/4", html(text="A menu, and a footer."), False),  # without a script a browser would gain nothing
+    ("/item/4", WORDY, False),  # it says as much as a browser gained
+    ("/other/4", LITTLE, False),  # of another pattern
+]
+
+
+def teach(worker: Worker, site: Site, gained: str = LONG) -> None:
+    """Have a browser open three shells of /item/."""
+    for n in range(3):
+        site.pages[f"/item/{n}"] = shell()
+    start(worker, *(site.url(f"/item/{n}") for n in range(3)), budgets=Budgets(max_depth=0))
+    go(worker)
+    assert render(worker, Stand(html=gained)) == 3
+
+
+def crawl_one(worker: Worker, site: Site, path: str) -> list[str]:
+    """Evidence, by which the page waits for a browser."""
+    add(worker.engine, worker.settings, find(worker.engine, "c"), [site.url(path)])
+    sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
+    go(worker)
+    return [row.evidence for row in rows(worker, f"SELECT evidence FROM renders WHERE url = '{site.url(path)}'")]
+
+
+@pytest.mark.parametrize(("path", "page", "renders"), LEARNED)
+def test_a_page_that_looks_plain_is_rendered_where_its_pattern_gained_much(
+    worker: Worker, site: Site, path: str, page: Answer, renders: bool
+) -> None:
+    teach(worker, site)
+    site.pages[path] = page
+    assert [list(each) for each in crawl_one(worker, site, path)] == ([["pattern"]] if renders else [])
+    if renders:
+        assert render(worker, Stand(html=LONG)) == 1
+        (row,) = rows(worker, f"SELECT main_text, needs_script FROM pages WHERE url = '{site.url(path)}'")
+        assert "written by its scripts" in row.main_text
+        assert row.needs_script is None, "it was no empty shell"
+        said = explain.why(worker.engine, worker.settings, site.url(path)).crawls[0].rendering[0]
+        assert said.startswith("rendered, as it looks plain and says little, and a browser gained ")
+
+
+@pytest.mark.parametrize(("mode", "renders"), [("auto", 0), ("always", 1)])
+def test_a_shell_whose_data_is_its_article_needs_no_browser(
+    worker: Worker, site: Site, mode: str, renders: int
+) -> None:
+    article = "The whole article stands in the data of its page, as its publisher says. " * 10
+    ld = json.dumps({"@type": "NewsArticle", "articleBody": article})
+    body = shell().body + f"<script type=application/ld+json>{ld}</script>".encode()
+    site.pages["/"] = Answer(headers={"Content-Type": "text/html"}, body=body)
+    start(worker, site.url("/"), render=mode)
+    go(worker)
+    assert len(rows(worker, "SELECT url FROM renders")) == renders
+    (page,) = rows(worker, "SELECT main_text, needs_script FROM pages")
+    assert page.main_text == article.strip()
+    assert page.needs_script["article"] == "JSON-LD"
+
+
+def test_a_host_that_is_known_to_need_no_browser_gets_none(worker: Worker, site: Site, web: Web) -> None:
+    teach(worker, site)
+    plain = web.site()
+    plain.pages["/item/4"] = LITTLE
+    assert crawl_one(worker, plain, "/item/4") == []
+
+
+def test_what_was_learned_has_to_prove_itself_with_each_page(worker: Worker, site: Site) -> None:
+    teach(worker, site)
+    for n in (4, 5):
+        site.pages[f"/item/{n}"] = LITTLE
+    assert len(crawl_one(worker, site, "/item/4")) == 1
+    render(worker, Stand(html=LITTLE.body.decode()))
+    assert crawl_one(worker, site, "/item/5") == []
 
 
 def test_a_recrawl_of_the_same_shell_keeps_what_the_browser_made(worker: Worker, site: Site) -> None:

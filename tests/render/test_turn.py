@@ -5,10 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from app.admin import audit
+from app.browser.values import Answer as Answered
 from app.browser.values import Refused, ResourceKind
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
 from app.model.render import RenderRefusal as R
+from app.render.requests import POST_BYTES_MOST, POSTS_MOST
 from app.store import db, hosts
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -90,6 +92,68 @@ def test_what_is_refused_before_anybody_is_asked(worker: Worker, site: Site, req
     assert stand.got == [Refused(reason)]
     (row,) = rows(worker, "SELECT refused FROM renders")
     assert row.refused == {reason.value: 1}
+
+
+def test_a_head_goes_out_as_a_head(worker: Worker, site: Site) -> None:
+    site.pages["/data.json"] = Answer(headers={"Content-Type": "application/json", "X-Total": "7"}, body=b"[1, 2, 3]")
+    start(worker, site.url("/"))
+    go(worker)
+    data = site.url("/data.json")
+    stand = Stand(asks=[asked(data, ResourceKind.FETCH, "HEAD"), asked(data, ResourceKind.FETCH)])
+    render(worker, stand)
+    assert [hit.method for hit in site.log if hit.path == "/data.json"] == ["HEAD", "GET"]
+    head, whole = stand.got
+    assert not isinstance(head, Refused)
+    assert (head.status, head.headers["x-total"], head.body) == (200, "7", b"")
+    assert whole == Answered(status=200, headers=head.headers, body=b"[1, 2, 3]"), "the connection is in order after it"
+    assert [row.status for row in rows(worker, "SELECT status FROM fetches WHERE kind = 'subrequest'")] == [200, 200]
+
+
+def test_headers_of_scripts_go_out_beside_our_own(worker: Worker, site: Site) -> None:
+    site.pages["/data"] = Answer(body=b"{}")
+    start(worker, site.url("/"))
+    go(worker)
+    headers = {"accept": "application/json", "x-requested-with": "XMLHttpRequest", "authorization": "Bearer x"}
+    headers |= {"user-agent": "Mozilla/5.0", "from": "x@y.test", "cookie": "a=b", "referer": "http://y.test/"}
+    render(worker, Stand(asks=[asked(site.url("/data"), ResourceKind.FETCH, headers=headers)]))
+    plain, sent = (next(hit.headers for hit in site.log if hit.path == path) for path in ("/", "/data"))
+    assert (sent["Accept"], sent["X-Requested-With"]) == ("application/json", "XMLHttpRequest")
+    assert (sent["User-Agent"], sent["From"]) == (plain["User-Agent"], plain["From"])
+    assert {"Authorization", "Cookie", "Referer"} & set(sent.keys()) == set()
+
+
+POST = "name = 'posts'\n[render]\npost = ['^/api/']\n"
+# profile, path, body, times; how many are answered, why the others are refused
+POSTS: list[tuple[str, str, bytes, int, int, R | None]] = [
+    ("general", "/api/list", b"{}", 1, 0, R.METHOD),  # no profile says so
+    (POST, "/api/list", b'{"page": 1}', 1, 1, None),
+    (POST, "/other", b"{}", 1, 0, R.METHOD),
+    (POST, "/api/no", b"{}", 1, 0, R.ROBOTS),
+    (POST, "elsewhere", b"{}", 1, 0, R.SCOPE),
+    (POST, "/api/list", b"x" * (POST_BYTES_MOST + 1), 1, 0, R.BYTES),
+    (POST, "/api/list", b"{}", POSTS_MOST + 1, POSTS_MOST, R.REQUESTS),
+]
+
+
+@pytest.mark.parametrize("row", POSTS)
+def test_a_post_goes_out_only_where_the_crawls_profile_says_so(
+    worker: Worker, site: Site, web: Web, row: tuple[str, str, bytes, int, int, R | None]
+) -> None:
+    profile, path, body, times, answered, reason = row
+    other = web.site()
+    site.robots = "User-agent: *\nDisallow: /api/no"
+    site.pages["/api/list"] = site.pages["/api/no"] = site.pages["/other"] = Answer(body=b"[]")
+    start(worker, site.url("/"), profile=profile)
+    go(worker)
+    url = other.url("/api/list") if path == "elsewhere" else site.url(path)
+    stand = Stand(asks=[asked(url, ResourceKind.FETCH, "POST", {"content-type": "application/json"}, body)] * times)
+    render(worker, stand)
+    arrived = [hit for hit in site.log + other.log if hit.method == "POST"]
+    assert [(hit.content, hit.headers["Content-Type"]) for hit in arrived] == [(body, "application/json")] * answered
+    assert [each.reason for each in stand.got if isinstance(each, Refused)] == [reason] * (times - answered)
+    logged = rows(worker, "SELECT reason, status FROM fetches WHERE kind = 'subrequest'")
+    assert [tuple(each) for each in logged] == [("render post", 200)] * answered
+    assert audit.audit(worker.engine, worker.settings, None).violations == 0
 
 
 def test_robots_txt_holds_for_what_a_page_asks_for(worker: Worker, site: Site, web: Web) -> None:

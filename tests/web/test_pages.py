@@ -4,10 +4,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from sqlalchemy import Engine
 from starlette.routing import Route
 
 from app.web.routes import routes
 from tests.crawl.web import Site
+from tests.store.rows import sql
 from tests.web.served import Browser
 
 # path ({host}: the site's; {url}: of its first page), words that stand there
@@ -122,3 +124,33 @@ WRONG = [
 def test_bad_input_is_a_page_with_the_remedy(browser: Browser, path: str, status: int, words: str) -> None:
     answer = browser.get(path)
     assert (answer.status_code, words in answer.text) == (status, True), answer.text[-1500:]
+
+
+RENDERED = """INSERT INTO renders (host_id, crawl_id, key, url, pattern, state, cause, evidence, status, headers,
+                                   body_sha256, body, ending, brought, wall_ms, cpu_ms, asked, refused, ended_at)
+              SELECT host_id, crawl_id, key, url, '/', state, cause, '{"empty_root": "#root"}', 200, '{}', '',
+                     CASE state WHEN 'due' THEN ''::bytea END, CASE state WHEN 'done' THEN 'deadline' END,
+                     700, 2345, 100, 6,
+                     refused, now()
+              FROM (SELECT host_id, crawl_id, key, url, row_number() OVER (ORDER BY url) AS n FROM urls) AS u
+              JOIN (VALUES (1, 'done', NULL, '{"type": 4, "robots": 1}'::jsonb), (2, 'failed', 'browser <b>died', NULL),
+                           (3, 'due', NULL, NULL), (4, 'vain', NULL, NULL)) AS r (n, state, cause, refused) USING (n)"""
+
+
+def test_how_renderings_went_is_on_the_crawls_page_and_on_the_urls(
+    browser: Browser, crawled: Engine, site: Site
+) -> None:
+    sql(crawled, RENDERED)
+    of_crawl = browser.get("/crawl/counted?name=docs").text
+    figures = dict(re.findall(r"<dt>([\w ]+)</dt><dd>(\d+)</dd>", of_crawl.partition('data-is="rendering"')[2]))
+    assert figures == {"rendered": "1", "waiting": "1", "failed": "1", "in vain": "1"}
+    said = ("A rendering took 2.3 s.", "24 requests", 'images, fonts and media</td><td class="n">4')
+    assert [
+        words for words in (*said, "browser &lt;b&gt;died", "no worker renders here") if words not in of_crawl
+    ] == []
+    of_url = browser.get(f"/url?u={site.url('/')}").text.partition('data-is="rendering"')[2].partition("</ul>")[0]
+    assert re.findall("<li>(.*?)</li>", of_url) == [
+        "rendered, as it is empty without JavaScript",
+        "2.3 s, 0.1 s of processor time, 6 requests; it ended deadline; 700 characters and links gained",
+        "requests refused: 4 (images, fonts and media), 1 (robots.txt)",
+    ]

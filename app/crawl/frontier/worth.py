@@ -160,6 +160,8 @@ def changed_rows(host_id: int, focus: Mapping[int, CrawlFocus]) -> tuple[list[Ke
                     "refused": found.refused,
                     "lately": found.lately,
                     "new_lately": found.new_lately,
+                    "rendered": found.rendered,
+                    "gain": found.gain,
                 }
             )
         turned += [{"host_id": host_id, "crawl_id": crawl_id, "pattern": name} for name in sorted(each.turned)]

@@ -57,7 +57,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     canonical_text = canonical.text if isinstance(canonical, Url) else None
     is_kept = settings.keep_text and wished.kept_out is None
     row = page_row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
-    awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, row)
+    awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, focus, row)
     text_sha256 = (due.text_sha256 if awaits else None) or text_sha256  # what a browser made before is compared
     visit.batch.read(row, found)
     keep_links(visit, due, base, document, wished)

@@ -1,45 +1,69 @@
 """Pages that a browser is to open: which, and the row that holds the plain answer until then.
 
-A shell (`app.parse.html.shell`) is rendered where its crawl says `auto`, every page of HTML where it says `always`. What
-its owner does not want kept is not rendered. Nothing waits for it: the page is settled as ever.
+Where its crawl says `auto`, a shell (`app.parse.html.shell`) is rendered, and a page that looks plain where a browser
+gained much on others of its pattern; where it says `always`, every page of HTML. What its owner does not want kept is
+not rendered. Nothing waits for it: the page is settled as ever.
 """
 
+import re
 import zlib
+from typing import Final
 
 from app.crawl.page.attempt import Attempt
 from app.crawl.page.preferences import Wishes
 from app.crawl.state.batch import Batch
+from app.crawl.state.focus import CrawlFocus
 from app.model import Header, Page
+from app.model.shell import Evidence, ShellSign
 from app.policy.focus.shape import shape_of
 from app.store.pages import PageRow
 from app.store.renders import RenderRow
-from app.store.url_rows import Due
+from app.words import counted
 
 TTL_S = 7 * 86_400.0  # the same plain answer is not rendered again within it
 _LEVEL = 6
+_SCRIPT: Final = re.compile(rb"<script\b", re.IGNORECASE)
 # Headers that the page's own scripts may see, or that say how its document is to be read.
-_KEPT = ("content-type", "content-language", "content-security-policy", "link", "x-robots-tag", "last-modified")
+KEPT_HEADERS = ("content-type", "content-language", "content-security-policy", "link", "x-robots-tag", "last-modified")
 
 
-def put_up(batch: Batch, attempt: Attempt, document: Page, wished: Wishes, page: PageRow | None) -> bool:
+def put_up(
+    batch: Batch, attempt: Attempt, document: Page, wished: Wishes, focus: CrawlFocus, page: PageRow | None
+) -> bool:
     """Put the page into the batch for a browser, if one is to open it. Returns whether.   page: its row, if it is kept"""
-    if not _awaits(attempt.due, attempt, document, wished):
+    evidence = _evidence(attempt, document, wished, focus)
+    if evidence is None:
         return False
-    batch.renders.append(_row(attempt, document))
+    batch.renders.append(_row(attempt, evidence))
     if page is not None:
         page["awaits"] = True
     return True
 
 
-def _awaits(due: Due, attempt: Attempt, document: Page, wished: Wishes) -> bool:
-    if due.render == "never" or wished.kept_out is not None:
-        return False
-    if due.render == "auto":
-        return bool(document.shell)
-    return "html" in (attempt.reply.header(Header.CONTENT_TYPE) or "html")
+def _evidence(attempt: Attempt, document: Page, wished: Wishes, focus: CrawlFocus) -> Evidence | None:
+    """Why a browser is to open the page; empty where its crawl has all opened. None: none is to."""
+    render = attempt.due.render
+    if render == "never" or wished.kept_out is not None:
+        return None
+    if document.shell and not (render == "auto" and ShellSign.ARTICLE in document.shell):
+        return document.shell
+    if document.shell:
+        return None  # its text is known without a browser
+    is_html = "html" in (attempt.reply.header(Header.CONTENT_TYPE) or "html")
+    if render == "always":
+        return {} if is_html else None
+    return _learned(attempt, document, focus) if is_html else None
 
 
-def _row(attempt: Attempt, document: Page) -> RenderRow:
+def _learned(attempt: Attempt, document: Page, focus: CrawlFocus) -> Evidence | None:
+    """A page that looks plain, and says less than a browser gained on each of the last pages of its pattern."""
+    found = focus.needing_browser(attempt.url, len(document.main_text))
+    if found is None or _SCRIPT.search(attempt.reply.body) is None:
+        return None
+    return {ShellSign.PATTERN: f"{found.gain:,} or more on each of the last {counted(found.rendered, 'page')}"}
+
+
+def _row(attempt: Attempt, evidence: Evidence) -> RenderRow:
     """The page with its plain answer."""
     reply, due = attempt.reply, attempt.due
     return {
@@ -48,9 +72,9 @@ def _row(attempt: Attempt, document: Page) -> RenderRow:
         "key": due.key,
         "url": attempt.url.text,
         "pattern": shape_of(attempt.url.target).name,
-        "evidence": dict(document.shell) or None,
+        "evidence": dict(evidence) or None,
         "status": reply.status or 0,
-        "headers": {name: value for name in _KEPT if (value := reply.header(name)) is not None},
+        "headers": {name: value for name in KEPT_HEADERS if (value := reply.header(name)) is not None},
         "body": zlib.compress(reply.body, _LEVEL),
         "body_sha256": attempt.body_sha256 or b"",
     }

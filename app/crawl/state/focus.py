@@ -143,6 +143,20 @@ class CrawlFocus:
         if is_new:
             self.vocabulary.learn(words)
 
+    def rendered(self, url: Url, gained: int) -> None:
+        """Note what a browser gained on a page, for others of its shape."""
+        name = shape_of(url.target).name
+        before = self._yield(name)
+        after = before.after_rendering(gained)
+        if after != before:
+            self.yields[name] = after
+            self.changed.add(name)
+
+    def needing_browser(self, url: Url, chars: int) -> Yield | None:
+        """Whether a page with so much main text needs a browser, by the gains of its shape, which are returned; else None."""
+        found = self._yield(shape_of(url.target).name)
+        return found if found.needs_browser(chars) else None
+
     def note(self, url: Url, *, is_new: bool, found_on: str | None) -> None:
         """Count a page of its shape and its groups."""
         shape = shape_of(url.target)

@@ -31,4 +31,6 @@ def fenced(visit: Visit) -> None:
 def _as_settled(visit: Visit, batch: Batch, ending: VisitEnding | None) -> SettledBatch:
     pages = sum(tally.pages for tally in batch.tallies.values())
     lease = visit.lease
-    return SettledBatch(lease.visit_id, lease.host_id, batch.fetches, pages, ending.value if ending else None)
+    return SettledBatch(
+        lease.visit_id, lease.host_id, batch.fetches, pages, ending.value if ending else None, batch.rendered
+    )

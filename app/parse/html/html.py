@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from app.model.page import Page
+from app.model.shell import ShellSign
 from app.parse import charset, language
-from app.parse.html import dates, shell, text, tree
+from app.parse.html import dates, shell, shell_data, text, tree
 from app.parse.html.survey import MAX_FIELD_CHARS, Survey
 from app.parse.html.text import fold
 from app.parse.html.tree import Element
@@ -81,6 +82,9 @@ def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element],
     title = next(root.iter("title"), None)
     published, modified = dates.of(root)
     main_text = text.main_text(root, hidden)
+    evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
+    if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
+        main_text, evidence = article[: text.MAX_TEXT_CHARS], {**evidence, ShellSign.ARTICLE: "JSON-LD"}
     return replace(
         page,
         title=None if title is None else _field("".join(title.itertext())),
@@ -90,7 +94,7 @@ def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element],
         published=published,
         modified=modified,
         main_text=main_text,
-        shell={} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root),
+        shell=evidence,
     )
 
 

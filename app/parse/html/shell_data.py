@@ -1,10 +1,13 @@
 """Finds the data that an app shell brings for its scripts, and whether it already holds the page's prose.
 
-Only well-formed JSON is looked into: a program in JavaScript is noted, and not run. No text is taken out of it.
+Only well-formed JSON is looked into: a program in JavaScript is noted, and not run. One text is taken out of it: the
+`articleBody` of JSON-LD, which schema.org defines as "the actual body of the article". What other strings are for,
+their names do not say: a title, another article's first lines, a message in each language (docs/decisions.md).
 """
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from app.model.shell import ShellSign
@@ -47,6 +50,7 @@ _STATES: Final = (
 )
 _DATA_IDS: Final = frozenset({"__NEXT_DATA__", "__NUXT_DATA__"})
 _JSON_TYPES: Final = frozenset({"application/json", "application/ld+json"})
+_MARKUP: Final = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z]+;")
 _decoder = json.JSONDecoder()
 
 
@@ -67,9 +71,43 @@ def find(root: Element) -> dict[ShellSign, str]:
     return {ShellSign.STATE: state} if state else {}
 
 
+def article(root: Element) -> str:
+    """The one article of the page's JSON-LD, in lines; "" where there is none, more than one, or one with markup."""
+    found: dict[str, None] = {}
+    left = _MOST_CHARS
+    for script in root.iter("script"):
+        text = script.text or ""
+        if _kind(script) == "application/ld+json" and '"articleBody"' in text and (left := left - len(text)) >= 0:
+            found.update(dict.fromkeys(_bodies(text)))
+    bodies = list(found)
+    return bodies[0] if len(bodies) == 1 else ""
+
+
+def _bodies(text: str) -> Iterator[str]:
+    """Every `articleBody` that is prose without markup, however deep."""
+    try:
+        stack = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return
+    while stack:
+        match stack.pop():
+            case {"articleBody": str(words)} if (
+                len(words) >= _ENOUGH_CHARS and _is_prose(words) and not _MARKUP.search(words)
+            ):
+                yield "\n".join(" ".join(line.split()) for line in words.splitlines() if line.strip())
+            case dict(inner):
+                stack.extend(inner.values())
+            case list(inner):
+                stack.extend(inner)
+
+
+def _kind(script: Element) -> str:
+    return (script.get("type") or "").partition(";")[0].strip().lower()
+
+
 def _source(script: Element, text: str) -> _DataSource | None:
     """The data that the script is; None where it is none."""
-    kind = (script.get("type") or "").partition(";")[0].strip().lower()
+    kind = _kind(script)
     if kind in _JSON_TYPES:
         if kind == "application/ld+json" and '"articleBody"' not in text:
             return None

@@ -21,6 +21,10 @@ SMALL_SITE: Final = 100  # URLs of a host: up to there all are fetched, whatever
 MOST_WAITING: Final = 1_000  # URLs of a shape that has not proven itself; the others wait in the last lane
 EARNED: Final = 3  # requests that each page with new text earns its shape: half of a site's diagrams look alike
 RISKY: Final = 0.2  # of duplicate and trap, the components of a score
+MUCH: Final = 500  # gained by a rendering: as much as a main text that is no sign of a shell
+PROOF: Final = 3  # renderings in a row: as many show that a pattern gains nothing
+RENDERED_MOST: Final = 1_000  # that are counted
+GAIN_MOST: Final = 1_000_000
 NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new text
 
 
@@ -29,6 +33,7 @@ class Yield:
     """The URLs of a shape: about how many were found, and how many were fetched, brought new text, and were refused.
 
     lately      the latest pages, weighted;   new_lately: of these, those that brought something
+    rendered    renderings in a row that gained much;   gain: the least of these, in characters of text and links
     """
 
     urls: int = 0
@@ -37,6 +42,8 @@ class Yield:
     refused: int = 0
     lately: float = 0.0
     new_lately: float = 0.0
+    rendered: int = 0
+    gain: int = 0
 
     @property
     def share(self) -> float:
@@ -63,10 +70,26 @@ class Yield:
         return self.urls - self.fetched > MOST_WAITING and self.new < MOST_WAITING // 100
 
     def found(self) -> "Yield":
-        return Yield(self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)  # for each link
+        """With one more link. It is called for each, and `replace` takes three times as long."""
+        counts = (self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)
+        return Yield(*counts, self.rendered, self.gain)
 
     def refusing(self) -> "Yield":
         return replace(self, refused=self.refused + 1)
+
+    def after_rendering(self, gained: int) -> "Yield":
+        """With one more page that a browser opened.   gained: characters of text and links, more than without it"""
+        if gained < MUCH:
+            return replace(self, rendered=0, gain=0)
+        least = min(gained, self.gain) if self.rendered else gained
+        return replace(self, rendered=min(self.rendered + 1, RENDERED_MOST), gain=min(least, GAIN_MOST))
+
+    def needs_browser(self, chars: int) -> bool:
+        """Whether a page with so much main text is likely to hold far less than a browser would show of it.
+
+        Proof is needed, and lasts as long as each rendering confirms it: one that gains little ends it.
+        """
+        return self.rendered >= PROOF and chars < self.gain
 
 
 class TrapKind(Enum):

@@ -65,6 +65,7 @@ class Profile:
     topics    words that the crawl is about, as `words.tokens` spells them
     language  of the topics: "en" or "any"
     requests_per_day  for recrawls of the whole crawl; None: no limit
+    posts     searched in path and query: what rendered pages may POST to, within the scope; none: nothing
     """
 
     name: str
@@ -76,6 +77,7 @@ class Profile:
     language: str = "any"
     traps: TrapTerms = field(default_factory=TrapTerms)
     requests_per_day: float | None = None
+    posts: tuple[re.Pattern[str], ...] = ()
 
     @cached_property
     def weights(self) -> dict[int, int]:
@@ -99,6 +101,10 @@ class Profile:
             if segment in words:
                 return words[segment]
         return self.rest
+
+    def may_post(self, url: Url) -> bool:
+        """Whether a rendered page may POST there, by its path."""
+        return any(pattern.search(url.target, 0, REACH) for pattern in self.posts)
 
     def allows(self, url: Url) -> bool:
         """Whether the profile says that this is no trap."""

@@ -15,12 +15,13 @@ from app.policy.focus.words import LANGUAGES, tokens
 
 MOST_BYTES: Final = 64 * 1024
 MOST_BRANCHES: Final = 200
+MOST_POSTS: Final = 20
 LONGEST_PATTERN: Final = 500
 MOST_LOOPS: Final = 2
 _AS_GOOD_AS_ENDLESS: Final = 20
 _UNITS_S: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
-_KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl"}
+_KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl", "render"}
 _OF_BRANCH: Final = {"lane", "weight", "every", "importance"}
 
 
@@ -48,6 +49,7 @@ def read(text: str, *, what: str = "profile") -> Profile:
         language=language,
         traps=_traps(keys.table("traps")),
         requests_per_day=_requests(keys.table("recrawl")),
+        posts=_posts(keys.table("render")),
     )
 
 
@@ -156,6 +158,14 @@ def _requests(keys: "_Keys") -> float | None:
     keys.only({"requests_per_day"})
     found = keys.number("requests_per_day", 0, 0, 1e9)
     return found or None
+
+
+def _posts(keys: "_Keys") -> tuple[re.Pattern[str], ...]:
+    keys.only({"post"})
+    texts = keys.texts("post")
+    if len(texts) > MOST_POSTS:
+        raise InputError(f"{keys.what}: post", f"{len(texts)} are too many; use at most {MOST_POSTS}")
+    return tuple(safe_pattern(f"{keys.what}: post", text) for text in texts)
 
 
 class _Keys:

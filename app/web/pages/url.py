@@ -92,7 +92,6 @@ def _facts(row: InCrawl) -> list[tuple[str, object]]:
         "Title": kept and kept["title"],
         "Content type": kept and kept["content_type"],
         "Empty without JavaScript": "; ".join(lines((kept and kept["needs_script"]) or {})),
-        "Rendering": "; ".join(row.rendering),
         "Links on it": kept and kept["links"],
         "Admitted": when(url["admitted_at"]),
     }

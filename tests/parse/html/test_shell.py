@@ -96,7 +96,7 @@ SHELLS = [
     ),
     pytest.param(
         page(f"<div id=root></div>{data(json.dumps({'articleBody': CHINESE}), 'type=application/ld+json')}{BUNDLE}"),
-        {ROOT: "#root", ShellSign.DATA: "application/ld+json, 1,200 characters"},
+        {ROOT: "#root", ShellSign.DATA: "application/ld+json, 1,200 characters", ShellSign.ARTICLE: "JSON-LD"},
         id="ld+json",
     ),
     pytest.param(
@@ -191,3 +191,40 @@ def test_a_person_reads_it_in_three_lines_that_fit() -> None:
 def test_every_sign_has_its_words() -> None:
     assert "; ".join(lines(dict.fromkeys(ShellSign, "x"))).count(";") == len(ShellSign) - 1
     assert len(PROSE) > LITTLE_TEXT_CHARS
+
+
+LD = "type=application/ld+json"
+TWO_LINES = f"{PROSE}\n\n  And   a second paragraph.  "
+READ = f"{PROSE.strip()}\nAnd a second paragraph."
+# JSON-LD of a shell → the text that is taken from it
+ARTICLES = [
+    ({"@type": "NewsArticle", "articleBody": TWO_LINES}, READ),
+    ({"@graph": [{"@type": "WebPage"}, {"articleBody": TWO_LINES}]}, READ),
+    ([{"articleBody": TWO_LINES}, {"articleBody": TWO_LINES}], READ),  # the same one twice
+    ([{"articleBody": PROSE}, {"articleBody": TWO_LINES}], ""),  # which of them the page shows, nobody knows
+    ({"articleBody": f"<p>{PROSE}</p>"}, ""),
+    ({"articleBody": PROSE + "&nbsp;"}, ""),
+    ({"articleBody": "Short."}, ""),
+    ({"articleBody": "x" * 900}, ""),  # no prose
+    ({"articleBody": [PROSE]}, ""),
+    ({"description": PROSE, "text": PROSE}, ""),  # of what, nobody knows
+]
+
+
+@pytest.mark.parametrize(("ld", "text"), ARTICLES)
+def test_the_article_of_json_ld_is_the_text_of_a_shell(ld: object, text: str) -> None:
+    found = read(page(f"<div id=root></div>{data(json.dumps(ld), LD)}{BUNDLE}"))
+    assert found.main_text == text
+    assert (ShellSign.ARTICLE in found.shell) is bool(text)
+    assert ROOT in found.shell, "it is a shell all the same"
+
+
+def test_a_page_that_shows_its_text_keeps_it() -> None:
+    shown = "Another text than that of its data, which a person reads on the page. " * 12
+    assert (
+        read(page(f"<p>{shown}</p>{data(json.dumps({'articleBody': PROSE}), LD)}{BUNDLE}")).main_text == shown.strip()
+    )
+
+
+def test_other_data_is_not_read() -> None:
+    assert read(page(f"{NEXT}{data(DATA)}")).main_text == ""

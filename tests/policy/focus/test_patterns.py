@@ -3,7 +3,7 @@
 import pytest
 
 from app.policy.focus.novelty import new_share, phrases, words_of
-from app.policy.focus.patterns import TrapKind, Yield, by_form, has_turned, is_poor, is_retried, is_worth
+from app.policy.focus.patterns import MUCH, TrapKind, Yield, by_form, has_turned, is_poor, is_retried, is_worth
 from app.policy.focus.profile import TrapTerms
 from app.policy.focus.shape import LONGEST, shape_of
 
@@ -185,3 +185,28 @@ def test_a_text_of_a_few_words_is_one_phrase(text: str, n: int) -> None:
 
 def test_numbers_count_where_there_is_little_else() -> None:
     assert phrases("page 1", ["page"]) != phrases("page 2", ["page"])
+
+
+# gains of a shape's renderings, one after another; characters of a page that looks plain; whether it needs a browser
+LEARNED = [
+    ([], 0, False),  # a host that is known to need no browser
+    ([900, 900], 0, False),  # no proof yet
+    ([900, 900, 900], 0, True),
+    ([900, 2_000, 700], 699, True),
+    ([900, 2_000, 700], 700, False),  # it says as much as a browser would gain
+    ([900, 900, 900, MUCH - 1], 0, False),  # the latest refutes it
+    ([900, 900, 900, 0, 900, 900], 0, False),
+    ([0, 900, 900, 900], 0, True),
+    ([MUCH] * 5_000, 0, True),
+]
+
+
+@pytest.mark.parametrize(("gains", "chars", "needs"), LEARNED)
+def test_ours_a_shape_needs_a_browser_as_long_as_each_rendering_proves_it(
+    gains: list[int], chars: int, needs: bool
+) -> None:
+    found = Yield()
+    for gain in gains:
+        found = found.after_rendering(gain)
+    assert found.found().after(True).needs_browser(chars) is needs
+    assert found.rendered < 2**15, "a smallint holds it"

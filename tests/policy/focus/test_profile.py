@@ -23,7 +23,16 @@ def url(target: str) -> Url:
     ("text", "error"),
     [
         ("x =", "my.toml: is not TOML: Invalid value"),
-        ("foo = 1", "my.toml: foo: is no key of a profile here; use: lanes, name, paths, recrawl, rest, topics, traps"),
+        (
+            "foo = 1",
+            "my.toml: foo: is no key of a profile here; use: lanes, name, paths, recrawl, render, rest, topics, traps",
+        ),
+        ("[render]\npost = true", "my.toml: [render]: post = True: must be a list"),
+        ("[render]\npost = [1]", "my.toml: [render]: post: must be a list of texts"),
+        ("[render]\npost = ['(']", "my.toml: [render]: post '(': is not a regular expression"),
+        ("[render]\npost = ['(a+)+$']", "my.toml: [render]: post '(a+)+$': may take forever"),
+        ("[render]\nposts = ['a']", "my.toml: [render]: posts: is no key of a profile here; use: post"),
+        ("[render]\npost = [" + "'a'," * 21 + "]", "my.toml: [render]: post: 21 are too many; use at most 20"),
         ("lanes = 1", "my.toml: lanes = 1: must be a table"),
         ("name = 3", "my.toml: name = 3: must be a text in quotes"),
         ("[lanes]\nshares = [8, 4, 2]", "my.toml: [lanes]: shares = [8, 4, 2]: write four whole numbers from 1 to 100"),
@@ -76,6 +85,17 @@ def test_shipped_profiles_are_sound(name: str) -> None:
     assert profile.name == name
     assert text_of(name).startswith("# ")
     assert len(profile.words) > 10
+    assert profile.posts == (), "a POST is a decision of the person who crawls"
+
+
+@pytest.mark.parametrize(
+    # path, whether a rendered page may POST there
+    ("target", "may"),
+    [("/api/search", True), ("/api/search?q=a", True), ("/api/delete", False), ("/x/api/search", False)],
+)
+def test_a_profile_names_the_paths_of_a_post(target: str, may: bool) -> None:
+    assert read("[render]\npost = ['^/api/search']").may_post(url(target)) is may
+    assert not read("name = 'x'").may_post(url(target))
 
 
 def test_an_unknown_name_is_told_the_known() -> None:

@@ -1,0 +1,204 @@
+"""Takes a picture of a page as our browser shows it: from its plain answer in the archive, or in `renders`.
+
+What the page asks for is answered from the archive of its crawl. Nothing is sent, unless the caller says `load`: then
+the rest is asked for as a rendering does, by scope, robots.txt and address, in the turns of its hosts.
+"""
+
+import os
+import socket
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Engine
+
+from app.admin import captures
+from app.admin.browser_check import here
+from app.admin.crawls import find as find_crawl
+from app.admin.robots_report import canonical
+from app.archive.read import Archive
+from app.browser.pool import Browsers
+from app.browser.values import Answer, Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, SubRequest
+from app.config import Settings
+from app.crawl.frontier.pick import make_scope
+from app.crawl.page.renders import KEPT_HEADERS
+from app.crawl.state.canon import make_canon
+from app.crawl.state.setup import make_sender, make_worker
+from app.crawl.state.worker import Worker
+from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
+from app.model import CaptureKind, Refusal, Url
+from app.model.render import RenderEnding, RenderRefusal
+from app.policy.scope import judge
+from app.render import elsewhere
+from app.render.fields import asking
+from app.render.requests import as_asked, judged
+from app.render.serve import user_agent
+from app.store import captures as capture_rows
+from app.store import crawls, db, hosts, renders
+from app.store.crawls import Crawl
+
+OPTION: Final = "--screenshot"
+NOT_HEADERS: Final = frozenset({"content-encoding", "content-length", "set-cookie", "transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screenshot:
+    """A picture of a page.
+
+    png         of its first window
+    fetched_at  of the answer that it shows; None: it waits for a browser, and is not in the archive
+    unanswered  requests of the page that were not answered;   asked: those that were judged
+    """
+
+    url: str
+    crawl: str
+    png: bytes
+    ending: RenderEnding
+    fetched_at: datetime | None
+    asked: int
+    unanswered: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    crawl: Crawl
+    plain: PlainResponse
+    fetched_at: datetime | None
+
+
+def take(
+    engine: Engine,
+    settings: Settings,
+    text: str,
+    *,
+    crawl: str | None = None,
+    at: str | None = None,
+    load: bool = False,
+) -> Screenshot:
+    """Take a picture of a URL's page.   at: as of `captures.show`;   load: let it ask its hosts for what is not kept
+
+    Raises InputError where nothing is kept or there is no browser, ServiceError, ArchiveMissing.
+    """
+    found = here(settings)
+    if isinstance(found, BrowserProblem):
+        raise InputError(OPTION, found.line)
+    url = canonical(settings, text, engine=engine)
+    kept = _kept(engine, settings, url, crawl, at)
+    browsers = Browsers(found.path, most=1)
+    try:
+        with _answers(engine, settings, kept.crawl, load) as ask:
+            bounds = Bounds(wall_s=settings.render_s, requests=settings.render_requests)
+            shown = browsers.render(kept.plain, ask, bounds, user_agent=user_agent(settings), screenshot=True)
+    finally:
+        browsers.close()
+    if isinstance(shown, BrowserDeath) or shown.screenshot is None:
+        why = shown.cause if isinstance(shown, BrowserDeath) else "it gave no picture"
+        raise ServiceError("the browser", f"{why}; try again, or see tiptoe doctor")
+    return Screenshot(
+        url=kept.plain.url,
+        crawl=kept.crawl.name,
+        png=shown.screenshot,
+        ending=shown.ending,
+        fetched_at=kept.fetched_at,
+        asked=shown.asked,
+        unanswered=shown.asked - shown.answered,
+    )
+
+
+def _kept(engine: Engine, settings: Settings, url: Url, crawl: str | None, at: str | None) -> _Kept:
+    """The plain answer: from the archive, else the one that waits for a browser. Raises InputError."""
+    try:
+        found = captures.show(engine, settings, url.text, crawl=crawl, at=at, plain=True)
+    except InputError:
+        waits = None if at else _waiting(engine, url, crawl)
+        if waits is None:
+            raise
+        return waits
+    capture, answer = found.capture, found.answer
+    kind = answer.header("content-type") or capture.content_type or "text/html"
+    if capture.kind != CaptureKind.PAGE or "html" not in kind.lower():
+        raise InputError(url.text, f"is no page of HTML in the archive, but {capture.kind} of {kind}")
+    headers = {name: value for name in KEPT_HEADERS if (value := answer.header(name)) is not None}
+    plain = PlainResponse(
+        url=capture.url, status=answer.status, headers={**headers, "content-type": kind}, body=answer.body
+    )
+    return _Kept(find_crawl(engine, found.crawl), plain, capture.fetched_at)
+
+
+def _waiting(engine: Engine, url: Url, crawl: str | None) -> _Kept | None:
+    """The answer with which the page waits in `renders`."""
+    with db.transaction(engine) as tx:
+        every = {each.id: each for each in crawls.every(tx)}
+        host_id = hosts.ids(tx, [url.host]).get(url.host)
+        rows = [] if host_id is None else renders.plain_of_url(tx, host_id=host_id, key=url.key)
+    for row in rows:
+        if crawl in {None, every[row.crawl_id].name}:
+            body = zlib.decompress(row.body)
+            plain = PlainResponse(url=row.url, status=row.status, headers=row.headers, body=body)
+            return _Kept(every[row.crawl_id], plain, None)
+    return None
+
+
+@contextmanager
+def _answers(engine: Engine, settings: Settings, crawl: Crawl, load: bool) -> Iterator[Ask]:
+    """The function that answers what the page asks for."""
+    from_archive = _FromArchive(engine, settings, crawl)
+    if not load:
+        yield from_archive
+        return
+    sender = make_sender(settings)
+    name = f"{socket.gethostname()}:{os.getpid()}"
+    worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name)
+    try:
+        yield _OrSent(from_archive, worker)
+    finally:
+        worker.stop()
+        sender.close()
+
+
+class _FromArchive:
+    """Answers with the latest capture of what is asked for, in the page's crawl; refuses the rest."""
+
+    def __init__(self, engine: Engine, settings: Settings, crawl: Crawl) -> None:
+        self.crawl = crawl
+        self._engine, self._archive, self._canon = engine, Archive(engine, settings), make_canon(settings)
+
+    def __call__(self, asked: SubRequest) -> Answer | Refused:
+        url = as_asked(self._canon, asked.url)
+        if asked.method != "GET" or isinstance(url, Refusal):
+            return Refused(RenderRefusal.OFFLINE)
+        try:
+            with db.transaction(self._engine) as tx:
+                host_id = hosts.ids(tx, [url.host]).get(url.host)
+                if host_id is None:
+                    return Refused(RenderRefusal.OFFLINE)
+                rows = capture_rows.of_url(tx, host_id=host_id, crawl_id=self.crawl.id, key=url.key, n=1)
+            answer = self._archive.read(rows[0]) if rows else None
+        except (ArchiveMissing, SegmentElsewhere):
+            answer = None
+        if answer is None or answer.truncated:
+            return Refused(RenderRefusal.OFFLINE)
+        headers = {name.lower(): value for name, value in answer.headers if name.lower() not in NOT_HEADERS}
+        return Answer(status=answer.status, headers=headers, body=answer.body)
+
+
+class _OrSent:
+    """Answers from the archive, else by a request in its host's turn."""
+
+    def __init__(self, from_archive: _FromArchive, worker: Worker) -> None:
+        self._from_archive, self._worker = from_archive, replace(worker, parking=None, gatherer=None)
+        self._scope = make_scope(from_archive.crawl)
+
+    def __call__(self, asked: SubRequest) -> Answer | Refused:
+        kept = self._from_archive(asked)
+        if isinstance(kept, Answer):
+            return kept
+        worker = self._worker
+        url = judged(asked, worker.canon, lambda each: judge(self._scope, each, 0) is None)
+        if isinstance(url, Refused):
+            return url
+        until = worker.monotonic() + worker.settings.render_s
+        return elsewhere.fetch(worker, url, self._from_archive.crawl.id, asking(asked), until=until)
