@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from app.errors import InputError
-from app.policy.focus.near import Likeness, likeness
+from app.policy.focus.near import Likeness, is_titled_alike, likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
@@ -191,10 +191,11 @@ def _note(
     """The note of a page: near before review, then the closest. others: (bits, fingerprint)"""
     best: Note | None = None
     for bits, other in others:
-        kind = likeness(bits, text, texts[other])
+        kind, of = likeness(bits, text, texts[other]), originals[other]
+        if kind is Likeness.NEAR and of.host_id == page.host_id and not is_titled_alike(page.title, of.title):
+            kind = Likeness.REVIEW
         if kind is None or (best is not None and kind is Likeness.REVIEW):
             continue
-        of = originals[other]
         best = {
             "host_id": page.host_id,
             "crawl_id": page.crawl_id,

@@ -1,6 +1,6 @@
 -- lot: the oldest pages of the queue, with what is known of them
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
-SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, f.id AS fingerprint_id, f.simhash,
+SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
        coalesce(d.kind IN ('near', 'review'), false) AS is_noted,
        EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key AND u.state = 'gone') AS is_gone
@@ -62,7 +62,7 @@ CROSS JOIN LATERAL (
 ) AS found
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves; notes of :own are void
-SELECT f.id, f.host_id, f.key, p.url
+SELECT f.id, f.host_id, f.key, p.url, p.title
 FROM fingerprints AS f
 JOIN pages AS p ON p.host_id = f.host_id AND p.crawl_id = f.crawl_id AND p.key = f.key
 WHERE f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL

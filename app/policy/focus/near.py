@@ -2,7 +2,9 @@
 
 A fingerprint alone calls the pages of a reference alike that differ in the one name that they are about. So both texts
 are read: most of their phrases must be the same, and neither may be headed by a word that the other does not have, nor
-repeat one. Numbers name nothing here: a release, a date, a counter may differ. What falls short is shown for review.
+repeat one. Numbers name nothing here: a release, a date, a counter may differ. In a text of a few lines a number may be
+all that it says, and on one host pages whose titles name different things are different. What falls short is shown for
+review.
 """
 
 import re
@@ -13,6 +15,7 @@ from typing import Final
 from app.policy.focus.simhash import DUPLICATE_BITS, LEAST_PHRASES, REVIEW_BITS, words_of
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
+LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ in the one number that they are about
 _HEAD_LINES, _HEAD_CHARS = 2, 300
 _REPEATED, _REPEATED_BY_BOTH = 3, 2  # times: no chance word; another name in the same place
 _NAME: Final = re.compile(r"[^\W\d]\w+")
@@ -27,8 +30,16 @@ def likeness(bits: int, text: str, other: str) -> Likeness | None:
     """How alike two pages are whose fingerprints differ in so many bits. None: they are about different things."""
     if bits > REVIEW_BITS or _has_other_subject(text, other):
         return None
-    is_near = bits <= DUPLICATE_BITS and resemblance(words_of(text), words_of(other)) >= SAME_PHRASES
+    if bits > DUPLICATE_BITS:
+        return Likeness.REVIEW
+    words, others = words_of(text), words_of(other)
+    is_near = min(len(words), len(others)) >= LEAST_WORDS and resemblance(words, others) >= SAME_PHRASES
     return Likeness.NEAR if is_near else Likeness.REVIEW
+
+
+def is_titled_alike(title: str | None, other: str | None) -> bool:
+    """Whether the titles of two pages of one host name the same, numbers aside. Without a title nothing is known."""
+    return not title or not other or set(_names(title.lower())) == set(_names(other.lower()))
 
 
 def resemblance(words: list[str], others: list[str]) -> float:
