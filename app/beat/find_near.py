@@ -16,10 +16,10 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from app.errors import InputError
-from app.policy.focus.near import Likeness, Reading, likeness
+from app.policy.focus.near import Likeness, Reading, is_titled_alike, likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
-from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
+from app.policy.focus.simhash import DUPLICATE_BITS, simhash
 from app.policy.lane import LAST_LANE
 from app.store import crawls, db, hosts, near, server
 from app.store.near import Fingerprint, Like, Note, OlderPage, QueuedLink, Waiting
@@ -131,9 +131,8 @@ def _replace(tx: Connection, lot: _Compared) -> None:
     }
     near.drop(tx, list(before.values()))
     near.queue_likes(tx, list(before))
-    texts = {each.where: each.main_text for each in lot.waiting if each.main_text is not None}
-    lot.texts = {where: Reading(text) for where, text in texts.items()}
-    values = {where: simhash(words_of(text)) for where, text in texts.items()}
+    lot.texts = {each.where: Reading(each.main_text) for each in lot.waiting if each.main_text is not None}
+    values = {where: simhash(text.words) for where, text in lot.texts.items()}
     made = near.put(tx, {where: value for where, value in values.items() if value is not None})
     lot.prints = {each.where: each for each in made}
 
@@ -208,10 +207,11 @@ def _note(
     """The note of a page: near before review, then the closest. others: (bits, fingerprint)"""
     best: Note | None = None
     for bits, other in others:
-        kind = likeness(bits, text, texts[other])
+        kind, of = likeness(bits, text, texts[other]), originals[other]
+        if kind is Likeness.NEAR and of.host_id == page.host_id and not is_titled_alike(page.title, of.title):
+            kind = Likeness.REVIEW
         if kind is None or (best is not None and kind is Likeness.REVIEW):
             continue
-        of = originals[other]
         best = {
             "host_id": page.host_id,
             "crawl_id": page.crawl_id,

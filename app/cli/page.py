@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -104,16 +104,30 @@ def list_(
         say(f"… the first {counted(limit, 'page')}; go on with --after {shown(found[-1].url)}")
 
 
-@app.command()
-@gather(part=chosen_part, picture=screenshot.chosen_picture)
-def show(
-    url: Url,
-    crawl: OneCrawl = None,
+class Which(NamedTuple):
+    """The capture that is asked for.   at: its number, or a moment;   plain: the site's answer, not a browser's document"""
+
+    at: str | None = None
+    plain: bool = False
+
+
+def chosen_capture(
     at: Annotated[
         str | None, typer.Option(metavar="WHICH", help=f"Of captures: {_MOMENT}.", show_default="latest")
     ] = None,
-    part: ShownPart | None = None,
     plain: Plain = False,
+) -> Which:
+    """The capture that is asked for."""
+    return Which(at, plain)
+
+
+@app.command()
+@gather(which=chosen_capture, part=chosen_part, picture=screenshot.chosen_picture)
+def show(
+    url: Url,
+    crawl: OneCrawl = None,
+    which: Which = Which(),  # noqa: B008  # immutable
+    part: ShownPart | None = None,
     picture: screenshot.Picture | None = None,
     out: Annotated[
         Path | None,
@@ -129,11 +143,11 @@ def show(
         if part is not None or out is not None:
             raise InputError("--screenshot", "is a picture, and no part of the answer; ask for either")
         with open_database() as (settings, engine):
-            screenshot.take(engine, settings, url, picture, crawl=crawl, at=at, as_json=as_json)
+            screenshot.take(engine, settings, url, picture, crawl=crawl, at=which.at, as_json=as_json)
         return
     part = part or (None if out is None else ShownPart.HTML)
     with open_database() as (settings, engine):
-        found = captures.show(engine, settings, url, crawl=crawl, at=at, plain=plain)
+        found = captures.show(engine, settings, url, crawl=crawl, at=which.at, plain=which.plain)
         text, octets = _content(engine, settings, found, part) if part else ("", b"")
     if out is not None:
         write_file(out, octets)

@@ -31,6 +31,7 @@ class Waiting(NamedTuple):
     crawl_id: int
     key: bytes
     url: str | None
+    title: str | None
     fingerprint_id: int | None
     simhash: int | None
     main_text: str | None
@@ -65,6 +66,7 @@ class OlderPage(NamedTuple):
     host_id: int
     key: bytes
     url: str
+    title: str | None
 
 
 class QueuedLink(NamedTuple):

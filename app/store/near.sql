@@ -3,7 +3,7 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans, set_co
 
 -- lot: the oldest pages of the queue, with what is known of them
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
-SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, f.id AS fingerprint_id, f.simhash,
+SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
        coalesce(d.kind IN ('near', 'review'), false) AS is_noted,
        EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key AND u.state = 'gone') AS is_gone
@@ -71,10 +71,10 @@ CROSS JOIN LATERAL (
 
 -- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves; notes of :own are void
 -- LATERAL makes each a probe of every index: hashing all pages of a crawl took longer than all else of a comparison.
-SELECT f.id, f.host_id, f.key, p.url
+SELECT f.id, f.host_id, f.key, p.url, p.title
 FROM fingerprints AS f
 CROSS JOIN LATERAL (
-    SELECT g.url FROM pages AS g
+    SELECT g.url, g.title FROM pages AS g
     WHERE g.host_id = f.host_id AND g.crawl_id = f.crawl_id AND g.key = f.key AND g.main_text IS NOT NULL
     OFFSET 0
 ) AS p

@@ -124,6 +124,16 @@ def admission(candidate: Candidate, host_id: int) -> Admission:
     return row
 
 
+class Raise(TypedDict):
+    """A URL that waits for its first fetch, and is worth more than its score says.   score_parts: packed"""
+
+    host_id: int
+    crawl_id: int
+    key: bytes
+    score: float
+    score_parts: int
+
+
 class Result(TypedDict):
     """The result of a queued URL: every column that `record` writes. due_s counts from now; score None leaves it.
 

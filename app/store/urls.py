@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.model import Cause
 from app.store import db
-from app.store.url_rows import Admission, Admitted, Due, Result, RoundLot, Wanted
+from app.store.url_rows import Admission, Admitted, Due, Raise, Result, RoundLot, Wanted
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
@@ -64,6 +64,12 @@ def count_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) ->
 
 def uncount_attempt(tx: Connection, *, host_id: int, crawl_id: int, key: bytes) -> None:
     db.run(tx, _sql["uncount_attempt"], {"host_id": host_id, "crawl_id": crawl_id, "key": key})
+
+
+def raise_scores(tx: Connection, rows: Sequence[Raise]) -> None:
+    """Raise the scores of URLs that wait for their first fetch; others stay as they are."""
+    if rows:
+        db.run(tx, _sql["raise_scores"], {"rows": db.rows_param(rows)})
 
 
 def record(tx: Connection, rows: Sequence[Result]) -> None:

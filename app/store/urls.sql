@@ -63,6 +63,14 @@ UPDATE urls
 SET attempts = greatest(attempts - 1, 0), parse_failures = greatest(parse_failures - 1, 0)
 WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'queued'
 
+-- raise_scores: of URLs that wait for their first fetch, where pages that name them say that they are worth more
+-- nullif hides the state from the planner, as in record.
+UPDATE urls AS u
+SET score = r.score, score_parts = r.score_parts
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, score real, score_parts integer)
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND nullif(u.state, '') = 'queued' AND u.fetched_at IS NULL AND u.score < r.score
+
 -- record: write the results of fetches, to queued rows only
 -- nullif hides the state from the planner, which without statistics would scan the whole queue of the host for each key.
 UPDATE urls AS u

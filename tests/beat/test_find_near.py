@@ -108,6 +108,30 @@ def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: 
     assert len(keys(engine)) == MOST_READ
 
 
+# titles of the two pages → what the second is noted as
+@pytest.mark.parametrize(
+    ("titles", "kind"), [(("Waiting 1", "Waiting 2"), "near"), (("Waiting.Lazy", "Waiting.Strict"), "review")]
+)
+def test_pages_of_a_host_that_are_titled_otherwise_are_for_review(
+    worker: Worker, site: Site, titles: tuple[str, str], kind: str
+) -> None:
+    for n, title in enumerate(titles):
+        site.pages[("/a", "/b")[n]] = html(text=f"{prose()} Read {n} times.", title=title)
+    engine = crawled(worker, site)
+    find_near(engine)
+    assert [noted for _, noted, _ in notes(engine)] == [kind]
+
+
+def test_a_mirror_with_another_title_is_noted(worker: Worker, site: Site, web: Web) -> None:
+    mirror = web.site()
+    mirror.pages["/"] = html(text=f"{prose()} Read 8 times.", title="Mirror of waiting")
+    site.pages["/a"] = html(mirror.url(), text=f"{prose()} Read 17 times.", title="Waiting")
+    del site.pages["/b"]
+    start(worker, site.url(), mirror.url())
+    run(worker)
+    assert find_near(worker.engine).near == 1
+
+
 def test_a_crawl_may_do_without(worker: Worker, site: Site) -> None:
     engine = crawled(worker, site, near_duplicates=False)
     assert one(engine, "SELECT count(*) FROM near_queue") == 0

@@ -7,11 +7,11 @@ from sqlalchemy import Engine
 
 from app.browser.values import Chromium
 from tests.browser.conftest import chromium
-from tests.cli.archived import URL, Deposit, engine, put
+from tests.cli.archived import URL, Deposit, engine, put, writer
 from tests.cli.conftest import Tiptoe
 from tests.store.rows import sql
 
-__all__ = ["chromium", "engine", "put"]
+__all__ = ["chromium", "engine", "put", "writer"]
 
 PAGE = "<body style='margin:0;background:rgb(0,0,255)'><script src=/app.js></script><p>Lamps"
 SCRIPT = "document.body.style.background = 'rgb(255,0,0)'"

@@ -13,7 +13,7 @@ from app.crawl.state.worker import Worker
 from app.model import Budgets
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html
-from tests.render.shells import DOCUMENT, Stand, render, rows, script, shell, there, turns
+from tests.render.shells import DOCUMENT, Stand, render, rows, shell, there, turns
 from tests.store.rows import sql
 
 DEATH = BrowserDeath(cause="it hung")

@@ -22,6 +22,9 @@ KEY = sha256(b"http://big.test/77").digest()
 SOME = [*range(1, 20), BIG]  # hosts that are settled together
 LINKS = [admission(host, 1, key=sha256(f"http://h{host}.test/7".encode()).digest()) for host in SOME]
 RESULTS = [result(link, "resting", due_s=60) for link in LINKS]
+RAISES = [
+    {**{name: link[name] for name in ("host_id", "crawl_id", "key")}, "score": 0.9, "score_parts": 0} for link in LINKS
+]
 LEASES = {"ids": db.array_param(SOME), "tokens": db.array_param([UUID(int=host) for host in SOME])}
 CONTACTS = json.dumps([{"host_id": host, "token": str(UUID(int=host))} for host in SOME])
 LIVE = {"crawl_id": 1, "queues": ["host-00", "host-01"], "most": 60, "each": 3}
@@ -74,6 +77,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ),
     ("urls", "admit", {"rows": db.rows_param(LINKS)}, "urls", 20),
     ("urls", "record", {"rows": db.rows_param(RESULTS)}, "urls", 39),
+    ("urls", "raise_scores", {"rows": db.rows_param(RAISES)}, "urls", 39),
     ("hosts", "lock_leased", LEASES, "hosts", 20),
     ("hosts", "extend_visits", {"rows": CONTACTS, "lease_s": 60}, "hosts", 20),
     ("hosts", "leave", {"rows": CONTACTS}, "hosts", 20),

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from app.crawl.frontier import worth
+from app.crawl.frontier import naming, worth
 from app.crawl.frontier.worth import FoundAt
 from app.crawl.state.batch import Batch
 from app.crawl.state.finder import Finder
@@ -22,6 +22,7 @@ from app.crawl.state.seen import KnownKeys
 from app.crawl.state.visit import Visit
 from app.model import Link, Page, Refusal, RequestKind, Url
 from app.policy.candidate import Candidate, in_front
+from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge, taken_in, widened
 from app.policy.url import Canon, in_encoding, is_of_document, without_fragment
@@ -58,12 +59,12 @@ def links(
     *,
     encoding: str = "utf-8",
     nofollow: bool = False,
-    relevance: float = 0.0,
+    relevance: float | None = None,
 ) -> list[Candidate]:
     """Candidates from the links of a document whose base URL is `base`. Refusals go into the batch.
 
     encoding: the document's, for the queries of its links.   nofollow: the document says so of all of them.
-    relevance: the document's, to the topics of its crawl.
+    relevance: the document's, to the topics of its crawl; None: it is not judged.
 
     A link that no person can see may be there to catch robots: it is followed where a visible one leads there too.
     """
@@ -92,7 +93,8 @@ def links(
             due,
             [url for url in unseen.values() if url.key not in visible],
         )
-    place = FoundAt(due.url, due.depth + 1, 0, relevance)
+    handed = None if relevance is None else per_link(relevance, len(targets))
+    place = FoundAt(due.url, due.depth + 1, 0, handed)
     return candidates(finder, due.crawl_id, targets.values(), place, hints=anchors)
 
 
@@ -126,16 +128,25 @@ def candidates(
     hints: by key, the text of a link or the lastmod of a sitemap that is believed
     """
     scope, known, batch, now = finder.picked.scopes[crawl_id], finder.worker.known, finder.batch, finder.database_now()
+    hears = place.relevance is not None and bool(finder.picked.focus[crawl_id].profile.topics)
     found: list[Candidate] = []
     for url in targets:
         key, form = url.key, url.form
-        if known.has(crawl_id, key) or (form != key and known.has(crawl_id, form)):
+        stands = known.has(crawl_id, key)
+        is_named = (
+            hears
+            and url.host == finder.host
+            and naming.hear(finder, crawl_id, url, place, hints.get(key), stands=stands)
+        )
+        if stands or (form != key and known.has(crawl_id, form)):
             continue
         refusal = judge(scope, url, place.depth, is_link=place.hops == 0)
         if refusal is None:
             each = _candidate(finder, crawl_id, url, place, hints.get(key), now)
             if isinstance(each, Candidate):
                 found.append(each)
+                if hears and not is_named:
+                    finder.worker.namings.note(crawl_id, key, place.relevance or 0.0, each.score_parts or 0)
                 continue
             refusal = each
         if refusal not in _SILENT:

@@ -39,13 +39,13 @@ class FoundAt(NamedTuple):
     """Where a link stands.
 
     depth      links between its URL and a seed;   hops: redirects that led to it
-    relevance  of the page, 0 to 1, to the topics of the crawl
+    relevance  that the page hands to each link, 0 to 1; None: a list, a redirect or a handler names it
     """
 
     found_on: str
     depth: int
     hops: int
-    relevance: float = 0.0
+    relevance: float | None = None
 
 
 def read_profile(worker: Worker, crawl: Crawl) -> None:

@@ -16,7 +16,7 @@ from app.store.pages import PageRow, Revision, Where
 from app.store.renders import RenderEnd, RenderRow
 from app.store.robots import AskedTdmrep, Fetched
 from app.store.suppressions import Suppression
-from app.store.url_rows import Due, Result
+from app.store.url_rows import Due, Raise, Result
 
 BYTES_PER_LINK = 200  # of HTML; links are what a group commit is bounded by
 
@@ -82,6 +82,7 @@ class Batch:
     kept_links: list[LinksRow] = field(default_factory=list)
     revisions: list[Revision] = field(default_factory=list)
     admissions: list[Candidate] = field(default_factory=list)
+    raises: dict[tuple[int, bytes], Raise] = field(default_factory=dict)  # by crawl and key: scores of URLs that wait
     claims: dict[int, tuple[int, int]] = field(default_factory=dict)
     suppressions: dict[tuple[int, bytes, str], Suppression] = field(default_factory=dict)
     robots: list[tuple[Origin, Fetched]] = field(default_factory=list)

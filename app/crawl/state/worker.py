@@ -21,6 +21,7 @@ from app.crawl.state.ceiling import Ceiling
 from app.crawl.state.focus import SeenPhrases
 from app.crawl.state.grants import Grants
 from app.crawl.state.line import Lines
+from app.crawl.state.namings import Namings
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
 from app.crawl.state.shared_budgets import SharedBudgets
@@ -77,6 +78,7 @@ class Worker:
     known: KnownKeys = field(default_factory=KnownKeys)
     memory_gate: MemoryGate = field(default_factory=MemoryGate)
     reading: OneByOne = field(default_factory=OneByOne)
+    namings: Namings = field(default_factory=Namings)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None
     host_ids: Lru[str, int] = field(default_factory=lambda: Lru(10_000))
@@ -122,6 +124,7 @@ class Worker:
     def forget_rows(self) -> None:
         """Drop the caches that name rows."""
         self.known.forget_all()
+        self.namings.clear()
         self.grants.clear()
         self.host_ids.clear()
         self.scopes.clear()

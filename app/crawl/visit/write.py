@@ -50,6 +50,7 @@ def write(visits: Sequence[Visit], tx: Connection) -> Written:
     pages.drop(tx, kept_out)  # first: a page that is dropped must not count as the original of a new one
     repeating = duplicates.note(batches, tx)
     entered = enter.admit(tx, [(visit, _admissions(visit.batch, repeating)) for visit in visits])
+    urls.raise_scores(tx, [row for batch in batches for row in batch.raises.values()])
     refused = {each: row for batch in batches for each, row in batch.suppressions.items()}
     suppressions.note(tx, list(refused.values()))
     urls.record(tx, [result for batch in batches for result in batch.results])

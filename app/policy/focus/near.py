@@ -2,7 +2,9 @@
 
 A fingerprint alone calls the pages of a reference alike that differ in the one name that they are about. So both texts
 are read: most of their phrases must be the same, and neither may be headed by a word that the other does not have, nor
-repeat one. Numbers name nothing here: a release, a date, a counter may differ. What falls short is shown for review.
+repeat one. Numbers name nothing here: a release, a date, a counter may differ. In a text of a few lines a number may be
+all that it says, and on one host pages whose titles name different things are different. What falls short is shown for
+review.
 """
 
 import re
@@ -14,6 +16,7 @@ from typing import Final
 from app.policy.focus.simhash import DUPLICATE_BITS, LEAST_PHRASES, REVIEW_BITS, words_of
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
+LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ in the one number that they are about
 _HEAD_LINES, _HEAD_CHARS = 2, 300
 _REPEATED, _REPEATED_BY_BOTH = 3, 2  # times: no chance word; another name in the same place
 _NAME: Final = re.compile(r"[^\W\d]\w+")
@@ -43,16 +46,26 @@ class Reading:
     @cached_property
     def phrases(self) -> set[tuple[str, str, str]]:
         """Each three words in a row."""
-        words = words_of(self._text)
-        return set(zip(words, words[1:], words[2:], strict=False))
+        return set(zip(self.words, self.words[1:], self.words[2:], strict=False))
+
+    @cached_property
+    def words(self) -> list[str]:
+        """As its fingerprint counts them."""
+        return words_of(self._text)
 
 
 def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:
     """How alike two pages are whose fingerprints differ in so many bits. None: they are about different things."""
     if bits > REVIEW_BITS or _has_other_subject(text, other):
         return None
-    is_near = bits <= DUPLICATE_BITS and resemblance(text.phrases, other.phrases) >= SAME_PHRASES
-    return Likeness.NEAR if is_near else Likeness.REVIEW
+    if bits > DUPLICATE_BITS or min(len(text.words), len(other.words)) < LEAST_WORDS:
+        return Likeness.REVIEW
+    return Likeness.NEAR if resemblance(text.phrases, other.phrases) >= SAME_PHRASES else Likeness.REVIEW
+
+
+def is_titled_alike(title: str | None, other: str | None) -> bool:
+    """Whether the titles of two pages of one host name the same, numbers aside. Without a title nothing is known."""
+    return not title or not other or set(_names(title.lower())) == set(_names(other.lower()))
 
 
 def resemblance(here: set[tuple[str, str, str]], there: set[tuple[str, str, str]]) -> float:

@@ -5,12 +5,14 @@ So it is compared with the mean of the crawl's pages, which is learned in memory
 """
 
 from collections.abc import Collection
+from math import sqrt
 from typing import Final
 
 from app.policy.focus.profile import Profile
 
 MOST_PAGES: Final = 1_000  # of a mean; then all count half, so that it follows the crawl
 AT_BEST: Final = 2.0  # times the mean: it is worth all, and the mean page a half
+MANY_LINKS: Final = 40  # a page that names more says less of each: a list of releases, a table of contents
 
 
 class TopicShare:
@@ -23,17 +25,26 @@ class TopicShare:
         self._sum = 0.0
 
     def relevance(self, share: float) -> float:
-        """The relevance, 0 to 1, of a page with such a share. The first page with a topic is a mean one."""
+        """The relevance, 0 to 1, of a page with such a share.
+
+        The first page has none, as there is nothing to compare it with: it names the whole site mostly. Of the others
+        the first with a topic is a mean one.
+        """
         before, pages = self._sum, self._pages
         self._pages, self._sum = pages + 1, before + share
         if self._pages >= MOST_PAGES:
             self._pages, self._sum = self._pages // 2, self._sum / 2
-        return relevance(share, before / pages if before else share)
+        return relevance(share, before / pages if before else share) if pages else 0.0
 
 
 def relevance(share: float, mean: float) -> float:
     """0 for a page without topics, 1 from twice the mean on."""
     return min(share / (AT_BEST * mean), 1.0) if share and mean else 0.0
+
+
+def per_link(relevance: float, links: int) -> float:
+    """The relevance that a page with so many links hands to each."""
+    return relevance * sqrt(min(MANY_LINKS / links, 1.0)) if links else relevance
 
 
 def topic_share(profile: Profile, words: Collection[str]) -> float:

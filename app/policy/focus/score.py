@@ -21,6 +21,7 @@ from app.policy.focus.words import tokens
 MOST_ANCHOR, MOST_FRESH, MOST_DUPLICATE, MOST_TRAP = 0.3, 0.2, 0.4, 0.6
 IN_PATH: Final = 0.1  # a topic in the path: a third of one in the anchor, as a folder's name is that of many pages
 MOST_PAGE: Final = 0.3  # as much as an anchor: each is one hint of what a link leads to
+LEAST_RAISE: Final = 0.02  # smaller ones hardly change the order, and each is a row to write
 FRESH_DAYS: Final = 30.0  # a date's worth falls to a third in so many days
 PAGE_FROM: Final = 10  # page numbers above it are a risk
 _DATED: Final = re.compile(r"(?:/|-|_|\b)((?:19|20)\d\d)[-/_]?(0[1-9]|1[0-2])(?:[-/_]?(0[1-9]|[12]\d|3[01]))?(?=\D|\Z)")
@@ -108,7 +109,7 @@ def score(
     branch = profile.branch(url.target)
     parts = Parts(
         branch.weight,
-        _named(profile, url.target, anchor, worth),
+        named(profile, url.target, anchor, worth),
         MOST_FRESH * _fresh(url.target, now, lastmod, shape),
         _duplicate(url.target, shape),
         _trap(url.target, shape, depth, now),
@@ -117,14 +118,24 @@ def score(
 
 
 def handed_on(parts: Parts, relevance: float) -> Parts:
-    """The parts of a link that a page of so much relevance, 0 to 1, is the first to name.
+    """The parts of a link that pages of so much relevance, 0 to 1, name.
 
     What the page was handed itself is not handed on: two links from a subject a page may be about anything.
     """
     return parts._replace(page=MOST_PAGE * relevance)
 
 
-def _named(profile: Profile, target: str, anchor: str, worth: Callable[[str], float] | None) -> float:
+def raised(parts: Parts, *, anchor: float, relevance: float) -> Parts | None:
+    """The parts of a URL that a further page names; None where they are worth hardly more than before.
+
+    anchor     the worth of this page's anchor: the best counts
+    relevance  the mean of all pages that name it
+    """
+    after = parts._replace(anchor=max(parts.anchor, anchor), page=max(parts.page, MOST_PAGE * relevance))
+    return after if after.score - parts.score >= LEAST_RAISE else None
+
+
+def named(profile: Profile, target: str, anchor: str, worth: Callable[[str], float] | None) -> float:
     """The worth of what a link is called: of its anchor, and a little more where its path names a topic."""
     found = MOST_ANCHOR * _anchor(profile, anchor, worth) if anchor else 0.0
     if profile.topics and not profile.spelled_topics.isdisjoint(tokens(target[:REACH])):

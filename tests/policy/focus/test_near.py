@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.policy.focus.near import Likeness, Reading, likeness
+from app.policy.focus.near import LEAST_WORDS, Likeness, Reading, is_titled_alike, likeness
 from app.policy.focus.simhash import distance, simhash, words_of
 
 RNG = random.Random(11)
@@ -60,6 +60,32 @@ def test_what_says_the_same(one: str, other: str, expected: Likeness | None) -> 
 )
 def test_more_bits_are_for_review_and_more_than_nine_for_nobody(bits: int, expected: Likeness | None) -> None:
     assert likeness(bits, Reading(ARTICLE), Reading(ARTICLE)) is expected
+
+
+# words of a page; another differs in its last number → how alike they are
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(LEAST_WORDS - 1, Likeness.REVIEW), (LEAST_WORDS, Likeness.NEAR), (2 * LEAST_WORDS, Likeness.NEAR)],
+)
+def test_a_short_page_may_say_no_more_than_its_number(words: int, expected: Likeness) -> None:
+    page = prose(words - 1, 8)
+    assert likeness(2, Reading(f"{page} 4"), Reading(f"{page} 8")) is expected
+
+
+# a title, another of the same host → whether they name the same
+@pytest.mark.parametrize(
+    ("title", "other", "expected"),
+    [
+        ("Django 1.4.11 release notes", "Django 1.5.6 release notes", True),
+        ("Waiting", "waiting", True),
+        ("Data.Array.Storable", "Data.Array.Storable.Safe", False),
+        ("System.FilePath.Posix", "System.FilePath.Windows", False),
+        (None, "Waiting", True),
+        ("", "Waiting", True),
+    ],
+)
+def test_titles_of_a_host_tell_its_pages_apart(title: str | None, other: str | None, expected: bool) -> None:
+    assert is_titled_alike(title, other) is is_titled_alike(other, title) is expected
 
 
 def test_fingerprints_that_are_alike_by_chance_are_for_review() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.policy.focus.profile_text import read
-from app.policy.focus.relevance import MOST_PAGES, TopicShare, relevance, topic_share
+from app.policy.focus.relevance import MANY_LINKS, MOST_PAGES, TopicShare, per_link, relevance, topic_share
 
 
 # share of the page, mean of the crawl → relevance
@@ -17,7 +17,21 @@ def test_relevance_is_against_the_mean(share: float, mean: float, expected: floa
     assert relevance(share, mean) == pytest.approx(expected)
 
 
-def test_the_first_page_with_a_topic_is_a_mean_one() -> None:
+def test_the_first_page_has_nothing_to_be_compared_with() -> None:
+    shares = TopicShare()
+    assert [shares.relevance(share) for share in (0.9, 0.9, 0.9)] == pytest.approx([0.0, 0.5, 0.5])
+
+
+# relevance of a page, its links → what each is handed
+@pytest.mark.parametrize(
+    ("relevance", "links", "expected"),
+    [(0.8, 1, 0.8), (0.8, MANY_LINKS, 0.8), (0.8, 4 * MANY_LINKS, 0.4), (0.8, 0, 0.8), (0.0, 900, 0.0)],
+)
+def test_a_page_that_names_much_says_less_of_each(relevance: float, links: int, expected: float) -> None:
+    assert per_link(relevance, links) == pytest.approx(expected)
+
+
+def test_the_first_page_with_a_topic_after_it_is_a_mean_one() -> None:
     shares = TopicShare()
     assert [shares.relevance(share) for share in (0.0, 0.1, 0.1, 0.0)] == pytest.approx([0.0, 0.5, 0.75 * 4 / 3, 0.0])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.model import Url
 from app.policy.focus.profile_text import read
-from app.policy.focus.score import MOST_PAGE, Parts, handed_on, score, unpacked
+from app.policy.focus.score import LEAST_RAISE, MOST_PAGE, Parts, handed_on, raised, score, unpacked
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import LEAST_PAGES, MOST_WORDS, Vocabulary
 from app.policy.url import Canon
@@ -136,6 +136,31 @@ def test_a_relevant_page_raises_its_links() -> None:
     some, all_ = (handed_on(plain, relevance) for relevance in (0.5, 1.0))
     assert plain.score < some.score < all_.score == pytest.approx(plain.score + MOST_PAGE)
     assert (plain.page, some.risk) == (0, plain.risk)
+
+
+# anchor and relevance of a further page → anchor and page afterwards; None: nothing is written for it
+@pytest.mark.parametrize(
+    ("anchor", "relevance", "expected"),
+    [
+        (0.1, 0.5, None),
+        (0.0, 0.0, None),
+        (0.1, 0.5 + LEAST_RAISE / MOST_PAGE / 2, None),
+        (0.3, 0.0, (0.3, 0.15)),
+        (0.0, 1.0, (0.1, 0.3)),
+        (0.2, 0.8, (0.2, 0.24)),
+    ],
+)
+def test_a_further_page_raises_and_never_lowers(
+    anchor: float, relevance: float, expected: tuple[float, float] | None
+) -> None:
+    before = Parts(base=0.5, anchor=0.1, fresh=0.0, duplicate=0.0, trap=0.02, page=0.15)
+    after = raised(before, anchor=anchor, relevance=relevance)
+    assert (after and (after.anchor, after.page)) == (expected and pytest.approx(expected))
+    assert after is None or after._replace(anchor=0.1, page=0.15) == before
+
+
+def test_a_score_that_is_at_its_most_is_not_raised() -> None:
+    assert raised(Parts(1.0, 0.0, 0.0, 0.0, 0.0), anchor=0.3, relevance=1.0) is None
 
 
 # topics, path → it is worth something
