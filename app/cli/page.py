@@ -105,7 +105,7 @@ def list_(
 
 
 class Which(NamedTuple):
-    """The capture that is asked for.   at: its number, or a moment;   plain: the site's answer, not a browser's document"""
+    """The capture that is asked for. at: its number, or a moment;   plain: the answer, not what a browser made of it"""
 
     at: str | None = None
     plain: bool = False
