@@ -48,6 +48,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what drives a browser as acceptance, which `make faults-quick` runs: it takes a minute of two cores. Of the
+    dashboard, of `doctor` and of pictures the tests stay."""
+    for item in items:
+        if item.path.parent.name in {"browser", "render"} and "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.acceptance)
+
+
+
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # libraries that look for leaks at the end would find some
 
