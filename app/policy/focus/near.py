@@ -50,7 +50,7 @@ class Reading:
 
     @cached_property
     def words(self) -> list[str]:
-        """As its fingerprint counts them."""
+        """Words, counted like its fingerprint does."""
         return words_of(self._text)
 
 
