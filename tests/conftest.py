@@ -56,7 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.acceptance)
 
 
-
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # libraries that look for leaks at the end would find some
 
