@@ -46,7 +46,7 @@ class Watch:
         pytest.param("endless-worker", {Q, D}, [], marks=RARE),
         ("memory", {"death"}, []),
         pytest.param("heap", {"death"}, [], marks=RARE),
-        pytest.param("dom", {D, "death"}, [], marks=RARE),
+        pytest.param("dom", {D, RenderEnding.DOM, "death"}, [], marks=RARE),
         pytest.param("deep", {Q, "death"}, [], marks=RARE),
         pytest.param("crash", {N, Q, "death"}, [], marks=RARE),
         ("alerts", {D}, []),

@@ -25,13 +25,12 @@ from app.model.crawl import CrawlSpec
 from tests.acceptance.conftest import celery, until
 from tests.browser.conftest import Ears, ears
 from tests.crawl.web import Answer, Hit, Web, html
-from tests.faults.conftest import own_postgres
 from tests.faults.servers import OwnPostgres
 from tests.render.shells import script, shell
 from tests.render.test_browser import serve
 from tests.store.rows import sql
 
-__all__ = ["ears", "own_postgres"]
+__all__ = ["ears"]
 pytestmark = pytest.mark.faults
 DELAY_S = 0.2
 PLAIN = 40
@@ -69,6 +68,13 @@ class Fleet:
 
     def _run(self, *arguments: str) -> None:
         self._stack.enter_context(celery(self.env, self._folder, *arguments))
+
+
+@pytest.fixture(scope="module")
+def own_postgres(reachable_tmp: Path) -> Iterator[OwnPostgres]:
+    """A server of this module's own, beside that of the faults."""
+    with OwnPostgres(reachable_tmp / "render-faults") as server:
+        yield server
 
 
 @pytest.fixture
