@@ -115,7 +115,9 @@ def test_what_the_archive_cannot_take_is_settled_when_it_can(
     assert len(all_captures(worker.engine, 1)) == before
     for visit in visits:
         assert settle_alone(visit).ending in {VisitEnding.NOTHING_DUE, VisitEnding.ARCHIVE_STOPPED}
-    held = {each.url: archiving.archive.read(each).body for each in all_captures(worker.engine, 1)}
+    captures = all_captures(worker.engine, 1)
+    held = {each.url: archiving.archive.read(each).body for each in captures}
+    assert len(captures) == len(held), "each answer once, also the one that had to wait"
     assert all(held[site.url("/1")] == site.pages["/1"].body for site in sites)  # type: ignore[union-attr]
 
 
