@@ -29,7 +29,7 @@ from app.model.handler import HandlerSpec
 from app.net.http import Sender
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
-from app.runtime.intake import Intake
+from app.runtime.intake import Intake, Places
 from app.store import db
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 RUNNING_PER_THREAD = 2  # visits that may need to be parked next: in the pool's threads, and in those of the parking
+FIRST_PER_THREAD, FIRST_LEAST = 2, 32  # visits in hand at first
+SEATS_A_PAGE = 4  # a page takes so many seats, one after another, and is late by all their waits
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
@@ -140,10 +142,15 @@ def intake() -> Intake:
 def _intake() -> Intake:
     settings, made = current(), _worker()
     assert made.parking is not None
+    threads, parking, seats = settings.concurrency, made.parking, made.seats
     return Intake(
-        made.parking,
-        most=settings.concurrency * (PARKED_PER_THREAD - RUNNING_PER_THREAD),
-        threads=settings.concurrency,
+        lambda: max(parking.take_late_s(), SEATS_A_PAGE * seats.take_wait_s()),
+        places=Places(
+            first=max(FIRST_PER_THREAD * threads, FIRST_LEAST),
+            least=threads,
+            most=threads * (PARKED_PER_THREAD - RUNNING_PER_THREAD),
+        ),
+        threads=threads,
         patience_s=settings.offer_s / 2,
         stopping=made.stopping,
     )

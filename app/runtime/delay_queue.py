@@ -46,6 +46,7 @@ class DelayQueue(Generic[T]):
         self.clock = clock or Clock()
         self._heap: list[tuple[float, int, T]] = []
         self._joined = 0
+        self._late_s, self._resumed = 0.0, 0
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._parked = threading.Condition(self._lock)
@@ -58,10 +59,14 @@ class DelayQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
-    def late_s(self) -> float:
-        """Seconds for which the first of the parked visits has been due. 0.0: none is."""
+    def take_late_s(self) -> float:
+        """Seconds that visits were resumed late since the last call, on average; that the first one is, if none was."""
         with self._lock:
-            return max(self.clock.now() - self._heap[0][0], 0.0) if self._heap else 0.0
+            late_s, resumed = self._late_s, self._resumed
+            self._late_s, self._resumed = 0.0, 0
+            if resumed or not self._heap:
+                return late_s / max(resumed, 1)
+            return max(self.clock.now() - self._heap[0][0], 0.0)
 
     @property
     def has_room(self) -> bool:
@@ -146,7 +151,9 @@ class DelayQueue(Generic[T]):
                     if not self._is_open:
                         return
                     self._wait(called)
-                visit = heapq.heappop(self._heap)[2]
+                until, _, visit = heapq.heappop(self._heap)
+                self._late_s += max(self.clock.now() - until, 0.0)
+                self._resumed += 1
             self._resume(visit)
 
     def _wait(self, called: threading.Condition) -> None:

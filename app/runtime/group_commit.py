@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 from app.runtime.delay_queue import DelayQueue
 
 T = TypeVar("T")
-GATHER_S = 0.2
+GATHER_S = 0.4
+SOONEST_S = GATHER_S + 0.2  # a visit whose host is ready sooner is not gathered: settling takes a moment, too
 MOST = 50
 SETTLE_LINKS = 10_000  # 1 KiB each, and one statement
 

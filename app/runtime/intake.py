@@ -1,59 +1,84 @@
 """Holds new visits back until their process keeps up with those that it has.
 
-A process that takes up more hosts than it can serve serves none of them well: parked visits are resumed late, grow old
-after one page, and leave. Each page then costs a take-up, a settle and a connection of its own, and these costs are
-what the process is short of. So an offer waits while visits are resumed late or the parking is nearly full. An offer
-that waits too long is not taken up: its host is offered again.
+A process that takes up more hosts than it can serve serves none of them well: visits are resumed late, grow old after
+one page, and leave. Each page then costs a take-up, a settle and a connection of its own, and these costs are what the
+process is short of. So only so many visits are in hand at once, parked ones included. The number grows by a twentieth
+while they are served in time, and shrinks by a tenth while they are late, as the window of TCP's congestion control
+does. An offer that waits too long for a place is not taken up: its host is offered again.
 """
 
 import threading
-from collections.abc import Sized
-from typing import Protocol
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
-LATE_MOST_S = 0.25
+LATE_S = 0.25  # visits that are this late on average are too many
+IN_TIME_S = 0.1  # more may begin while they are no later than this
 LOOK_S = 0.05
+ADJUST_S = 0.5
+GROWTH, SHRINKAGE = 1.05, 0.9
+NEARLY = 0.9  # the number grows only where so much of it is in hand
 FREE_THREADS = 2  # for what else the workers do: dispatch and maintenance
 
 
-class Parking(Sized, Protocol):
-    """The part of an `app.runtime.delay_queue.DelayQueue` that an intake looks at."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """How many visits may be in hand: at first, and at the least and the most."""
 
-    def late_s(self) -> float: ...
+    first: int
+    least: int
+    most: int
 
 
 class Intake:
-    """Begin a visit only after `wait`.
+    """Begin a visit only after `wait`, and call `ended` when it has ended.
 
-    parking     of the visits that have begun
-    most        parked visits with which another may begin
+    late_s      seconds that visits were late since the last call, on average
     threads     of the pool that takes offers up: all but two of them may wait
     patience_s  how long an offer waits
     """
 
     def __init__(
-        self, parking: Parking, *, most: int, threads: int, patience_s: float, stopping: threading.Event
+        self,
+        late_s: Callable[[], float],
+        *,
+        places: Places,
+        threads: int,
+        patience_s: float,
+        stopping: threading.Event,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._parking, self._most, self._patience_s, self._stopping = parking, most, patience_s, stopping
-        self._places = threading.BoundedSemaphore(max(threads - FREE_THREADS, 1))
+        self._late_s, self._bounds = late_s, places
+        self._patience_s, self._stopping, self._clock = patience_s, stopping, clock
+        self._most = float(min(places.first, places.most))
+        self._in_hand = 0
+        self._adjusted_s = clock()
+        self._lock = threading.Lock()
+        self._waiting = threading.BoundedSemaphore(max(threads - FREE_THREADS, 1))
         self._turn = threading.Lock()  # one offer looks, the others wait for it
 
     def wait(self) -> bool:
-        """Wait until the process keeps up. False: it did not in time, or too many wait, or the worker stops."""
-        if self._keeps_up():
+        """Wait for a place. False: there was none in time, or too many wait, or the worker stops."""
+        if self._begin():
             return True
-        if not self._places.acquire(blocking=False):
+        if not self._waiting.acquire(blocking=False):
             return False
         try:
             return self._wait()
         finally:
-            self._places.release()
+            self._waiting.release()
+
+    def ended(self) -> None:
+        """A visit that began has ended: its place is free."""
+        with self._lock:
+            self._in_hand -= 1
 
     def _wait(self) -> bool:
         if not self._turn.acquire(timeout=self._patience_s):
             return False
         try:
             for _ in range(int(self._patience_s / LOOK_S)):
-                if self._keeps_up():
+                if self._begin():
                     return True
                 if self._stopping.wait(LOOK_S):
                     return False
@@ -61,5 +86,21 @@ class Intake:
         finally:
             self._turn.release()
 
-    def _keeps_up(self) -> bool:
-        return len(self._parking) < self._most and self._parking.late_s() <= LATE_MOST_S
+    def _begin(self) -> bool:
+        with self._lock:
+            self._adjust()
+            if self._in_hand >= self._most:
+                return False
+            self._in_hand += 1
+            return True
+
+    def _adjust(self) -> None:
+        now_s = self._clock()
+        if now_s < self._adjusted_s + ADJUST_S:
+            return
+        self._adjusted_s = now_s
+        late_s = self._late_s()
+        if late_s > LATE_S:
+            self._most = max(min(self._most, self._in_hand) * SHRINKAGE, self._bounds.least)
+        elif late_s <= IN_TIME_S and self._in_hand >= self._most * NEARLY:
+            self._most = min(self._most * GROWTH + 1, self._bounds.most)

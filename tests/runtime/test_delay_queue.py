@@ -118,6 +118,31 @@ def test_an_earlier_one_is_not_kept_waiting_by_a_later_one(make: Make) -> None:
     lot.parking._heap.clear()
 
 
+def test_it_says_how_late_visits_were_resumed_since_it_was_asked_last(make: Make) -> None:
+    lot, over = make(threads=1), threading.Event()
+    assert lot.parking.take_late_s() == 0.0
+    lot.park(lambda: None)
+    lot.park(lambda: None, -1.0)
+    lot.park(over.set, -2.0)
+    lot.park(pytest.fail, HOUR_S)
+    assert done(over)
+    lot.clock.until_waits(LATE_S, HOUR_S)
+    assert lot.parking.take_late_s() == pytest.approx(1.0)
+    assert lot.parking.take_late_s() == 0.0
+    lot.parking._heap.clear()
+
+
+def test_where_none_was_resumed_it_says_how_long_the_first_has_been_due(make: Make) -> None:
+    lot, over, go_on = make(threads=1), threading.Event(), threading.Event()
+    lot.park(lambda: (over.set(), go_on.wait()))
+    assert done(over)
+    lot.park(lambda: None)
+    lot.parking.take_late_s()
+    lot.clock.move(2.0)
+    assert lot.parking.take_late_s() == 2.0
+    go_on.set()
+
+
 def test_short_visits_take_turns_in_one_thread(make: Make) -> None:
     lot, over = make(), threading.Event()
 

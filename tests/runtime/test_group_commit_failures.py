@@ -29,7 +29,7 @@ ROUNDS, LINKS = 10, 150
 
 @pytest.fixture
 def gather_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_work, "GATHER_S", DELAY_S / 3)
+    monkeypatch.setattr(at_work, "SOONEST_S", 2 * DELAY_S / 3)
 
 
 @pytest.fixture

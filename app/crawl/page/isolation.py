@@ -109,10 +109,11 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
     )
     if attempt.isolated:
         within_s = _within_s(worker, lease)
-        found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
+        with worker.seats.left():
+            found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
         if found != "none":
             return found
-    with worker.memory_gate.reading(reply.body, patience_s=lease.left_s() - LEASE_MARGIN_S), worker.reading.turn():
+    with worker.memory_gate.reading(reply.body, patience_s=lease.left_s() - LEASE_MARGIN_S):
         return read_html(reply.body, **options)
 
 
@@ -120,7 +121,8 @@ def sitemap(worker: Worker, lease: Lease, attempt: Attempt, body: BinaryIO) -> S
     """A sitemap that was read."""
     if attempt.isolated:
         within_s = _within_s(worker, lease)
-        found = "busy" if within_s is None else worker.readers.sitemap(body, within_s=within_s)
+        with worker.seats.left():
+            found = "busy" if within_s is None else worker.readers.sitemap(body, within_s=within_s)
         if found != "none":
             return found
         body.seek(0)

@@ -14,7 +14,7 @@ from app.crawl.page.attempt import Attempt
 from app.crawl.state.visit import Visit
 from app.errors import ServiceError
 from app.model import Outcome
-from app.runtime.group_commit import GATHER_S
+from app.runtime.group_commit import SOONEST_S
 
 LARGEST_BYTES = 64 * 1024  # the slowest document of this size that we know takes 0.03 s
 
@@ -27,7 +27,7 @@ def may_wait(visit: Visit, attempt: Attempt) -> bool:
         and attempt.sink is None
         and not attempt.isolated
         and len(attempt.reply.body) <= LARGEST_BYTES
-        and visit.turn.ready_at - visit.now() >= 2 * GATHER_S
+        and visit.turn.ready_at - visit.now() >= SOONEST_S
     )
 
 

@@ -27,8 +27,7 @@ def page(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         return isolation.unread(visit.worker, visit.batch, visit.picked, attempt, document)
     reply = attempt.reply
     wished = preferences.of_page(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, reply, document)
-    with visit.worker.reading.turn():
-        _take_in(visit, attempt, document, wished)
+    _take_in(visit, attempt, document, wished)
     return None
 
 

@@ -56,7 +56,7 @@ def wait(visit: Visit, url: Url, longest_s: float, deadline_s: float) -> Slot | 
         return None
     if slot.line is not None:
         ahead_s = turn.ready_at - lease.now() - CONNECT_AHEAD_S
-        if ahead_s > 0 and worker.stopping.wait(ahead_s):
+        if ahead_s > 0 and _stops_within(worker, ahead_s):
             return None
         outlast(worker, lease, AT_GATE_S + deadline_s)
         return slot._replace(not_after=lease.ends - deadline_s - AT_GATE_S)
@@ -64,7 +64,7 @@ def wait(visit: Visit, url: Url, longest_s: float, deadline_s: float) -> Slot | 
         return None
     wait_s = max(turn.ready_at, slot.ready_at) - lease.now()
     outlast(worker, lease, max(wait_s, 0) + deadline_s)
-    if wait_s > 0 and worker.stopping.wait(wait_s):
+    if wait_s > 0 and _stops_within(worker, wait_s):
         return None
     # A process that was stopped meanwhile wakes when another visits the host: the sender looks at the clock once more.
     within_lease = lease.ends - deadline_s
@@ -102,7 +102,7 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
     """A slot for one request to another host, whose lease was borrowed; waited for if it comes within longest_s, else None."""
     if worker.ceiling is not None:
         start_s = worker.ceiling.take(worker.engine, horizon_s=longest_s)
-        if start_s > longest_s or worker.stopping.wait(start_s):
+        if start_s > longest_s or _stops_within(worker, start_s):
             return None
     if not worker.shared.any:
         return Slot()
@@ -116,8 +116,14 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
             return Slot(address=address, drawn=wanted, line=starts.line_for(worker, wanted), dns_ms=found.dns_ms)
         if asked.answer.granted:
             slot = starts.granted_slot(address, wanted, asked, found.dns_ms)
-            return None if worker.stopping.wait(max(slot.ready_at - worker.monotonic(), 0.0)) else slot
+            return None if _stops_within(worker, max(slot.ready_at - worker.monotonic(), 0.0)) else slot
     return None if found.choices else Slot()
+
+
+def _stops_within(worker: Worker, seconds: float) -> bool:
+    """Wait so long. True: the worker stops."""
+    with worker.seats.left():
+        return worker.stopping.wait(seconds)
 
 
 def reserve_ahead(visit: Visit, tx: Connection) -> None:

@@ -31,7 +31,8 @@ def where(worker: Worker, url: Url, prefer: str | None) -> Found:
     """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them."""
     if worker.where is None:
         return Found(choices=(), dns_ms=None)
-    found = worker.where(url.text, prefer)
+    with worker.seats.left():
+        found = worker.where(url.text, prefer)
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
 
 

@@ -38,8 +38,8 @@ from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import GroupCommit
 from app.runtime.lru import Lru
 from app.runtime.memory_gate import MemoryGate
-from app.runtime.one_by_one import OneByOne
 from app.runtime.reader_pool import Readers
+from app.runtime.seats import Seats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Worker:
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
     memory_gate: MemoryGate = field(default_factory=MemoryGate)
-    reading: OneByOne = field(default_factory=OneByOne)
+    seats: Seats = field(default_factory=Seats)
     namings: Namings = field(default_factory=Namings)
     grants: Grants = field(default_factory=Grants)
     ceiling: Ceiling | None = None

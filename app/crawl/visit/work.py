@@ -10,7 +10,7 @@ from app.crawl.visit import settle
 from app.model import Rest, RestReason, VisitEnding
 from app.policy import pace
 from app.policy.lifecycle_visit import BatchEvent, VisitEvent
-from app.runtime.group_commit import GATHER_S, SETTLE_LINKS
+from app.runtime.group_commit import SETTLE_LINKS, SOONEST_S
 from app.store.host_rows import HostPace
 
 BUDGET_REST_S = 1.0
@@ -112,7 +112,7 @@ def gather(visit: Visit) -> bool:
     gatherer, now = visit.worker.gatherer, visit.now()
     if gatherer is None or visit.rest.until is not None or not settle.may_join(visit):
         return False
-    if visit.turn.ready_at - now < 2 * GATHER_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
+    if visit.turn.ready_at - now < SOONEST_S or visit.lease.ends - now < 2 * LEASE_MARGIN_S:
         return False
     visit.move(VisitEvent.PARKED)
     visit.batch.move(BatchEvent.GATHERED)

@@ -23,8 +23,8 @@ from tests.store.rows import one, sql
 
 @pytest.fixture
 def basket(monkeypatch: pytest.MonkeyPatch) -> Basket:
-    monkeypatch.setattr(at_work, "GATHER_S", DELAY_S / 3)
-    monkeypatch.setattr(later, "GATHER_S", DELAY_S / 3)
+    monkeypatch.setattr(at_work, "SOONEST_S", 2 * DELAY_S / 3)
+    monkeypatch.setattr(later, "SOONEST_S", 2 * DELAY_S / 3)
     return Basket()
 
 
