@@ -1,6 +1,7 @@
 """Checks seeds, adds them to a crawl, and reports what happened to each line."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -14,7 +15,7 @@ from app.crawl.state.setup import make_resolver
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.net.address import Guard, is_public, make_guard
-from app.net.dns import DnsFailed, Resolver
+from app.net.dns import DnsFailed, Resolver, ResolverLimits
 from app.policy import scope
 from app.policy.bare import bare_host
 from app.policy.candidate import in_front
@@ -28,6 +29,7 @@ IMPORT_BATCH = 5_000
 MOST_BAD_LINES = 1_000
 TOLD_FROM = 100  # URLs of a host in a batch
 RESOLVE_S = 5.0
+LOOKUPS = ResolverLimits().threads  # at once
 WHY_NO_SEED = {
     Refusal.INVALID: "not a URL; write it in full, as https://example.org/",
     Refusal.SCHEME: "only http:// and https:// URLs can be crawled",
@@ -161,8 +163,9 @@ def check(settings: Settings, seeds: Read) -> list[str]:
 def out_of_reach(settings: Settings, urls: Sequence[Url]) -> list[InputError]:
     """The problem of each URL whose host cannot or may not be contacted from here now."""
     resolver, guard = make_resolver(settings), make_guard(settings.networks)
-    found = (_contactable(url, settings, resolver, guard) for url in urls)
-    return [problem for problem in found if problem is not None]
+    with ThreadPoolExecutor(LOOKUPS) as pool:  # one after the other, a thousand names would take a minute
+        found = pool.map(lambda url: _contactable(url, settings, resolver, guard), urls)
+        return [problem for problem in found if problem is not None]
 
 
 def _contactable(url: Url, settings: Settings, resolver: Resolver, guard: Guard) -> InputError | None:

@@ -1,5 +1,8 @@
 """Seeds come in whatever their neighbours look like, and the scope takes them in."""
 
+import threading
+from typing import Any
+
 import pytest
 
 from app.admin import seeds
@@ -9,6 +12,7 @@ from app.beat.finish import finish
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import CrawlSpec
+from app.net.dns import Resolver
 from app.store import crawls, db, urls
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
@@ -188,6 +192,20 @@ def test_seeds_are_checked_one_by_one(worker: Worker, given: list[str], problems
     found = seeds.check(worker.settings, seeds.read(worker.settings, given))
     assert len(found) == len(problems)
     assert all(problem in line for problem, line in zip(problems, found, strict=True))
+
+
+def test_names_are_looked_up_at_once(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    all_of_them = threading.Barrier(20, timeout=60)
+
+    def looked_up(host: str, *_: object, **__: object) -> list[Any]:
+        all_of_them.wait()
+        return [(2, 1, 6, "", ("127.0.0.1", 0))] if host != "h3.test" else []
+
+    monkeypatch.setattr(seeds, "make_resolver", lambda _: Resolver(getaddrinfo=looked_up))
+    given = [f"http://h{number}.test/" for number in range(20)]
+    found = seeds.check(worker.settings, seeds.read(worker.settings, given))
+    assert len(found) == 1
+    assert "h3.test" in found[0]
 
 
 @pytest.mark.parametrize("only", ["http://10.0.0.1/", "nonsense", "", "# x", "http://no-such-host.invalid/"])
