@@ -35,7 +35,7 @@ def main(arguments: argparse.Namespace) -> None:
         raise BenchError(f"--sizes {arguments.sizes}: write numbers of URLs, e.g. 100000,1000000") from error
     counts = Counts()
     own: list[dict[str, Cell]] = [{"what": "count, µs a request", "p50": _count_us(counts)}]
-    made = exposition.registry(lambda: process.values(counts, None))
+    made = exposition.registry(lambda: process.values(counts, None, lambda: (0, 0)))
     own.append({"what": "page, ms", "p50": statistics.median(timed(lambda: exposition.page(made)) for _ in range(50))})
     table("metrics of a worker", own)
     rows: list[dict[str, Cell]] = []

@@ -78,7 +78,7 @@ def serve_metrics(role: str) -> None:
         return
     from app.metrics.serve import serve
 
-    _served = serve(settings.metrics, role=role, counts=counts(), check_archive=_check_archive)
+    _served = serve(settings.metrics, role=role, counts=counts(), check_archive=_check_archive, in_hand=_in_hand)
     try:
         db.check(engine())  # opens the session
     except ServiceError as error:
@@ -89,6 +89,11 @@ def _check_archive() -> None:
     """Raise ArchiveStopped while this process's archive cannot be written. It is not made for the question."""
     if _worker.cache_info().currsize and (archive := _worker().archive) is not None:
         archive.check()
+
+
+def _in_hand() -> tuple[int, int]:
+    """Visits in hand, and as many as there may be. It has no intake before its first visit: (0, 0)."""
+    return _intake().in_hand if _intake.cache_info().currsize else (0, 0)
 
 
 @lru_cache(maxsize=1)

@@ -65,6 +65,12 @@ PROCESS = (
     MetricSpec(
         "tiptoe_render_refused_total", _C, "Requests of rendered pages that were refused, by reason.", ("reason",)
     ),
+    MetricSpec("tiptoe_visits_in_hand", _G, "Visits that the process has begun and not ended, parked ones included."),
+    MetricSpec(
+        "tiptoe_visits_in_hand_most",
+        _G,
+        "As many as it takes on now: fewer while they are late. Where as many are in hand, it serves all that it can.",
+    ),
     MetricSpec("tiptoe_archive_stopped", _G, "1 while the process cannot write its archive, and so fetches nothing."),
     MetricSpec("tiptoe_memory_limit_bytes", _G, "Memory of the container, or of the machine where it has no limit."),
     MetricSpec("tiptoe_memory_available_bytes", _G, "What is left of it."),

@@ -97,15 +97,24 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 ),
             ),
             Panel(
+                "Visits in hand, and as many as workers keep up with",
+                "short",
+                8,
+                (
+                    ("in hand", 'sum(tiptoe_visits_in_hand{role="worker"})'),
+                    ("at most", 'sum(tiptoe_visits_in_hand_most{role="worker"})'),
+                ),
+            ),
+            Panel(
                 "Visits that end, by ending",
                 "reqps",
-                12,
+                8,
                 (("{{ending}}", "sum by (ending) (rate(tiptoe_visits_ended_total[5m]))"),),
             ),
             Panel(
                 "Hosts offered a second",
                 "reqps",
-                12,
+                8,
                 (("by {{role}}", "sum by (role) (rate(tiptoe_hosts_dispatched_total[1m]))"),),
             ),
         ),

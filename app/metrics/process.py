@@ -7,8 +7,10 @@ from app.metrics.counts import Counts
 from app.metrics.exposition import Value
 from app.metrics.machine import memory
 
+InHand = Callable[[], tuple[int, int]]  # visits in hand, and as many as there may be
 
-def values(counts: Counts, check_archive: Callable[[], None] | None) -> Mapping[str, Value]:
+
+def values(counts: Counts, check_archive: Callable[[], None] | None, in_hand: InHand) -> Mapping[str, Value]:
     """The figures now.   check_archive: raises ArchiveStopped while it cannot be written; None: there is none"""
     room = memory()
     with counts.lock:
@@ -31,6 +33,7 @@ def values(counts: Counts, check_archive: Callable[[], None] | None) -> Mapping[
             "tiptoe_hosts_dispatched_total": counts.dispatched,
             "tiptoe_dispatch_last_success_timestamp_seconds": counts.dispatched_at or 0.0,
         }
+    found["tiptoe_visits_in_hand"], found["tiptoe_visits_in_hand_most"] = in_hand()
     if check_archive is not None:
         found["tiptoe_archive_stopped"] = float(_is_stopped(check_archive))
     if room is not None:

@@ -34,14 +34,16 @@ class Served(NamedTuple):
     session_name: str
 
 
-def serve(listen: str, *, role: str, counts: Counts, check_archive: Callable[[], None] | None) -> Served | None:
+def serve(
+    listen: str, *, role: str, counts: Counts, check_archive: Callable[[], None] | None, in_hand: process.InHand
+) -> Served | None:
     """Serve a worker's or beat's figures from now on. None: the address is not ours, which stops nothing.
 
     listen  address:port; a port that is taken, or 0, stands for any that is free
     """
     from app.metrics.exposition import CONTENT_TYPE, page, registry
 
-    made = registry(lambda: process.values(counts, check_archive))
+    made = registry(lambda: process.values(counts, check_archive, in_hand))
     found = serve_pages(listen, {"/metrics": lambda: (CONTENT_TYPE, page(made))}, role=role)
     if found is None:
         return None

@@ -68,6 +68,11 @@ class Intake:
         finally:
             self._waiting.release()
 
+    @property
+    def in_hand(self) -> tuple[int, int]:
+        """Visits in hand, and as many as there may be now."""
+        return self._in_hand, int(self._most)
+
     def ended(self) -> None:
         """A visit that began has ended: its place is free."""
         with self._lock:

@@ -36,7 +36,7 @@ def stopped() -> None:
 
 def shown(counts: Counts, **values: object) -> dict[str, float]:
     """{name and labels as they stand on the page: value}"""
-    made = exposition.registry(lambda: process.values(counts, stopped), of_process=False)
+    made = exposition.registry(lambda: process.values(counts, stopped, lambda: (3, 8)), of_process=False)
     found = text_string_to_metric_families(exposition.page(made).decode())
     return {
         sample.name + "".join(f" {label}={value}" for label, value in sorted(sample.labels.items())): sample.value
@@ -63,7 +63,7 @@ def test_every_metric_is_documented_as_it_is(specs: tuple[MetricSpec, ...]) -> N
 def test_a_process_shows_all_of_its_metrics_and_no_other() -> None:
     counts = Counts()
     counts.settled([batch(fetch(0, 1, failure="cut"), ending="delay")], took_s=0.1)
-    assert set(process.values(counts, stopped)) == {spec.name for spec in PROCESS}
+    assert set(process.values(counts, stopped, lambda: (3, 8))) == {spec.name for spec in PROCESS}
 
 
 def test_a_page_says_what_was_counted() -> None:
@@ -78,6 +78,7 @@ def test_a_page_says_what_was_counted() -> None:
     assert found["tiptoe_fetch_seconds_bucket le=0.05"] == 2
     assert found["tiptoe_fetch_seconds_sum"] == pytest.approx(0.08)
     assert found["tiptoe_hosts_dispatched_total"] == 3
+    assert (found["tiptoe_visits_in_hand"], found["tiptoe_visits_in_hand_most"]) == (3, 8)
     assert found["tiptoe_archive_stopped"] == 1
     assert found["tiptoe_dispatch_last_success_timestamp_seconds"] == counts.dispatched_at
 

@@ -58,7 +58,7 @@ def test_promtool_takes_a_page() -> None:
 
     counts = Counts()
     counts.settled([batch(fetch(0, 1, failure="cut"), ending="delay")], took_s=0.1)
-    made = exposition.registry(lambda: process.values(counts, None))
+    made = exposition.registry(lambda: process.values(counts, None, lambda: (0, 0)))
     assert promtool("check", "metrics", given=exposition.page(made)) == ""
 
 

@@ -3,8 +3,11 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -67,6 +70,37 @@ def test_a_parked_visit_that_crashes_costs_no_thread(fresh_process: None, monkey
     process._stopped()
     assert gone_on == ["first", "second"]
     assert worker.stopping.is_set()
+
+
+@pytest.mark.parametrize(
+    ("ending", "in_hand"), [(VisitEnding.CLOSED, 0), (VisitEnding.DELAY, 0), (None, 0), (VisitEnding.PARKED, 1)]
+)
+def test_a_visit_is_in_hand_until_it_ends(
+    fresh_process: None, monkeypatch: pytest.MonkeyPatch, ending: VisitEnding | None, in_hand: int
+) -> None:
+    def begin(*_: object) -> visits.VisitReport:
+        assert process._in_hand()[0] == 1
+        if ending is None:
+            raise KeyError("a bug")
+        return visits.VisitReport(host=None, ending=ending)
+
+    assert process._in_hand() == (0, 0)
+    monkeypatch.setattr(visit, "visit_host", begin)
+    with suppress(KeyError):
+        visit.visit(1, str(uuid4()))
+    assert process._in_hand() == (in_hand, process.FIRST_PER_THREAD * config.current().concurrency)
+
+
+def test_a_parked_visit_is_in_hand_no_more_when_it_has_ended(
+    fresh_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
+    parked: Any = SimpleNamespace(worker=process.worker(), host_id=1)
+    monkeypatch.setattr(visit, "visit_host", lambda *_: visits.VisitReport(host="a", ending=VisitEnding.PARKED))
+    monkeypatch.setattr(visit, "go_on", lambda _: ended)
+    visit.visit(1, str(uuid4()))
+    visit.resume(parked)
+    assert process._in_hand()[0] == 0
 
 
 @pytest.mark.parametrize("error", [ServiceError("Postgres", "is away"), KeyError("a bug")])
