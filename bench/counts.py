@@ -164,7 +164,7 @@ class Meter:
             sql_ms=last.sql_ms - first.sql_ms,
             transactions=last.transactions - first.transactions,
             messages=last.messages - first.messages,
-            cpu={role: used - first.cpu.get(role, 0.0) for role, used in last.cpu.items()},
+            cpu=cpu.used_by_role(first.cpu, last.cpu),
         )
 
 

@@ -11,13 +11,13 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 TICKS = os.sysconf("SC_CLK_TCK")
-ORIGIN = "origin"
+ORIGIN, COMMAND = "origin", "command"
 ENDED = "ended"  # children of ours that are no more
 # Words of the command line, without folders (all of them), and the role. The first that fits.
 ROLES = (
@@ -26,7 +26,7 @@ ROLES = (
     (("bench.clock", "worker"), "workers"),
     (("celery", "worker"), "workers"),
     (("celery", "beat"), "beat"),
-    (("tiptoe", "crawl"), "command"),
+    (("tiptoe", "crawl"), COMMAND),
     (("nginx",), ORIGIN),
     (("bench.road_origin",), ORIGIN),
     (("valkey-server",), "broker"),
@@ -52,6 +52,15 @@ def seconds() -> dict[str, float]:
         total[role] += used
         todo += [(child, role) for child in children[pid]]
     return dict(total)
+
+
+def used_by_role(first: Mapping[str, float], last: Mapping[str, float]) -> dict[str, float]:
+    """{role: CPU seconds between two looks}. What a process that ended meanwhile used counts with the command, which
+    waited for it, but for what it had used before."""
+    used = {role: last.get(role, 0.0) - first.get(role, 0.0) for role in {**first, **last}}
+    ended_s = sum(min(each, 0.0) for each in used.values())
+    found = {role: max(each, 0.0) for role, each in used.items()}
+    return found | {COMMAND: found.get(COMMAND, 0.0) + ended_s} if ended_s else found
 
 
 def read_stat(line: str) -> tuple[int, float]:

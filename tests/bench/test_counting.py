@@ -43,6 +43,20 @@ def test_cpu_of_children_is_told_by_role() -> None:
         child.communicate()
 
 
+@pytest.mark.parametrize(
+    ("last", "used"),
+    [
+        ({"workers": 15.0, "beat": 4.5, "command": 1.0}, {"workers": 5.0, "beat": 0.5, "command": 0.0}),
+        # beat has ended with 4.6: what it used since counts, and nothing twice
+        ({"workers": 15.0, "command": 1.0 + 4.6}, {"workers": 5.0, "beat": 0.0, "command": pytest.approx(0.6)}),
+    ],
+)
+def test_a_process_that_has_ended_counts_with_who_waited_for_it_and_once(
+    last: dict[str, float], used: dict[str, float]
+) -> None:
+    assert cpu.used_by_role({"workers": 10.0, "beat": 4.0, "command": 1.0}, last) == used
+
+
 def _as_shown(query: str) -> str:
     """Comments stay, values get numbers."""
     numbers = itertools.count(1)
