@@ -31,16 +31,19 @@ class Seats:
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Context in which this thread computes: it waits for a seat first. Not to be nested."""
+        self._mine.computes = True
         self._take()
         try:
             yield
         finally:
             self._leave()
+            self._mine.computes = False
 
     @contextmanager
     def left(self) -> Iterator[None]:
-        """Context in which this thread waits for something else. A seat that it has is another's meanwhile."""
-        if not self.has_one:
+        """Context in which this thread waits for something else. A seat that it has is another's meanwhile; who went on
+        without one tries again afterwards."""
+        if not getattr(self._mine, "computes", False):
             yield
             return
         self._leave()

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -84,6 +84,20 @@ def test_it_says_how_long_threads_waited_on_average_since_it_was_asked_last() ->
         pass
     assert seats.take_wait_s() >= 0.005
     assert seats.take_wait_s() == 0.0
+
+
+def test_who_went_on_without_a_seat_gets_one_after_its_next_wait() -> None:
+    seats = Seats(1, 0.0)
+    with ExitStack() as other:
+        over = other.enter_context(computing(seats))
+        with seats.taken():
+            assert not seats.has_one
+            with seats.left():
+                over.set()
+                other.close()
+            assert seats.has_one
+    with seats.taken():
+        assert seats.has_one
 
 
 @pytest.mark.parametrize("waits", [False, True])
