@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from app.metrics.serve import Served
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
-RUNNING_PER_THREAD = 2  # visits that may need to be parked next: in the pool's threads, and in those of the parking
 FIRST_PER_THREAD, FIRST_LEAST = 2, 32  # visits in hand at first
-SEATS_A_PAGE = 4  # a page takes so many seats, one after another, and is late by all their waits
+SEATS_A_PAGE = 4  # resumed, its name found, answered, settled: a page is late by the waits for all of them
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
@@ -153,7 +152,7 @@ def _intake() -> Intake:
         places=Places(
             first=max(FIRST_PER_THREAD * threads, FIRST_LEAST),
             least=threads,
-            most=threads * (PARKED_PER_THREAD - RUNNING_PER_THREAD),
+            most=threads * PARKED_PER_THREAD,
         ),
         threads=threads,
         patience_s=settings.offer_s / 2,

@@ -79,10 +79,11 @@ class Intake:
             self._in_hand -= 1
 
     def _wait(self) -> bool:
+        until_s = self._clock() + self._patience_s
         if not self._turn.acquire(timeout=self._patience_s):
             return False
         try:
-            for _ in range(int(self._patience_s / LOOK_S)):
+            while self._clock() < until_s:
                 if self._begin():
                     return True
                 if self._stopping.wait(LOOK_S):

@@ -36,7 +36,7 @@ class Seats:
         try:
             yield
         finally:
-            self._leave()
+            self.leave()
             self._mine.computes = False
 
     @contextmanager
@@ -46,11 +46,20 @@ class Seats:
         if not getattr(self._mine, "computes", False):
             yield
             return
-        self._leave()
+        self.leave()
         try:
             yield
         finally:
             self._take()
+
+    def leave(self) -> None:
+        """Leave the seat, if this thread has one, and take none before the end of its next `left`.
+
+        For who waits for a moment and must act then: a wait for a seat would make it late.
+        """
+        if self.has_one:
+            self._mine.has_one = False
+            self._free.release()
 
     @property
     def has_one(self) -> bool:
@@ -71,8 +80,3 @@ class Seats:
         since = time.monotonic()
         self._mine.has_one = self._free.acquire(timeout=self._patience_s)
         self._waited_s += time.monotonic() - since
-
-    def _leave(self) -> None:
-        if self.has_one:
-            self._mine.has_one = False
-            self._free.release()

@@ -12,32 +12,58 @@ LATE = LATE_S + 1
 NEITHER = (LATE_S + IN_TIME_S) / 2
 
 
+class Stopping(threading.Event):
+    """An event for which nobody really waits: its waits move a clock, and a test may hear of them."""
+
+    def __init__(self, visits: "Visits") -> None:
+        super().__init__()
+        self._visits = visits
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self._visits.now += timeout
+        self._visits.looks += 1
+        self._visits.looked(self._visits.looks)
+        return self.is_set()
+
+
 @dataclass(slots=True)
 class Visits:
-    """How late the visits of a process are, and the time: it passes by a look at it, or when a test says so."""
+    """How late the visits of a process are, and its time: it passes while an offer waits, or when a test says so."""
 
     late: float = 0.0
     now: float = 0.0
+    looks: int = 0
+    looked: Callable[[int], object] = lambda look: None
+    read: Callable[[], object] = lambda: None
+    stopping: Stopping = field(init=False)
     intake: Intake = field(init=False)
 
+    def __post_init__(self) -> None:
+        self.stopping = Stopping(self)
+
     def begin(self, count: int) -> int:
-        """So many want to begin, without waiting. Returns how many did."""
+        """So many want to begin, one after another. Returns how many did."""
         return sum(self.intake.wait() for _ in range(count))
+
+    def clock(self) -> float:
+        self.read()
+        return self.now
 
     def passes(self, late: float) -> None:
         self.late = late
         self.now += ADJUST_S
 
 
-def make(places: Places, *, threads: int = 8, looks: int = 0, stopping: threading.Event | None = None) -> Visits:
+def make(places: Places, *, threads: int = 8, looks: int = 0) -> Visits:
     visits = Visits()
     visits.intake = Intake(
         lambda: visits.late,
         places=places,
         threads=threads,
         patience_s=looks * LOOK_S,
-        stopping=stopping or threading.Event(),
-        clock=lambda: visits.now,
+        stopping=visits.stopping,
+        clock=visits.clock,
     )
     return visits
 
@@ -116,57 +142,64 @@ def test_there_are_bounds(late: float, bound: int) -> None:
 def test_an_offer_that_waits_too_long_is_not_taken_up() -> None:
     visits = make(places(1), looks=3)
     assert [visits.intake.wait() for _ in range(2)] == [True, False]
+    assert visits.looks == 3
 
 
 def test_an_offer_waits_for_a_place() -> None:
-    visits = make(places(1), looks=1_000)
+    visits = make(places(1), looks=5)
     visits.begin(1)
-    begun = list[bool]()
-    waiting = threading.Thread(target=lambda: begun.append(visits.intake.wait()))
-    waiting.start()
-    visits.intake.ended()
-    waiting.join()
-    assert begun == [True]
+    visits.looked = lambda look: visits.intake.ended() if look == 2 else None
+    assert visits.intake.wait()
+    assert visits.looks == 2
 
 
 def test_a_stop_ends_the_wait() -> None:
-    stopping = threading.Event()
-    visits = make(places(1), looks=1_000_000, stopping=stopping)
+    visits = make(places(1), looks=1_000)
     visits.begin(1)
-    stopping.set()
+    visits.looked = lambda look: visits.stopping.set() if look == 2 else None
     assert not visits.intake.wait()
-
-
-@dataclass(slots=True)
-class _StopSeen(threading.Event):
-    """An event whose `wait` says that somebody waits."""
-
-    looked: Callable[[], None]
-
-    def __post_init__(self) -> None:
-        threading.Event.__init__(self)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.looked()
-        return threading.Event.wait(self, timeout)
+    assert visits.looks == 2
 
 
 @pytest.fixture
-def waiting() -> Iterator[tuple[Intake, threading.Thread]]:
-    """An intake with one place to wait in, and the thread that has it."""
-    at_work = threading.Event()
-    stopping = _StopSeen(at_work.set)
-    visits = make(places(1), threads=3, looks=1_000_000, stopping=stopping)
+def waiting() -> Iterator[tuple[Visits, threading.Thread, threading.Event]]:
+    """An intake with one place to wait in, the thread that has it, and the event for which it goes on."""
+    at_work, go_on = threading.Event(), threading.Event()
+    visits = make(places(1), threads=3, looks=5)
     visits.begin(1)
+    visits.looked = lambda look: (at_work.set(), go_on.wait())
     thread = threading.Thread(target=visits.intake.wait)
     thread.start()
     assert at_work.wait(60)
-    yield visits.intake, thread
-    stopping.set()
+    yield visits, thread, go_on
+    go_on.set()
     thread.join()
 
 
-def test_two_threads_of_the_pool_stay_free(waiting: tuple[Intake, threading.Thread]) -> None:
-    intake, thread = waiting
-    assert not intake.wait()
+def test_two_threads_of_the_pool_stay_free(waiting: tuple[Visits, threading.Thread, threading.Event]) -> None:
+    visits, thread, _ = waiting
+    assert not visits.intake.wait()
     assert thread.is_alive()
+
+
+def test_who_waits_behind_another_gets_no_more_time_for_it() -> None:
+    visits = make(places(1), threads=4, looks=4)
+    visits.begin(1)
+    visits.late = NEITHER
+    at_work, both_wait, begun, reads = threading.Event(), threading.Event(), list[bool](), list[str]()
+
+    def read() -> None:
+        reads.append(threading.current_thread().name)
+        if reads.count("second") == 2:  # it has looked once, and knows until when it waits
+            both_wait.set()
+
+    visits.looked = lambda look: (at_work.set(), both_wait.wait(5))
+    visits.read = read
+    threads = [threading.Thread(target=lambda: begun.append(visits.intake.wait()), name=n) for n in ("first", "second")]
+    threads[0].start()
+    assert at_work.wait(60)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    assert begun == [False, False]
+    assert visits.looks == 5, "its four began when the first had looked once"

@@ -86,6 +86,18 @@ def test_it_says_how_long_threads_waited_on_average_since_it_was_asked_last() ->
     assert seats.take_wait_s() == 0.0
 
 
+def test_who_must_act_at_a_moment_leaves_its_seat_and_takes_none_before_its_next_wait_is_over() -> None:
+    seats = Seats(1, 0.0)
+    with seats.taken():
+        seats.leave()
+        assert not seats.has_one
+        with computing(seats), seats.left():
+            pass
+        with seats.left():
+            pass
+        assert seats.has_one
+
+
 def test_who_went_on_without_a_seat_gets_one_after_its_next_wait() -> None:
     seats = Seats(1, 0.0)
     with ExitStack() as other:

@@ -80,6 +80,7 @@ def test_a_visit_is_in_hand_until_it_ends(
 ) -> None:
     def begin(*_: object) -> visits.VisitReport:
         assert process._in_hand()[0] == 1
+        assert process.worker().seats.has_one
         if ending is None:
             raise KeyError("a bug")
         return visits.VisitReport(host=None, ending=ending)
@@ -108,8 +109,10 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     fresh_process: None, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     seen_to: list[str] = []
+    in_seats: list[bool] = []
 
     def fail(visits: list[SimpleNamespace]) -> None:
+        in_seats.append(process.worker().seats.has_one)
         raise error
 
     def see_to(visit: SimpleNamespace) -> visits.VisitReport:
@@ -128,6 +131,7 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
         )
     process._stopped()
     assert seen_to == ["first", "second"]
+    assert in_seats == [True]
 
 
 def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

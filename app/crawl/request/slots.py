@@ -121,9 +121,9 @@ def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot 
 
 
 def _stops_within(worker: Worker, seconds: float) -> bool:
-    """Wait so long. True: the worker stops."""
-    with worker.seats.left():
-        return worker.stopping.wait(seconds)
+    """Wait for a start, so long. True: the worker stops."""
+    worker.seats.leave()
+    return worker.stopping.wait(seconds)
 
 
 def reserve_ahead(visit: Visit, tx: Connection) -> None:
