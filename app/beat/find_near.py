@@ -144,8 +144,7 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
     for like in [*near.by_key(tx, prints, most=MOST_LIKE), *_together(prints), *_on_host(tx, prints)]:
         likes[like.id].add((like.bits, like.fingerprint_id))
     nearest = {id: sorted(found)[:MOST_LIKE] for id, found in likes.items()}
-    others = {other for found in nearest.values() for _, other in found}
-    originals = near.originals(tx, others, own=[each.id for each in prints])
+    originals = _originals(tx, [[other for _, other in found] for found in nearest.values()], prints)
     closest = {
         id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
     }
@@ -169,6 +168,16 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
         if sum(bits == 0 and other not in repeats for bits, other in found) == MOST_READ
     }
     return notes
+
+
+def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:
+    """Those of the nearest fingerprints that can be originals. The further ones are asked for where some are none."""
+    own = [each.id for each in prints]
+    originals = near.originals(tx, {other for found in nearest for other in found[:MOST_READ]}, own=own)
+    further = {
+        other for found in nearest if not originals.keys() >= set(found[:MOST_READ]) for other in found[MOST_READ:]
+    }
+    return originals | near.originals(tx, further, own=own) if further else originals
 
 
 def _repeats(note: Note | None) -> bool:

@@ -99,7 +99,7 @@ class Constants(BaseModel):
         0.25, gt=0, le=10, description="Beat claims due hosts this often: a claim takes some 8 ms."
     )
     visit_max_s: float = Field(
-        10.0, gt=0, description="A visit leaves its host after this long, so that a pause or a new rule takes effect."
+        20.0, gt=0, description="A visit leaves its host after this long, so that a pause or a new rule takes effect."
     )
     promise_s: float = Field(
         20.0,

@@ -98,7 +98,7 @@ def test_json_has_everything(tiptoe: Tiptoe, log: Log) -> None:
     }
     assert set(document["hosts"][0]) == set(status.HOST_COLUMNS)
     assert set(document["addresses"][0]) == set(status.ADDRESS_COLUMNS)
-    assert document["unaccounted"] == [{"host": "b.test", "visits": 1, "seconds": 90.0}]
+    assert document["unaccounted"] == [{"host": "b.test", "visits": 1, "seconds": 100.0}]
 
 
 def test_only_the_worst_are_shown(tiptoe: Tiptoe, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ from app.store.budgets import Budget, BudgetAnswer, StartTerms
 CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
 TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
 EARLY_S = 0.3  # where starts are drawn in lots, who was promised one stands in line so much before it
+HOLD_S = 10.0  # a host alone on a budget keeps it so long: another that comes to share it waits until then
 NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
 
 
@@ -212,13 +213,13 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
 
 def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon_s: float) -> StartTerms:
     """The visit's terms: a start when its host is ready, and those after it for as long as the visit may last."""
-    has_ticket = start.has_ticket(turn.requests)
+    has_ticket, longest_s = start.has_ticket(turn.requests), worker.settings.visit_max_s
     return StartTerms(
         lease.host_id,
         ready_in_s=turn.ready_at - lease.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if has_ticket else 0.0),
         has_ticket=has_ticket,
-        hold_s=0.0 if worker.parking is None else max(lease.anchor + worker.settings.visit_max_s - lease.now(), 0.0),
+        hold_s=0.0 if worker.parking is None else min(max(lease.anchor + longest_s - lease.now(), 0.0), HOLD_S),
     )
 
 

@@ -33,7 +33,7 @@ def test_lost_visits_that_logged_nothing_and_were_followed_by_none(log: Log, a: 
     log.visit(b, 10.0, ends=None, ending=None)  # nobody has swept yet, but its lease is over
     assert wrong(log.engine) == {"a.test": {"unaccounted": 2}, "b.test": {"unaccounted": 1}}
     seconds = {each.host: each.seconds for each in audited(log.engine).unaccounted}
-    assert seconds == {"a.test": pytest.approx(90.0 + 90.0), "b.test": pytest.approx(90.0)}
+    assert seconds == {"a.test": pytest.approx(100.0 + 90.0), "b.test": pytest.approx(100.0)}
 
 
 def test_a_visit_that_is_there_is_not_lost(log: Log, a: int) -> None:
