@@ -73,6 +73,18 @@ def prints(engine: Engine) -> set[str]:
     }
 
 
+def of_one_print(n: int) -> list[str]:
+    """So many texts about different things, with the same fingerprint."""
+    by_print: dict[int | None, list[str]] = {}
+    for name in WORDS:
+        text = f"{name.title()}xyzzy {prose(2_000)}"
+        found = by_print.setdefault(simhash(words_of(text)), [])
+        found.append(text)
+        if len(found) == n:
+            return found
+    raise AssertionError("too few words")
+
+
 def keys(engine: Engine) -> set[str]:
     """The pages that others find by a key."""
     query = """SELECT url FROM fingerprints JOIN pages USING (host_id, crawl_id, key)
@@ -93,19 +105,34 @@ def test_a_page_that_says_nearly_the_same_is_noted(worker: Worker, site: Site) -
 
 def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: Web) -> None:
     """About different things, each is an original. No more texts than four are read, so nothing looks for a fifth."""
-    by_print: dict[int | None, list[str]] = {}
-    for name in WORDS:
-        text = f"{name.title()}xyzzy {prose(2_000)}"
-        found = by_print.setdefault(simhash(words_of(text)), [])
-        found.append(text)
-        if len(found) == 6:
-            break
+    found = of_one_print(6)
     site = web.site()
     site.pages |= {"/": html(*(f"/{n}" for n in range(6))), **{f"/{n}": html(text=found[n]) for n in range(6)}}
     engine = crawled(worker, site)
     assert find_near(engine) == NearFound(pages=6)
     assert len(prints(engine)) == 6
     assert len(keys(engine)) == MOST_READ
+
+
+def test_where_the_four_closest_are_gone_a_further_one_is_the_original(worker: Worker, web: Web) -> None:
+    *gone, late = of_one_print(5)
+    further = next(
+        text
+        for word in WORDS
+        for text in [f"{late} {word} {word}"]
+        if simhash(words_of(text)) != simhash(words_of(late))
+    )
+    site = web.site()
+    paths = [f"/{n}" for n in range(4)]
+    site.pages |= dict(zip(paths, [html(text=text) for text in gone], strict=True))
+    site.pages |= {"/": html(*paths, "/further"), "/further": html(text=further)}
+    engine = crawled(worker, site)
+    assert find_near(engine) == NearFound(pages=5)
+    site.pages |= {"/": html(*paths, "/further", "/late"), "/late": html(text=late)}
+    again(worker)
+    sql(engine, "UPDATE urls SET state = 'gone' WHERE url = ANY(:urls)", urls=[site.url(each) for each in paths])
+    assert find_near(engine).near == 1
+    assert notes(engine) == [("/late", "near", "/further")]
 
 
 # titles of the two pages → what the second is noted as
