@@ -111,7 +111,8 @@ class Crawling:
         ):
             check_broker(services.broker_url)
             prepared = self._prepare(engine, settings)
-            feed = open_feed(engine, settings, prepared.crawl)
+            held = _session.hold(self.settings)  # a page that is kept has its answer read later
+            feed = open_feed(held.engine, settings, prepared.crawl, keeps=held)
             with ExitStack() as until_left:
                 running = None
                 if prepared.beginning is not Beginning.ENDED:

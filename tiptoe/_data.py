@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None = None) -> "Iterator[CrawledPage]":
     """The stored pages of a crawl, host by host, in constant memory.   since: those that were fetched from then on
 
-    Raises InputError for a crawl that there is not.
+    The database stays open for as long as a page is kept. Raises InputError for a crawl that there is not.
     """
     from app.admin.crawls import find
     from app.admin.feed import open_feed
 
-    with _session.database(home) as (settings, engine):
-        yield from open_feed(engine, settings, find(engine, crawl)).stored(since)
+    held = _session.hold(_session.settings_of(home))
+    yield from open_feed(held.engine, held.settings, find(held.engine, crawl), keeps=held).stored(since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

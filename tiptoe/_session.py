@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -43,12 +45,34 @@ def settings_of(home: str | Path | None, networks: Sequence[str] = (), **given: 
     return settings
 
 
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """A database that is open for as long as somebody has this object."""
+
+    settings: "Settings"
+    engine: "Engine"
+
+
+def hold(settings: "Settings") -> Database:
+    """Open the database of these settings. It is closed with the last who has it, such as a page, or at our end."""
+    with ExitStack() as opening:
+        found, engine = opening.enter_context(_opened(settings))
+        held = Database(settings=found, engine=engine)
+        finalize(held, opening.pop_all().close)
+    return held
+
+
 @contextmanager
 def database(home: str | Path | None) -> "Iterator[tuple[Settings, Engine]]":
     """The database: the configured one, else the home's own, which is joined if it runs, and started if not."""
+    with _opened(settings_of(home)) as opened:
+        yield opened
+
+
+@contextmanager
+def _opened(settings: "Settings") -> "Iterator[tuple[Settings, Engine]]":
     from app.local.services import start_postgres
 
-    settings = settings_of(home)
     if settings.database_url is not None:
         with engine_of(settings.database_url) as engine:
             yield settings, engine

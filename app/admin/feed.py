@@ -28,6 +28,7 @@ class PageFeed:
     """The pages of one crawl.
 
     began    what is fetched from then on arrives; what was fetched before is stored
+    keeps    what is to live as long as any of its pages, which read their answers when they are asked for
     look_s   seconds that the last look took
     """
 
@@ -35,6 +36,7 @@ class PageFeed:
     settings: Settings
     crawl: Crawl
     began: datetime
+    keeps: object = None
     look_s: float = 0.0
     _archive: Archive = field(init=False)
     _looked: datetime = field(init=False)
@@ -74,10 +76,10 @@ class PageFeed:
         self._looked = now  # last: what a failure left out is found by the next look
 
     def _page(self, row: PageOfFeed) -> StoredPage:
-        return StoredPage(row, crawl=self.crawl, engine=self.engine, archive=self._archive)
+        return StoredPage(row, crawl=self.crawl, engine=self.engine, archive=self._archive, keeps=self.keeps)
 
 
-def open_feed(engine: Engine, settings: Settings, crawl: Crawl) -> PageFeed:
-    """A feed that begins now."""
+def open_feed(engine: Engine, settings: Settings, crawl: Crawl, *, keeps: object = None) -> PageFeed:
+    """A feed that begins now.   keeps: as `PageFeed`"""
     with db.transaction(engine) as tx:
-        return PageFeed(engine, settings, crawl, server.now(tx))
+        return PageFeed(engine, settings, crawl, server.now(tx), keeps)

@@ -23,9 +23,12 @@ class StoredPage(CrawledPage):
     _engine: Engine
     _archive: Archive
 
-    def __init__(self, row: PageOfFeed, *, crawl: Crawl, engine: Engine, archive: Archive) -> None:
+    def __init__(
+        self, row: PageOfFeed, *, crawl: Crawl, engine: Engine, archive: Archive, keeps: object = None
+    ) -> None:
         known = {"url": row.url, "crawl": crawl.name, "status": row.status, "fetched_at": row.fetched_at}
         inner = {"_row": row, "_crawl_id": crawl.id, "_engine": engine, "_archive": archive, "_earlier": lambda: None}
+        inner["_keeps"] = keeps
         for name, value in {**known, **inner, "is_cut": row.truncated}.items():
             object.__setattr__(self, name, value)
 

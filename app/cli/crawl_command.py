@@ -1,6 +1,5 @@
 """`tiptoe crawl URL…` and `tiptoe up`: everything on one machine, from nothing to a finished crawl."""
 
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from app.cli.options import settings_with
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
-from app.cli.run import patiently, run
+from app.cli.run import patiently, run, warned
 from app.cli.web import Web
 from app.cli.web import check as check_web
 from app.cli.web import tell as tell_web
@@ -80,7 +79,7 @@ def up(settings: "Settings", web: Web = False, as_json: AsJson = False) -> None:
             say(f"their passwords are in {services.home / 'services.json'}, which only you can read")
         say(f"beat and workers run; logs in {services.home / 'logs'}; Ctrl-C ends them")
         try:
-            with serves_all(open_home(services.home), say), Stack(settings, services, web=web) as stack:
+            with serves_all(open_home(services.home), say), Stack(settings, services, web=web) as stack, warned():
                 while True:
                     stack.tend()
                     time.sleep(1.0)
@@ -93,10 +92,11 @@ def _services(settings: "Settings") -> "Iterator[tuple[Settings, Services, Engin
     """Postgres, migrated, and a broker that answers: the configured ones, else our own."""
     from app.cli.broker import check_broker
     from app.crawl.state.setup import make_engine
+    from app.local.children import interruptible
     from app.local.services import LocalServices
 
     local = LocalServices(settings.home, database_url=settings.database_url, broker_url=settings.broker_url, log=say)
-    with _interruptible(), local as services:
+    with interruptible(), local as services:
         where = {"database_url": services.database_url, "broker_url": services.broker_url}
         check_broker(services.broker_url)
         found = settings.model_copy(update=where)
@@ -200,13 +200,3 @@ def _where(services: "Services") -> dict[str, object]:
         "password_file": services.password_file,
         "home": services.home,
     }
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Make SIGTERM end us like Ctrl-C; a second one while we are ending is ignored."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

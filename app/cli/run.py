@@ -1,7 +1,8 @@
 """Runs one crawl on this machine: beat and workers as children, and a live view of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,7 +37,7 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
     bury_at = 0.0
     with LiveView() as progress:
         try:
-            with Stack(settings, services, web=web) as stack:
+            with Stack(settings, services, web=web) as stack, warned(progress.stop):
                 while True:
                     began = time.monotonic()
                     seen = patiently(live.look, meanwhile=stack.tend)
@@ -52,6 +53,17 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
         except KeyboardInterrupt:
             return True
     return False
+
+
+@contextmanager
+def warned(before: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Context that says at Ctrl-C that the end takes a while.   before: called first"""
+    try:
+        yield
+    except KeyboardInterrupt:
+        before()
+        say("stopping: requests on their way end first; Ctrl-C again stops at once")
+        raise
 
 
 def _handing_on(engine: "Engine", settings: "Settings", crawl_id: int) -> Callable[[str], bool]:

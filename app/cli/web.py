@@ -29,8 +29,9 @@ def web(
         _new_user(new_user, role, as_json)
         return
     from app.local import dashboard
+    from app.local.children import interruptible
 
-    with open_database() as (settings, _):
+    with interruptible(), open_database() as (settings, _):
         assert settings.database_url is not None
         check(settings)
         try:

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LOG_BYTES_MAX = 8 * 1024 * 1024  # a log beyond this becomes `<name>.1` at the next start
@@ -25,26 +26,25 @@ def spawn(
     argv: Sequence[str],
     *,
     env: Mapping[str, str],
-    log_path: Path,
+    log_path: Path | None,
     death_signal: int,
     user: int | None = None,
     group: int | None = None,
     cwd: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start argv in its own process group, its output appended to log_path, nothing on its stdin.
+    """Start argv in its own process group, its output appended to log_path (None: to ours), nothing on its stdin.
 
     death_signal: sent to it when our thread dies (Linux).   user, group: ids to become, for root only.
     Raises OSError if argv[0] cannot be run.
     """
-    _rotate(log_path)
-    with log_path.open("ab") as log, _interrupts_deferred():
+    with _log(log_path) as log, _interrupts_deferred():
         return subprocess.Popen(
             argv,
             env=env,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=log,
-            stderr=subprocess.STDOUT,
+            stderr=None if log is None else subprocess.STDOUT,
             process_group=0,
             user=user,
             group=group,
@@ -73,15 +73,29 @@ def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """Context in which SIGTERM, and SIGHUP of a terminal that closes, end us like Ctrl-C. `nohup` is respected."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Run the handlers of SIGINT and SIGTERM after the fork.
+    """Run the handlers of SIGINT, SIGTERM and SIGHUP after the fork.
 
     In a hook of the fork (`os.register_at_fork`) Python would drop the KeyboardInterrupt that they raise, and so a
     Ctrl-C."""
     arrived: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         for number, handler in before.items():
             if callable(handler):
@@ -112,6 +126,9 @@ def _kill_group(leader: int) -> None:
         return
 
 
-def _rotate(log_path: Path) -> None:
+def _log(log_path: Path | None) -> AbstractContextManager[BinaryIO | None]:
+    if log_path is None:
+        return nullcontext()
     if log_path.exists() and log_path.stat().st_size > LOG_BYTES_MAX:
         log_path.replace(log_path.with_name(log_path.name + ".1"))
+    return log_path.open("ab")

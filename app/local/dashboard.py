@@ -2,13 +2,16 @@
 
 import ipaddress
 import os
+import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 
 from app.config import Settings
 from app.errors import InputError
+from app.local.children import spawn, stop
+
+STOPS_S = 10.0
 
 
 def argv() -> list[str]:
@@ -52,15 +55,13 @@ def bound(settings: Settings) -> socket.socket:
 
 
 def run(database_url: str, broker_url: str | None, *, started: Callable[[], None]) -> int:
-    """Run the web process in the foreground until it ends, or Ctrl-C. Returns its exit code."""
+    """Run the web process in the foreground until it ends, or we are to. Returns its exit code."""
     env = {**os.environ, "TIPTOE_DATABASE_URL": database_url}
     if broker_url:
         env["TIPTOE_BROKER_URL"] = broker_url
-    child = subprocess.Popen(argv(), env=env, process_group=0)
+    child = spawn(argv(), env=env, log_path=None, death_signal=signal.SIGTERM)
     try:
         started()
         return child.wait()
     finally:
-        if child.poll() is None:
-            child.terminate()
-            child.wait()
+        stop(child, signal=signal.SIGTERM, timeout_s=STOPS_S)

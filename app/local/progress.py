@@ -45,7 +45,10 @@ class LiveView:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the last screen standing."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the last screen standing: what is said from now on stands below it."""
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -1,8 +1,5 @@
 """Makes the Starlette app: board, guard, routes, and a page for each error."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -33,16 +30,10 @@ def make_app(settings: Settings, engine: Engine) -> Starlette:
         templates=make_templates(),
     )
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        await board.pulse.close()
-
     app = Starlette(
         routes=routes,
         middleware=[Middleware(WebGuard, board=board)],
         exception_handlers={HTTPException: _not_there, InputError: _bad_input, ServiceError: _no_service},
-        lifespan=lifespan,
     )
     app.state.board = board
     return app

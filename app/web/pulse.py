@@ -33,6 +33,7 @@ class Pulse:
         self._latest: tuple[int, str] = (0, "{}")
         self._changed = asyncio.Condition()
         self._beat: asyncio.Task[None] | None = None
+        self._is_closed = False
         self.looks = 0
 
     @property
@@ -49,15 +50,20 @@ class Pulse:
             yield "retry: 3000\n\n"
             while True:
                 async with self._changed:
-                    while self._latest[0] == seen:
+                    while self._latest[0] == seen and not self._is_closed:
                         await self._changed.wait()
+                if self._is_closed:
+                    return
                 seen, text = self._latest
                 yield f"data: {text}\n\n"
         finally:
             self._watching -= 1
 
     async def close(self) -> None:
-        """End the looking; streams end with their connections."""
+        """End all streams, and the looking."""
+        self._is_closed = True
+        async with self._changed:
+            self._changed.notify_all()
         if self._beat is not None:
             self._beat.cancel()
             with contextlib.suppress(asyncio.CancelledError):

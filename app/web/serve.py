@@ -1,35 +1,51 @@
 """Serves the app with uvicorn on the place of the settings, until SIGINT or SIGTERM."""
 
+import socket
 from contextlib import closing
+
+import uvicorn
+from starlette.applications import Starlette
 
 from app.config import Settings
 from app.local import dashboard
 from app.store import db
+from app.web import metrics
+from app.web.app import make_app
 
 POOL = 6  # pages of many viewers; a stream holds none
+GRACE_S = 2
+
+
+class WebServer(uvicorn.Server):
+    """A server of our app that ends the streams first when it is to end: they never do by themselves."""
+
+    def __init__(self, app: Starlette) -> None:
+        self._app = app
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,  # the peer decides who a proxy is: app.web.users
+                server_header=False,
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._app.state.board.pulse.close()
+        await super().shutdown(sockets)
 
 
 def serve(settings: Settings) -> None:
     """Serve until a signal. Raises InputError, ServiceError."""
-    import uvicorn
-
-    from app.web import metrics
-    from app.web.app import make_app
-
     dashboard.check(settings)
     assert settings.database_url is not None
     engine = db.connect(settings.database_url, pool_size=POOL)
+    server = WebServer(make_app(settings, engine))
     with closing(dashboard.bound(settings)) as listening:
-        config = uvicorn.Config(
-            make_app(settings, engine),
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,  # the peer decides who a proxy is: app.web.users
-            server_header=False,
-            timeout_graceful_shutdown=2,  # streams never end by themselves
-        )
         metrics.serve_beside(settings, engine)
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
         finally:
             engine.dispose()

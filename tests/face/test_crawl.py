@@ -62,6 +62,19 @@ LEFT_OPEN = """
 """
 
 
+KEPT = """
+    import sys
+    import tiptoe
+
+    def told(page):
+        return len(page.body), page.headers["content-type"], len(page.links) > 0
+
+    crawled = list(tiptoe.crawl(sys.argv[1]))
+    stored = list(tiptoe.pages(sys.argv[2]))
+    one = next(tiptoe.pages(sys.argv[2]))
+    print({told(each)[1:] for each in (*crawled, *stored, one)})
+    print(sorted(told(each) for each in crawled) == sorted(told(each) for each in stored))
+"""
 BODIES = """
     import sys
     import tiptoe
@@ -94,6 +107,14 @@ def test_from_an_empty_folder_to_the_end_and_once_more_without_a_request(script:
     assert sorted(urls(second.out)) == sorted(urls(first.out))
     assert len(site.log) == asked
     assert script.tiptoe.processes() == []
+
+
+def test_a_page_that_is_kept_has_its_answer_after_the_loop(script: Script, web: Web) -> None:
+    site = web.site()
+    manual(site, 6)
+    ran = script.run(KEPT, site.url("/"), site.host)
+    assert (ran.code, ran.err, ran.out) == (0, "", "{('text/html; charset=utf-8', True)}\nTrue\n")
+    assert script.tiptoe.processes() == [], "the database ends with the script"
 
 
 def test_what_is_exported_from_the_archive_is_what_the_site_sent(script: Script, web: Web) -> None:

@@ -9,13 +9,13 @@ from html import unescape
 from urllib.parse import urlencode
 
 import requests
-import uvicorn
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 
 from app.config import Settings, load
 from app.local import dashboard
 from app.web.app import make_app
+from app.web.serve import WebServer
 from tests.crawl.web import NETWORKS
 
 TIMEOUT_S = 30
@@ -68,7 +68,7 @@ def settings_of(database_url: str, **overrides: object) -> Settings:
 def served(engine: Engine, settings: Settings) -> Iterator[Browser]:
     """Serve until the block ends. Its socket listens from the start, so no request comes too early."""
     app = make_app(settings, engine)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", proxy_headers=False, timeout_graceful_shutdown=1))
+    server = WebServer(app)
     with closing(dashboard.bound(settings)) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -32,7 +32,10 @@ def environment(database_url: str, port: int) -> dict[str, str]:
     return {**os.environ, "TIPTOE_DATABASE_URL": database_url, "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}"}
 
 
-def test_it_serves_until_a_signal_and_leaves_nothing(database_url: str, port: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_it_serves_until_a_signal_and_leaves_nothing(
+    database_url: str, port: int, tmp_path: Path, number: signal.Signals
+) -> None:
     process = subprocess.Popen(
         [str(Path(sys.executable).parent / "tiptoe"), "web"],
         env=environment(database_url, port),
@@ -50,8 +53,9 @@ def test_it_serves_until_a_signal_and_leaves_nothing(database_url: str, port: in
             assert process.poll() is None
     assert answer.status_code == 200
     stream = requests.get(f"http://127.0.0.1:{port}/stream", stream=True, timeout=30)  # an open stream holds nobody up
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    process.send_signal(number)
+    assert process.wait(30) == (-number if number == signal.SIGKILL else 130)
+    assert process.stderr.read() == "", "the web process has ended, which wrote there too"
     stream.close()
     with pytest.raises(requests.ConnectionError):
         requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5)

@@ -104,6 +104,18 @@ def test_too_many_viewers_are_told_apart_and_leaving_makes_room() -> None:
     assert asyncio.run(watch()) == [False, False, True, False]
 
 
+def test_a_closed_pulse_ends_its_streams() -> None:
+    async def watch() -> list[str]:
+        pulse = Pulse(dict, every_s=3_600.0)
+        stream = pulse.events()
+        begun = [await anext(stream), await anext(stream)]
+        waiting = asyncio.ensure_future(anext(stream, "over"))
+        await pulse.close()
+        return [*begun, await waiting]
+
+    assert asyncio.run(watch()) == ["retry: 3000\n\n", "data: {}\n\n", "over"]
+
+
 def test_a_slow_viewer_gets_the_latest_and_never_a_queue() -> None:
     async def watch() -> tuple[int, int]:
         numbers = itertools.count(1)
