@@ -3,7 +3,7 @@
 import pytest
 
 from app.browser.pool import Browsers
-from app.browser.values import Answer, Bounds, BrowserDeath, Refused, Rendering, ResourceKind, SubRequest
+from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.site import Site, plain
 
@@ -115,6 +115,32 @@ def test_its_own_user_agent_is_what_scripts_see(browsers: Browsers) -> None:
     found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe/7 (+https://example.org/)")
     assert isinstance(found, Rendering)
     assert found.title == "Tiptoe/7 (+https://example.org/)"
+
+
+@pytest.mark.parametrize(
+    # where a script leaves half of an emoji, as one that cuts a teaser to a length does
+    "leaves",
+    [
+        "root.textContent += half",
+        "document.title = half",
+        "console.error(half)",
+        "history.pushState({}, '', '#' + half)",
+    ],
+)
+def test_half_a_character_costs_no_page(browsers: Browsers, leaves: str) -> None:
+    script = f"const half = '\U0001f4a1'.slice(0, 1); root.textContent = 'A lamp. '.repeat(99); {leaves}"
+    page = PlainResponse(
+        url="http://site.test/",
+        status=200,
+        headers={"content-type": "text/html; charset=utf-8"},
+        body=f"<title></title><div id=root></div><script>{script}</script>".encode(),
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(found, Rendering), found
+    assert "A lamp. A lamp." in found.html
+    assert found.html.encode().decode() == found.html
+    seen = [found.title, *found.console_errors, found.html.partition("</div>")[0][-1]]
+    assert leaves.startswith("history") or "\ufffd" in seen
 
 
 def test_a_screenshot_is_taken_when_asked_for(browsers: Browsers) -> None:
