@@ -126,7 +126,10 @@ class RenderTurns:
             keep.check(visit, due)
             ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
             response = PlainResponse(url=url.text, status=taken.status, headers=taken.headers, body=plain)
-            found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
+            try:
+                found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
+            finally:
+                ask.end()
             self._conclude(visit, taken, due, url, found, ask)
 
     def _conclude(
