@@ -10,6 +10,7 @@ import structlog
 from app.browser.channel import PageChannel
 from app.browser.connection import BrowserGone, BrowserHung
 from app.browser.process import BrowserProcess
+from app.browser.requests import hints
 from app.browser.rest import PageRest
 from app.browser.targets import Targets
 from app.browser.traffic import Traffic
@@ -131,7 +132,10 @@ class OpenPage:
         page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})")
         if page is None:
             raise BrowserHung("it gave no document")
-        html, is_cut = _cut(_with_frames(page["html"], self._frames(most)), most)
+        frames = self._frames(most)
+        html, is_cut = _cut(_with_frames(page["html"], frames), most)
+        in_documents = sum(each["hints"] for each in (page, *frames))
+        self._traffic.refuse(RenderRefusal.PRECONNECT, in_documents + hints(self._plain.headers))
         use = self._browser.use()
         return Rendering(
             html=html,

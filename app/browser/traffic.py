@@ -58,9 +58,10 @@ class Traffic:
     def is_flood(self) -> bool:
         return self.refused.total() >= REFUSED_MOST
 
-    def refuse(self, reason: RenderRefusal) -> None:
-        """Count a request that was refused elsewhere."""
-        self.refused[reason] += 1
+    def refuse(self, reason: RenderRefusal, n: int = 1) -> None:
+        """Count requests that were refused elsewhere."""
+        if n:
+            self.refused[reason] += n
 
     def hold(self, held: Mapping[str, Any], session: str, frame_url: str) -> None:
         """Take a held request over: `Fetch.requestPaused`."""

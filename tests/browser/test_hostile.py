@@ -53,7 +53,11 @@ class Watch:
         pytest.param("unload", {N}, [], marks=RARE),
         ("popups", {Q}, [RenderRefusal.POPUP]),
         pytest.param("downloads", {Q, N}, [], marks=RARE),
-        ("private", {Q, R}, [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON]),
+        (
+            "private",
+            {Q, R},
+            [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON, RenderRefusal.PRECONNECT],
+        ),
         pytest.param("sockets", {Q}, [RenderRefusal.WEBSOCKET], marks=RARE),
         ("webrtc", {Q}, [RenderRefusal.WEBSOCKET]),
         pytest.param("service-worker", {Q}, [], marks=RARE),

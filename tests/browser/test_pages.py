@@ -5,6 +5,7 @@ import pytest
 from app.browser.pool import Browsers
 from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
+from tests.browser.conftest import Ears
 from tests.browser.site import Site, plain
 
 AMPLE = Bounds(wall_s=60)
@@ -141,6 +142,23 @@ def test_half_a_character_costs_no_page(browsers: Browsers, leaves: str) -> None
     assert found.html.encode().decode() == found.html
     seen = [found.title, *found.console_errors, found.html.partition("</div>")[0][-1]]
     assert leaves.startswith("history") or "\ufffd" in seen
+
+
+def test_connections_ahead_are_counted_by_who_names_them(browsers: Browsers, ears: Ears) -> None:
+    """A header, an element, and one that a script made; no event of the browser tells of any."""
+    there = f"//127.0.0.1:{ears.port}"
+    made = f"Object.assign(document.createElement('link'), {{rel: 'preconnect', href: '{there}'}})"
+    script = f"<script>document.head.append({made})</script>"
+    page = PlainResponse(
+        url="http://site.test/",
+        status=200,
+        headers={"content-type": "text/html", "link": f"<http:{there}>; rel=preconnect"},
+        body=f"<link rel='DNS-Prefetch' href={there}>{script}{'<p>A lamp.' * 99}".encode(),
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(found, Rendering)
+    assert found.refused[RenderRefusal.PRECONNECT] == 3
+    assert ears.heard() == 0
 
 
 def test_a_screenshot_is_taken_when_asked_for(browsers: Browsers) -> None:
