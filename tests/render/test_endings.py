@@ -153,6 +153,18 @@ def test_a_shell_whose_data_is_its_article_needs_no_browser(
     assert page.needs_script["article"] == "JSON-LD"
 
 
+def test_a_shell_whose_data_has_no_name_for_its_text_is_opened(worker: Worker, site: Site) -> None:
+    """What a string of a framework's data is for, only its scripts know (docs/decisions.md)."""
+    prose = "The whole article stands in the data of its page, beside the first lines of another. " * 10
+    data = json.dumps({"props": {"pageProps": {"post": {"body": prose}}}})
+    body = shell().body + f"<script id=__NEXT_DATA__ type=application/json>{data}</script>".encode()
+    site.pages["/"] = Answer(headers={"Content-Type": "text/html"}, body=body)
+    start(worker, site.url("/"), render="auto")
+    go(worker)
+    (row,) = rows(worker, "SELECT state, evidence FROM renders")
+    assert (row.state, row.evidence["data"].split(",")[0]) == ("due", "#__NEXT_DATA__")
+
+
 def test_a_host_that_is_known_to_need_no_browser_gets_none(worker: Worker, site: Site, web: Web) -> None:
     teach(worker, site)
     plain = web.site()
