@@ -20,6 +20,7 @@ from app.model.render import RenderEnding, RenderRefusal
 READ_S: Final = 8.0  # to hand the document over after the deadline; scripts are stopped then
 PATIENCES_S: Final = (1.0, 2.0, 4.0)  # after each, what runs is interrupted: a script, or a reading that takes long
 CLOSE_S: Final = 2.0  # of READ_S: to drop the page
+OWN_ERRORS: Final = "chrome-error:"  # pages that say that a site cannot be reached: no document of the site's
 MEASURE_S: Final = 0.25
 _log = structlog.get_logger()
 
@@ -133,6 +134,8 @@ class OpenPage:
         page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})", until=self._channel.until)
         if page is None:
             raise BrowserHung("it gave no document")
+        if page["url"].startswith(OWN_ERRORS):
+            raise BrowserGone("it did not take the answer, and showed an error of its own")
         frames = self._frames(most)
         html, is_cut = _cut(_with_frames(page["html"], frames), most)
         in_documents = sum(each["hints"] for each in (page, *frames))

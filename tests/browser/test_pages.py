@@ -144,6 +144,26 @@ def test_half_a_character_costs_no_page(browsers: Browsers, leaves: str) -> None
     assert leaves.startswith("history") or "\ufffd" in seen
 
 
+@pytest.mark.parametrize(
+    # status and a header of the answer → whether its page is there
+    ("status", "language", "is_there"),
+    [(200, "en", True), (203, "en", True), (299, "en", True), (200, "en\0", False)],
+)
+def test_an_answer_is_shown_or_refused_and_never_replaced_by_an_error_of_the_browsers(
+    browsers: Browsers, status: int, language: str, is_there: bool
+) -> None:
+    """299 is a status that Chromium does not know; it takes no NUL, which no answer of ours has."""
+    headers = {"content-type": "text/html", "content-language": language}
+    page = PlainResponse(
+        url="http://site.test/", status=status, headers=headers, body=b"<title>A</title>" + b"<p>b " * 99
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert (isinstance(found, Rendering) and found.title == "A", isinstance(found, BrowserDeath)) == (
+        is_there,
+        not is_there,
+    )
+
+
 def test_connections_ahead_are_counted_by_who_names_them(browsers: Browsers, ears: Ears) -> None:
     """A header, an element, and one that a script made; no event of the browser tells of any."""
     there = f"//127.0.0.1:{ears.port}"
