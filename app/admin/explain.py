@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from app.admin import rendering
+from app.admin import archived, rendering
+from app.admin.archived import ArchivedCapture
 from app.admin.robots_report import Ruling, canonical, ruling
 from app.admin.url_changes import respelt
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
@@ -36,6 +37,7 @@ class InCrawl:
     page         the document's row, where it was kept;   duplicate: the page that it repeats
     waits_for    what stands between it and its next fetch
     rendering    what a browser made of it, or what that waits for
+    archived     the capture of the answer, and of what a browser made of it
     effects      the effects of the page's directives and opt-outs; if it was kept out for them, see its `cause`
     """
 
@@ -48,6 +50,7 @@ class InCrawl:
     waits_for: list[str]
     effects: list[str]
     rendering: list[str]
+    archived: list[ArchivedCapture]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +210,7 @@ def _known(tx: Connection, url: Url, host: Row, every: Mapping[int, Crawl]) -> l
             rendering=rendering.of_page(rendered[row["crawl_id"]], every[row["crawl_id"]].render, here)
             if row["crawl_id"] in rendered
             else [],
+            archived=archived.of_url(tx, host_id=host["id"], crawl_id=row["crawl_id"], key=url.key),
         )
         for row in urls.find(tx, host_id=host["id"], key=url.key)
     ]

@@ -18,6 +18,7 @@ MOST_CAUSES: Final = 5
 # Reasons that are no words for a person by themselves.
 _REFUSED: Final[Mapping[str, str]] = {
     RenderRefusal.TYPE: "images, fonts and media",
+    RenderRefusal.PRECONNECT: "preconnects and DNS prefetches",
     RenderRefusal.REQUESTS: "more than a page may send",
     RenderRefusal.BYTES: "more bytes than a page may have",
     RenderRefusal.TIME: "no time was left",

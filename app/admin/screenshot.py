@@ -1,7 +1,8 @@
-"""Takes a picture of a page as our browser shows it: from its plain answer in the archive, or in `renders`.
+"""Takes a picture of a page as our browser shows it: from its document in the archive, or its answer in `renders`.
 
-What the page asks for is answered from the archive of its crawl. Nothing is sent, unless the caller says `load`: then
-the rest is asked for as a rendering does, by scope, robots.txt and address, in the turns of its hosts.
+A document that a browser made is shown as it is, its scripts off: they have run. An answer is opened. What the page
+asks for is answered from the archive of its crawl. Nothing is sent, unless the caller says `load`: then the answer is
+opened, and the rest is asked for as a rendering does, by scope, robots.txt and address, in the turns of its hosts.
 """
 
 import os
@@ -20,6 +21,7 @@ from app.admin.browser_check import here
 from app.admin.crawls import find as find_crawl
 from app.admin.robots_report import canonical
 from app.archive.read import Archive
+from app.archive.rendered import CONTENT_TYPE
 from app.browser.pool import Browsers
 from app.browser.values import Answer, Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Refused, SubRequest
 from app.config import Settings
@@ -29,7 +31,7 @@ from app.crawl.state.canon import make_canon
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.errors import ArchiveMissing, InputError, SegmentElsewhere, ServiceError
-from app.model import CaptureKind, Refusal, Url
+from app.model import Capture, CaptureKind, Refusal, Url
 from app.model.render import RenderEnding, RenderRefusal
 from app.policy.scope import judge
 from app.render import elsewhere
@@ -41,6 +43,7 @@ from app.store import crawls, db, hosts, renders
 from app.store.crawls import Crawl
 
 OPTION: Final = "--screenshot"
+AS_IT_IS: Final = {"content-type": CONTENT_TYPE, "content-security-policy": "script-src 'none'"}
 NOT_HEADERS: Final = frozenset({"content-encoding", "content-length", "set-cookie", "transfer-encoding"})
 
 
@@ -50,6 +53,7 @@ class Screenshot:
 
     png         of its first window
     fetched_at  of the answer that it shows; None: it waits for a browser, and is not in the archive
+    capture     what it shows;   is_rendered: that is what a browser made of the page
     unanswered  requests of the page that were not answered;   asked: those that were judged
     """
 
@@ -58,6 +62,8 @@ class Screenshot:
     png: bytes
     ending: RenderEnding
     fetched_at: datetime | None
+    capture: int | None
+    is_rendered: bool
     asked: int
     unanswered: int
 
@@ -65,8 +71,8 @@ class Screenshot:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     crawl: Crawl
-    plain: PlainResponse
-    fetched_at: datetime | None
+    opened: PlainResponse
+    capture: Capture | None = None
 
 
 def take(
@@ -76,9 +82,12 @@ def take(
     *,
     crawl: str | None = None,
     at: str | None = None,
+    plain: bool = False,
     load: bool = False,
 ) -> Screenshot:
-    """Take a picture of a URL's page.   at: as of `captures.show`;   load: let it ask its hosts for what is not kept
+    """Take a picture of a URL's page.   at, plain: as of `captures.show`
+
+    load: open its answer, and let it ask its hosts for what is not kept.
 
     Raises InputError where nothing is kept or there is no browser, ServiceError, ArchiveMissing.
     """
@@ -86,46 +95,51 @@ def take(
     if isinstance(found, BrowserProblem):
         raise InputError(OPTION, found.line)
     url = canonical(settings, text, engine=engine)
-    kept = _kept(engine, settings, url, crawl, at)
+    kept = _kept(engine, settings, url, crawl=crawl, at=at, plain=plain or load)
     browsers = Browsers(found.path, most=1)
     try:
         with _answers(engine, settings, kept.crawl, load) as ask:
             bounds = Bounds(wall_s=settings.render_s, requests=settings.render_requests)
-            shown = browsers.render(kept.plain, ask, bounds, user_agent=user_agent(settings), screenshot=True)
+            shown = browsers.render(kept.opened, ask, bounds, user_agent=user_agent(settings), screenshot=True)
     finally:
         browsers.close()
     if isinstance(shown, BrowserDeath) or shown.screenshot is None:
         why = shown.cause if isinstance(shown, BrowserDeath) else "it gave no picture"
         raise ServiceError("the browser", f"{why}; try again, or see tiptoe doctor")
     return Screenshot(
-        url=kept.plain.url,
+        url=kept.opened.url if kept.capture is None else kept.capture.url,
         crawl=kept.crawl.name,
         png=shown.screenshot,
         ending=shown.ending,
-        fetched_at=kept.fetched_at,
+        fetched_at=kept.capture and kept.capture.fetched_at,
+        capture=kept.capture and kept.capture.id,
+        is_rendered=kept.capture is not None and kept.capture.kind == CaptureKind.RENDERED,
         asked=shown.asked,
         unanswered=shown.asked - shown.answered,
     )
 
 
-def _kept(engine: Engine, settings: Settings, url: Url, crawl: str | None, at: str | None) -> _Kept:
-    """The plain answer: from the archive, else the one that waits for a browser. Raises InputError."""
+def _kept(engine: Engine, settings: Settings, url: Url, *, crawl: str | None, at: str | None, plain: bool) -> _Kept:
+    """The document from the archive, else the answer that waits for a browser. Raises InputError."""
     try:
-        found = captures.show(engine, settings, url.text, crawl=crawl, at=at, plain=True)
+        found = captures.show(engine, settings, url.text, crawl=crawl, at=at, plain=plain)
     except InputError:
         waits = None if at else _waiting(engine, url, crawl)
         if waits is None:
             raise
         return waits
     capture, answer = found.capture, found.answer
+    if capture.kind == CaptureKind.RENDERED:
+        opened = PlainResponse(url=answer.at or capture.url, status=answer.status, headers=AS_IT_IS, body=answer.body)
+        return _Kept(find_crawl(engine, found.crawl), opened, capture)
     kind = answer.header("content-type") or capture.content_type or "text/html"
     if capture.kind != CaptureKind.PAGE or "html" not in kind.lower():
         raise InputError(url.text, f"is no page of HTML in the archive, but {capture.kind} of {kind}")
     headers = {name: value for name in KEPT_HEADERS if (value := answer.header(name)) is not None}
-    plain = PlainResponse(
+    opened = PlainResponse(
         url=capture.url, status=answer.status, headers={**headers, "content-type": kind}, body=answer.body
     )
-    return _Kept(find_crawl(engine, found.crawl), plain, capture.fetched_at)
+    return _Kept(find_crawl(engine, found.crawl), opened, capture)
 
 
 def _waiting(engine: Engine, url: Url, crawl: str | None) -> _Kept | None:
@@ -137,8 +151,8 @@ def _waiting(engine: Engine, url: Url, crawl: str | None) -> _Kept | None:
     for row in rows:
         if crawl in {None, every[row.crawl_id].name}:
             body = zlib.decompress(row.body)
-            plain = PlainResponse(url=row.url, status=row.status, headers=row.headers, body=body)
-            return _Kept(every[row.crawl_id], plain, None)
+            opened = PlainResponse(url=row.url, status=row.status, headers=row.headers, body=body)
+            return _Kept(every[row.crawl_id], opened)
     return None
 
 

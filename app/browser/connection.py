@@ -4,8 +4,10 @@ One thread reads, and puts what it reads into one queue; the thread that renders
 Source: content/browser/devtools/devtools_pipe_handler.cc; https://chromedevtools.github.io/devtools-protocol/.
 """
 
+import json
 import os
 import queue
+import re
 import select
 import threading
 import time
@@ -32,6 +34,7 @@ _NOISE: Final = frozenset(
 )
 NOISY: Final = "Tiptoe.noisy"  # our own event, after `NOISE_MOST` of one kind
 _METHOD: Final = b'{"method":"'
+_HALVES: Final = re.compile("[\ud800-\udfff]")  # of surrogate pairs
 Message = dict[str, Any]
 
 
@@ -85,6 +88,12 @@ class DevToolsPipe:
 
     def _read(self) -> None:
         """Read until the browser's end closes. A message that nobody would be sent by a browser in order ends it."""
+        try:
+            self._read_messages()
+        finally:
+            self.events.put(None)
+
+    def _read_messages(self) -> None:
         buffer = bytearray()
         while chunk := os.read(self._read_fd, _CHUNK):
             start = len(buffer)
@@ -96,7 +105,6 @@ class DevToolsPipe:
             for message in bytes(buffer[:end]).split(b"\0"):
                 self._take(message)
             del buffer[: end + 1]
-        self.events.put(None)
 
     def _take(self, message: bytes) -> None:
         """Queue a message. Noise beyond what anybody wants is dropped unread: a page makes it faster than we read."""
@@ -105,9 +113,17 @@ class DevToolsPipe:
             if method in _NOISE:
                 self._noise[method] += 1
                 if self._noise[method] == NOISE_MOST:
-                    self.events.put(
-                        {"method": NOISY, "params": {}, "sessionId": orjson.loads(message).get("sessionId")}
-                    )
+                    self.events.put({"method": NOISY, "params": {}, "sessionId": _parsed(message).get("sessionId")})
                 if self._noise[method] >= NOISE_MOST:
                     return
-        self.events.put(orjson.loads(message))
+        self.events.put(_parsed(message))
+
+
+def _parsed(message: bytes) -> Message:
+    """Parse a message. Half a surrogate pair, which scripts make where they cut an emoji in two, becomes U+FFFD."""
+    try:
+        found: Message = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        whole = json.dumps(json.loads(message), ensure_ascii=False)
+        found = orjson.loads(_HALVES.sub("\ufffd", whole))
+    return found

@@ -63,7 +63,9 @@ def _in_usual_places() -> str | None:
 
 def _version(executable: str) -> str | BrowserProblem:
     try:
-        said = subprocess.run([executable, "--version"], capture_output=True, timeout=VERSION_S, check=False, text=True)
+        said = subprocess.run(
+            [executable, "--version"], capture_output=True, timeout=VERSION_S, check=False, text=True, errors="replace"
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return BrowserProblem(f"{executable} --version: {error}", INSTALL)
     found = _VERSION.search(said.stdout)

@@ -10,6 +10,7 @@ import structlog
 from app.browser.channel import PageChannel
 from app.browser.connection import BrowserGone, BrowserHung
 from app.browser.process import BrowserProcess
+from app.browser.requests import hints
 from app.browser.rest import PageRest
 from app.browser.targets import Targets
 from app.browser.traffic import Traffic
@@ -18,6 +19,8 @@ from app.model.render import RenderEnding, RenderRefusal
 
 READ_S: Final = 8.0  # to hand the document over after the deadline; scripts are stopped then
 PATIENCES_S: Final = (1.0, 2.0, 4.0)  # after each, what runs is interrupted: a script, or a reading that takes long
+CLOSE_S: Final = 2.0  # of READ_S: to drop the page
+OWN_ERRORS: Final = "chrome-error:"  # pages that say that a site cannot be reached: no document of the site's
 MEASURE_S: Final = 0.25
 _log = structlog.get_logger()
 
@@ -128,10 +131,15 @@ class OpenPage:
         world = self._targets.world()
         if world is None:
             raise BrowserGone("it showed no document")
-        page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})")
+        page = self._evaluated(self._targets.main, world, f"tiptoe.read({most})", until=self._channel.until)
         if page is None:
             raise BrowserHung("it gave no document")
-        html, is_cut = _cut(_with_frames(page["html"], self._frames(most)), most)
+        if page["url"].startswith(OWN_ERRORS):
+            raise BrowserGone("it did not take the answer, and showed an error of its own")
+        frames = self._frames(most)
+        html, is_cut = _cut(_with_frames(page["html"], frames), most)
+        in_documents = sum(each["hints"] for each in (page, *frames))
+        self._traffic.refuse(RenderRefusal.PRECONNECT, in_documents + hints(self._plain.headers))
         use = self._browser.use()
         return Rendering(
             html=html,
@@ -152,22 +160,24 @@ class OpenPage:
         )
 
     def _frames(self, most: int) -> list[Mapping[str, Any]]:
-        """Bodies of frames that have a process of their own."""
+        """Bodies of frames that have a process of their own, as far as there is time: one may be busy for ever."""
         found = []
         for session, world in self._targets.others():
-            read = self._evaluated(session, world, f"tiptoe.readFrame({most})")
+            read = self._evaluated(session, world, f"tiptoe.readFrame({most})", until=self._channel.until - CLOSE_S)
             if read is not None and read["html"]:
                 found.append(read)
         return found
 
-    def _evaluated(self, session: str, world: int, expression: str) -> Mapping[str, Any] | None:
-        """Evaluate it in our world. Scripts of the page that began before they were forbidden are interrupted again."""
+    def _evaluated(self, session: str, world: int, expression: str, *, until: float) -> Mapping[str, Any] | None:
+        """Evaluate it in our world, until then. Scripts that began before they were forbidden are interrupted again."""
         for patience_s in PATIENCES_S:
+            if time.monotonic() >= until:
+                break
             answers: list[Mapping[str, Any] | None] = []
             params = {"expression": expression, "contextId": world, "returnByValue": True}
             self._channel.send("Runtime.evaluate", session, answers.append, **params)
-            until = time.monotonic() + patience_s
-            while not answers and time.monotonic() < until:
+            patient_until = min(time.monotonic() + patience_s, until)
+            while not answers and time.monotonic() < patient_until:
                 self._channel.turn()
             if answers and answers[0] is None:
                 return None  # its document went away
@@ -182,10 +192,18 @@ class OpenPage:
         return None if answer is None else b64decode(answer["data"])
 
     def _close(self) -> None:
-        """Drop the context: with it go the page, its workers, and all that they stored."""
+        """Drop the context: with it go the page, its workers, and all that they stored.
+
+        A browser that does not do it in time is killed. What was read of the page stands.
+        """
         self._channel.on_event, self._channel.on_turn = lambda message: None, lambda: None
-        self._channel.call("Target.disposeBrowserContext", None, browserContextId=self._context)
-        self._browser.pages += 1
+        try:
+            self._channel.call("Target.disposeBrowserContext", None, browserContextId=self._context)
+        except BrowserGone as gone:
+            self._browser.kill()
+            _log.warning("browser.not_closed", url=self._plain.url, cause=str(gone))
+        else:
+            self._browser.pages += 1
 
     def _died(self, gone: BrowserGone) -> BrowserDeath:
         """Judge a death: a page that crashed its renderer, or used up most of a processor, is its own cause."""

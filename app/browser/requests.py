@@ -3,6 +3,7 @@
 Pure: CDP's `Fetch.requestPaused` in, a decision out. It does not know robots.txt, scope or addresses; `Ask` does.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Mapping
 from enum import Enum
@@ -71,6 +72,7 @@ _NOT_HANDED_ON: Final = frozenset(
         "www-authenticate",
     }
 )
+_HINT: Final = re.compile(r"\brel\s*=\s*(?:\"[^\"]*)?\b(?:preconnect|dns-prefetch)\b", re.IGNORECASE)  # RFC 8288
 PRIORITIES: Final[Mapping[ResourceKind, int]] = {
     ResourceKind.SCRIPT: 0,
     ResourceKind.FETCH: 1,
@@ -150,6 +152,11 @@ def preflight(held: Mapping[str, Any]) -> Answer:
             "access-control-allow-credentials": "true",
         },
     )
+
+
+def hints(headers: Mapping[str, str]) -> int:
+    """Connections that an answer tells the browser to open ahead, in its Link header."""
+    return len(_HINT.findall(headers.get("link", "")))
 
 
 def handed_on(headers: Mapping[str, str], kind: Literal["page", "other"] = "other") -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from app.browser.values import ASKS_MOST, Answer, Ask, Bounds, PlainResponse, Re
 from app.model.render import RenderRefusal
 
 REFUSED_MOST: Final = 2_000  # a page that goes on asking after so many refusals is not waited for
+PHRASE: Final = "-"  # without one Chromium takes no status that it does not know, such as 299 or 520
 _LAST: Final = 9  # the priority of kinds without one
 
 
@@ -58,9 +59,10 @@ class Traffic:
     def is_flood(self) -> bool:
         return self.refused.total() >= REFUSED_MOST
 
-    def refuse(self, reason: RenderRefusal) -> None:
-        """Count a request that was refused elsewhere."""
-        self.refused[reason] += 1
+    def refuse(self, reason: RenderRefusal, n: int = 1) -> None:
+        """Count requests that were refused elsewhere."""
+        if n:
+            self.refused[reason] += n
 
     def hold(self, held: Mapping[str, Any], session: str, frame_url: str) -> None:
         """Take a held request over: `Fetch.requestPaused`."""
@@ -164,6 +166,7 @@ class Traffic:
             answered,
             requestId=held_id,
             responseCode=answer.status,
+            responsePhrase=PHRASE,
             responseHeaders=handed_on(answer.headers, "page" if is_page else "other"),
             body=b64encode(answer.body).decode(),
         )

@@ -1,5 +1,6 @@
 """`tiptoe page`: pages as the archive has them: listed, shown, compared. No request is sent."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -143,6 +144,7 @@ def show(
         if part is not None or out is not None:
             raise InputError("--screenshot", "is a picture, and no part of the answer; ask for either")
         with open_database() as (settings, engine):
+            picture = replace(picture, plain=which.plain)
             screenshot.take(engine, settings, url, picture, crawl=crawl, at=which.at, as_json=as_json)
         return
     part = part or (None if out is None else ShownPart.HTML)

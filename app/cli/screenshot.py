@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that is asked for.   load: the page may ask its hosts for what is not kept"""
+    """A picture that is asked for.
+
+    load   the page may ask its hosts for what is not kept
+    plain  it shows the site's answer, even where a browser made a document of it
+    """
 
     file: Path
     load: bool
+    plain: bool = False
 
 
 def chosen_picture(
@@ -64,20 +69,29 @@ def take(
     file = picture.file
     _reserve(file)
     try:
-        found = screenshot.take(engine, settings, url, crawl=crawl, at=at, load=picture.load)
+        found = screenshot.take(engine, settings, url, crawl=crawl, at=at, plain=picture.plain, load=picture.load)
         write_file(file, found.png)
     except BaseException:
         file.unlink(missing_ok=True)
         raise
-    lacks = "" if picture.load or not found.unanswered else "; --load sends them"
+    lacks = (
+        ""
+        if picture.load
+        else "; --load opens the answer and sends them"
+        if found.is_rendered
+        else "; --load sends them"
+    )
+    made = f", as a browser left it (capture {found.capture})" if found.is_rendered else ""
     requests = f"; {counted(found.unanswered, 'request')} of the page not answered{lacks}" if found.unanswered else ""
     done(
-        f"{file}: picture of {found.url}, in {found.crawl}{requests}",
+        f"{file}: picture of {found.url}, in {found.crawl}{made}{requests}",
         as_json=as_json,
         file=file,
         url=found.url,
         crawl=found.crawl,
         fetched_at=found.fetched_at,
+        capture=found.capture,
+        is_rendered=found.is_rendered,
         ending=found.ending,
         asked=found.asked,
         unanswered=found.unanswered,

@@ -175,6 +175,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("rel=canonical", page and page["canonical_url"]),
             *(("empty without JavaScript", line) for line in lines((page and page["needs_script"]) or {})),
             *(("rendering", line) for line in row.rendering),
+            *(("archived", each.line) for each in row.archived),
             ("links", page and page["links"]),
             ("admitted", url["admitted_at"]),
         ]

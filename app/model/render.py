@@ -10,6 +10,7 @@ class RenderRefusal(StrEnum):
     WEBSOCKET = "websocket"  # WebRTC too: a road of its own, past every request
     BEACON = "beacon"  # pings, beacons and reports
     PREFETCH = "prefetch"
+    PRECONNECT = "preconnect"  # and DNS prefetches: the kernel denies them, the document and its headers name them
     SERVICE_WORKER = "service worker"
     POPUP = "popup"  # a window that a script opened
     DOWNLOAD = "download"

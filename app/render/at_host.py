@@ -6,7 +6,8 @@ As in a visit, and by the same steps (`app.crawl.robots.obtain`, `app.crawl.requ
 waits for the host's turn, and for shared budgets, as long as it may take; a visit would leave and come again.
 """
 
-from typing import assert_never
+import threading
+from typing import Final, assert_never
 
 from app.browser.values import Answer, Refused
 from app.crawl.request import send, slots
@@ -29,10 +30,16 @@ REASON = "render"  # of the log
 POST_REASON = "render post"
 _LEAST_S = 0.05  # between two looks at the turn
 _LEAST_DEADLINE_S = 1.0
+GOES_ON: Final = threading.Event()  # of a page that does not end before its requests: never set
 
 
-def fetch(visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float) -> Answer | Refused:
-    """Send the request in the host's turn, if that comes by `until` (monotonic). Raises LeaseLost, ServiceError."""
+def fetch(
+    visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float, is_over: threading.Event = GOES_ON
+) -> Answer | Refused:
+    """Send the request in the host's turn, if that comes by `until` (monotonic) and before the page is over.
+
+    Raises LeaseLost, ServiceError.
+    """
     rules = rules_of(visit, url.origin, until=until)
     if isinstance(rules, Refused):
         return rules
@@ -42,6 +49,8 @@ def fetch(visit: Visit, url: Url, crawl_id: int, asking: Asking, *, until: float
     slot = _slot(visit, url, until, deadline_s)
     if slot is None:
         return Refused(RenderRefusal.BUDGET if visit.rest.until is not None else RenderRefusal.TIME)
+    if is_over.is_set():  # while it waited for its turn
+        return Refused(RenderRefusal.TIME)
     is_post = asking.method == "POST"
     request = Request(
         url=url.text,

@@ -14,6 +14,7 @@ from typing import Final
 from app.browser.values import Answer, ResourceKind
 
 MOST_BYTES: Final = 64 * 1024 * 1024
+ENTRY_BYTES: Final = 1_000  # of Python's own objects
 LONGEST_S: Final = 86_400.0
 _KINDS: Final = frozenset({ResourceKind.SCRIPT, ResourceKind.STYLESHEET})
 _FORBIDS: Final = frozenset({"no-store", "no-cache"})  # RFC 9111 sections 5.2.2.4 and 5.2.2.5
@@ -51,19 +52,25 @@ class SharedCache:
     def put(self, url: str, resource: ResourceKind, answer: Answer, now: float) -> None:
         """Store an answer if it may be."""
         fresh_s = fresh_for_s(answer) if resource in _KINDS else 0.0
-        if fresh_s <= 0 or len(answer.body) > self._most_bytes:
+        if fresh_s <= 0 or _held_bytes(url, answer) > self._most_bytes:
             return
         with self._lock:
             self._drop(url)
             self._stored[url] = _Stored(answer, now + fresh_s)
-            self._bytes += len(answer.body)
+            self._bytes += _held_bytes(url, answer)
             while self._bytes > self._most_bytes:
                 self._drop(next(iter(self._stored)))
 
     def _drop(self, url: str) -> None:
         dropped = self._stored.pop(url, None)
         if dropped is not None:
-            self._bytes -= len(dropped.answer.body)
+            self._bytes -= _held_bytes(url, dropped.answer)
+
+
+def _held_bytes(url: str, answer: Answer) -> int:
+    """Bytes that an answer takes, about: one without a body takes some, too."""
+    headers = sum(len(name) + len(value) for name, value in answer.headers.items())
+    return len(url) + headers + len(answer.body) + ENTRY_BYTES
 
 
 def fresh_for_s(answer: Answer) -> float:

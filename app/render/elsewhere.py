@@ -4,6 +4,8 @@ offer ▶ take up ▶ robots.txt, turn, send ▶ settle and leave. While somebod
 away than a page waits, the request is refused: no page makes another host wait.
 """
 
+import threading
+
 from app.browser.values import Answer, Refused
 from app.crawl.frontier.enter import host_rows
 from app.crawl.state.worker import Worker
@@ -20,8 +22,16 @@ LONGEST_S = 10.0  # that a page waits for the turn of another host
 _LOOK_S = 0.25
 
 
-def fetch(worker: Worker, url: Url, crawl_id: int, asking: Asking, *, until: float) -> Answer | Refused:
-    """Send the request by `until` (monotonic). Raises ServiceError."""
+def fetch(
+    worker: Worker,
+    url: Url,
+    crawl_id: int,
+    asking: Asking,
+    *,
+    until: float,
+    is_over: threading.Event = at_host.GOES_ON,
+) -> Answer | Refused:
+    """Send the request by `until` (monotonic), and before the page is over. Raises ServiceError."""
     until = min(until, worker.monotonic() + LONGEST_S)
     offer = _offer(worker, url.host, until)
     if isinstance(offer, Refused):
@@ -32,7 +42,7 @@ def fetch(worker: Worker, url: Url, crawl_id: int, asking: Asking, *, until: flo
     found: list[Answer | Refused] = []
 
     def act() -> VisitEnding:
-        found.append(at_host.fetch(visit, url, crawl_id, asking, until=until))
+        found.append(at_host.fetch(visit, url, crawl_id, asking, until=until, is_over=is_over))
         return VisitEnding.RENDERED
 
     try:

@@ -39,6 +39,7 @@ class PageRequests:
     unwanted  kinds that are left out for want of time
     late      requests for scripts and data that were refused because their turn came too late
     cached    requests that were answered without sending one;   posts: that were sent, or tried
+    is_over   set when the page has ended: nothing is sent for it any more
     """
 
     visit: Visit
@@ -49,6 +50,7 @@ class PageRequests:
     late: int = 0
     cached: int = 0
     posts: int = 0
+    is_over: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)  # of the counts
     _turns: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
@@ -70,6 +72,16 @@ class PageRequests:
             self.cache.put(url.text, asked.resource, found, now)
         return found if asked.method != "HEAD" else Answer(status=found.status, headers=found.headers)
 
+    def end(self) -> None:
+        """Send no more, and wait for the request that is under way at the page's own host.
+
+        A browser that died, or a page at its bounds, leaves threads that wait for their turn. The visit is theirs too:
+        once it has left, their requests would have neither a lease nor a row in the log.
+        """
+        self.is_over.set()
+        with self._turns[self.visit.host]:
+            pass
+
     def _judged(self, asked: SubRequest) -> Url | Refused:
         if asked.resource in self.unwanted:
             return Refused(RenderRefusal.TIME)
@@ -89,15 +101,15 @@ class PageRequests:
     def _sent(self, url: Url, asking: Asking) -> Answer | Refused:
         visit, crawl_id = self.visit, self.due.crawl_id
         with self._turns[url.host]:
-            if visit.now() >= self.until:
+            if self.is_over.is_set() or visit.now() >= self.until:
                 return Refused(RenderRefusal.TIME)
             if url.host == visit.host:
-                return at_host.fetch(visit, url, crawl_id, asking, until=self.until)
-            return elsewhere.fetch(visit.worker, url, crawl_id, asking, until=self.until)
+                return at_host.fetch(visit, url, crawl_id, asking, until=self.until, is_over=self.is_over)
+            return elsewhere.fetch(visit.worker, url, crawl_id, asking, until=self.until, is_over=self.is_over)
 
     def _note_late(self, asked: SubRequest, refused: Refused) -> None:
         is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH}
-        if is_needed and refused.reason in {RenderRefusal.TIME, RenderRefusal.BUDGET}:
+        if is_needed and refused.reason in {RenderRefusal.TIME, RenderRefusal.BUDGET} and not self.is_over.is_set():
             with self._lock:
                 self.late += 1
 

@@ -73,7 +73,7 @@ class RenderService:
         """Find a browser, then serve: the check is repeated until there is one."""
         stopping = self._worker.stopping
         while not stopping.is_set():
-            found = self._check()
+            found = self._checked()
             if isinstance(found, Chromium):
                 self._problem, self._browser = None, found.version
                 self._turns = RenderTurns(
@@ -89,6 +89,14 @@ class RenderService:
             self._say()
             _log.error("render.no_browser", problem=found.line)
             stopping.wait(CHECK_AGAIN_S)
+
+    def _checked(self) -> Chromium | BrowserProblem:
+        """A check that fails is a problem as any other: without a word of it, crawls would wait for this worker."""
+        try:
+            return self._check()
+        except Exception as error:  # noqa: BLE001  # no caller could handle it, and the check is repeated
+            _log.exception("render.crashed")
+            return BrowserProblem(f"the check of the browser failed: {error}", "see the log, and tiptoe doctor")
 
     def _serve(self) -> None:
         """Take turns. A failure is one line of the log, and the row comes back by itself."""

@@ -4,6 +4,7 @@ Its links are admitted, its text replaces what the plain answer said, and change
 holds as if the plain answer had said so.
 """
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -40,12 +41,31 @@ class TakenIn:
     may_be_kept: bool
 
 
-def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, found: Rendering) -> TakenIn | None:
-    """Read the document into the batch. None: it cannot be read. Raises LeaseLost."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRendering:
+    """A document that was read, and is in no batch yet.
+
+    attempt  as if it had been fetched
+    brought  characters of text, and links, more than without a browser
+    """
+
+    attempt: Attempt
+    document: Page
+    brought: int
+
+
+def read_in(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering) -> ReadRendering | None:
+    """Read the document. None: it cannot be read. Raises LeaseLost."""
     attempt = _attempt(visit, due, url, taken, found)
     document = isolation.page(visit.worker, visit.lease, attempt)
     if not isinstance(document, Page):
         return None
+    return ReadRendering(attempt=attempt, document=document, brought=_more(document, taken))
+
+
+def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering, made: ReadRendering) -> TakenIn:
+    """Put the document into the batch, and admit its links."""
+    attempt, document = made.attempt, made.document
     links = [*document.links, *(Link(href=each) for each in _wanted(found))]
     wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, url, attempt.reply, document)
     focus = visit.picked.focus[due.crawl_id]
@@ -75,7 +95,7 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, plain: bytes, 
         body=attempt.reply.body,
         at=at,
         text_sha256=text_sha256,
-        brought=_more(document, taken, plain),
+        brought=made.brought,
         changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
         may_be_kept=may_be_kept(due, due.directives, due.opt_out)
         and may_be_kept(due, wished.directives, wished.opt_out),
@@ -115,7 +135,7 @@ def _wanted(found: Rendering) -> list[str]:
     return [*found.routes, *([found.navigated_to] if found.navigated_to else [])]
 
 
-def _more(document: Page, taken: TakenRender, plain: bytes) -> int:
-    before = read_html(plain, content_type=taken.headers.get("content-type"))
+def _more(document: Page, taken: TakenRender) -> int:
+    before = read_html(zlib.decompress(taken.body), content_type=taken.headers.get("content-type"))
     text = len(document.main_text) - len(before.main_text)
     return max(text, 0) + max(len(document.links) - len(before.links), 0)

@@ -21,7 +21,7 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
 from app.errors import ArchiveStopped
-from app.model import Refusal, Url, VisitEnding
+from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderRefusal
 from app.policy import backoff
 from app.render import keep, limits
@@ -29,7 +29,7 @@ from app.render.at_host import rules_of
 from app.render.cache import SharedCache
 from app.render.ending import ended, failed, given_back, retried
 from app.render.requests import PageRequests
-from app.render.take_in import take_in
+from app.render.take_in import read_in, take_in
 from app.store import db, renders
 from app.store.renders import TakenRender
 from app.store.url_rows import Due
@@ -37,6 +37,7 @@ from app.store.url_rows import Due
 AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
 TAKES_MOST: Final = 3
 PROBLEM_S: Final = 60.0
+KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _log = structlog.get_logger()
 
 
@@ -106,8 +107,8 @@ class RenderTurns:
         if isinstance(url, Refusal):
             failed(visit, taken, f"no URL of ours any more: {url}")
             return
-        if due.body_sha256 != taken.body_sha256:
-            failed(visit, taken, "it has changed since, and is not empty any more")
+        if (now := _otherwise_now(due, taken)) is not None:
+            failed(visit, taken, now)
             return
         settings, plain = visit.worker.settings, zlib.decompress(taken.body)
         expected = limits.estimate(plain, delay_s=visit.pace.delay_s)
@@ -126,7 +127,10 @@ class RenderTurns:
             keep.check(visit, due)
             ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
             response = PlainResponse(url=url.text, status=taken.status, headers=taken.headers, body=plain)
-            found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
+            try:
+                found = self.browsers.render(response, ask, bounds, user_agent=self.user_agent)
+            finally:
+                ask.end()
             self._conclude(visit, taken, due, url, found, ask)
 
     def _conclude(
@@ -142,15 +146,16 @@ class RenderTurns:
                 retried(visit, taken, found.cause)
             case Rendering():
                 self.problem = None
-                brought = take_in(visit, due, url, taken, zlib.decompress(taken.body), found)
-                if brought is None:
+                made = read_in(visit, due, url, taken, found)
+                if made is None:
                     failed(visit, taken, "its document cannot be read")
                 elif ask.late and visit.worker.stopping.is_set():
                     given_back(visit, taken, "its worker stopped", due_s=0.0)
-                elif ask.late and brought.brought == 0:
+                elif ask.late and made.brought == 0:
                     late = "its hosts' turns came too late for what it asked for"
                     retried(visit, taken, late, found, cached=ask.cached)
                 else:
+                    brought = take_in(visit, due, url, taken, found, made)
                     keep.keep(visit, due, url, taken, found, brought)
                     visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
                     ended(visit, taken, found, brought, cached=ask.cached)
@@ -170,6 +175,15 @@ def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
         worth.take_up(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
         pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
     return taken, due
+
+
+def _otherwise_now(due: Due, taken: TakenRender) -> str | None:
+    """Say why nothing is left to render, by what its URL has answered since; None: it is as it was."""
+    if due.cause in KEPT_OUT:  # the body may be the same: a header says it, too
+        return f"since then it is {due.cause}"
+    if due.outcome in {Outcome.GONE, Outcome.REDIRECT}:
+        return "it is gone since, or redirects"
+    return None if due.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
 
 
 def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> None:

@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from app.web import health, live, metrics, order
-from app.web.pages import account, crawl, fleet, hosts, overview, pages_found, proof, requests, url
+from app.web.pages import account, capture, crawl, fleet, hosts, overview, pages_found, proof, requests, url
 from app.web.render import ROOT
 
 routes: list[BaseRoute] = [
@@ -24,7 +24,8 @@ routes: list[BaseRoute] = [
     Route("/hosts", hosts.show_list),
     Route("/host", hosts.show),
     Route("/url", url.show),
-    Route("/url/diff", url.diff),
+    Route("/url/capture", capture.show),
+    Route("/url/diff", capture.diff),
     Route("/live", requests.live),
     Route("/errors", requests.errors),
     Route("/proof", proof.show),

@@ -34,6 +34,7 @@ def program(folder: Path, says: str) -> str:
         ("echo coreutils 9.1", "is no Chromium"),
         ("echo 'cannot open display' >&2; exit 1", "is no Chromium: cannot open display"),
         ("true", "is no Chromium: it says no version"),
+        ("printf '\\377'", "is no Chromium: it says no version"),  # not UTF-8
     ],
 )
 def test_a_program_that_cannot_be_it(tmp_path: Path, says: str, finding: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from app.browser.pool import Browsers
-from app.browser.values import Bounds, BrowserDeath, PlainResponse, Rendering, SubRequest
+from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Rendering, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.conftest import Ears
 from tests.browser.processes import below, interfaces, named
@@ -53,7 +53,11 @@ class Watch:
         pytest.param("unload", {N}, [], marks=RARE),
         ("popups", {Q}, [RenderRefusal.POPUP]),
         pytest.param("downloads", {Q, N}, [], marks=RARE),
-        ("private", {Q, R}, [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON]),
+        (
+            "private",
+            {Q, R},
+            [RenderRefusal.ADDRESS, RenderRefusal.TYPE, RenderRefusal.BEACON, RenderRefusal.PRECONNECT],
+        ),
         pytest.param("sockets", {Q}, [RenderRefusal.WEBSOCKET], marks=RARE),
         ("webrtc", {Q}, [RenderRefusal.WEBSOCKET]),
         pytest.param("service-worker", {Q}, [], marks=RARE),
@@ -139,3 +143,22 @@ def test_a_hop_comes_back_as_a_request_of_its_own(browsers: Browsers, ears: Ears
     hops = sorted(url for url in site.urls if url.startswith(f"http://127.0.0.1:{ears.port}/"))
     assert [url.rpartition("/")[2] for url in hops][:3] == ["hop", "hop.html", "hop.js"]
     assert found.refused[RenderRefusal.ADDRESS] >= 3
+
+
+@RARE
+def test_frames_that_are_busy_for_ever_cost_no_page(browsers: Browsers, ears: Ears) -> None:
+    """Each of a site of its own, and so in a process of its own, within one call that nothing interrupts."""
+    busy = "setTimeout(() => ('a' + '\\u0327\\u0301'.repeat(4e5)).normalize('NFD'), 100)"
+    frame = Answer(status=200, headers={"content-type": "text/html"}, body=f"<script>{busy}</script>".encode())
+    frames = "".join(f"<iframe src=http://advertisement-{n}.test/></iframe>" for n in range(3))
+    page = PlainResponse(
+        url="http://site.test/",
+        status=200,
+        headers={"content-type": "text/html"},
+        body=f"{'<p>Text before the trouble.' * 20}{frames}".encode(),
+    )
+    found = browsers.render(page, lambda request: frame, Bounds(wall_s=3), user_agent="Tiptoe")
+    assert isinstance(found, Rendering), found
+    assert "Text before the trouble." in found.html
+    again = browsers.render(plain("/react/"), Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(again, Rendering)

@@ -3,8 +3,9 @@
 import pytest
 
 from app.browser.pool import Browsers
-from app.browser.values import Answer, Bounds, BrowserDeath, Refused, Rendering, ResourceKind, SubRequest
+from app.browser.values import Answer, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind, SubRequest
 from app.model.render import RenderEnding, RenderRefusal
+from tests.browser.conftest import Ears
 from tests.browser.site import Site, plain
 
 AMPLE = Bounds(wall_s=60)
@@ -115,6 +116,69 @@ def test_its_own_user_agent_is_what_scripts_see(browsers: Browsers) -> None:
     found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe/7 (+https://example.org/)")
     assert isinstance(found, Rendering)
     assert found.title == "Tiptoe/7 (+https://example.org/)"
+
+
+@pytest.mark.parametrize(
+    # where a script leaves half of an emoji, as one that cuts a teaser to a length does
+    "leaves",
+    [
+        "root.textContent += half",
+        "document.title = half",
+        "console.error(half)",
+        "history.pushState({}, '', '#' + half)",
+    ],
+)
+def test_half_a_character_costs_no_page(browsers: Browsers, leaves: str) -> None:
+    script = f"const half = '\U0001f4a1'.slice(0, 1); root.textContent = 'A lamp. '.repeat(99); {leaves}"
+    page = PlainResponse(
+        url="http://site.test/",
+        status=200,
+        headers={"content-type": "text/html; charset=utf-8"},
+        body=f"<title></title><div id=root></div><script>{script}</script>".encode(),
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(found, Rendering), found
+    assert "A lamp. A lamp." in found.html
+    assert found.html.encode().decode() == found.html
+    seen = [found.title, *found.console_errors, found.html.partition("</div>")[0][-1]]
+    assert leaves.startswith("history") or "\ufffd" in seen
+
+
+@pytest.mark.parametrize(
+    # status and a header of the answer → whether its page is there
+    ("status", "language", "is_there"),
+    [(200, "en", True), (203, "en", True), (299, "en", True), (200, "en\0", False)],
+)
+def test_an_answer_is_shown_or_refused_and_never_replaced_by_an_error_of_the_browsers(
+    browsers: Browsers, status: int, language: str, is_there: bool
+) -> None:
+    """299 is a status that Chromium does not know; it takes no NUL, which no answer of ours has."""
+    headers = {"content-type": "text/html", "content-language": language}
+    page = PlainResponse(
+        url="http://site.test/", status=status, headers=headers, body=b"<title>A</title>" + b"<p>b " * 99
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert (isinstance(found, Rendering) and found.title == "A", isinstance(found, BrowserDeath)) == (
+        is_there,
+        not is_there,
+    )
+
+
+def test_connections_ahead_are_counted_by_who_names_them(browsers: Browsers, ears: Ears) -> None:
+    """A header, an element, and one that a script made; no event of the browser tells of any."""
+    there = f"//127.0.0.1:{ears.port}"
+    made = f"Object.assign(document.createElement('link'), {{rel: 'preconnect', href: '{there}'}})"
+    script = f"<script>document.head.append({made})</script>"
+    page = PlainResponse(
+        url="http://site.test/",
+        status=200,
+        headers={"content-type": "text/html", "link": f"<http:{there}>; rel=preconnect"},
+        body=f"<link rel='DNS-Prefetch' href={there}>{script}{'<p>A lamp.' * 99}".encode(),
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(found, Rendering)
+    assert found.refused[RenderRefusal.PRECONNECT] == 3
+    assert ears.heard() == 0
 
 
 def test_a_screenshot_is_taken_when_asked_for(browsers: Browsers) -> None:

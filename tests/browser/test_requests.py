@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.browser.requests import Held, handed_on, judge, preflight
+from app.browser.requests import Held, handed_on, hints, judge, preflight
 from app.browser.values import ResourceKind, SubRequest
 from app.model.render import RenderRefusal
 
@@ -134,3 +134,18 @@ def test_the_body_of_a_post_is_handed_on_byte_for_byte(said: dict[str, Any], bod
     found = judged(held(method="POST", **said))
     assert isinstance(found, SubRequest)
     assert (found.method, found.body) == ("POST", body)
+
+
+@pytest.mark.parametrize(
+    # Link header, connections that it has the browser open ahead
+    ("link", "n"),
+    [
+        ("", 0),
+        ("<https://a.test>; rel=preconnect", 1),
+        ('<https://a.test>; rel="preconnect"; crossorigin, <//b.test>; rel="x DNS-Prefetch"', 2),
+        ("<https://a.test/preconnect>; rel=preload; as=script", 0),
+        ("<https://a.test/>; rel=next; title=preconnect", 0),
+    ],
+)
+def test_rfc8288_connections_ahead(link: str, n: int) -> None:
+    assert hints({"link": link}) == n

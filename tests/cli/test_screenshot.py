@@ -7,11 +7,11 @@ from sqlalchemy import Engine
 
 from app.browser.values import Chromium
 from tests.browser.conftest import chromium
-from tests.cli.archived import URL, Deposit, engine, put, writer
+from tests.cli.archived import URL, Deposit, engine, put, put_rendered, writer
 from tests.cli.conftest import Tiptoe
 from tests.store.rows import sql
 
-__all__ = ["chromium", "engine", "put", "writer"]
+__all__ = ["chromium", "engine", "put", "put_rendered", "writer"]
 
 PAGE = "<body style='margin:0;background:rgb(0,0,255)'><script src=/app.js></script><p>Lamps"
 SCRIPT = "document.body.style.background = 'rgb(255,0,0)'"
@@ -39,6 +39,31 @@ def test_a_picture_shows_what_is_kept_and_sends_nothing(
     assert Path("a.png").read_bytes().startswith(PNG)
     assert without.startswith(PNG)
     assert Path("a.png").read_bytes() != without, "the script of the archive ran, and painted it"
+    assert sql(engine, "SELECT FROM fetches") == []
+
+
+MADE = "<body style='margin:0;background:rgb(0,255,0)'><div id=root><p>Lamps</p></div>"
+
+
+def test_a_picture_shows_the_document_that_a_browser_made(
+    tiptoe: Tiptoe, put: Deposit, put_rendered: Deposit, engine: Engine, chromium: Chromium
+) -> None:
+    """As it is: its scripts have run, and neither those nor a request are needed. `--plain` opens the answer."""
+    document = put_rendered(put(PAGE, to_render=True), f"{MADE}<script>{SCRIPT}</script><script src=/app.js></script>")
+    code, out, err = show(tiptoe)
+    assert (code, err) == (0, "")
+    assert out == f"a.png: picture of {URL}, in docs, as a browser left it (capture {document.id})\n"
+    picture = Path("a.png").read_bytes()
+    pictures = {}
+    for name, more, page in (("plain", ["--plain"], PAGE), ("same", [], MADE)):
+        Path("a.png").unlink()
+        url = URL if more else "http://site.test/same"
+        if not more:
+            put(page, url=url)
+        assert show(tiptoe, *more, url=url)[0] == 0
+        pictures[name] = Path("a.png").read_bytes()
+    assert picture == pictures["same"], "no script painted it anew"
+    assert picture != pictures["plain"]
     assert sql(engine, "SELECT FROM fetches") == []
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.admin import captures as shown
-from app.admin import feed
+from app.admin import explain, feed
+from app.admin.archived import ArchivedCapture
 from app.admin.crawls import find as find_crawl
 from app.admin.export.export import export_rows
 from app.admin.export.plan import ExportWish
@@ -84,6 +85,27 @@ def test_a_person_sees_the_document_and_may_ask_for_the_answer(
     assert any("All the scripts" in each.text or "All" in each.text for each in diff.changes)
     plain = shown.compare(keeping.engine, settings, url, plain=True)
     assert (plain.old.kind, plain.new.kind, plain.changes) == ("page", "page", [])
+
+
+def test_url_why_names_the_document_beside_its_answer(archiving: Archiving, keeping: Worker, site: Site) -> None:
+    start(keeping, site.url("/"), keep_fresh=True)
+    go(keeping)
+    assert [each.made_of for each in why(keeping, site)] == [None]
+    render(keeping, Stand())
+    site.pages["/"] = shell(["/app.2.js"])
+    again(keeping)  # its document stands until a browser has opened this one
+    answer, document, waiting = of_page(keeping, site)
+    assert [each.line for each in why(keeping, site)] == [
+        f"capture {answer.id}: the site's answer, record urn:uuid:{answer.record_id}",
+        f"capture {document.id}: what a browser made of {answer.id}, record urn:uuid:{document.record_id}",
+    ]
+    site.pages["/"] = PLAIN
+    again(keeping)
+    assert [each.capture > waiting.id and each.made_of is None for each in why(keeping, site)] == [True]
+
+
+def why(worker: Worker, site: Site) -> list[ArchivedCapture]:
+    return explain.why(worker.engine, worker.settings, site.url("/")).crawls[0].archived
 
 
 def test_an_export_has_the_document_and_the_answer_where_it_is_asked_for(

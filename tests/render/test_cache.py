@@ -60,11 +60,19 @@ def test_data_is_not_stored() -> None:
 
 
 def test_the_least_recently_used_is_dropped_at_the_bound() -> None:
-    cache = SharedCache(most_bytes=10)
+    cache = SharedCache(most_bytes=10_000)
     for name in "ab":
-        cache.put(name, SCRIPT, answer(b"12345"), now=0.0)
+        cache.put(name, SCRIPT, answer(b"x" * 3_500), now=0.0)
     assert cache.get("a", SCRIPT, 1.0) is not None
-    cache.put("c", SCRIPT, answer(b"12345"), now=1.0)
+    cache.put("c", SCRIPT, answer(b"x" * 3_500), now=1.0)
     assert [cache.get(name, SCRIPT, 1.0) is not None for name in "abc"] == [True, False, True]
-    cache.put("d", SCRIPT, answer(b"12345678901"), now=1.0)
+    cache.put("d", SCRIPT, answer(b"x" * 10_001), now=1.0)
     assert cache.get("d", SCRIPT, 1.0) is None
+
+
+def test_answers_without_a_body_are_bounded_too() -> None:
+    """A page may ask for as many empty scripts as it likes, each under a URL of its own."""
+    cache = SharedCache(most_bytes=100_000)
+    for n in range(1_000):
+        cache.put(f"/{n}.js", SCRIPT, answer(b""), now=0.0)
+    assert sum(cache.get(f"/{n}.js", SCRIPT, 1.0) is not None for n in range(1_000)) in range(50, 100)

@@ -1,6 +1,7 @@
 """How renderings end: deaths, endings of crawls, what is learned, and recrawls. With a stand-in for the browser."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +14,7 @@ from app.crawl.state.worker import Worker
 from app.model import Budgets
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html
-from tests.render.shells import DOCUMENT, Stand, render, rows, shell, there, turns
+from tests.render.shells import DOCUMENT, SHELL, Stand, render, rows, shell, there, turns
 from tests.store.rows import sql
 
 DEATH = BrowserDeath(cause="it hung")
@@ -152,6 +153,18 @@ def test_a_shell_whose_data_is_its_article_needs_no_browser(
     assert page.needs_script["article"] == "JSON-LD"
 
 
+def test_a_shell_whose_data_has_no_name_for_its_text_is_opened(worker: Worker, site: Site) -> None:
+    """What a string of a framework's data is for, only its scripts know (docs/decisions.md)."""
+    prose = "The whole article stands in the data of its page, beside the first lines of another. " * 10
+    data = json.dumps({"props": {"pageProps": {"post": {"body": prose}}}})
+    body = shell().body + f"<script id=__NEXT_DATA__ type=application/json>{data}</script>".encode()
+    site.pages["/"] = Answer(headers={"Content-Type": "text/html"}, body=body)
+    start(worker, site.url("/"), render="auto")
+    go(worker)
+    (row,) = rows(worker, "SELECT state, evidence FROM renders")
+    assert (row.state, row.evidence["data"].split(",")[0]) == ("due", "#__NEXT_DATA__")
+
+
 def test_a_host_that_is_known_to_need_no_browser_gets_none(worker: Worker, site: Site, web: Web) -> None:
     teach(worker, site)
     plain = web.site()
@@ -199,16 +212,39 @@ def test_change_is_judged_on_what_the_browser_made(worker: Worker, site: Site) -
         assert (now.changed_at > first.changed_at) is changes
 
 
-def test_a_page_that_is_not_empty_any_more_is_not_rendered(worker: Worker, site: Site) -> None:
+SINCE: list[tuple[Answer, str]] = [
+    # what the URL answers before its turn comes, why it is not opened
+    (shell(**{"X-Robots-Tag": "noindex"}), "since then it is kept out of pages: noindex"),
+    (Answer(status=410), "it is gone since, or redirects"),
+    (Answer(status=301, headers={"Location": "/other"}), "it is gone since, or redirects"),
+    (html(text="A page that says what it has to say. " * 20), "it has changed since, and is not empty any more"),
+]
+
+
+@pytest.mark.parametrize(("answer", "why"), SINCE, ids=["noindex", "gone", "redirect", "plain"])
+def test_what_is_no_page_any_more_is_not_rendered(worker: Worker, site: Site, answer: Answer, why: str) -> None:
     start(worker, site.url("/"), keep_fresh=True)
     go(worker)
-    site.pages["/"] = html(text="A page that says what it has to say. " * 20)
+    site.pages["/"] = answer
     sql(worker.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
     sql(worker.engine, "UPDATE hosts SET next_fetch_at = now()")
     go(worker)
+    before = rows(worker, "SELECT url, main_text, rendered_at FROM pages")
     stand = Stand()
     render(worker, stand)
     assert stand.opened == []
-    assert [row.state for row in rows(worker, "SELECT state FROM renders")] == ["failed"]
-    (page,) = rows(worker, "SELECT main_text FROM pages")
-    assert "A page that says" in page.main_text
+    assert [tuple(row) for row in rows(worker, "SELECT state, cause FROM renders")] == [("failed", why)]
+    assert rows(worker, "SELECT url, main_text, rendered_at FROM pages") == before
+
+
+def test_a_document_that_is_to_be_made_again_is_not_the_page(make: Callable[..., Worker], site: Site) -> None:
+    """Its scripts came too late, and it says no more than its plain answer."""
+    worker = make(render_s=1.0, lease_s=16.0)
+    start(worker, site.url("/"))
+    go(worker)
+    sql(worker.engine, "UPDATE hosts SET delay_override_s = 2.0")
+    stand = Stand(asks=["/app.js", "/data.js"], html=SHELL)
+    turns(worker, stand).run()
+    (row,) = rows(worker, "SELECT state, attempts, cause FROM renders")
+    assert tuple(row) == ("due", 1, "its hosts' turns came too late for what it asked for")
+    assert [page.rendered_at for page in rows(worker, "SELECT rendered_at FROM pages")] == [None]

@@ -1,16 +1,19 @@
 """A render turn: what it asks for and how, and what comes of it. With a stand-in for the browser."""
 
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from app.admin import audit
 from app.browser.values import Answer as Answered
-from app.browser.values import Refused, ResourceKind
+from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
 from app.model.render import RenderRefusal as R
 from app.render.requests import POST_BYTES_MOST, POSTS_MOST
+from app.render.turn import TurnEnding
 from app.store import db, hosts
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Site, Web, html
@@ -238,3 +241,34 @@ def test_a_lease_that_was_lost_writes_nothing(worker: Worker, site: Site) -> Non
     assert tuple(row) == ("due", 1)
     assert rows(worker, "SELECT url FROM pages WHERE rendered_at IS NOT NULL") == []
     assert rows(worker, "SELECT fenced FROM fetches WHERE kind = 'subrequest'")[0].fenced
+
+
+class Abandons(Stand):
+    """Ends the page while its requests wait for their turn, as a browser that dies does. `threads`: they ask."""
+
+    threads: list[threading.Thread]
+
+    def render(self, plain: PlainResponse, ask: Ask, bounds: Bounds, **options: Any) -> Rendering | BrowserDeath:
+        site = "/".join(plain.url.split("/")[:3])
+        self.threads = [threading.Thread(target=ask, args=(asked(f"{site}/{n}.js"),)) for n in range(4)]
+        for thread in self.threads:
+            thread.start()
+        return super().render(plain, ask, bounds, **options)
+
+
+@pytest.mark.parametrize("dies", [None, BrowserDeath(cause="it hung")])
+def test_a_page_that_has_ended_sends_nothing_more(
+    make: Callable[..., Worker], site: Site, dies: BrowserDeath | None
+) -> None:
+    """Each request is sent under the lease and has its row, also those that were under way as the page ended."""
+    worker = make(default_delay_s=0.2)
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Abandons(asks=["/app.js"], dies=dies)
+    assert turns(worker, stand).run() is TurnEnding.DONE
+    sent = len(site.log)
+    for thread in stand.threads:
+        thread.join()
+    assert len(site.log) == sent, "nothing was sent after the host was returned"
+    assert sent - 2 == len(rows(worker, "SELECT FROM fetches WHERE kind = 'subrequest'"))
+    assert audit.audit(worker.engine, worker.settings, None).violations == 0

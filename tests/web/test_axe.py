@@ -93,9 +93,9 @@ def view(chromium: Chromium, request: pytest.FixtureRequest) -> Iterator[View]:
 
 @pytest.mark.parametrize("path", [*PAGES, *FORMS])
 def test_a_page_has_no_serious_fault_no_error_and_nothing_from_elsewhere(
-    browser: Browser, site: Site, view: View, path: str
+    browser: Browser, site: Site, app_site: Site, view: View, path: str
 ) -> None:
-    view.open(browser.url + path.format(host=site.host, url=site.url("/")))
+    view.open(browser.url + path.format(host=site.host, url=site.url("/"), app=app_site.url("/")))
     assert view.faults() == []
     assert view.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
     assert view.seen.said == []

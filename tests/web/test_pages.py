@@ -1,6 +1,7 @@
 """Every page opens, says what is there, and shows nothing of a site's as markup."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -12,12 +13,14 @@ from tests.crawl.web import Site
 from tests.store.rows import sql
 from tests.web.served import Browser
 
-# path ({host}: the site's; {url}: of its first page), words that stand there
+# path ({host}: the site's; {url}: of its first page; {app}: of one that a browser opened), words that stand there
 PAGES = [
     ("/", "Overview"),
     ("/crawls", "docs"),
     ("/crawl?name=docs", "What was asked"),
     ("/crawl/counted?name=docs", "URLs by state"),
+    ("/crawl?name=shells", "What was asked"),
+    ("/crawl/counted?name=shells", 'data-is="rendering"'),
     ("/refused?crawl=docs", "scope"),
     ("/refused?crawl=docs&reason=scope", "elsewhere.test"),
     ("/hosts", "{host}"),
@@ -29,6 +32,11 @@ PAGES = [
     ("/url", "Why it was fetched"),
     ("/url?u={url}", "nowhere: it is a seed"),
     ("/url?u={url}private/x", "Disallow: /private"),
+    ("/url?u={app}", "what a browser made of"),
+    ("/url/capture?u={app}", "All the scripts of this page wrote"),
+    ("/url/capture?u={app}&plain=1", "There is none without its scripts"),
+    ("/url/diff?u={app}", "All the scripts of this page wrote"),
+    ("/url/diff?u={app}&plain=1", "Both say the same"),
     ("/live", "Visits that run"),
     ("/errors", "HTTP 500"),
     ("/errors?crawl=docs", "/broken"),
@@ -38,9 +46,10 @@ PAGES = [
     ("/search", "Search"),
     ("/search?crawl=docs&q=lantern", "<mark>lantern</mark>"),
     ("/items", "No item here"),
-    ("/traps", "Traps"),
+    ("/traps", "/calendar/{{n}}"),
     ("/duplicates", "Duplicates"),
     ("/fleet", "test:0"),
+    ("/fleet", 'data-is="segments"'),
     ("/orders", "Orders"),
     ("/act/crawl.make", "A crawl begins at these URLs"),
     ("/act/crawl.edit?subject=docs", "docs changes to this"),
@@ -75,8 +84,10 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize(("path", "words"), PAGES)
-def test_a_page_opens_and_says_what_is_there(browser: Browser, site: Site, path: str, words: str) -> None:
-    of = {"host": site.host, "url": site.url("/")}
+def test_a_page_opens_and_says_what_is_there(
+    browser: Browser, site: Site, app_site: Site, path: str, words: str
+) -> None:
+    of = {"host": site.host, "url": site.url("/"), "app": app_site.url("/")}
     answer = browser.get(path.format(**of))
     assert (answer.status_code, words.format(**of) in answer.text) == (200, True), answer.text[:2000]
     if answer.headers["content-type"].startswith("text/html"):
@@ -90,7 +101,7 @@ def test_every_route_is_opened_by_a_row() -> None:
     """Else a page could be added that no test opens. POST has rows of its own; a stream never ends."""
     known = {path.partition("?")[0] for path, _ in PAGES}
     paths = {route.path for route in routes if isinstance(route, Route) and "GET" in (route.methods or ())}
-    assert paths - known == {"/stream", "/act/{key}", "/url/diff"}
+    assert paths - known == {"/stream", "/act/{key}"}
 
 
 def test_a_title_that_is_a_script_is_a_text(browser: Browser, site: Site) -> None:
@@ -114,6 +125,8 @@ WRONG = [
     ("/duplicates?after=1|1|zz", 400, "begin at its first page"),
     ("/items?after=1", 400, "begin at its first page"),
     ("/url/diff?u=http://nope.test/", 400, "no crawl knows the host"),
+    ("/url/capture?u=http://nope.test/", 400, "no crawl knows the host"),
+    ("/url/capture?u={app}&at=999999", 400, "is no capture of this URL"),
     ("/act/nothing", 400, "is no act"),
     ("/act/crawl.edit?subject=nope", 400, "there is none of this name"),
     ("/search?crawl=docs&q=%22", 200, "has no word to search for"),
@@ -121,8 +134,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("path", "status", "words"), WRONG)
-def test_bad_input_is_a_page_with_the_remedy(browser: Browser, path: str, status: int, words: str) -> None:
-    answer = browser.get(path)
+def test_bad_input_is_a_page_with_the_remedy(
+    browser: Browser, app_site: Site, path: str, status: int, words: str
+) -> None:
+    answer = browser.get(path.format(app=app_site.url("/")))
     assert (answer.status_code, words in answer.text) == (status, True), answer.text[-1500:]
 
 
@@ -132,7 +147,8 @@ RENDERED = """INSERT INTO renders (host_id, crawl_id, key, url, pattern, state, 
                      CASE state WHEN 'due' THEN ''::bytea END, CASE state WHEN 'done' THEN 'deadline' END,
                      700, 2345, 100, 6,
                      refused, now()
-              FROM (SELECT host_id, crawl_id, key, url, row_number() OVER (ORDER BY url) AS n FROM urls) AS u
+              FROM (SELECT host_id, crawl_id, key, url, row_number() OVER (ORDER BY url) AS n FROM urls
+                    WHERE crawl_id = (SELECT id FROM crawls WHERE name = 'docs')) AS u
               JOIN (VALUES (1, 'done', NULL, '{"type": 4, "robots": 1}'::jsonb), (2, 'failed', 'browser <b>died', NULL),
                            (3, 'due', NULL, NULL), (4, 'vain', NULL, NULL)) AS r (n, state, cause, refused) USING (n)"""
 
@@ -154,3 +170,15 @@ def test_how_renderings_went_is_on_the_crawls_page_and_on_the_urls(
         "2.3 s, 0.1 s of processor time, 6 requests; it ended deadline; 700 characters and links gained",
         "requests refused: 4 (images, fonts and media), 1 (robots.txt)",
     ]
+
+
+def test_a_capture_leads_from_the_document_to_its_answer_and_back(browser: Browser, app_site: Site) -> None:
+    choice = re.compile(r'href="([^"]+)"( aria-current="page")?>(As a browser left it|The site&#39;s answer)</a>')
+    shown = browser.get(f"/url/capture?u={app_site.url('/')}").text
+    (document, is_document, _), (answer, is_answer, _) = choice.findall(shown)
+    assert (bool(is_document), bool(is_answer)) == (True, False)
+    shown = browser.get(unescape(answer)).text
+    assert "There is none without its scripts" in shown
+    (again, is_document, _), (_, is_answer, _) = choice.findall(shown)
+    assert (again, bool(is_document), bool(is_answer)) == (document, False, True)
+    assert document in browser.get(f"/url?u={app_site.url('/')}").text, "the list of captures leads there"

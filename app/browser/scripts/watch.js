@@ -107,12 +107,16 @@
     }
   };
 
+  // Connections that the browser was told to open ahead. No event tells of them: they are counted by their elements.
+  const { querySelectorAll: findAll } = Document.prototype;
+  const hints = () => findAll.call(document, "link[rel~=preconnect i][href], link[rel~=dns-prefetch i][href]").length;
+
   // most: characters
   const read = (most) => {
     const root = rootOf.call(document);
     const html = root ? serialised(root) : "";
     const doctype = document.doctype ? "<!DOCTYPE html>" : "";
-    return { html: doctype + html.slice(0, most), is_cut: html.length > most, url: document.URL, title: document.title };
+    return { html: doctype + html.slice(0, most), is_cut: html.length > most, url: document.URL, title: document.title, hints: hints() };
   };
 
   // The body of a frame of another origin, which the page's own world cannot see.
@@ -121,7 +125,7 @@
     const box = document.implementation.createHTMLDocument("").createElement("div");
     if (body) appendChild.call(box, copyOf(body, box.ownerDocument, 1));
     const inner = box.querySelector("body");
-    return { html: inner ? inner.innerHTML.slice(0, most) : "", url: document.URL };
+    return { html: inner ? inner.innerHTML.slice(0, most) : "", url: document.URL, hints: hints() };
   };
 
   globalThis.tiptoe = { rest, scroll, read, readFrame };

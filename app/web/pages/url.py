@@ -1,4 +1,4 @@
-"""A URL: `tiptoe url why` as a page, its captures, and what changed between two of them."""
+"""A URL: `tiptoe url why` as a page, with its captures and items."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.admin import captures, explain
 from app.admin.captures import CapturedUrl
 from app.admin.explain import InCrawl
-from app.errors import ArchiveMissing, InputError, SegmentElsewhere
+from app.errors import InputError
 from app.model.reasons import words
 from app.model.shell import lines
 from app.policy.focus.score import unpacked
@@ -36,23 +36,6 @@ def show(request: Request) -> Response:
         acts=acts_on("url", ""),
         order=order_of(request),
     )
-
-
-def diff(request: Request) -> Response:
-    """Two captures of a URL, passage by passage."""
-    shared, query = board_of(request), request.query_params
-    try:
-        found = captures.compare(
-            shared.engine,
-            shared.settings,
-            query.get("u", ""),
-            crawl=query.get("crawl") or None,
-            old=query.get("old") or None,
-            new=query.get("new") or None,
-        )
-    except (ArchiveMissing, SegmentElsewhere) as error:
-        raise InputError("these captures", str(error)) from error
-    return page(request, "diff.html", found=found)
 
 
 def _captured(shared: Board, text: str) -> CapturedUrl | None:
@@ -92,6 +75,7 @@ def _facts(row: InCrawl) -> list[tuple[str, object]]:
         "Title": kept and kept["title"],
         "Content type": kept and kept["content_type"],
         "Empty without JavaScript": "; ".join(lines((kept and kept["needs_script"]) or {})),
+        "In the archive": "; ".join(each.line for each in row.archived),
         "Links on it": kept and kept["links"],
         "Admitted": when(url["admitted_at"]),
     }
