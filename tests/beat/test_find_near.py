@@ -19,8 +19,6 @@ from tests.store.rows import one, sql
 
 RNG = random.Random(3)
 WORDS = ["".join(RNG.choices("abcdefghijklmnopqrstuvwxyz", k=RNG.randint(3, 9))) for _ in range(2_000)]
-
-
 AB, BA = [("/a", "near", "/b")], [("/b", "near", "/a")]  # who comes first is the original
 LED_TO = {"/a": "/deep-1", "/b": "/deep-2"}
 
@@ -116,15 +114,11 @@ def test_of_pages_with_one_fingerprint_four_are_looked_for(worker: Worker, web: 
 
 def test_where_the_four_closest_are_gone_a_further_one_is_the_original(worker: Worker, web: Web) -> None:
     *gone, late = of_one_print(5)
-    further = next(
-        text
-        for word in WORDS
-        for text in [f"{late} {word} {word}"]
-        if simhash(words_of(text)) != simhash(words_of(late))
-    )
+    others = (f"{late} {word} {word}" for word in WORDS)
+    further = next(text for text in others if simhash(words_of(text)) != simhash(words_of(late)))
     site = web.site()
     paths = [f"/{n}" for n in range(4)]
-    site.pages |= dict(zip(paths, [html(text=text) for text in gone], strict=True))
+    site.pages |= {path: html(text=text) for path, text in zip(paths, gone, strict=True)}
     site.pages |= {"/": html(*paths, "/further"), "/further": html(text=further)}
     engine = crawled(worker, site)
     assert find_near(engine) == NearFound(pages=5)
