@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 FIRST_PER_THREAD, FIRST_LEAST = 2, 32  # visits in hand at first
-SEATS_A_PAGE = 4  # resumed, its name found, answered, settled: a page is late by the waits for all of them
+SEATS_A_PAGE = 4  # resumed, answered, its batch resumed and synced: a page is late by the waits for all of them
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()

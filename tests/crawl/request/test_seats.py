@@ -1,4 +1,4 @@
-"""Who waits leaves its seat at the interpreter: for the start, the name and the answer; and it computes in one."""
+"""Who waits leaves its seat at the interpreter: for the start, a name, the answer; and it computes in one."""
 
 import itertools
 from collections.abc import Callable
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from app.crawl.page import isolation
+from app.crawl.request.starts import NAME_S
 from app.crawl.state.worker import Worker
+from app.model import Whereabouts
 from app.parse.html.html import read
 from app.runtime.seats import Seats
 from tests.crawl.ahead import ahead
@@ -44,6 +46,27 @@ def test_a_visit_computes_in_its_seat_and_leaves_it_while_it_waits(
     with worker.seats.taken():
         run(worker)
         assert worker.seats.has_one
-    assert set(seen) == {("send", False), ("where", False), ("start", False), ("take", False), ("read", True)}
+    assert set(seen) == {("send", False), ("where", True), ("start", False), ("take", False), ("read", True)}
     after_start = {after for (what, _), (after, _) in itertools.pairwise(seen) if what == "start"}
     assert after_start == {"send"}, "no seat is waited for between a start and its request"
+
+
+def test_a_seat_is_left_for_a_name_that_has_to_be_looked_up(make: Callable[..., Worker], web: Web) -> None:
+    site, asked, was_looked_up = web.site(), list[tuple[float, bool]](), False
+    worker = make(address_gap_s=0.01)
+    sender_where = worker.where
+    assert sender_where is not None
+
+    def where(url: str, prefer: str | None, timeout_s: float) -> Whereabouts:
+        nonlocal was_looked_up
+        asked.append((timeout_s, worker.seats.has_one))
+        was_looked_up |= timeout_s > 0
+        return sender_where(url, prefer, timeout_s) if was_looked_up else Whereabouts(addresses=(), dns_ms=0.0)
+
+    worker = replace(worker, where=where)
+    start(worker, site.url())
+    with worker.seats.taken():
+        run(worker)
+    assert asked[:2] == [(0.0, True), (NAME_S, False)]
+    assert set(asked[2:]) == {(0.0, True)}, "and none for one that is remembered"
+    assert "/" in site.paths
