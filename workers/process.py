@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 FIRST_PER_THREAD, FIRST_LEAST = 2, 32  # visits in hand at first
+WAITS = (
+    0.8  # of an offer's length; the rest is for its way here. What lapses is lost to idle processes until it is over
+)
 SEATS_A_PAGE = 4  # resumed, answered, its batch resumed and synced: a page is late by the waits for all of them
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
@@ -155,7 +158,7 @@ def _intake() -> Intake:
             most=threads * PARKED_PER_THREAD,
         ),
         threads=threads,
-        patience_s=settings.offer_s / 2,
+        patience_s=WAITS * settings.offer_s,
         stopping=made.stopping,
     )
 
