@@ -6,9 +6,9 @@ process is short of. So only so many visits are in hand at once, parked ones inc
 while they are served in time, and shrinks by a tenth while they are late, as the window of TCP's congestion control
 does. An offer that waits too long for a place is not taken up: its host is offered again.
 
-A worker that has no free thread asks the broker for nothing: what it does not take stays for an idle one. So an offer
-for which there is no room to wait keeps its thread for a moment all the same, else a full process would use up the
-offers of the whole fleet.
+A worker that has no free thread asks Redis for nothing (and RabbitMQ for a message a thread): what it does not take
+stays for an idle one. So an offer for which there is no room to wait keeps its thread for a moment all the same, else a
+full process would use up the offers of the whole fleet.
 """
 
 import threading

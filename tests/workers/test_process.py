@@ -15,6 +15,7 @@ from app import config
 from app.crawl.visit import visit as visits
 from app.errors import ServiceError
 from app.model import VisitEnding
+from app.runtime.intake import Places
 from workers import process, visit
 
 
@@ -90,6 +91,13 @@ def test_a_visit_is_in_hand_until_it_ends(
     with suppress(KeyError):
         visit.visit(1, str(uuid4()))
     assert process._in_hand() == (in_hand, process.FIRST_PER_THREAD * config.current().concurrency)
+
+
+@pytest.mark.parametrize(("threads", "first", "least", "most"), [(64, 128, 16, 512), (8, 32, 2, 64), (1, 32, 2, 8)])
+def test_a_slow_machine_may_have_fewer_visits_in_hand_than_threads(
+    threads: int, first: int, least: int, most: int
+) -> None:
+    assert process.places(threads) == Places(first=first, least=least, most=most)
 
 
 def test_a_parked_visit_is_in_hand_no_more_when_it_has_ended(
