@@ -142,6 +142,39 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     assert in_seats == [True]
 
 
+@pytest.mark.parametrize("fails", ["db", "archive"])
+def test_what_waits_for_services_outlives_a_bug_in_the_question(
+    fresh_process: None, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Else its thread, and the visits that it was to see to, would be lost, and count as in hand for ever."""
+    asked, seen_to = list[str](), list[str]()
+
+    def fail(*_: object) -> None:
+        asked.append(threading.current_thread().name)  # the archive's own asks, too
+        raise KeyError("a bug")
+
+    def away(_: object) -> None:
+        raise ServiceError("Postgres", "is away")
+
+    def see_to(visit: SimpleNamespace) -> visits.VisitReport:
+        seen_to.append(visit.name)
+        return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
+
+    worker = process.worker()
+    assert worker.gatherer is not None
+    assert worker.archive is not None
+    monkeypatch.setattr(visit, "AGAIN_S", 0.0)
+    monkeypatch.setattr(visit.db if fails == "db" else worker.archive, "check", fail)
+    monkeypatch.setattr(visit, "settle_together", away)
+    monkeypatch.setattr(visit, "settle_alone", see_to)
+    worker.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=worker, host_id=1), 1)
+    assert worker.parking is not None
+    worker.parking.close()
+    worker.parking.join()
+    assert "visit" in asked
+    assert seen_to == ["a"]
+
+
 def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would, for a lock that the first one's frame holds, and that frame goes on only when the second is done."""
     lock, stops = threading.Lock(), list[str]()
