@@ -30,6 +30,7 @@ from app.net.http import Sender
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places
+from app.runtime.seats import SEATS
 from app.store import db
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 
 PARKED_PER_THREAD = 8  # each takes 50 to 500 KiB, by its pages' links; where there is no room a host is returned
 FIRST_PER_THREAD, FIRST_LEAST = 2, 32  # visits in hand at first
-SEATS_A_PAGE = 4  # resumed, its name found, answered, settled: a page is late by the waits for all of them
+THREADS_PER_LEAST = 4  # at the least: where a page takes 50 ms, a process keeps up with 20 hosts, not with 64
+WAITS = 0.8  # of its length an offer waits, less its way here: one that lapses is lost to others until it is over
+SEATS_A_PAGE = 4  # resumed, answered, its batch resumed and synced: a page is late by the waits for all of them
 _log = structlog.get_logger()
 Parked = Visit | CommitGroup[Visit]
 _making = threading.RLock()
@@ -149,14 +152,19 @@ def _intake() -> Intake:
     threads, parking, seats = settings.concurrency, made.parking, made.seats
     return Intake(
         lambda: max(parking.take_late_s(), SEATS_A_PAGE * seats.take_wait_s()),
-        places=Places(
-            first=max(FIRST_PER_THREAD * threads, FIRST_LEAST),
-            least=threads,
-            most=threads * PARKED_PER_THREAD,
-        ),
+        places=places(threads),
         threads=threads,
-        patience_s=settings.offer_s / 2,
+        patience_s=WAITS * settings.offer_s,
         stopping=made.stopping,
+    )
+
+
+def places(threads: int) -> Places:
+    """How many visits a process with so many threads may have in hand; with fewer than seats one would stay empty."""
+    return Places(
+        first=max(FIRST_PER_THREAD * threads, FIRST_LEAST),
+        least=max(threads // THREADS_PER_LEAST, SEATS),
+        most=threads * PARKED_PER_THREAD,
     )
 
 

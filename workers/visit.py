@@ -113,10 +113,11 @@ def _return_host(visit: Visit) -> str | None:
 
 
 def wait_for_services(worker: Worker) -> None:
-    """Hold this thread until Postgres answers and the archive can be written, or the worker stops.
+    """Hold this thread until Postgres answers and the archive can be written, or the worker stops. Never raises.
 
     A single worker that cannot reach it would fail faster than the others work, and so take every message from them in
-    vain. One thread tries, the others wait for it."""
+    vain. One thread tries, the others wait for it. A bug in the question ends the wait: what needs the service then
+    finds out for itself."""
     with _asking:
         while not worker.stopping.is_set():
             try:
@@ -127,3 +128,7 @@ def wait_for_services(worker: Worker) -> None:
             except ServiceError:
                 watchdog.progress.moved = time.monotonic()
                 worker.stopping.wait(AGAIN_S)
+            except Exception:  # noqa: BLE001  # the thread has other visits to attend to
+                _log.exception("services.not_asked")
+                worker.stopping.wait(AGAIN_S)
+                break

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # For the head, chunk sizes, and compressed bytes that are read but no longer inflated.
 OVERHEAD_BYTES = 1024 * 1024
 DETAIL_MAX = 300
-WHERE_S = 5.0
 
 # For requests that read any type (`Request.wanted_types` is None): the expected types first.
 _ACCEPT_ANY = {
@@ -85,14 +84,17 @@ class Sender:
         body = read(raw, request)
         return _replied(raw, body, exchange)
 
-    def where(self, url: str, prefer: str | None = None) -> Whereabouts:
+    def where(self, url: str, prefer: str | None, timeout_s: float) -> Whereabouts:
         """The addresses that a request to `url` would try, in order. A kept-alive connection's is the only one; else
-        `prefer` goes first, where the name still has it. Resolves if needed; contacts only the resolver."""
+        `prefer` goes first, where the name still has it. Resolves if needed; contacts only the resolver.
+
+        timeout_s: the longest wait for the name. 0: only what is remembered is found, else a lookup begins
+        """
         started_s = time.monotonic()
         _, origin, _ = _split(url)
         if (kept := self._adapter.kept_to(origin)) is not None:
             return Whereabouts(addresses=(kept,), dns_ms=0.0)
-        found = self._adapter.dialler.where(origin[1], origin[2], WHERE_S)
+        found = self._adapter.dialler.where(origin[1], origin[2], timeout_s)
         if prefer in found:
             found = (prefer, *(each for each in found if each != prefer))
         return Whereabouts(addresses=found, dns_ms=(time.monotonic() - started_s) * 1000)

@@ -38,7 +38,7 @@ class DelayQueue(Generic[T]):
     """Calls `resume` with each parked visit when it is due, in at most `threads` threads.
 
     most    how many may be parked
-    resume  must not raise: nothing would handle it
+    resume  must not raise: its visit would be lost. Its thread is not
     """
 
     def __init__(self, resume: Callable[[T], object], *, most: int, threads: int, clock: Clock | None = None) -> None:
@@ -154,7 +154,10 @@ class DelayQueue(Generic[T]):
                 until, _, visit = heapq.heappop(self._heap)
                 self._late_s += max(self.clock.now() - until, 0.0)
                 self._resumed += 1
-            self._resume(visit)
+            try:
+                self._resume(visit)
+            except Exception:  # noqa: BLE001  # a bug; the thread serves the next visit
+                _log.exception("parking.crashed")
 
     def _wait(self, called: threading.Condition) -> None:
         if self._first is None and self._heap:

@@ -5,6 +5,10 @@ one page, and leave. Each page then costs a take-up, a settle and a connection o
 process is short of. So only so many visits are in hand at once, parked ones included. The number grows by a twentieth
 while they are served in time, and shrinks by a tenth while they are late, as the window of TCP's congestion control
 does. An offer that waits too long for a place is not taken up: its host is offered again.
+
+A worker that has no free thread asks Redis for nothing (and RabbitMQ for a message a thread): what it does not take
+stays for an idle one. So an offer for which there is no room to wait keeps its thread for a moment all the same, else a
+full process would use up the offers of the whole fleet.
 """
 
 import threading
@@ -17,8 +21,9 @@ IN_TIME_S = 0.1  # more may begin while they are no later than this
 LOOK_S = 0.05
 ADJUST_S = 0.5
 GROWTH, SHRINKAGE = 1.05, 0.9
+MOMENT_S = 0.25  # the janitors come so late at most, and a full process loses 8 offers a second
 NEARLY = 0.9  # the number grows only where so much of it is in hand
-FREE_THREADS = 2  # for what else the workers do: dispatch and maintenance
+FREE_THREADS = 2  # for what else the workers do, maintenance mostly; where there are but one or two: one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +39,8 @@ class Intake:
     """Begin a visit only after `wait`, and call `ended` when it has ended.
 
     late_s      seconds that visits were late since the last call, on average
-    threads     of the pool that takes offers up: all but two of them may wait
-    patience_s  how long an offer waits
+    threads     of the pool that takes offers up: in all but FREE_THREADS of them an offer may wait
+    patience_s  how long it waits there; in those, for a moment
     """
 
     def __init__(
@@ -51,20 +56,20 @@ class Intake:
         self._late_s, self._bounds = late_s, places
         self._patience_s, self._stopping, self._clock = patience_s, stopping, clock
         self._most = float(min(places.first, places.most))
-        self._in_hand = 0
+        self._in_hand = self._peak = 0  # the peak since the last look at how late they are
         self._adjusted_s = clock()
         self._lock = threading.Lock()
-        self._waiting = threading.BoundedSemaphore(max(threads - FREE_THREADS, 1))
+        self._waiting = threading.BoundedSemaphore(threads - min(FREE_THREADS, (threads + 1) // 2))
         self._turn = threading.Lock()  # one offer looks, the others wait for it
 
     def wait(self) -> bool:
-        """Wait for a place. False: there was none in time, or too many wait, or the worker stops."""
+        """Wait for a place. False: there was none in time, or the worker stops."""
         if self._begin():
             return True
         if not self._waiting.acquire(blocking=False):
-            return False
+            return self._wait(min(MOMENT_S, self._patience_s))
         try:
-            return self._wait()
+            return self._wait(self._patience_s)
         finally:
             self._waiting.release()
 
@@ -78,9 +83,9 @@ class Intake:
         with self._lock:
             self._in_hand -= 1
 
-    def _wait(self) -> bool:
-        until_s = self._clock() + self._patience_s
-        if not self._turn.acquire(timeout=self._patience_s):
+    def _wait(self, patience_s: float) -> bool:
+        until_s = self._clock() + patience_s
+        if not self._turn.acquire(timeout=patience_s):
             return False
         try:
             while self._clock() < until_s:
@@ -98,6 +103,7 @@ class Intake:
             if self._in_hand >= self._most:
                 return False
             self._in_hand += 1
+            self._peak = max(self._peak, self._in_hand)
             return True
 
     def _adjust(self) -> None:
@@ -105,8 +111,8 @@ class Intake:
         if now_s < self._adjusted_s + ADJUST_S:
             return
         self._adjusted_s = now_s
-        late_s = self._late_s()
-        if late_s > LATE_S:
-            self._most = max(min(self._most, self._in_hand) * SHRINKAGE, self._bounds.least)
+        late_s, peak, self._peak = self._late_s(), self._peak, self._in_hand
+        if late_s > LATE_S:  # so many were too many, however few are left
+            self._most = max(min(self._most, peak) * SHRINKAGE, self._bounds.least)
         elif late_s <= IN_TIME_S and self._in_hand >= self._most * NEARLY:
             self._most = min(self._most * GROWTH + 1, self._bounds.most)

@@ -34,26 +34,41 @@ class MemoryGate:
         self._freed = 0
         self._changed = threading.Condition()
 
-    def reading(self, body: bytes, *, patience_s: float) -> AbstractContextManager[None]:
-        """Context around the reading of a document. It waits for room, but no longer than patience_s."""
-        return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, patience_s)
+    def reading(
+        self, body: bytes, *, patience_s: float, waits: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> AbstractContextManager[None]:
+        """Context around the reading of a document. It waits for room, but no longer than patience_s.
+
+        waits: makes a context around that wait, where there is one
+        """
+        return nullcontext() if len(body) < SMALL_BYTES else self._reading(body, patience_s, waits)
 
     @contextmanager
-    def _reading(self, body: bytes, patience_s: float) -> Iterator[None]:
-        tree = BYTES_PER_TAG * body.count(b"<")
-        me = self._enter(tree + BYTES_PER_BYTE * len(body), time.monotonic() + patience_s)
+    def _reading(
+        self, body: bytes, patience_s: float, waits: Callable[[], AbstractContextManager[None]]
+    ) -> Iterator[None]:
+        tree, me = BYTES_PER_TAG * body.count(b"<"), object()
+        weight = tree + BYTES_PER_BYTE * len(body)
+        if not self._has_entered(me, weight):
+            with waits():
+                self._enter(me, weight, time.monotonic() + patience_s)
         try:
             yield
         finally:
             self._leave(me, tree)
 
-    def _enter(self, weight: int, until: float) -> object:
-        me = object()
+    def _has_entered(self, me: object, weight: int) -> bool:
+        with self._changed:
+            has_room = self._has_room(weight)
+            if has_room:
+                self._inside[me] = time.monotonic(), weight
+        return has_room
+
+    def _enter(self, me: object, weight: int, until: float) -> None:
         with self._changed:
             while not self._has_room(weight) and (left_s := until - time.monotonic()) > 0:
                 self._changed.wait(min(left_s, LOOK_S))
             self._inside[me] = time.monotonic(), weight
-        return me
 
     def _has_room(self, weight: int) -> bool:
         since = time.monotonic() - self._hung_s

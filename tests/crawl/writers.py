@@ -76,7 +76,7 @@ class Webmaster:
     def delay_s(self, name: str) -> float:
         return SLOW_S if self.names.index(name) % 2 else DELAY_S
 
-    def where(self, url: str, prefer: str | None) -> Whereabouts:
+    def where(self, url: str, prefer: str | None, timeout_s: float) -> Whereabouts:
         return Whereabouts(addresses=(self._address(urlsplit(url).hostname or ""),), dns_ms=0.0)
 
     def send(self, request: Request) -> Reply | Unsent:

@@ -117,6 +117,22 @@ def test_the_wait_is_bounded_and_a_late_answer_is_kept() -> None:
     assert names.asked == ["slow"]
 
 
+def test_without_patience_what_is_remembered_answers_and_a_lookup_begins_where_nothing_is() -> None:
+    names = Names(a=["127.0.0.1"])
+    looked_up = threading.Event()
+
+    def getaddrinfo(*args: Any, **options: Any) -> Sequence[tuple[Any, ...]]:
+        assert looked_up.wait(10)
+        return names(*args, **options)
+
+    resolver = Resolver(getaddrinfo=getaddrinfo)
+    with pytest.raises(DnsFailed):
+        resolver.resolve("a", 80, 0.0)
+    looked_up.set()
+    assert resolver.resolve("a", 80, 10) == resolver.resolve("a", 80, 0.0) == ["127.0.0.1"]
+    assert names.asked == ["a"]
+
+
 def test_one_lookup_in_flight_per_name() -> None:
     names, release = Names(a=["127.0.0.1"]), threading.Event()
     resolver = Resolver(getaddrinfo=held(names, release))

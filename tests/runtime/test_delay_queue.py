@@ -204,6 +204,20 @@ def test_one_that_takes_long_does_not_strand_the_others_where_none_stood_just_be
     assert done(over)
 
 
+def test_a_thread_outlives_a_visit_that_crashes(make: Make) -> None:
+    lot, over = make(threads=1), threading.Event()
+
+    def crash() -> None:
+        raise KeyError("a bug")
+
+    lot.park(crash)
+    lot.park(over.set)
+    outlives = done(over)
+    lot.parking._heap.clear()  # else the end would wait for what no thread takes
+    assert outlives
+    assert len(set(lot.ran_by)) == 1
+
+
 def test_there_are_no_more_threads_than_allowed(make: Make) -> None:
     lot, lock, at_work, most = make(threads=2), threading.Lock(), [0], [0]
     gate = threading.Barrier(2)

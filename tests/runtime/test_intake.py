@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.runtime.intake import ADJUST_S, GROWTH, IN_TIME_S, LATE_S, LOOK_S, Intake, Places
+from app.runtime.intake import ADJUST_S, GROWTH, IN_TIME_S, LATE_S, LOOK_S, MOMENT_S, Intake, Places
 
 LATE = LATE_S + 1
 NEITHER = (LATE_S + IN_TIME_S) / 2
+MOMENT_LOOKS = round(MOMENT_S / LOOK_S)
 
 
 class Stopping(threading.Event):
@@ -107,6 +108,16 @@ def test_fewer_begin_while_those_in_hand_are_late(looks: int) -> None:
     assert visits.begin(200) == {1: 90, 2: 81}[looks]
 
 
+def test_few_that_are_left_of_many_late_ones_were_not_too_many() -> None:
+    """How late they are is a mean of all that were in hand since the last look, which may be long ago."""
+    visits = make(places(200))
+    visits.begin(100)
+    for _ in range(95):
+        visits.intake.ended()
+    visits.passes(LATE)
+    assert 5 + visits.begin(200) == 90
+
+
 def test_their_number_does_not_grow_while_fewer_are_in_hand_than_may_be() -> None:
     visits = make(places(100))
     visits.begin(50)
@@ -176,10 +187,28 @@ def waiting() -> Iterator[tuple[Visits, threading.Thread, threading.Event]]:
     thread.join()
 
 
-def test_two_threads_of_the_pool_stay_free(waiting: tuple[Visits, threading.Thread, threading.Event]) -> None:
+def test_two_threads_of_the_pool_stay_free_but_for_a_moment(
+    waiting: tuple[Visits, threading.Thread, threading.Event],
+) -> None:
     visits, thread, _ = waiting
     assert not visits.intake.wait()
     assert thread.is_alive()
+
+
+@pytest.mark.parametrize(("threads", "looks"), [(1, MOMENT_LOOKS), (2, 20)])
+def test_of_two_threads_one_stays_free_and_of_one_itself(threads: int, looks: int) -> None:
+    visits = make(places(1), threads=threads, looks=20)
+    visits.begin(1)
+    visits.late = NEITHER
+    assert not visits.intake.wait()
+    assert visits.looks == looks
+
+
+def test_an_offer_for_which_there_is_no_room_to_wait_gets_a_place_that_is_free_within_a_moment() -> None:
+    visits = make(places(1), threads=1, looks=1_000)
+    visits.begin(1)
+    visits.looked = lambda look: visits.intake.ended() if look == 2 else None
+    assert visits.intake.wait()
 
 
 def test_who_waits_behind_another_gets_no_more_time_for_it() -> None:

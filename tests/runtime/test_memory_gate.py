@@ -84,6 +84,21 @@ def test_who_waits_goes_in_when_there_is_room() -> None:
     assert read.is_set()
 
 
+def test_a_wait_for_room_is_within_the_callers_context_and_no_wait_is_not() -> None:
+    room, inside_then = MemoryGate(most_bytes=1), list[int]()
+
+    @contextmanager
+    def waits() -> Iterator[None]:
+        inside_then.append(len(room._inside))
+        yield
+        inside_then.append(len(room._inside))
+
+    with room.reading(HEAVY, patience_s=AMPLE_S, waits=waits):
+        assert inside_then == []
+        with room.reading(HEAVY, patience_s=0.01, waits=waits):
+            assert inside_then == [1, 2]
+
+
 def test_nobody_waits_for_ever() -> None:
     room = MemoryGate(most_bytes=1)
     with inside(room, HEAVY), room.reading(HEAVY, patience_s=0.01), room.reading(HEAVY, patience_s=-1.0):

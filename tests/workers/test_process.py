@@ -15,6 +15,7 @@ from app import config
 from app.crawl.visit import visit as visits
 from app.errors import ServiceError
 from app.model import VisitEnding
+from app.runtime.intake import Places
 from workers import process, visit
 
 
@@ -92,6 +93,13 @@ def test_a_visit_is_in_hand_until_it_ends(
     assert process._in_hand() == (in_hand, process.FIRST_PER_THREAD * config.current().concurrency)
 
 
+@pytest.mark.parametrize(("threads", "first", "least", "most"), [(64, 128, 16, 512), (8, 32, 2, 64), (1, 32, 2, 8)])
+def test_a_slow_machine_may_have_fewer_visits_in_hand_than_threads(
+    threads: int, first: int, least: int, most: int
+) -> None:
+    assert process.places(threads) == Places(first=first, least=least, most=most)
+
+
 def test_a_parked_visit_is_in_hand_no_more_when_it_has_ended(
     fresh_process: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +140,39 @@ def test_where_gathered_batches_cannot_be_settled_each_visit_is_seen_to(
     process._stopped()
     assert seen_to == ["first", "second"]
     assert in_seats == [True]
+
+
+@pytest.mark.parametrize("fails", ["db", "archive"])
+def test_what_waits_for_services_outlives_a_bug_in_the_question(
+    fresh_process: None, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Else its thread, and the visits that it was to see to, would be lost, and count as in hand for ever."""
+    asked, seen_to = list[str](), list[str]()
+
+    def fail(*_: object) -> None:
+        asked.append(threading.current_thread().name)  # the archive's own asks, too
+        raise KeyError("a bug")
+
+    def away(_: object) -> None:
+        raise ServiceError("Postgres", "is away")
+
+    def see_to(visit: SimpleNamespace) -> visits.VisitReport:
+        seen_to.append(visit.name)
+        return visits.VisitReport(host=None, ending=VisitEnding.CLOSED)
+
+    worker = process.worker()
+    assert worker.gatherer is not None
+    assert worker.archive is not None
+    monkeypatch.setattr(visit, "AGAIN_S", 0.0)
+    monkeypatch.setattr(visit.db if fails == "db" else worker.archive, "check", fail)
+    monkeypatch.setattr(visit, "settle_together", away)
+    monkeypatch.setattr(visit, "settle_alone", see_to)
+    worker.gatherer.add(SimpleNamespace(name="a", lease=SimpleNamespace(host="a"), worker=worker, host_id=1), 1)
+    assert worker.parking is not None
+    worker.parking.close()
+    worker.parking.join()
+    assert "visit" in asked
+    assert seen_to == ["a"]
 
 
 def test_a_signal_within_the_handler_of_another_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,8 @@ def page(worker: Worker, lease: Lease, attempt: Attempt) -> Page | Unread:
             found = "busy" if within_s is None else worker.readers.page(reply.body, options, within_s=within_s)
         if found != "none":
             return found
-    with worker.memory_gate.reading(reply.body, patience_s=lease.left_s() - LEASE_MARGIN_S):
+    patience_s = lease.left_s() - LEASE_MARGIN_S
+    with worker.memory_gate.reading(reply.body, patience_s=patience_s, waits=worker.seats.left):
         return read_html(reply.body, **options)
 
 

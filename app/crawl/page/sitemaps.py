@@ -144,8 +144,9 @@ def _admit(visit: Visit, due: Due, known: Known, base: Url, chunk: list[Entry | 
 def _write(
     visit: Visit, due: Due, known: Known, candidates: list[Candidate], claims: Sequence[Mapping[str, object]]
 ) -> None:
+    """Write a chunk, of which Postgres takes nearly all the time, and take a seat again after the commit."""
     sent = visit.now()
-    with db.transaction(visit.worker.engine) as tx:
+    with visit.worker.seats.left(), db.transaction(visit.worker.engine) as tx:
         if not hosts.extend(tx, host_id=visit.host_id, token=visit.lease.token, lease_s=visit.worker.settings.lease_s):
             raise LeaseLost(visit.lease.host)
         admitted = enter.admit(tx, [(visit, candidates)])

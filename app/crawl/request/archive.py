@@ -59,7 +59,10 @@ def store(visits: Sequence[Visit]) -> None:
         return
     for visit in visits:
         _store(archive, visit.batch)
-    archive.sync([row for visit in visits for row in visit.batch.captures])
+    rows = [row for visit in visits for row in visit.batch.captures]
+    if rows:
+        with visits[0].worker.seats.left():
+            archive.sync(rows)
 
 
 def committed(worker: Worker, batches: Sequence[Batch], capture_ids: Mapping[tuple[int, int], int]) -> None:

@@ -13,6 +13,7 @@ from app.store import budgets
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
 LONE_MARGIN_S = 0.1
+NAME_S = 5.0  # that a name is waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +29,16 @@ class Found:
 
 
 def where(worker: Worker, url: Url, prefer: str | None) -> Found:
-    """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them."""
+    """Find the addresses of a URL's host.   prefer: the one of before, which comes first if it is still among them.
+
+    Nearly always they are remembered: then the thread keeps its seat.
+    """
     if worker.where is None:
         return Found(choices=(), dns_ms=None)
-    with worker.seats.left():
-        found = worker.where(url.text, prefer)
+    found = worker.where(url.text, prefer, 0.0)
+    if not found.addresses:
+        with worker.seats.left():
+            found = worker.where(url.text, prefer, NAME_S)
     return Found(choices=found.addresses, dns_ms=found.dns_ms)
 
 

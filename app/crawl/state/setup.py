@@ -91,7 +91,7 @@ def make_worker(
     *,
     engine: Engine,
     send: Callable[[Request], Reply | Unsent],
-    where: Callable[[str, str | None], Whereabouts] | None,
+    where: Callable[[str, str | None, float], Whereabouts] | None,
     name: str,
 ) -> Worker:
     """Make the resources, without those for parking visits: a process adds them.   send, where: the sender's"""

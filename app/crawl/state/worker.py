@@ -48,9 +48,9 @@ class Worker:
 
     name        of the process, in logs and in `visits`: host:pid
     where       the sender's: the addresses that a request would go to. None: budgets per address cannot be kept
+    seats       two threads compute at once; the others wait without one
     ceiling     of the whole fleet; None: there is none
     readers     processes that read documents that may have killed a worker
-    reading     turns to read documents here, one after another
     refunds     attempts to refund (app.crawl.page.isolation): host, crawl, key of the URL
     slow_slots  visits to hosts in trouble that may run at once, so that a hundred silent hosts do not starve the rest
     parking     where visits wait for their host's turn without a thread. None: they leave
@@ -73,7 +73,7 @@ class Worker:
     readers: Readers
     pace_rules: pace.PaceRules
     breaker_rules: breaker.BreakerRules
-    where: Callable[[str, str | None], Whereabouts] | None = None
+    where: Callable[[str, str | None, float], Whereabouts] | None = None
     rng: random.Random = field(default_factory=random.Random)
     known: KnownKeys = field(default_factory=KnownKeys)
     memory_gate: MemoryGate = field(default_factory=MemoryGate)
