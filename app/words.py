@@ -5,10 +5,12 @@ written by sites, and may hold escape sequences (ECMA-48) or characters that reo
 """
 
 import re
+from collections.abc import Sequence
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 # C0 but tab and line feed, DEL, C1, line and paragraph separators, bidi controls (UAX #9, 2), lone surrogates.
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+NAMES_TOLD = 10
 _PASSWORDS = frozenset({"password", "sslpassword", "pass"})
 
 
@@ -55,6 +57,18 @@ def without_password(url: str) -> str:
     query = parts.query if len(kept) == len(pairs) else urlencode(kept, quote_via=quote)
     netloc = f"{user.partition(':')[0]}@{place}" if user.partition(":")[0] else place
     return urlunsplit(parts._replace(netloc=netloc, query=query))
+
+
+def none_of(name: str, names: Sequence[str]) -> str:
+    """The answer to a name that there is not: the closest one, and the first ones of those that there are."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, n=1) if len(names) > 1 else []
+    meant = f"did you mean {near[0]}? " if near else ""
+    more = len(names) - NAMES_TOLD
+    told = ", ".join(names[:NAMES_TOLD]) or "none yet"
+    others = f", and {counted(more, 'other')}" if more > 0 else ""
+    return f"there is none of this name; {meant}there are: {told}{others}"
 
 
 def _plural(noun: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.words import counted, escaped, harmless, rounded, sized, without_password
+from app.words import counted, escaped, harmless, none_of, rounded, sized, without_password
 from tests.steering import steering
 
 
@@ -125,3 +125,18 @@ def test_letters_of_every_script_stay() -> None:
 )
 def test_urls_are_shown_without_their_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
+
+
+# names that there are → what is said of boooks
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ([], "there are: none yet"),
+        (["books"], "there are: books"),
+        (["a", "books"], "did you mean books? there are: a, books"),
+        ([*"abcdefghij", "k"], "there are: a, b, c, d, e, f, g, h, i, j, and 1 other"),
+        ([*"abcdefghij", "k", "books"], "did you mean books? there are: a, b, c, d, e, f, g, h, i, j, and 2 others"),
+    ],
+)
+def test_a_name_that_there_is_not_leads_to_those_that_there_are(names: list[str], says: str) -> None:
+    assert none_of("boooks", names) == f"there is none of this name; {says}"

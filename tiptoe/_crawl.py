@@ -141,6 +141,8 @@ class Crawling:
         with operators.noted(engine, operators.of_user("python", "crawl.run", self.name, asked)) as note:
             prepared = prepare(engine, settings, self.name, wish, self.seeds, again=self.again)
             note.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"
+        for option, value in prepared.lifted.items():
+            _session.tell(f"{option} {value} is lifted; to keep it: {option}={value}")
         return prepared
 
 

@@ -19,6 +19,7 @@ from app.policy import crawl_spec
 from app.store import crawls, db, hosts, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import RoundLot
+from app.words import none_of
 
 _USUAL = CrawlSpec()
 
@@ -40,8 +41,8 @@ def find(engine: Engine, name: str) -> Crawl:
     with db.transaction(engine) as tx:
         crawl = crawls.by_name(tx, name)
         if crawl is None:
-            names = ", ".join(other.name for other in crawls.every(tx)[:10]) or "none yet"
-            raise InputError(f"crawl {name!r}", f"there is none of this name; there are: {names}")
+            newest_first = [other.name for other in reversed(crawls.every(tx))]
+            raise InputError(f"crawl {name!r}", none_of(name, newest_first))
     return crawl
 
 

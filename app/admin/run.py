@@ -1,7 +1,7 @@
 """Prepares the crawl that `tiptoe crawl` runs: creates it, or resumes it where it stopped."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
 from sqlalchemy import Engine
@@ -10,7 +10,7 @@ from app.admin.crawls import find, go_round, start
 from app.admin.edit import open_crawl
 from app.admin.seeds import add_urls
 from app.config import Settings
-from app.model import Budgets, CrawlChange, CrawlEnding, Url
+from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
 from app.store import crawls, db
 from app.store.crawls import Crawl
 
@@ -26,10 +26,11 @@ class Beginning(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A crawl, and how its run begins."""
+    """A crawl, and how its run begins.   lifted: budgets and freshness that it had until then"""
 
     crawl: Crawl
     beginning: Beginning
+    lifted: Mapping[str, float] = field(default_factory=dict)
 
 
 def prepare(
@@ -40,10 +41,11 @@ def prepare(
     Budgets and freshness are replaced: those that are not given are removed. The rest stays as it was unless given.
     Raises InputError: it has another scope or other patterns, or the specification cannot work.
     """
-    limits = {**asdict(Budgets()), **wish.budgets}
-    wish = replace(wish, budgets=limits, keep_fresh=bool(wish.keep_fresh))
     with db.transaction(engine) as tx:
         before = crawls.by_name(tx, name)
+    lifted = {} if before is None else _lifted(before.spec, wish)
+    limits = {**asdict(Budgets()), **wish.budgets}
+    wish = replace(wish, budgets=limits, keep_fresh=bool(wish.keep_fresh))
     crawl = open_crawl(engine, settings, name, wish)
     add_urls(engine, settings, crawl, seeds)
     if before is None:
@@ -53,7 +55,14 @@ def prepare(
         beginning = Beginning.ROUND
     else:
         beginning = _go_on(engine, before)
-    return Prepared(crawl=find(engine, name), beginning=beginning)
+    return Prepared(crawl=find(engine, name), beginning=beginning, lifted=lifted)
+
+
+def _lifted(before: CrawlSpec, wish: CrawlChange) -> dict[str, float]:
+    """The budgets and freshness that a crawl had, and loses as the wish does not name them."""
+    had = {**asdict(before.budgets), "keep_fresh": before.keep_fresh or None}
+    named = {*wish.budgets, *(() if wish.keep_fresh is None else ("keep_fresh",))}
+    return {name: value for name, value in had.items() if value is not None and name not in named}
 
 
 def _go_on(engine: Engine, before: Crawl) -> Beginning:

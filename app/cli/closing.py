@@ -1,9 +1,9 @@
-"""Writes the last lines of `tiptoe crawl`: what it brought, where it is, and how to resume. Pure.
+"""Writes the last lines of `tiptoe crawl`: what it brought, where it is, and how to resume; and what a run lifts. Pure.
 
 Each fits 80 columns, but for a long name, path or URL.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,14 @@ def lines(
     seconds: float,
     redirects: Sequence[str],
     data_dir: Path,
+    command: str,
     resume: Sequence[str],
     why: str | None,
 ) -> Iterator[str]:
-    """The lines.   redirects: folders that came into the scope.   resume: after Ctrl-C.   why: there is no page"""
+    """The lines.   redirects: folders that came into the scope.   resume: after Ctrl-C.   why: there is no page
+
+    command: how a command on the same data begins
+    """
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     yield f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {sized(totals.bytes)} in {seconds:,.1f} s"
     yield (
@@ -37,7 +41,14 @@ def lines(
         if len(redirects) > MOST_TOLD:
             yield f"  and {counted(len(redirects) - MOST_TOLD, 'other')}"
     yield f"data: {data_dir}"
-    yield 'query: tiptoe sql "TABLE v_crawl_progress"'
+    yield f'query: {command} sql "TABLE v_crawl_progress"'
     yield from resume
     if why is not None:
         yield f"no page: {why}"
+
+
+def lifted(found: Mapping[str, float]) -> Iterator[str]:
+    """A line for each budget that a crawl had and that the command does not name, and for freshness."""
+    for name, value in found.items():
+        number = "" if value is True else f" {value:.15g}"
+        yield f"{name}{number} is lifted; to keep it: --{name.replace('_', '-')}{number}"

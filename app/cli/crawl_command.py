@@ -11,7 +11,7 @@ from app.cli import closing
 from app.cli.crawl_options import asked
 from app.cli.database import bring_to_head
 from app.cli.gather import gather
-from app.cli.options import settings_with
+from app.cli.options import settings_with, typed
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
@@ -157,6 +157,8 @@ def _prepare(
     with ordered(engine, "crawl.run", name, asked) as order:
         prepared = prepare(engine, settings, name, wish, seeds, again=again)
         order.outcome = f"{prepared.beginning}; it is {prepared.crawl.state}"
+    for line in closing.lifted(prepared.lifted):
+        say(line)
     crawl = prepared.crawl
     if prepared.beginning is Beginning.GOING_ON:
         say(f"{name}: going on")
@@ -172,9 +174,16 @@ def _tell(
 ) -> None:
     """Report the result, where it is, and how to resume."""
     totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
-    resume = how_to_go_on(services, totals.name, totals.state) if interrupted else []
-    where = services.data_dir
-    for line in closing.lines(totals, seconds=seconds, redirects=redirects, data_dir=where, resume=resume, why=why):
+    command = typed(services.home)
+    for line in closing.lines(
+        totals,
+        seconds=seconds,
+        redirects=redirects,
+        data_dir=services.data_dir,
+        command=command,
+        resume=how_to_go_on(services, totals.name, totals.state, command) if interrupted else [],
+        why=why,
+    ):
         say(line)
     if as_json:
         keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")

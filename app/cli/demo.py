@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import near
 from app.cli.out import AsJson, say, show_json
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def looks(name: str, home: Path, sites: "DemoWeb") -> list[str]:
     """Commands to look at it with."""
     from app.local.demo.sites import BUSY, CALENDAR, PRIVATE
 
-    tiptoe = f"tiptoe --home {_near(home)}"
+    tiptoe = f"tiptoe --home {near(home)}"
     return [
         "look at it:",
         f"  {tiptoe} audit {name}",
@@ -174,11 +175,5 @@ def looks(name: str, home: Path, sites: "DemoWeb") -> list[str]:
         "    how a trap is told from pages",
         f"  {tiptoe} url why http://{PRIVATE}:{sites.port}/",
         "    which line of robots.txt forbids it",
-        f"its data stays in {_near(home)}; delete the folder when you are done",
+        f"its data stays in {near(home)}; delete the folder when you are done",
     ]
-
-
-def _near(path: Path) -> str:
-    """Relative to the working folder where it lies in there."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.database import open_database
+from app.cli.options import typed
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, say, show_json, shown, table
 from app.words import counted, rounded
@@ -159,11 +160,11 @@ def _tell_end(ended: "ExtractProgress", now: "HandlerStatus | None") -> None:
     took = f" in {ended.seconds:.1f} s ({rounded(ended.pages_per_s)} pages/s)" if pages else ""
     answer(f"{ended.handler}: {counted(pages, 'page')}{took}, {ended.failed:,} failed")
     if now is not None:
-        answer(f'  {counted(now.items, "item")} of version {now.version}: tiptoe sql "TABLE items_{ended.handler}"')
+        answer(f'  {counted(now.items, "item")} of version {now.version}: {typed()} sql "TABLE items_{ended.handler}"')
         if now.would_follow:
             answer(f"  would follow {counted(now.would_follow, 'link')}; --again --follow admits them")
     if ended.failed:
-        answer(f"  why: tiptoe extract status {ended.handler}")
+        answer(f"  why: {typed()} extract status {ended.handler}")
     if ended.elsewhere:
         answer(f"  {counted(ended.elsewhere, 'page is', 'pages are')} on another machine's disk; run it there")
 

@@ -1,6 +1,8 @@
 """Options that several commands share, and the settings that some of them set."""
 
 import os
+import shlex
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +10,8 @@ import typer
 
 if TYPE_CHECKING:
     from app.config import Settings
+
+_is_home_given: ContextVar[bool] = ContextVar("tiptoe --home", default=False)
 
 Contact = Annotated[
     str | None,
@@ -65,12 +69,35 @@ def settings_with(
     return load(**given, allow_networks=(*settings.allow_networks, *allow_network))
 
 
+def typed(home: Path | None = None) -> str:
+    """The beginning of a command on the same data: `tiptoe`, or `tiptoe --home DIR` where an option chose the home.
+
+    home: of this command; None: it has no option of its own for it
+    """
+    from app.config import load
+
+    settings = load()
+    usual = settings.home.resolve()
+    found = usual if home is None else home.resolve()
+    if settings.database_url is not None or (found == usual and not _is_home_given.get()):
+        return "tiptoe"
+    return f"tiptoe --home {shlex.quote(near(found))}"
+
+
+def near(path: Path) -> str:
+    """A path, relative to the working folder where it lies in there."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def use_home(ctx: typer.Context, home: Path) -> None:
     """Set TIPTOE_HOME for one command and its children."""
     before = os.environ.get("TIPTOE_HOME")
     os.environ["TIPTOE_HOME"] = str(home)
+    token = _is_home_given.set(True)
 
     def restore() -> None:
+        _is_home_given.reset(token)
         if before is None:
             os.environ.pop("TIPTOE_HOME", None)
         else:

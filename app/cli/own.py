@@ -34,13 +34,13 @@ def serving(engine: "Engine", services: "Services", name: str) -> Iterator[None]
         yield
 
 
-def how_to_go_on(services: "Services", name: str, state: str) -> list[str]:
-    """The lines that explain how to resume, after Ctrl-C."""
+def how_to_go_on(services: "Services", name: str, state: str, command: str) -> list[str]:
+    """The lines that explain how to resume, after Ctrl-C.   command: how a command on the same data begins"""
     again = "interrupted: run the same command to resume"
     if state != "active":
         return [again]
     others = "another command" if services.password_file is not None else "other workers of this database"
-    return [again, f"{others} may continue it until `tiptoe crawl pause {name}`"]
+    return [again, f"{others} may continue it until `{command} crawl pause {name}`"]
 
 
 def _pause(engine: "Engine", name: str) -> None:

@@ -7,7 +7,7 @@ import typer
 from app.cli.crawls import LIKENESS
 from app.cli.database import open_database
 from app.cli.ordered import ordered
-from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown
+from app.cli.out import AsJson, answer, done, facts, heading, rows_table, say, show_json, shown
 from app.cli.profile import show_parts
 from app.model.reasons import words
 
@@ -46,16 +46,19 @@ def retry(
     as_json: AsJson = False,
 ) -> None:
     """Queue a URL now, whatever its state; its host's pace and robots.txt still hold."""
-    from app.admin import explain, focus
+    from app.admin import second_try
 
     detail = _asked(crawl, force)
     with (
         open_database() as (settings, engine),
         ordered(engine, "url.retry", _known_as(engine, settings, url), detail) as order,
     ):
-        names = (focus.force if force else explain.retry)(engine, settings, url, crawl)
+        names = second_try.retry(engine, settings, url, crawl, force=force)
         order.outcome = f"queued in {', '.join(names)}"
-    done(order.outcome, as_json=as_json, url=url, queued_in=names)
+        hindrances = second_try.hindrances(engine, names)
+    done(order.outcome, as_json=as_json, url=url, queued_in=names, hindrances=hindrances)
+    for line in hindrances:
+        say(line)
 
 
 @app.command()

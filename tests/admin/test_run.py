@@ -178,3 +178,26 @@ def test_manners_stay_where_they_are_not_given(worker: Worker) -> None:
     assert (kept.sitemaps, kept.honour_opt_outs) == ("declared", True)
     changed = once_more(worker, sitemaps="none", honour_opt_outs=False).crawl
     assert (changed.sitemaps, changed.honour_opt_outs) == ("none", False)
+
+
+# what the command names → what the crawl had and loses
+@pytest.mark.parametrize(
+    ("named", "lifted"),
+    [
+        ({}, {"max_pages": 5, "keep_fresh": True}),
+        ({"max_pages": 5}, {"keep_fresh": True}),
+        ({"max_pages": 9, "keep_fresh": False}, {}),
+        ({"keep_fresh": True}, {"max_pages": 5}),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_command_lifts_is_told(
+    worker: Worker, named: dict[str, Any], lifted: dict[str, Any], again: bool
+) -> None:
+    start(worker, "http://a.test/", budgets=Budgets(max_pages=5), keep_fresh=True)
+    assert once_more(worker, again=again, **named).lifted == lifted
+    assert once_more(worker, **named).lifted == {}, "once"
+
+
+def test_a_new_crawl_has_nothing_to_lift(worker: Worker) -> None:
+    assert once_more(worker, "http://a.test/", max_pages=7).lifted == {}

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from app.cli.closing import MOST_TOLD, lines
+from app.cli.closing import MOST_TOLD, lifted, lines
 from app.model import CrawlEnding
 from app.store.crawls import Totals
 
@@ -33,6 +33,7 @@ def totals(**values: Any) -> Totals:
 
 def written(of: Totals, **values: Any) -> list[str]:
     given: dict[str, Any] = {"seconds": 3_600.04, "redirects": [], "data_dir": Path("/d"), "resume": [], "why": None}
+    given["command"] = "tiptoe --home h"
     return list(lines(of, **{**given, **values}))
 
 
@@ -45,7 +46,7 @@ def test_a_large_crawl_fits_80_columns() -> None:
         *(f"  {folder}" for folder in FOLDERS[:MOST_TOLD]),
         "  and 2 others",
         "data: /d",
-        'query: tiptoe sql "TABLE v_crawl_progress"',
+        'query: tiptoe --home h sql "TABLE v_crawl_progress"',
         "again",
         "no page: it has no seed",
     ]
@@ -57,4 +58,13 @@ def test_an_interrupted_crawl_has_no_ending() -> None:
     assert said[:2] == [
         "docs.example.org (paused): 1 page, 0.0 kB in 3,600.0 s",
         "1 request for URLs, 0 failed; 1 link refused",
+    ]
+
+
+def test_what_is_lifted_is_told_with_what_keeps_it() -> None:
+    found = {"max_pages": 12_345_678, "max_seconds": 3_600.0, "keep_fresh": True}
+    assert list(lifted(found)) == [
+        "max_pages 12345678 is lifted; to keep it: --max-pages 12345678",
+        "max_seconds 3600 is lifted; to keep it: --max-seconds 3600",
+        "keep_fresh is lifted; to keep it: --keep-fresh",
     ]

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from app.admin import explain, focus
+from app.admin import explain, second_try
 from app.web.acts.act import Act, Fields, FormField, text
 from app.web.board import Board
 
 
 def _retry(board: Board, subject: str, fields: Fields) -> str:
-    act = focus.force if fields.get("force") else explain.retry
-    return f"queued in {', '.join(act(board.engine, board.settings, subject, text(fields, 'crawl')))}"
+    force = bool(fields.get("force"))
+    names = second_try.retry(board.engine, board.settings, subject, text(fields, "crawl"), force=force)
+    return "; ".join([f"queued in {', '.join(names)}", *second_try.hindrances(board.engine, names)])
 
 
 def _forget(board: Board, subject: str, fields: Fields) -> str:
