@@ -38,6 +38,8 @@ class CrawlOptions(TypedDict, total=False):
     keep_fresh: bool
     sitemaps: str
     honour_opt_outs: bool
+    profile: str
+    search: bool
     handlers: Sequence[str]
     archive: bool
     keep_links: bool
@@ -73,6 +75,7 @@ def crawl(
 
     Raises InputError for a seed or a setting that cannot work. Leaving the loop pauses the crawl.
     """
+    _session.check_keywords("crawl", options, [*(crawl.__kwdefaults__ or ()), *CrawlOptions.__annotations__])
     settings = _session.settings_of(home, allow_networks, contact=contact, default_delay_s=delay)
     wish = _wish(options)
     urls = _read(settings, seeds, wish)
@@ -163,9 +166,12 @@ def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[Crawle
 
 
 def _wish(options: CrawlOptions) -> "CrawlChange":
+    from app.admin.profiles import wish_of
     from app.model import CrawlChange
 
     given: dict[str, Any] = dict(options)
+    if given.get("profile") is not None:
+        given["profile"] = wish_of(given["profile"])
     budgets = {limit: given.pop(limit) for limit in _LIMITS if given.get(limit) is not None}
     for patterns in ("include", "exclude", "handlers"):
         if given.get(patterns) is not None:

@@ -46,18 +46,19 @@ def items(
 ) -> Iterator[Item]:
     """The items of a crawl, in constant memory.   handler: of this one alone;   since: extracted from then on
 
-    Raises InputError for a crawl that there is not.
+    Raises InputError for a crawl or a handler that there is not.
     """
     from app.admin.crawls import find
     from app.admin.export.columns import ExportKind, choose
     from app.admin.export.filters import parse
     from app.admin.export.rows import ExportRows
+    from app.admin.extract import check_known
     from app.store import export as rows
 
     kind = ExportKind.ITEMS
     where = {**parse(kind, [f"handler={handler}"] if handler else []), "since": since}
     columns = choose(kind, ["item", "url", "handler", "version", "stale", "extracted_at"])
-    with _session.database(home) as (_, engine):
+    with _session.database(home) as (settings, engine):
         found = ExportRows(
             engine=engine,
             kind=kind,
@@ -66,9 +67,13 @@ def items(
             where=where,
             after=rows.first(kind),
         )
+        is_empty = True
         for batch in found.batches():
+            is_empty = is_empty and not batch
             for item, url, by, version, stale, at in batch:
                 yield Item(item=item, url=url, handler=by, version=version, is_stale=stale, extracted_at=at)
+        if is_empty and handler is not None:
+            check_known(engine, settings, handler)
 
 
 def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = None) -> int:
@@ -119,6 +124,7 @@ def export(
     where    filters, such as "status=200"
     options  format, since and part_rows
     """
+    _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
     from app.admin.export.export import export_rows
     from app.admin.export.plan import PART_ROWS, ExportWish
 

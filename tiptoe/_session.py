@@ -1,7 +1,7 @@
 """Opens what the functions of `tiptoe` need: settings, the database, and the services of a crawl. It prints nothing."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,3 +97,14 @@ def engine_of(url: str) -> "Iterator[Engine]":
 
 def _home(home: str | Path | None) -> dict[str, Path]:
     return {} if home is None else {"home": Path(home)}
+
+
+def check_keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raises TypeError, as Python does, with the closest keyword that there is."""
+    from difflib import get_close_matches
+
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            instead = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
+            raise TypeError(f"tiptoe.{function}() got an unexpected keyword argument {name!r}; {instead}")

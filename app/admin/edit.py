@@ -1,5 +1,6 @@
 """Changes a crawl's scope, patterns, budgets, freshness, sitemaps and opt-outs, or opens a crawl with them."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -67,9 +68,11 @@ def _check_reach(crawl: Crawl, wish: CrawlChange) -> None:
 def _check_same(crawl: Crawl, what: str, given: Sequence[str], kept: Sequence[str]) -> None:
     if given and list(given) != list(kept):
         has = " ".join(kept) or "none"
+        options = " ".join(f"--{what} {shlex.quote(each)}" for each in given)
         raise InputError(
             f"{what} {' '.join(given)}",
-            f"crawl {crawl.name} already has the {what} {has}; leave it out, or run: tiptoe crawl edit {crawl.name}",
+            f"crawl {crawl.name} already has the {what} {has}; leave it out, or run: "
+            f"tiptoe crawl edit {crawl.name} {options}",
         )
 
 

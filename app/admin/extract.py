@@ -20,6 +20,7 @@ from app.model.handler import HandlerSpec
 from app.store import db, extractions, items
 from app.store.crawls import Crawl
 from app.store.extractions import RECENT_S, Failed, HandlerCounts, Left
+from app.words import none_of
 
 PAGES_AT_ONCE = 5_000
 LOOK_S = 0.25
@@ -101,7 +102,7 @@ def named(settings: Settings, text: str) -> Handlers:
         )
     known = [each.name for each in loaded(settings, sources)]
     if text not in known:
-        raise InputError(f"handler {text}", f"there is none of this name; there are: {', '.join(known)}")
+        raise InputError(f"handler {text!r}", none_of(text, known))
     return Handlers(sources=tuple(sources), names=(text,))
 
 
@@ -231,6 +232,17 @@ def status(engine: Engine, crawl_name: str | None = None) -> list[HandlerStatus]
         numbers = {"items": made.items, "stale": made.stale} if made else {}
         found.append(HandlerStatus(handler=key[0], version=key[1], **numbers, **_pages(pages.get(key))))  # type: ignore[arg-type]
     return found
+
+
+def check_known(engine: Engine, settings: Settings, handler: str) -> None:
+    """Raises InputError with the names that there are, unless a handler of this name had a page, or can be loaded."""
+    known = {each.handler for each in status(engine)}
+    if handler in known or Path(f"{handler}.py").is_file():
+        return
+    if settings.handlers:
+        known |= {each.name for each in loaded(settings, settings.handlers)}
+    if handler not in known:
+        raise InputError(f"handler {handler!r}", none_of(handler, sorted(known)))
 
 
 def _pages(counts: HandlerCounts | None) -> dict[str, object]:

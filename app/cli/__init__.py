@@ -13,61 +13,47 @@ def main() -> None:
 
 
 def make_app() -> typer.Typer:
-    """Make the app with all commands."""
-    from app.cli import (
-        archive,
-        botauth,
-        crawl_command,
-        demo,
-        doctor,
-        export,
-        extract,
-        identity,
-        page,
-        profile,
-        robots,
-        search,
-        seed,
-        sql,
-        status,
-        url,
-        web,
-    )
-    from app.cli.groups import Root
+    """Make the app with all commands. Their order in the help is `groups.Root`'s."""
+    from app.cli import crawl_command, demo, doctor, export, search, sql, status, web
+    from app.cli.groups import CommandGroup, Root
 
     app = typer.Typer(
         cls=Root,
         no_args_is_help=True,
         add_completion=True,
+        rich_markup_mode=None,  # its columns cut names that have to be typed
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback()(_root)
     app.add_typer(_crawl_app(), name="crawl")
-    for command in (crawl_command.up, demo.demo, web.web):
+    for name, group in _groups().items():
+        app.add_typer(group, name=name, cls=CommandGroup)
+    for command in (
+        *(crawl_command.up, demo.demo, web.web, status.status, search.search),
+        *(status.audit, sql.sql, export.export, doctor.doctor),
+    ):
         app.command()(command)
-    app.add_typer(seed.app, name="seed")
-    for command in (status.status, search.search):
-        app.command()(command)
-    app.add_typer(url.app, name="url")
-    app.add_typer(page.app, name="page")
-    app.add_typer(archive.app, name="archive")
-    app.add_typer(extract.app, name="extract")
-    app.add_typer(_host_app(), name="host")
-    app.add_typer(robots.app, name="robots")
-    app.add_typer(profile.app, name="profile")
-    app.add_typer(identity.app, name="identity")
-    app.add_typer(botauth.app, name="botauth")
-    for command in (status.audit, sql.sql, export.export, doctor.doctor):
-        app.command()(command)
-    app.add_typer(sql.db_app, name="db")
     return app
 
 
-def _host_app() -> typer.Typer:
-    from app.cli import parameters
+def _groups() -> dict[str, typer.Typer]:
+    """The groups but `crawl`, by name."""
+    from app.cli import archive, botauth, extract, identity, page, parameters, profile, robots, seed, sql, url
 
-    return parameters.app
+    return {
+        "seed": seed.app,
+        "url": url.app,
+        "page": page.app,
+        "archive": archive.app,
+        "extract": extract.app,
+        "host": parameters.app,
+        "robots": robots.app,
+        "profile": profile.app,
+        "identity": identity.app,
+        "botauth": botauth.app,
+        "db": sql.db_app,
+    }
 
 
 def _crawl_app() -> typer.Typer:

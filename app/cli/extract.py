@@ -109,14 +109,18 @@ def status(
     """Show how far handlers are: pages done, waiting and failed, items, and their rate."""
     from app.admin import extract
 
-    with open_database() as (_, engine):
+    with open_database() as (settings, engine):
+        if handler is not None:
+            extract.check_known(engine, settings, handler)
         found = [each for each in extract.status(engine, crawl) if handler in (None, each.handler)]
         causes = extract.causes(engine, handler, crawl) if handler else []
     if as_json:
         show_json({"handlers": found, "causes": causes})
         return
     if not found:
-        answer("no handler has had a page yet; `tiptoe extract run HANDLER --crawl NAME` runs one")
+        whom, where = (handler, "it") if handler else ("no handler", "one")
+        no = "has had no page yet" if handler else "has had a page yet"
+        answer(f"{whom} {no}; `tiptoe extract run {handler or 'HANDLER'} --crawl {crawl or 'NAME'}` runs {where}")
         return
     _show_status(found)
     for cause in causes:
@@ -133,7 +137,9 @@ def retry(
     from app.admin import extract
 
     detail = f"handler={handler}" if handler else None
-    with open_database() as (_, engine), ordered(engine, "extract.retry", crawl or "", detail) as order:
+    with open_database() as (settings, engine), ordered(engine, "extract.retry", crawl or "", detail) as order:
+        if handler is not None:
+            extract.check_known(engine, settings, handler)
         n = extract.retry(engine, handler, crawl)
         order.outcome = f"{counted(n, 'page')} due again"
     done(order.outcome, as_json=as_json, due=n)

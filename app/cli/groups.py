@@ -1,4 +1,6 @@
-"""Two command groups that do more than typer's: the root, which reports errors, and `crawl`, for verbs and URLs."""
+"""Command groups that do more than typer's: help in whole sentences, the root, which reports errors, and `crawl`, for
+verbs and URLs.
+"""
 
 import re
 from typing import Any
@@ -36,7 +38,17 @@ _ORDER = (
 )
 
 
-class Root(TyperGroup):
+class CommandGroup(TyperGroup):
+    """Lists its commands with all of their first paragraph; click would cut it to a line."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        rows = [(name, " ".join((each.help or "").partition("\n\n")[0].split())) for name, each in found]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Root(CommandGroup):
     """Reports a person's or a service's errors: one line on standard error, exit 2 or 1, no traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -61,7 +73,7 @@ class Root(TyperGroup):
             raise typer.Exit(130) from None
 
 
-class CrawlGroup(TyperGroup):
+class CrawlGroup(CommandGroup):
     """`tiptoe crawl pause NAME` is a verb of this group; `tiptoe crawl https://…` is its verb `run`, left out."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -75,6 +87,7 @@ class CrawlGroup(TyperGroup):
         run = self.commands[RUN]
         with type(ctx)(run, info_name=ctx.info_name, parent=ctx.parent) as run_ctx:
             run.format_help(run_ctx, formatter)
+        formatter.write_paragraph()
         super().format_help(ctx, formatter)
 
 

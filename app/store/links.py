@@ -23,3 +23,8 @@ class LinksRow(TypedDict):
 def keep(tx: Connection, rows: Sequence[LinksRow]) -> None:
     if rows:
         db.run(tx, _sql["keep"], {"rows": db.rows_param(rows)})
+
+
+def are_kept(tx: Connection, crawl_id: int) -> bool:
+    """Whether there are links of a crawl."""
+    return bool(tx.execute(_sql["are_kept"], {"crawl_id": crawl_id}).scalar_one())

@@ -156,9 +156,9 @@ def test_again_goes_round(worker: Worker, state: str, because: str | None) -> No
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"scope": "host"}, "scope host: crawl c already has the scope domain"),
-        ({"include": ("/b",)}, "include /b: crawl c already has the include /a"),
-        ({"exclude": ("/x", "/y")}, "exclude /x /y: crawl c already has the exclude none"),
+        ({"scope": "host"}, "scope host: crawl c already has the scope domain; .* tiptoe crawl edit c --scope host$"),
+        ({"include": ("/b",)}, "include /b: crawl c already has the include /a; .* tiptoe crawl edit c --include /b$"),
+        ({"exclude": ("/x", "/y z")}, "the exclude none; .* tiptoe crawl edit c --exclude /x --exclude '/y z'$"),
         ({"scope": "galaxy"}, "scope 'galaxy': use one of"),
         ({"sitemaps": "some"}, "sitemaps 'some': use one of: none, declared, all"),
     ],

@@ -36,6 +36,13 @@ def test_the_summary_agrees_with_its_counts(tiptoe: Tiptoe, site: Site) -> None:
     assert ran.out.startswith("1 page to one, in ")
 
 
+def test_a_crawl_that_keeps_links_and_has_none_yet_has_nothing_to_export(tiptoe: Tiptoe, site: Site) -> None:
+    tiptoe("crawl", "edit", "docs", "--keep-links")
+    ran = tiptoe("export", "links", "--crawl", "docs", "--to", "links.csv")
+    tiptoe("crawl", "edit", "docs", "--no-keep-links")
+    assert (ran.code, ran.out.partition(",")[0]) == (0, "0 links to links.csv")
+
+
 # arguments after `export`, words of the line
 BAD = [
     (("urls", "--crawl", "docs", "--to", "x"), ("export urls", "pages, fetches, links, items")),
@@ -47,7 +54,12 @@ BAD = [
     (("pages", "--crawl", "docs", "--to", "x", "--since", "soon"), ("--since soon", "2026-11-23")),
     (("pages", "--crawl", "docs", "--to", "x", "--part-rows", "0"), ("--part-rows 0", "1 or more")),
     (("pages", "--crawl", "docs", "--to", "/proc/x/"), ("--to /proc/x", "cannot be written", "another folder")),
-    (("pages", "--crawl", "docs", "--to", "x.txt"), ("--to x.txt", "ends in .jsonl")),
+    (("pages", "--crawl", "docs", "--to", "x.txt"), ("--to x.txt", "a file that ends in .jsonl, .csv or .parquet")),
+    (("pages", "--crawl", "docs", "--to", "x.txt", "--format", "csv"), ("--to x.txt", "or a file that ends in .csv")),
+    (
+        ("links", "--crawl", "docs", "--to", "x"),
+        ("crawl docs", "tiptoe crawl edit docs --keep-links, then tiptoe crawl start docs --again"),
+    ),
     (("pages", "--crawl", "docs", "--to", "http://h/x"), ("--to http://h/x", "s3://bucket/prefix/")),
     (("links", "--crawl", "docs", "--to", "x", "--format", "markdown"), ("--format markdown", "is for pages")),
     (("pages", "--crawl", "docs"), ("--to", "tiptoe export --help")),

@@ -195,3 +195,13 @@ def test_a_crawl_keeps_the_handlers_that_it_names(
     assert sql(engine, "SELECT handlers FROM crawls") == [{"handlers": handlers}]
     assert tiptoe("crawl", "edit", "shop", "--handler", "Books").code == 2
     assert sql(engine, "SELECT handlers FROM crawls") == [{"handlers": handlers}]
+
+
+def test_a_handler_that_there_is_not(tiptoe: Tiptoe, shelf: Shelf) -> None:
+    write()
+    assert "books has had no page yet" in tiptoe("extract", "status", "books").out, "its file is here"
+    tiptoe("extract", "run", "books.py", "--crawl", "shop")
+    for verb in ("status", "retry"):
+        ran = tiptoe("extract", verb, "boooks")
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == "tiptoe: handler 'boooks': there is none of this name; there are: books\n"

@@ -42,7 +42,7 @@ class Exported:
 def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell = lambda rows: None) -> Exported:
     """Export. tell: called with the rows so far. Raises InputError, ServiceError."""
     found = plan(engine, wish)
-    with target.opened(wish.to, ending=found.ending) as (place, name), target.writing(place):
+    with target.opened(wish.to, endings=found.endings) as (place, name), target.writing(place):
         before = progress.recall(place, found.signature) if name is None else None
         state = before or ExportState(wish=found.signature, next_since=found.next_since, after=export.first(found.kind))
         bodies = Bodies(engine, settings, found.crawl, found.columns)

@@ -37,6 +37,13 @@ def format_of(word: str | None, to: str) -> ExportFormat:
     return ExportFormat(word)
 
 
+def endings(form: ExportFormat, *, is_chosen: bool) -> tuple[str, ...]:
+    """The endings that a file may have: of the format, or of any where none is chosen; Markdown has no single file."""
+    if form is ExportFormat.MARKDOWN:
+        return ()
+    return (form,) if is_chosen else tuple(each for each in ExportFormat if each is not ExportFormat.MARKDOWN)
+
+
 def writer(form: ExportFormat) -> Write:
     """The function that writes a whole file of rows. Raises InputError where its library is not installed."""
     match form:

@@ -12,7 +12,7 @@ from app.admin.export import bodies, columns, filters, formats, markdown
 from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
-from app.store import db, export, server
+from app.store import db, export, links, server
 from app.store.crawls import Crawl
 
 PART_ROWS: Final = 250_000
@@ -45,10 +45,11 @@ class ExportWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """A wish that was checked."""
+    """A wish that was checked.   endings: that a single file may have; none: there is a file for each page"""
 
     kind: ExportKind
     form: ExportFormat
+    endings: tuple[str, ...]
     crawl: Crawl
     columns: tuple[ExportColumn, ...]
     where: dict[str, Any]
@@ -79,12 +80,15 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     names = {column.name for column in chosen}
     flags = {"with_text": "text" in names, "with_duplicates": "duplicate_of" in names}
     crawl = crawls.find(engine, wish.crawl)
+    if kind is ExportKind.LINKS:
+        _check_keeps_links(engine, crawl)
     with db.transaction(engine) as tx:
         next_since = server.now(tx) - OVERLAP
     _try_patterns(engine, given)
     return ExportPlan(
         kind=kind,
         form=form,
+        endings=formats.endings(form, is_chosen=wish.form is not None),
         crawl=crawl,
         columns=chosen,
         where={**given, **flags, "since": wish.since},
@@ -99,6 +103,15 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         part_rows=wish.part_rows,
         next_since=next_since.isoformat(timespec="seconds"),
     )
+
+
+def _check_keeps_links(engine: Engine, crawl: Crawl) -> None:
+    """Raises InputError with the remedy for a crawl that keeps no links and kept none before."""
+    with db.transaction(engine) as tx:
+        if crawl.keep_links or links.are_kept(tx, crawl.id):
+            return
+    edit, start = f"tiptoe crawl edit {crawl.name} --keep-links", f"tiptoe crawl start {crawl.name} --again"
+    raise InputError(f"crawl {crawl.name}", f"keeps no links; run: {edit}, then {start}")
 
 
 def _try_patterns(engine: Engine, given: Mapping[str, list[Any] | None]) -> None:

@@ -4,7 +4,7 @@ A file appears under its name only when it is whole: it is written beside its pl
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -87,13 +87,13 @@ class ObjectTarget:
 
 
 @contextmanager
-def opened(to: str, *, ending: str | None) -> Iterator[tuple[ExportPlace, str | None]]:
+def opened(to: str, *, endings: Sequence[str]) -> Iterator[tuple[ExportPlace, str | None]]:
     """The target that a person names, and the name of the file if it is a single one. Raises InputError.
 
     to: a folder, a file, or s3://bucket/prefix/; what has no ending, or a slash at its end, is a folder.
-    ending: of files of the format; None: it writes many files, and a file cannot be meant
+    endings: that a file may have; none: the format writes many files, and a file cannot be meant
     """
-    folder, name = _split(to, ending)
+    folder, name = _split(to, endings)
     if not folder.startswith("s3://"):
         yield FolderTarget(_made(Path(folder))), name
         return
@@ -113,7 +113,7 @@ def writing(target: ExportPlace) -> Iterator[None]:
         ) from error
 
 
-def _split(to: str, ending: str | None) -> tuple[str, str | None]:
+def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
     """(folder, file in it or None)."""
     scheme, colon, _ = to.partition("://")
     if colon and scheme != "s3":
@@ -124,14 +124,19 @@ def _split(to: str, ending: str | None) -> tuple[str, str | None]:
     is_bucket = bool(colon) and to.count("/") < 3
     if to.endswith("/") or is_bucket or "." not in last.strip(".") or (not colon and Path(to).is_dir()):
         return to, None
-    if ending is None or not last.endswith(f".{ending}"):
+    if not last.endswith(tuple(f".{ending}" for ending in endings)):
         remedy = (
-            "this format writes a file for each page; name a folder"
-            if ending is None
-            else f"name a folder, or a file that ends in .{ending}"
+            f"name a folder, or a file that ends in {_alternatives([f'.{ending}' for ending in endings])}"
+            if endings
+            else "this format writes a file for each page; name a folder"
         )
         raise InputError(f"--to {to}", remedy)
     return to[: -len(last)] or ".", last
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    """The names in a sentence: `.jsonl, .csv or .parquet`."""
+    return " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
 
 
 def _made(folder: Path) -> Path:

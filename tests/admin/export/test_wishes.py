@@ -118,46 +118,47 @@ def test_a_kind_that_there_is_not() -> None:
         kind_of("urls")
 
 
-# place, ending of the format → what it is below the test's folder, and the file in it
+# place, endings of the format → what it is below the test's folder, and the file in it
 @pytest.mark.parametrize(
-    ("to", "ending", "folder", "name"),
+    ("to", "endings", "folder", "name"),
     [
-        ("pages.csv", "csv", ".", "pages.csv"),
-        ("deep/er/pages.csv", "csv", "deep/er", "pages.csv"),
-        ("parts", "csv", "parts", None),
-        ("parts/", "csv", "parts", None),
-        ("version.1/", "csv", "version.1", None),
-        ("there.d", "csv", "there.d", None),
-        ("pages", None, "pages", None),
-        ("..", "csv", "..", None),
+        ("pages.csv", ("csv",), ".", "pages.csv"),
+        ("deep/er/pages.csv", ("csv",), "deep/er", "pages.csv"),
+        ("parts", ("csv",), "parts", None),
+        ("parts/", ("csv",), "parts", None),
+        ("version.1/", ("csv",), "version.1", None),
+        ("there.d", ("csv",), "there.d", None),
+        ("pages", (), "pages", None),
+        ("..", ("csv",), "..", None),
     ],
 )
 def test_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, ending: str | None, folder: str, name: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, endings: tuple[str, ...], folder: str, name: str | None
 ) -> None:
     (tmp_path / "below" / "there.d").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "below")
-    with opened(to, ending=ending) as (target, found):
+    with opened(to, endings=endings) as (target, found):
         assert (Path(target.shown).resolve(), found) == ((tmp_path / "below" / folder).resolve(), name)
         assert Path(target.shown).is_dir()
 
 
-# place, ending, words of the error
+# place, endings, words of the error
 @pytest.mark.parametrize(
-    ("to", "ending", "words"),
+    ("to", "endings", "words"),
     [
-        ("pages.txt", "csv", ("--to pages.txt", "ends in .csv")),
-        ("book.md", None, ("--to book.md", "name a folder")),
-        ("ftp://host/pages.csv", "csv", ("--to ftp://host/pages.csv", "s3://bucket/prefix/")),
-        ("file/below/", "csv", ("--to file/below", "Not a directory", "another folder")),
-        ("/proc/nowhere/", "csv", ("--to /proc/nowhere", "cannot be written", "another folder")),
+        ("pages.txt", ("csv",), ("--to pages.txt", "a file that ends in .csv")),
+        ("pages.xlsx", ("jsonl", "csv", "parquet"), ("a file that ends in .jsonl, .csv or .parquet",)),
+        ("book.md", (), ("--to book.md", "name a folder")),
+        ("ftp://host/pages.csv", ("csv",), ("--to ftp://host/pages.csv", "s3://bucket/prefix/")),
+        ("file/below/", ("csv",), ("--to file/below", "Not a directory", "another folder")),
+        ("/proc/nowhere/", ("csv",), ("--to /proc/nowhere", "cannot be written", "another folder")),
     ],
 )
 def test_a_place_that_cannot_be_written_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, ending: str | None, words: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, endings: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(InputError) as caught, opened(to, ending=ending):
+    with pytest.raises(InputError) as caught, opened(to, endings=endings):
         pass
     assert [word for word in words if word not in str(caught.value)] == []

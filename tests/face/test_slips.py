@@ -1,0 +1,65 @@
+"""A slip in a call of `tiptoe` is told in one line with what was meant."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+import tiptoe
+from tests.store.rows import clean, make_crawl, make_host, sql
+
+ITEM = """
+    INSERT INTO items (host_id, crawl_id, key, handler, n, url, capture_id, version, stale, item)
+    VALUES (:host, :crawl, sha256('a'), 'titles', 0, 'http://a.test/', 1, 1, false, '{}')"""
+
+
+@pytest.fixture
+def engine(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIPTOE_DATABASE_URL", database_url)
+    with clean(database_url) as engine:
+        sql(engine, ITEM, host=make_host(engine, "a.test"), crawl=make_crawl(engine, "pydoc"))
+        make_crawl(engine, "other")
+        yield engine
+
+
+# call, a keyword of it → what the error ends with
+@pytest.mark.parametrize(
+    ("call", "keyword", "says"),
+    [
+        (tiptoe.crawl, "serach", "tiptoe.crawl() got an unexpected keyword argument 'serach'; did you mean search?"),
+        (tiptoe.crawl, "nmae", "tiptoe.crawl() got an unexpected keyword argument 'nmae'; did you mean name?"),
+        (tiptoe.crawl, "xyzzy", "'xyzzy'; it takes name, again, contact, delay, allow_networks, home, scope"),
+        (tiptoe.export, "fromat", "tiptoe.export() got an unexpected keyword argument 'fromat'; did you mean format?"),
+    ],
+)
+def test_a_keyword_that_there_is_not(call: Callable[..., Any], keyword: str, says: str) -> None:
+    required = {"crawl": "docs", "to": "x"} if call is tiptoe.export else {}
+    with pytest.raises(TypeError) as caught:
+        call("pages", **required, **{keyword: True})
+    assert says in str(caught.value)
+
+
+def test_a_handler_that_there_is_not(engine: Engine) -> None:
+    assert [found.url for found in tiptoe.items("pydoc", handler="titles")] == ["http://a.test/"]
+    assert list(tiptoe.items("other", handler="titles")) == [], "it had no page of this crawl"
+    with pytest.raises(tiptoe.InputError) as caught:
+        list(tiptoe.items("pydoc", handler="titels"))
+    assert str(caught.value) == "handler 'titels': there is none of this name; there are: titles"
+
+
+def test_a_profile_that_there_is_not(engine: Engine) -> None:
+    with pytest.raises(tiptoe.InputError, match="profile 'dcos': use one of: general, docs"):
+        tiptoe.crawl("http://127.0.0.1/", contact="you@example.org", allow_networks=["127.0.0.0/8"], profile="dcos")
+
+
+def test_the_docs_name_every_keyword() -> None:
+    from tests.acceptance.pages import ROOT
+    from tiptoe._crawl import CrawlOptions, crawl
+
+    said = (ROOT / "docs/python.md").read_text().partition("## Crawl\n")[2].partition("It returns")[0]
+    assert [
+        each for each in (*(crawl.__kwdefaults__ or ()), *CrawlOptions.__annotations__) if f"`{each}`" not in said
+    ] == []
