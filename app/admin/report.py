@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from app.admin import rendering
 from app.admin.crawls import find
 from app.admin.rendering import CrawlRenderings
-from app.admin.waiting import resting_words
+from app.admin.waiting import last_ending, resting_words
 from app.config import Settings
 from app.model.reasons import Cause, words
 from app.policy.focus.verdict import Measured, verdict
@@ -158,7 +158,7 @@ def why_nothing(tx: Connection, crawl_id: int) -> str:
 
 
 def _end_of_seed(row: Row) -> str:
-    url, ending = row["url"], f"{row['outcome']} (status {row['status']})" if row["status"] else row["outcome"]
+    url, ending = row["url"], last_ending(row)
     if row["reason"] is not None:
         return f"{url} redirects to {row['alias_of']}, which is not followed ({row['reason']})"
     if row["cause"] is not None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from shlex import quote
 from typing import Any
 
+from app.model import Outcome
 from app.model.reasons import STANDING_BUDGETS, Cause, words
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
@@ -36,6 +37,14 @@ def resting_words(row: Row) -> str | None:
     """The reason why a host rests, or last rested."""
     because = row["resting_because"]
     return None if because is None else words(because, row["resting_detail"])
+
+
+def last_ending(url: Row) -> str | None:
+    """The ending of a URL's last fetch: `unwanted: application/pdf is not read (status 200)`; None: there was none."""
+    if url["outcome"] is None:
+        return None
+    ending = words(url["outcome"], url["detail"] if url["outcome"] == Outcome.UNWANTED else None)
+    return f"{ending} (status {url['status']})" if url["status"] else ending
 
 
 def host_waits_for(host: Row) -> str:

@@ -193,7 +193,7 @@ def is_an_image(site: Site) -> None:
         (leads_on_and_on, "/", "not followed (redirects)"),
         (leads_out_of_its_folder, "/docs/", "/login, which is not followed (scope)"),
         (is_broken, "/", "500"),
-        (is_an_image, "/", "unwanted (status 200)"),
+        (is_an_image, "/", "ended as unwanted: image/png is not read (status 200)"),
         (lambda site: None, "/", "not_found (status 404)"),
     ],
 )
