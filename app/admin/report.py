@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Engine
 from app.admin import rendering
 from app.admin.crawls import find
 from app.admin.rendering import CrawlRenderings
-from app.admin.waiting import resting_words
+from app.admin.waiting import last_ending, resting_words
 from app.config import Settings
-from app.model.reasons import words
+from app.model.reasons import Cause, words
 from app.policy.focus.verdict import Measured, verdict
 from app.store import (
     caps,
@@ -158,12 +158,18 @@ def why_nothing(tx: Connection, crawl_id: int) -> str:
 
 
 def _end_of_seed(row: Row) -> str:
-    url, ending = row["url"], f"{row['outcome']} (status {row['status']})" if row["status"] else row["outcome"]
+    url, ending = row["url"], last_ending(row)
     if row["reason"] is not None:
         return f"{url} redirects to {row['alias_of']}, which is not followed ({row['reason']})"
     if row["cause"] is not None:
-        return f"{url} is {row['state']}: {words(row['cause'], row['detail'])}"
+        is_away = row["cause"] == Cause.ROBOTS_OUT_OF_REACH and row["resting_detail"]
+        last = f"; the last failure: {row['resting_detail']}" if is_away else ""
+        return f"{url} is {row['state']}: {words(row['cause'], row['detail'])}{last}"
     if row["state"] == "queued":
-        because = resting_words(row) or (f"it ended as {ending} last" if ending else None)
+        because = _paused(row) or resting_words(row) or (f"it ended as {ending} last" if ending else None)
         return f"{url} was not fetched yet" + (f": {because}" if because else "")
     return f"{url} ended as {ending}"
+
+
+def _paused(row: Row) -> str | None:
+    return f"its host is paused: tiptoe host resume {row['host']}" if row["is_paused"] else None

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from app.admin.seeds import WHY_NO_SEED
 from app.admin.waiting import when
 from app.config import Settings
+from app.crawl.page.failures import most_in_a_row
 from app.crawl.state.canon import make_canon
 from app.errors import InputError
 from app.model import Refusal, Url
@@ -18,6 +19,7 @@ from app.policy.robots import Availability, InForce
 from app.policy.tdm_robots import NO_SIGNALS, RobotsSignals
 from app.store import db, parameters
 from app.store.robots import Stored
+from app.words import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Ruling:
     phase         what is in force (rules, copy, allow_all, disallow_all);   phase_until: unless the file is fetched
                   before
     rule, line    the line that decided; None when none did
+    failures      times in a row that it was out of reach;   failures_most: with so many, a crawl that ends gives it up
     has_copy      the file was fetched once;   copied_at: when its content was
     visit_time    hours (UTC) in which the site wants visits;   opens_at: when they begin, None within them
     host          the main mirror that the file names (`Host:`), which decides nothing
@@ -43,6 +46,8 @@ class Ruling:
     availability: str | None = None
     phase: InForce | None = None
     phase_until: datetime | None = None
+    failures: int = 0
+    failures_most: int = 0
     has_copy: bool = False
     group: str | None = None
     rule: str | None = None
@@ -88,13 +93,15 @@ class Ruling:
         if self.phase is InForce.ALLOW_ALL:
             return f"everything is allowed {why}: the host answers, its robots.txt alone does not"
         if self.phase_until is None:
-            return f"complete disallow {why}: the host does not answer"
+            return f"complete disallow {why}: the host does not answer; {self._given_up()}"
         until = when(self.phase_until, self.now)
         if self.phase is InForce.COPY:
             copied = f" of {self.copied_at.isoformat(' ', 'seconds')}" if self.copied_at else ""
             return f"last good copy{copied} in force {why}; until {until}"
-        then = "the last good copy decides" if self.has_copy else "everything is allowed, if the host answers"
-        return f"complete disallow {why}; until {until}, then {then}"
+        if self.has_copy:
+            return f"complete disallow {why}; until {until}, then the last good copy decides"
+        then = f"one that keeps fresh waits until {until}, then everything is allowed, if the host answers"
+        return f"complete disallow {why}; {self._given_up()}; {then}"
 
     def visiting(self) -> str | None:
         """The visit time, and when it begins, for a person."""
@@ -107,6 +114,10 @@ class Ruling:
         if self.expires_at is None or self.now is None:
             return None
         return when(self.expires_at, self.now)
+
+    def _given_up(self) -> str:
+        most = counted(self.failures_most, "failure")
+        return f"a crawl that ends gives up after {most} in a row ({self.failures:,} so far)"
 
     @property
     def _trouble(self) -> str:
@@ -162,6 +173,8 @@ def _by(row: Stored, url: Url, settings: Settings) -> Ruling:
         availability=row.availability,
         phase=phase,
         phase_until=_until(row, phase, settings),
+        failures=row.failures,
+        failures_most=most_in_a_row(settings, answered=row.answered),
         has_copy=row.body is not None,
         group=decision.group,
         rule=decision.rule if by_the_file else None,

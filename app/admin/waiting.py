@@ -5,9 +5,11 @@ Pure: the caller reads the rows; their `now` is Postgres'.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from shlex import quote
 from typing import Any
 
-from app.model.reasons import STANDING_BUDGETS, words
+from app.model import Outcome
+from app.model.reasons import STANDING_BUDGETS, Cause, words
 from app.policy.lifecycle import HostState, UrlState
 from app.store.crawls import Crawl
 from app.store.fetches import UnsentRequests
@@ -37,6 +39,14 @@ def resting_words(row: Row) -> str | None:
     return None if because is None else words(because, row["resting_detail"])
 
 
+def last_ending(url: Row) -> str | None:
+    """The ending of a URL's last fetch: `unwanted: application/pdf is not read (status 200)`; None: there was none."""
+    if url["outcome"] is None:
+        return None
+    ending = words(url["outcome"], url["detail"] if url["outcome"] == Outcome.UNWANTED else None)
+    return f"{ending} (status {url['status']})" if url["status"] else ending
+
+
 def host_waits_for(host: Row) -> str:
     """Describe what a host waits for.   host: a row of `store.hosts.show`"""
     now, state = host["now"], host["state"]
@@ -55,7 +65,7 @@ def url_waits_for(url: Row, crawl: Crawl, host: Row) -> list[str]:
     """Everything that stands between a URL and its next fetch, one line each.   url: a row of `store.urls.find`"""
     if url["state"] == UrlState.QUEUED:
         return _crawl(crawl) if crawl.state != "active" else [*_crawl(crawl), host_waits_for(host), *_place(url)]
-    return [*_rest(url, crawl), *(_crawl(crawl) if url["retrying"] else [])]
+    return [*_rest(url, crawl, host), *(_crawl(crawl) if url["retrying"] else [])]
 
 
 def _contact(host: Row, now: datetime) -> str:
@@ -101,20 +111,37 @@ def _place(url: Row) -> list[str]:
     return [f"{many} of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
 
 
-def _rest(url: Row, crawl: Crawl) -> list[str]:
+def _rest(url: Row, crawl: Crawl, host: Row) -> list[str]:
     match UrlState(url["state"]):
         case UrlState.RESTING if url["retrying"]:
             return [f"its retry after attempt {url['attempts']}, due {when(url['due_at'], url['now'])}"]
         case UrlState.RESTING | UrlState.GONE:
             return [_recrawl(url, crawl)]
         case UrlState.REFUSED:
-            return [f"robots.txt to allow it; it was refused because of {words(url['cause'], url['detail'])}"]
+            return [_refused(url, host)]
         case UrlState.QUARANTINED:
-            return [f"an operator ({words(url['cause'], url['detail'])}): tiptoe url retry {url['url']}"]
+            return [f"an operator ({words(url['cause'], url['detail'])}): {_retry(url)}"]
         case UrlState.ALIAS:
             return [f"nothing: the document is at {url['alias_of']}"]
         case _:
             raise AssertionError(f"queued is answered before: {url['state']}")
+
+
+def _refused(url: Row, host: Row) -> str:
+    why = words(url["cause"], url["detail"])
+    match url["cause"]:
+        case Cause.TRAP:
+            return f"an operator; it was refused as a {why}: {_retry(url)} --force; tiptoe host patterns {host['name']}"
+        case Cause.ROBOTS:
+            return f"robots.txt to allow it; it was refused because of {why}"
+        case Cause.ROBOTS_OUT_OF_REACH:
+            return f"robots.txt to come within reach; it was refused because of {why}"
+        case _:
+            return f"an operator; it was refused because of {why}: {_retry(url)}"
+
+
+def _retry(url: Row) -> str:
+    return f"tiptoe url retry {quote(url['url'])}"
 
 
 def _recrawl(url: Row, crawl: Crawl) -> str:

@@ -4,37 +4,58 @@ Each fits 80 columns, but for a long name, path or URL.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.model.reasons import Cause
 from app.words import counted, sized
 
 if TYPE_CHECKING:
     from app.store.crawls import Totals
+    from app.store.url_rows import RefusedUrls
 
 MOST_TOLD = 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Result of a crawl.
+
+    redirects  folders that came into the scope
+    refused    URLs that were admitted, and refused since
+    paused     hosts that an operator paused, with URLs queued; one more than is told of
+    why        there is no page; None: there is one
+    """
+
+    totals: "Totals"
+    redirects: Sequence[str] = ()
+    refused: "Sequence[RefusedUrls]" = ()
+    paused: Sequence[str] = ()
+    why: str | None = None
+
+
 def lines(
-    totals: "Totals",
+    summary: Summary,
     *,
     seconds: float,
-    redirects: Sequence[str],
     data_dir: Path,
     command: str,
     resume: Sequence[str],
-    why: str | None,
 ) -> Iterator[str]:
-    """The lines.   redirects: folders that came into the scope.   resume: after Ctrl-C.   why: there is no page
-
-    command: how a command on the same data begins
-    """
+    """The lines.   command: how a command on the same data begins;   resume: after Ctrl-C"""
+    totals, redirects = summary.totals, summary.redirects
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     yield f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {sized(totals.bytes)} in {seconds:,.1f} s"
     yield (
         f"{counted(totals.fetches, 'request')} for URLs, {totals.failed:,} failed; "
         f"{counted(totals.suppressed, 'link')} refused"
     )
+    yield from (_refused(each, command) for each in summary.refused)
+    for host in summary.paused[:MOST_TOLD]:
+        yield f"paused by an operator, with URLs queued: {command} host resume {host}"
+    if len(summary.paused) > MOST_TOLD:
+        yield f"  and others: {command} host list --waits-for paused"
     if redirects:
         yield "added to the scope, because seeds redirect there:"
         yield from (f"  {folder}" for folder in redirects[:MOST_TOLD])
@@ -43,8 +64,8 @@ def lines(
     yield f"data: {data_dir}"
     yield f'query: {command} sql "TABLE v_crawl_progress"'
     yield from resume
-    if why is not None:
-        yield f"no page: {why}"
+    if summary.why is not None:
+        yield f"no page: {summary.why}"
 
 
 def lifted(found: Mapping[str, float]) -> Iterator[str]:
@@ -52,3 +73,12 @@ def lifted(found: Mapping[str, float]) -> Iterator[str]:
     for name, value in found.items():
         number = "" if value is True else f" {value:.15g}"
         yield f"{name}{number} is lifted; to keep it: --{name.replace('_', '-')}{number}"
+
+
+def _refused(each: "RefusedUrls", command: str) -> str:
+    said = f"{counted(each.urls, 'URL')} refused ({each.cause})"
+    if each.cause != Cause.TRAP:
+        return said
+    return f"{said}: {command} host patterns {each.host}" + (
+        f" (and {counted(each.hosts - 1, 'other host')})" if each.hosts > 1 else ""
+    )

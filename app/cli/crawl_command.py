@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from app.config import Settings
     from app.local.services import Services
-    from app.store.crawls import Crawl, Totals
+    from app.store.crawls import Crawl
 
 
 Again = Annotated[bool, typer.Option("--again", help="Start another round: everything is due now, with validators.")]
@@ -173,33 +173,30 @@ def _tell(
     engine: "Engine", services: "Services", crawl: "Crawl", *, seconds: float, as_json: bool, interrupted: bool
 ) -> None:
     """Report the result, where it is, and how to resume."""
-    totals, redirects, why = patiently(lambda: _outcome(engine, crawl))
-    command = typed(services.home)
-    for line in closing.lines(
-        totals,
-        seconds=seconds,
-        redirects=redirects,
-        data_dir=services.data_dir,
-        command=command,
-        resume=how_to_go_on(services, totals.name, totals.state, command) if interrupted else [],
-        why=why,
-    ):
+    summary = patiently(lambda: _summary(engine, crawl))
+    totals, command = summary.totals, typed(services.home)
+    resume = how_to_go_on(services, totals.name, totals.state, command) if interrupted else []
+    for line in closing.lines(summary, seconds=seconds, data_dir=services.data_dir, command=command, resume=resume):
         say(line)
     if as_json:
         keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
-        brought = {key: getattr(totals, key) for key in keys}
-        answer(as_json_text({"crawl": totals.name, **brought, "seconds": round(seconds, 3), **_where(services)}))
+        counts = {key: getattr(totals, key) for key in keys}
+        answer(as_json_text({"crawl": totals.name, **counts, "seconds": round(seconds, 3), **_where(services)}))
 
 
-def _outcome(engine: "Engine", crawl: "Crawl") -> "tuple[Totals, list[str], str | None]":
-    """Totals, the folders that redirects of seeds added to the scope, and the reason why there is no page."""
+def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
     from app.admin.report import why_nothing
-    from app.store import crawls, db
+    from app.store import crawls, db, hosts, urls
 
     with db.transaction(engine) as tx:
         totals = crawls.totals(tx, crawl.id)
-        redirects = crawls.by_id(tx, crawl.id).scope_redirects
-        return totals, redirects, None if totals.pages else why_nothing(tx, crawl.id)
+        return closing.Summary(
+            totals=totals,
+            redirects=crawls.by_id(tx, crawl.id).scope_redirects,
+            refused=urls.refused(tx, crawl.id),
+            paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),
+            why=None if totals.pages else why_nothing(tx, crawl.id),
+        )
 
 
 def _where(services: "Services") -> dict[str, object]:

@@ -139,6 +139,7 @@ def _show(found: "Explanation") -> None:
 
 
 def _show_crawl(row: "InCrawl") -> None:
+    from app.admin.waiting import last_ending
     from app.model.shell import lines
     from app.policy.focus.score import unpacked
 
@@ -161,7 +162,7 @@ def _show_crawl(row: "InCrawl") -> None:
             ("score", url["score_parts"] is not None and show_parts(unpacked(url["score_parts"]))),
             ("attempts", f"{url['attempts']} since the last good one"),
             ("last fetch", url["fetched_at"]),
-            ("last ending", url["outcome"] and f"{url['outcome']} (status {url['status']})"),
+            ("last ending", last_ending(url)),
             ("last changed", url["changed_at"]),
             ("etag", url["etag"]),
             ("last-modified", url["last_modified"]),

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TextIO
 
 from app.admin.live import MOST_QUEUED, Look
+from app.model.reasons import words
 from app.store.live import HostRow
 from app.words import counted, harmless, rounded, sized
 
@@ -148,7 +149,7 @@ def _hosts(hosts: Sequence[HostRow], room: int) -> "RenderableType":
 
 
 def _waits_for(host: HostRow) -> str:
-    return host.waits_for or f"its delay of {rounded(host.delay_s)} s"
+    return words(host.waits_for or f"its delay of {rounded(host.delay_s)} s", host.detail)
 
 
 def _next(host: HostRow) -> str:

@@ -19,6 +19,7 @@ _BY_STATUS: dict[int, Outcome] = {
 }
 _HOST_TROUBLE = frozenset({Outcome.RATE_LIMITED, Outcome.UNAVAILABLE, Outcome.UNREACHABLE})
 _SLOW_DOWN = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_TYPE_SHOWN = 100  # characters of a media type
 _NO_DOCUMENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
 # 305 and 306 are deprecated: their Location is a proxy (RFC 9110 sections 15.4.6 and 15.4.7).
 _NO_REDIRECT = frozenset({HTTPStatus.NOT_MODIFIED, HTTPStatus.USE_PROXY, 306})
@@ -43,6 +44,12 @@ def classify(reply: Reply, *, conditional: bool) -> Outcome:
         return _redirected(reply, status, conditional)
     # Beyond 599 is invalid and counts as 5xx (RFC 9110 section 15).
     return _BY_STATUS.get(status, Outcome.CLIENT_ERROR if status < 500 else Outcome.SERVER_ERROR)
+
+
+def why_unwanted(reply: Reply) -> str:
+    """Reason why a 2xx is unwanted, for a person: `application/pdf is not read`."""
+    media_type = (reply.header(Header.CONTENT_TYPE) or "").partition(";")[0].partition(",")[0].strip().lower()
+    return "it has no body" if reply.body_read else f"{media_type[:_TYPE_SHOWN]} is not read"
 
 
 def is_host_trouble(outcome: Outcome) -> bool:

@@ -269,6 +269,11 @@ def listed(tx: Connection, *, waits_for: str | None, n: int) -> list[Mapping[str
     return [dict(row) for row in tx.execute(_sql["list"], {"waits_for": waits_for, "n": n}).mappings()]
 
 
+def paused_of(tx: Connection, *, crawl_id: int, n: int) -> list[str]:
+    """Names of paused hosts that a crawl has URLs queued at, by name. Reads all hosts."""
+    return [row.name for row in tx.execute(_sql["paused_of"], {"crawl_id": crawl_id, "n": n})]
+
+
 def queues(tx: Connection) -> list[Mapping[str, Any]]:
     """Rows of queue, hosts, offers, overdue, overdue_since, for hosts that have a next contact."""
     return [dict(row) for row in tx.execute(_sql["queues"]).mappings()]

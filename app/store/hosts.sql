@@ -314,6 +314,13 @@ SET state = CASE WHEN state = 'paused' THEN 'idle' ELSE state END,
 WHERE name = :name
 RETURNING id, state
 
+-- paused_of: hosts that an operator paused, and that a crawl has URLs queued at; reads all hosts
+SELECT h.name FROM hosts AS h
+WHERE (h.state = 'paused' OR h.pause_requested)
+  AND EXISTS (SELECT FROM urls AS u WHERE u.crawl_id = :crawl_id AND u.host_id = h.id AND u.state = 'queued')
+ORDER BY h.name
+LIMIT :n
+
 -- release: forget why a host rests; its delay still holds
 UPDATE hosts
 SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failures = 0, isolate = 0, breaker_trips = 0, recent_statuses = '{}', recent_ms = '{}',

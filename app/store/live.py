@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from app.model import RestReason
 from app.store import db
 
 _sql = db.queries("live")
@@ -28,7 +29,7 @@ class CrawlRow(NamedTuple):
 class HostRow(NamedTuple):
     """A host of the crawl.
 
-    waits_for  None: its delay
+    waits_for  None: its delay;   detail: more of its rest or its wait
     next_s     seconds to its next contact, negative where it is late, None under a lease
     """
 
@@ -36,6 +37,7 @@ class HostRow(NamedTuple):
     waits_for: str | None
     delay_s: float
     next_s: float | None
+    detail: str | None = None
 
 
 class Slice(NamedTuple):
@@ -61,12 +63,18 @@ def fetched(tx: Connection, *, crawl_id: int, after: int, n: int) -> Slice:
 
 
 def failures(tx: Connection, crawl_id: int) -> list[tuple[str, int]]:
-    """(class, requests) of a crawl's pages in the last minute, the most frequent first."""
+    """(class, requests) of a crawl's URLs in the last minute, the most frequent first."""
     rows = db.run(tx, _sql["failures"], {"crawl_id": crawl_id, "n": NEWEST_REQUESTS})
     return [(row.class_, row.n) for row in rows]
 
 
 def hosts(tx: Connection, *, crawl_id: int, queues: Sequence[str]) -> list[HostRow]:
-    """Hosts of a crawl: those under a lease, then the next due. queues: all that hosts may be on."""
-    where = {"crawl_id": crawl_id, "queues": list(queues), "most": MOST_HOSTS, "each": EACH_QUEUE}
+    """Hosts of a crawl: those that are paused or under a lease, then the next due. queues: all that hosts may be on."""
+    where = {
+        "crawl_id": crawl_id,
+        "queues": list(queues),
+        "most": MOST_HOSTS,
+        "each": EACH_QUEUE,
+        "out_of_reach": RestReason.ROBOTS_OUT_OF_REACH,
+    }
     return db.run(tx, _sql["hosts"], where).of(HostRow)

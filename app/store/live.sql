@@ -14,7 +14,7 @@ FROM (
     LIMIT :n
 ) AS slice
 
--- failures: failures of a crawl's pages by class, among the newest n requests of the last minute
+-- failures: failures of a crawl's URLs by class, among the newest n requests of the last minute: those that crawl_hosts.failed counts
 SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, count(*) AS n
 FROM (
     SELECT crawl_id, kind, outcome, failure, status
@@ -23,13 +23,27 @@ FROM (
     ORDER BY started_at DESC
     LIMIT :n
 ) AS newest
-WHERE crawl_id = :crawl_id AND kind = 'page' AND outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
+WHERE crawl_id = :crawl_id AND outcome NOT IN ('page', 'unchanged', 'unsent')
+  AND (kind = 'page' AND outcome NOT IN ('redirect', 'unwanted') OR kind = 'sitemap' AND outcome <> 'not_found')
 GROUP BY class_
 ORDER BY n DESC, class_
 
--- hosts: a crawl's hosts that are visited or next, a few of each queue
--- Two indexes give the candidates; one probe each checks that the crawl has something queued there.
-WITH candidates AS MATERIALIZED (
+-- hosts: a crawl's hosts that are visited or next, a few of each queue, and some that are paused
+-- Indexes give the candidates; one probe each checks that the crawl has something queued there.
+-- A paused host is next nowhere: it is looked for among the first hosts with something queued, one probe each. Once nothing else is
+-- queued these are all paused. The pair is compared as one, as above.
+WITH RECURSIVE queued (host_id, n) AS (
+    SELECT CAST(0 AS bigint), 0
+    UNION ALL
+    SELECT further.host_id, queued.n + 1
+    FROM queued CROSS JOIN LATERAL (
+        SELECT u.host_id FROM urls AS u
+        WHERE (u.crawl_id, u.host_id) > (:crawl_id, queued.host_id) AND u.crawl_id <= :crawl_id AND u.state = 'queued'
+        ORDER BY u.crawl_id, u.host_id
+        LIMIT 1
+    ) AS further
+    WHERE queued.n < :each
+), candidates AS MATERIALIZED (
     SELECT visited.host_id AS id
     FROM (SELECT v.host_id FROM visits AS v WHERE v.ended_at IS NULL AND v.ending IS NULL LIMIT :most) AS visited
     UNION
@@ -41,19 +55,32 @@ WITH candidates AS MATERIALIZED (
         ORDER BY h.next_fetch_at
         LIMIT :each
     ) AS due
+    UNION
+    SELECT h.id FROM queued JOIN hosts AS h ON h.id = queued.host_id WHERE h.state = 'paused'
 )
-SELECT h.name AS host,
-       CASE
-         WHEN h.state = 'paused' OR h.pause_requested THEN 'paused by an operator'
-         WHEN h.state = 'taken' AND h.lease_until > clock_timestamp() THEN 'being visited'
-         WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'a worker to take it up'
-         WHEN h.blocked_until > clock_timestamp() THEN 'its rest: ' || coalesce(h.resting_because, 'blocked')
-         WHEN h.next_fetch_at > clock_timestamp() THEN NULL
-         ELSE 'a worker' END AS waits_for,
-       h.delay_s,
+SELECT h.name AS host, w.waits_for, h.delay_s,
        CASE WHEN h.state = 'idle' OR h.lease_until <= clock_timestamp()
-            THEN CAST(extract(epoch FROM h.next_fetch_at - clock_timestamp()) AS double precision) END AS next_s
-FROM candidates JOIN hosts AS h ON h.id = candidates.id
+            THEN CAST(extract(epoch FROM h.next_fetch_at - clock_timestamp()) AS double precision) END AS next_s,
+       CASE
+         WHEN w.waits_for = 'its wait: ' || :out_of_reach OR w.waits_for = 'its rest: ' || :out_of_reach THEN (
+             SELECT coalesce(nullif(r.detail, ''), 'HTTP ' || r.status) FROM robots AS r
+             WHERE r.host_id = h.id AND r.unreachable_since IS NOT NULL
+             ORDER BY r.fetched_at DESC
+             LIMIT 1)
+         WHEN w.waits_for LIKE 'its %' THEN h.resting_detail END AS detail
+FROM candidates
+JOIN hosts AS h ON h.id = candidates.id
+CROSS JOIN LATERAL (
+    SELECT CASE
+             WHEN h.state = 'paused' OR h.pause_requested THEN 'paused by an operator'
+             WHEN h.state = 'taken' AND h.lease_until > clock_timestamp() THEN 'being visited'
+             WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'a worker to take it up'
+             WHEN h.blocked_until > clock_timestamp() THEN 'its rest: ' || coalesce(h.resting_because, 'blocked')
+             WHEN h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL
+             THEN 'its wait: ' || h.resting_because
+             WHEN h.next_fetch_at > clock_timestamp() THEN NULL
+             ELSE 'a worker' END AS waits_for
+) AS w
 WHERE (SELECT true FROM urls AS u WHERE u.crawl_id = :crawl_id AND u.host_id = h.id AND u.state = 'queued' LIMIT 1)
    OR (h.state = 'taken'
        AND (SELECT true FROM crawl_hosts AS ch WHERE ch.crawl_id = :crawl_id AND ch.host_id = h.id LIMIT 1))

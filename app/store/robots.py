@@ -19,6 +19,8 @@ class Stored:
     """An origin's robots.txt as stored.
 
     status, detail, fetched_at   of the last attempt
+    failures                     times in a row that it was out of reach
+    answered                     its host has answered once
     body, copied_at              of the last good copy; copied_at None where it is older than the history
     tdmrep                       /.well-known/tdmrep.json; None: never requested, or not answered. Empty: there is none
     now                          database time of the query
@@ -33,6 +35,8 @@ class Stored:
     fetched_at: datetime
     expires_at: datetime
     unreachable_since: datetime | None
+    failures: int
+    answered: bool
     crawl_delay_s: float | None
     detail: str | None
     status: int | None
@@ -155,6 +159,8 @@ def of_host(tx: Connection, host_id: int) -> list[Stored]:
             fetched_at=row.fetched_at,
             expires_at=row.expires_at,
             unreachable_since=row.unreachable_since,
+            failures=row.failures,
+            answered=row.answered,
             crawl_delay_s=row.crawl_delay_s,
             detail=row.detail,
             status=row.status,

@@ -1,5 +1,5 @@
--- of_host: robots.txt of all origins of a host; copied_at: since when its last good copy is known
-SELECT r.*, clock_timestamp() AS now,
+-- of_host: robots.txt of all origins of a host; copied_at: since when its last good copy is known; answered: the host has, once
+SELECT r.*, clock_timestamp() AS now, (SELECT h.answered_at IS NOT NULL FROM hosts AS h WHERE h.id = r.host_id) AS answered,
        (SELECT max(c.since) FROM robots_copies AS c
         WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.availability = 'available') AS copied_at
 FROM robots AS r

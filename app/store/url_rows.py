@@ -194,3 +194,12 @@ class Admitted:
     @property
     def woken(self) -> set[int]:
         return set(self.queued)
+
+
+class RefusedUrls(NamedTuple):
+    """The URLs that a crawl refused for one cause.   hosts: how many have such; host: the one that has most"""
+
+    cause: str
+    urls: int
+    hosts: int
+    host: str

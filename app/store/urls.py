@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.model import Cause
+from app.model import Cause, RestReason
 from app.store import db
-from app.store.url_rows import Admission, Admitted, Due, Raise, Result, RoundLot, Wanted
+from app.store.url_rows import Admission, Admitted, Due, Raise, RefusedUrls, Result, RoundLot, Wanted
 
 _sql = db.queries("urls")
 MOST_AHEAD = 10_000
@@ -223,10 +223,16 @@ def retry_failed(tx: Connection, crawl_id: int) -> list[int]:
 
 
 def ends_of_seeds(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:
-    """url, state, status, outcome, cause, detail, alias_of, reason, resting_because, resting_detail, total;
-    without aliases of another row.
+    """url, state, status, outcome, cause, detail, alias_of, reason, host, is_paused, resting_because, resting_detail,
+    total; without aliases of another row.
     """
-    return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], {"crawl_id": crawl_id, "n": n}).mappings()]
+    where = {"crawl_id": crawl_id, "n": n, "out_of_reach": RestReason.ROBOTS_OUT_OF_REACH}
+    return [dict(row) for row in tx.execute(_sql["ends_of_seeds"], where).mappings()]
+
+
+def refused(tx: Connection, crawl_id: int) -> list[RefusedUrls]:
+    """The refused URLs of a crawl by cause, the most frequent first. Reads all of them."""
+    return db.run(tx, _sql["refused"], {"crawl_id": crawl_id}).of(RefusedUrls)
 
 
 def causes(tx: Connection, *, crawl_id: int, n: int) -> list[dict[str, Any]]:

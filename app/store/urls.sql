@@ -242,18 +242,38 @@ WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
 -- ends_of_seeds: the states of a crawl's seeds and of their redirects' targets, the last of each chain first
--- With their total, the reason why a redirect was not followed, and the cause of a host's rest.
-SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason,
-       CASE WHEN h.blocked_until > clock_timestamp() THEN h.resting_because END AS resting_because, h.resting_detail,
+-- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be fetched from.
+SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
+       h.state = 'paused' OR h.pause_requested AS is_paused,
+       CASE WHEN r.since IS NOT NULL THEN :out_of_reach
+            WHEN h.blocked_until > clock_timestamp() OR h.next_fetch_at > greatest(clock_timestamp(), h.polite_at)
+            THEN h.resting_because END AS resting_because,
+       CASE WHEN r.since IS NOT NULL THEN r.trouble ELSE h.resting_detail END AS resting_detail,
        count(*) OVER () AS total
 FROM urls AS u
 JOIN hosts AS h ON h.id = u.host_id
 LEFT JOIN LATERAL (
     SELECT reason FROM suppressions WHERE crawl_id = u.crawl_id AND url = u.alias_of AND u.state = 'alias' LIMIT 1
 ) AS s ON true
+LEFT JOIN LATERAL (
+    SELECT robots.unreachable_since AS since, coalesce(nullif(robots.detail, ''), 'HTTP ' || robots.status) AS trouble
+    FROM robots
+    WHERE robots.host_id = h.id AND robots.unreachable_since IS NOT NULL
+      AND split_part(u.url, '/', 1) || split_part(u.url, '/', 3) = robots.scheme || ':' || h.name
+          || CASE WHEN (robots.scheme, robots.port) IN (('http', 80), ('https', 443)) THEN '' ELSE ':' || robots.port END
+) AS r ON true
 WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND u.kind = 'page' AND (u.state <> 'alias' OR s.reason IS NOT NULL)
 ORDER BY u.hops DESC, u.id
 LIMIT :n
+
+-- refused: the refused URLs of a crawl by cause, and the host that has most of each
+SELECT cause, CAST(sum(n) AS bigint) AS urls, count(*) AS hosts, (array_agg(h.name ORDER BY n DESC, h.name))[1] AS host
+FROM (
+    SELECT cause, host_id, count(*) AS n FROM urls WHERE crawl_id = :crawl_id AND state = 'refused' GROUP BY cause, host_id
+) AS counted
+JOIN hosts AS h ON h.id = counted.host_id
+GROUP BY cause
+ORDER BY urls DESC, cause
 
 -- causes: the causes why URLs of a crawl ended or their pages were not kept, the most frequent first
 SELECT state, cause, detail, count(*) AS urls

@@ -2,10 +2,12 @@
 
 from collections import Counter
 
+import pytest
 from sqlalchemy import Engine
 
 from app.admin.live import MOST_QUEUED, Live, Round
-from app.store.live import Slice
+from app.model import RestReason
+from app.store.live import EACH_QUEUE, Slice
 from tests.store.rows import admission, admit, make_crawl, make_host, sql
 
 
@@ -86,3 +88,89 @@ def test_rows_that_go_and_come_are_right_after_a_round() -> None:
     assert total["keys"] == 7
     keys[:] = []
     assert reading.read(after, 2)["keys"] == 0
+
+
+def waits(engine: Engine, crawl_id: int) -> list[tuple[str, str | None, str | None]]:
+    found = Live(engine, crawl_id, ["host-00"]).look().hosts
+    return [(row.host, row.waits_for, row.detail) for row in found]
+
+
+def test_what_a_host_waits_for_besides_its_delay_is_said(engine: Engine) -> None:
+    """The reason of a wait is on its row while its next contact is beyond what its pace asks for."""
+    crawl = make_crawl(engine)
+    host_id = make_host(engine, "a.test", resting_because=RestReason.ROBOTS_OUT_OF_REACH)
+    admit(engine, admission(host_id, crawl))
+    robots = """INSERT INTO robots (host_id, scheme, port, availability, status, detail, fetched_at, expires_at,
+                                    unreachable_since)
+                VALUES (:host, :scheme, 80, 'unreachable', :status, :detail, now() - :ago * interval '1 s', now(),
+                        now())
+                ON CONFLICT (host_id, scheme, port) DO UPDATE SET detail = '', fetched_at = now()"""
+    sql(engine, robots, host=host_id, scheme="http", status=500, detail="Connection refused", ago=1)
+    sql(engine, robots, host=host_id, scheme="https", status=500, detail="no TLS", ago=2)
+    pace = "UPDATE hosts SET next_fetch_at = now() + interval '1 hour', polite_at = now() + :away * interval '1 hour'"
+    sql(engine, pace, away=0)
+    assert waits(engine, crawl) == [("a.test", "its wait: robots.txt out of reach", "Connection refused")]
+    sql(engine, robots, host=host_id, scheme="https", status=500, detail="", ago=0)
+    assert waits(engine, crawl) == [("a.test", "its wait: robots.txt out of reach", "HTTP 500")]
+    sql(engine, pace, away=1)
+    assert waits(engine, crawl) == [("a.test", None, None)]
+    sql(engine, "UPDATE hosts SET resting_because = 'address budget', resting_detail = '192.0.2.1', polite_at = now()")
+    assert waits(engine, crawl) == [("a.test", "its wait: address budget", "192.0.2.1")]
+
+
+def test_a_paused_host_is_shown_where_the_crawl_has_something_queued(engine: Engine) -> None:
+    crawl, other = make_crawl(engine), make_crawl(engine, "other")
+    due, paused, elsewhere = (make_host(engine, f"{name}.test") for name in ("due", "paused", "elsewhere"))
+    admit(engine, admission(due, crawl), admission(paused, crawl, "/1"), admission(paused, crawl, "/2"))
+    admit(engine, admission(elsewhere, other))
+    sql(engine, "UPDATE hosts SET state = 'paused', next_fetch_at = NULL WHERE id <> :due", due=due)
+    sql(engine, "UPDATE hosts SET next_fetch_at = now() - interval '1 s' WHERE id = :due", due=due)
+    assert waits(engine, crawl) == [("paused.test", "paused by an operator", None), ("due.test", "a worker", None)]
+    sql(engine, "UPDATE urls SET state = 'resting', due_at = now() WHERE host_id = :paused", paused=paused)
+    assert waits(engine, crawl) == [("due.test", "a worker", None)]
+
+
+def test_paused_hosts_are_shown_once_nothing_else_is_queued(engine: Engine) -> None:
+    """However many they are, and whatever comes before them."""
+    crawl = make_crawl(engine)
+    hosts = [make_host(engine) for _ in range(3 * EACH_QUEUE)]
+    admit(engine, *(admission(host_id, crawl) for host_id in hosts))
+    sql(engine, "UPDATE hosts SET state = 'paused', next_fetch_at = NULL")
+    assert len(waits(engine, crawl)) == EACH_QUEUE
+
+
+# kind, outcome, status → whether it counts as failed
+FAILURES = [
+    ("page", "server_error", 500, True),
+    ("page", "not_found", 404, True),
+    ("page", "redirect", 301, False),
+    ("page", "unwanted", 200, False),
+    ("sitemap", "server_error", 500, True),
+    ("sitemap", "unwanted", 204, True),
+    ("sitemap", "not_found", 404, False),
+    ("sitemap", "unchanged", 304, False),
+    ("robots", "server_error", 500, False),
+    ("subrequest", "server_error", 500, False),
+    ("page", "unsent", None, False),
+]
+
+
+@pytest.mark.parametrize(("kind", "outcome", "status", "fails"), FAILURES)
+def test_failures_of_the_last_minute_are_those_that_are_counted(
+    engine: Engine, kind: str, outcome: str, status: int | None, fails: bool
+) -> None:
+    crawl, host_id = make_crawl(engine), make_host(engine)
+    sql(
+        engine,
+        """INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s,
+                                outcome, status, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+           VALUES (:host, :crawl, 1, '', 'u', :kind, 'new', now(), now(), 1, :outcome, :status, 0, 0, false, 1, false,
+                   1)""",
+        host=host_id,
+        crawl=crawl,
+        kind=kind,
+        outcome=outcome,
+        status=status,
+    )
+    found = Live(engine, crawl, []).look().failures
+    assert found == ([(f"HTTP {status}", 1)] if fails else [])

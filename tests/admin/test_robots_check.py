@@ -188,7 +188,8 @@ PHASES = [
         13 * HOUR,
         False,
         "refused: robots.txt is out of reach (500): complete disallow",
-        r"complete disallow because .*; until .* \(in 29 days, 11:00:00\), then everything is allowed, if the "
+        r"complete disallow because .*; a crawl that ends gives up after 4 failures in a row \(1 so far\); "
+        r"one that keeps fresh waits until .* \(in 29 days, 11:00:00\), then everything is allowed, if the "
         r"host answers",
     ),
     (
@@ -213,7 +214,8 @@ PHASES = [
         31 * DAY,
         False,
         "refused: robots.txt is out of reach (",
-        r"complete disallow because robots.txt has been out of reach since .*: the host does not answer",
+        r"complete disallow because robots.txt has been out of reach since .*: the host does not answer; "
+        r"a crawl that ends gives up after 12 failures in a row \(1 so far\)",
     ),
 ]
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from app.cli.closing import MOST_TOLD, lifted, lines
-from app.model import CrawlEnding
+from app.cli.closing import MOST_TOLD, Summary, lifted, lines
+from app.model import Cause, CrawlEnding
 from app.store.crawls import Totals
+from app.store.url_rows import RefusedUrls
 
 FOLDERS = [f"https://www{n}.example.org/" for n in range(MOST_TOLD + 2)]
 
@@ -31,14 +32,13 @@ def totals(**values: Any) -> Totals:
     return Totals(**{**made, **values})
 
 
-def written(of: Totals, **values: Any) -> list[str]:
-    given: dict[str, Any] = {"seconds": 3_600.04, "redirects": [], "data_dir": Path("/d"), "resume": [], "why": None}
-    given["command"] = "tiptoe --home h"
-    return list(lines(of, **{**given, **values}))
+def written(of: Totals, resume: tuple[str, ...] = (), **values: Any) -> list[str]:
+    summary = Summary(totals=of, **values)
+    return list(lines(summary, seconds=3_600.04, data_dir=Path("/d"), command="tiptoe --home h", resume=resume))
 
 
 def test_a_large_crawl_fits_80_columns() -> None:
-    said = written(totals(), redirects=FOLDERS, resume=["again"], why="it has no seed")
+    said = written(totals(), redirects=FOLDERS, resume=("again",), why="it has no seed")
     assert said == [
         "docs.example.org (ended: max_seconds): 12,345,678 pages, 987.7 GB in 3,600.0 s",
         "12,345,679 requests for URLs, 1,234,567 failed; 123,456,789 links refused",
@@ -68,3 +68,29 @@ def test_what_is_lifted_is_told_with_what_keeps_it() -> None:
         "max_seconds 3600 is lifted; to keep it: --max-seconds 3600",
         "keep_fresh is lifted; to keep it: --keep-fresh",
     ]
+
+
+def test_what_was_admitted_and_refused_is_said_by_cause() -> None:
+    """Suppressed links are others: these were in the frontier."""
+    said = written(
+        totals(suppressed=0),
+        refused=[
+            RefusedUrls(Cause.TRAP, 199, 1, "calendar.example.org"),
+            RefusedUrls(Cause.ROBOTS, 1, 1, "a.example.org"),
+            RefusedUrls(Cause.TRAP, 12, 3, "calendar.example.org"),
+        ],
+    )
+    assert said[2:5] == [
+        "199 URLs refused (trap): tiptoe --home h host patterns calendar.example.org",
+        "1 URL refused (robots.txt)",
+        "12 URLs refused (trap): tiptoe --home h host patterns calendar.example.org (and 2 other hosts)",
+    ]
+
+
+def test_a_paused_host_is_named_with_the_command_that_resumes_it() -> None:
+    assert "paused by an operator, with URLs queued: tiptoe --home h host resume a.test" in written(
+        totals(), paused=["a.test"]
+    )
+    said = written(totals(), paused=[f"{n}.test" for n in range(MOST_TOLD + 1)])
+    assert said[-3] == "  and others: tiptoe --home h host list --waits-for paused"
+    assert sum("host resume" in line for line in said) == MOST_TOLD

@@ -57,6 +57,13 @@ def test_what_is_on_the_screen() -> None:
     ]
 
 
+def test_what_a_wait_is_about_is_on_the_screen_and_not_on_the_line() -> None:
+    """There hosts are counted by their reason."""
+    away = host(waits_for="its wait: robots.txt out of reach")._replace(detail="HTTP 500")
+    assert drawn(look(away), width=120)[-1].startswith("a.test  its wait: robots.txt out of reach: HTTP 500")
+    assert progress.line(look(away), 1.0).endswith("; hosts: 1 its wait: robots.txt out of reach")
+
+
 def test_a_stopped_archive_is_said_first_of_all() -> None:
     stopped = look(host(), stopped="archive at /a: its disk is full; free some")
     assert "stopped  archive at /a: its disk is full; free some" in drawn(stopped)

@@ -1,7 +1,7 @@
 import pytest
 
 from app.model import Failure, Outcome, Reply
-from app.policy.outcome import classify, is_host_trouble
+from app.policy.outcome import classify, is_host_trouble, why_unwanted
 
 
 def reply(status: int | None, failure: Failure | None = None, location: str | None = None, **rest: bool) -> Reply:
@@ -71,6 +71,20 @@ def test_ours_a_body_left_unread_is_unwanted() -> None:
     assert classify(reply(200, body_read=False), conditional=False) is Outcome.UNWANTED
     assert classify(reply(404, body_read=False), conditional=False) is Outcome.NOT_FOUND
     assert classify(reply(200, truncated=True), conditional=False) is Outcome.PAGE
+
+
+# Content-Type, was the body read? → why it is unwanted
+@pytest.mark.parametrize(
+    ("content_type", "body_read", "why"),
+    [
+        ("Application/PDF; charset=x", False, "application/pdf is not read"),
+        ("image/png, text/html", False, "image/png is not read"),
+        ("x/" + "y" * 500, False, "x/" + "y" * 98 + " is not read"),
+        ("application/pdf", True, "it has no body"),
+    ],
+)
+def test_an_unwanted_answer_names_its_type(content_type: str, body_read: bool, why: str) -> None:
+    assert why_unwanted(reply(204, body_read=body_read)._replace(headers={"content-type": content_type})) == why
 
 
 @pytest.mark.parametrize(

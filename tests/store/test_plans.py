@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Engine, text
 
+from app.model import RestReason
 from app.store import db
 from tests.store.rows import admission, make_crawl, result, sql
 
@@ -27,7 +28,13 @@ RAISES = [
 ]
 LEASES = {"ids": db.array_param(SOME), "tokens": db.array_param([UUID(int=host) for host in SOME])}
 CONTACTS = json.dumps([{"host_id": host, "token": str(UUID(int=host))} for host in SOME])
-LIVE = {"crawl_id": 1, "queues": ["host-00", "host-01"], "most": 60, "each": 3}
+LIVE = {
+    "crawl_id": 1,
+    "queues": ["host-00", "host-01"],
+    "most": 60,
+    "each": 3,
+    "out_of_reach": RestReason.ROBOTS_OUT_OF_REACH,
+}
 FILL = [
     """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
        SELECT 'h' || n || '.test', 'host-00', 1, now() + interval '1 hour' FROM generate_series(1, 2000) AS n""",
@@ -85,8 +92,8 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("hosts", "pause_outlived", {}, "hosts", 0),
     ("hosts", "offers_outstanding", {}, "hosts", 0),
     ("hosts", "waits", {"percent": 5}, "urls", 1_000),  # one of each host in a random sample, of 2,000
-    ("live", "hosts", LIVE, "hosts", 16),  # three by the queue, and their rows
-    ("live", "hosts", LIVE, "urls", 8),
+    ("live", "hosts", LIVE, "hosts", 16 + 3),  # three by the queue, and their rows; three with something queued
+    ("live", "hosts", LIVE, "urls", 8 + 3),
     ("live", "hosts", LIVE, "visits", 0),
     ("live", "failures", {"crawl_id": 1, "n": 30}, "fetches", 30 + 30),  # thirty, and those of a partition beside
     ("offers", "lines", {"offer_s": 10, "ahead_s": 0.25, "within_s": 30}, "hosts", 0),

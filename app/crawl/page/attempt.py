@@ -65,7 +65,7 @@ class Conclusion(NamedTuple):
     belief       how often it changes; None: as before
     score        None: as before
     text_sha256, body_sha256  None: as before, or the attempt's
-    cause        why it ended;   detail: more of it
+    cause        why it ended;   detail: more of it, or of an unwanted answer
     sends        the form of the URL that is sent from now on; None: as before
     wishes       of the page; None: it was not seen, what is on record stays
     """
@@ -147,7 +147,7 @@ def _why(due: Due, end: Conclusion) -> tuple[str | None, str | None]:
         return end.cause, end.detail
     if end.wishes is not None:
         return end.wishes.kept_out, None
-    return (due.cause, due.detail) if end.event in _KEPT else (None, None)
+    return (due.cause, due.detail) if end.event in _KEPT else (None, end.detail)
 
 
 def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, int, int]:

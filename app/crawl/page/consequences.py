@@ -4,6 +4,7 @@ Failures, of the URL or the host, are in `app.crawl.page.failures`; what a broug
 """
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import assert_never
 
 from app.config import Settings
@@ -19,7 +20,7 @@ from app.crawl.state.worker import Worker
 from app.model import Cause, Header, Outcome, Refusal, RequestKind, Rest, RestReason, Url, VisitEnding
 from app.policy import backoff
 from app.policy.lifecycle import UrlEvent
-from app.policy.outcome import is_host_trouble
+from app.policy.outcome import is_host_trouble, why_unwanted
 
 HOPS = 10  # promise P9
 
@@ -170,7 +171,15 @@ def _settled(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt)
     """No page of ours, and that stands: it is looked at again rarely."""
     if attempt.outcome is Outcome.UNWANTED and attempt.due.fetched_at is None:
         picked.focus[attempt.due.crawl_id].note(attempt.url, is_new=False, found_on=None)
-    conclude(batch, picked, attempt.due, Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s))
+    end = Conclusion(UrlEvent.SETTLED, attempt, due_s=settings.recrawl_max_s, detail=_why_unwanted(attempt))
+    conclude(batch, picked, attempt.due, end)
+
+
+def _why_unwanted(attempt: Attempt) -> str | None:
+    """The reason; after a 304 it is as before."""
+    if attempt.outcome is not Outcome.UNWANTED:
+        return None
+    return attempt.due.detail if attempt.reply.status == HTTPStatus.NOT_MODIFIED else why_unwanted(attempt.reply)
 
 
 def _failed(visit: Visit, attempt: Attempt) -> None:

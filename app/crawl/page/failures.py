@@ -39,7 +39,7 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
     due, reply, pace = attempt.due, attempt.reply, visit.pace
     pace.answer(reply.status)
     asked_s = trouble(visit, reply, RestReason(attempt.outcome.value))
-    if pace.failures >= most_in_a_row(visit.worker.settings, pace):
+    if pace.failures >= most_in_a_row(visit.worker.settings, answered=pace.answered):
         why = reply.detail or f"status {reply.status}"
         give_up(visit.batch, Cause.HOST_OUT_OF_REACH, f"{pace.failures} times in a row: {why}")
     elif attempt.outcome is Outcome.UNAVAILABLE and asked_s is None:
@@ -56,7 +56,7 @@ def challenged(visit: Visit, attempt: Attempt) -> VisitEnding:
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
-    if pace.failures >= most_in_a_row(settings, pace):
+    if pace.failures >= most_in_a_row(settings, answered=pace.answered):
         give_up(visit.batch, Cause.CHALLENGED, f"{pace.failures} times in a row")
     return VisitEnding.RESTS
 
@@ -66,9 +66,9 @@ def give_up(batch: Batch, cause: Cause, detail: str) -> None:
     batch.give_up.append(GivingUp(state=UrlState.QUARANTINED, cause=cause, detail=detail[:300]))
 
 
-def most_in_a_row(settings: Settings, pace: HostPace) -> int:
-    """Failures in a row after which a host, or the robots.txt of an origin, is given up."""
-    return settings.host_failures_max if pace.answered else settings.new_host_failures_max
+def most_in_a_row(settings: Settings, *, answered: bool) -> int:
+    """Failures in a row after which a host, or the robots.txt of an origin, is given up.   answered: the host has, once"""
+    return settings.host_failures_max if answered else settings.new_host_failures_max
 
 
 def _unavailable(worker: Worker, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt) -> None:

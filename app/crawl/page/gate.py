@@ -99,7 +99,7 @@ def _without_robots(visit: Visit, url: Url) -> None:
     have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
     file = visit.origins.robots[url.origin]
-    most = failures.most_in_a_row(visit.worker.settings, visit.pace)
+    most = failures.most_in_a_row(visit.worker.settings, answered=visit.pace.answered)
     if file.rules is None and file.failures >= most and not obtain.awaits_copy(visit.worker, file, visit.now()):
         visit.batch.give_up.append(
             GivingUp(

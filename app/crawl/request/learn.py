@@ -51,7 +51,7 @@ def trouble(visit: Visit, reply: Reply, reason: RestReason) -> float | None:
     visit.pace.fail()
     asked_s = retry_after_s(visit.worker, visit.lease, reply)
     rest_s = backoff.host_rest_s(visit.pace.failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-    block(visit, max(asked_s or 0.0, rest_s), Rest(reason))
+    block(visit, max(asked_s or 0.0, rest_s), Rest(reason, reply.detail or None))
     return asked_s
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from app.admin import captures, explain
 from app.admin.captures import CapturedUrl
 from app.admin.explain import InCrawl
+from app.admin.waiting import last_ending
 from app.errors import InputError
 from app.model.reasons import words
 from app.model.shell import lines
@@ -57,7 +58,7 @@ def _facts(row: InCrawl) -> list[tuple[str, object]]:
     listed = {
         "Cause": url["cause"] and words(url["cause"], url["detail"]),
         "The document is at": url["alias_of"],
-        "Last ending": url["outcome"] and f"{url['outcome']} (status {url['status']})",
+        "Last ending": last_ending(url),
         "Last fetched": when(url["fetched_at"]),
         "Last changed": when(url["changed_at"]),
         "Due": when(url["due_at"]),

@@ -3,6 +3,7 @@
 import pytest
 
 from app.admin.url_changes import respelt
+from app.admin.waiting import last_ending
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Url
@@ -157,3 +158,12 @@ def test_explaining_changes_nothing(worker: Worker, site: Site) -> None:
     for path in ("/", "/a", "/private/x", "/nowhere"):
         why(worker, site.url(path))
     assert (sql(worker.engine, "SELECT * FROM urls ORDER BY id"), sql(worker.engine, "SELECT * FROM hosts")) == before
+
+
+def test_the_last_ending_says_what_is_unwanted_about_an_answer() -> None:
+    """The detail of a URL is of its cause otherwise."""
+    row = {"outcome": "unwanted", "status": 200, "detail": "application/pdf is not read"}
+    assert last_ending(row) == "unwanted: application/pdf is not read (status 200)"
+    assert last_ending({**row, "outcome": "page", "detail": "line 2"}) == "page (status 200)"
+    assert last_ending({**row, "outcome": "unreachable", "status": None}) == "unreachable"
+    assert last_ending({**row, "outcome": None, "status": None}) is None

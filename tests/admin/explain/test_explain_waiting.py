@@ -126,3 +126,36 @@ def test_the_wait_of_a_host_without_its_lease_is_its_next_contact(worker: Worker
     )
     page = hosts.show(worker.engine, worker.settings, site.host)
     assert host_waits_for(page.host).startswith("a worker: it has been due since ")
+
+
+# cause, detail → what a refused URL waits for
+@pytest.mark.parametrize(
+    ("cause", "detail", "waits_for"),
+    [
+        ("robots.txt", "line 2", "robots.txt to allow it; it was refused because of robots.txt: line 2"),
+        (
+            "robots.txt out of reach",
+            "4 times in a row",
+            "robots.txt to come within reach; it was refused because of robots.txt out of reach: 4 times in a row",
+        ),
+        (
+            "trap",
+            "/w#",
+            "an operator; it was refused as a trap: /w#: tiptoe url retry {url} --force; tiptoe host patterns {host}",
+        ),
+        ("other", "too deep", "an operator; it was refused because of too deep: tiptoe url retry {url}"),
+    ],
+)
+def test_what_a_refused_url_waits_for(worker: Worker, site: Site, cause: str, detail: str, waits_for: str) -> None:
+    start(worker, site.url())
+    sql(
+        worker.engine, "UPDATE urls SET state = 'refused', cause = :cause, detail = :detail", cause=cause, detail=detail
+    )
+    assert alone(worker, site.url()).waits_for == [waits_for.format(url=site.url(), host=site.host)]
+
+
+def test_a_command_that_is_told_is_quoted_for_the_shell(worker: Worker, site: Site) -> None:
+    url = site.url("/?a=1&b=2")
+    start(worker, url)
+    sql(worker.engine, "UPDATE urls SET state = 'quarantined', cause = 'poison'")
+    assert alone(worker, url).waits_for == [f"an operator (poison): tiptoe url retry '{url}'"]

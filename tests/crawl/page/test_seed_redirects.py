@@ -6,13 +6,13 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import Engine
 
-from app.admin import report
+from app.admin import hosts, report
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
 from app.model import VisitEnding
 from app.policy.scope import MOST_TAKEN_IN
-from tests.crawl.loop import go, run, start
+from tests.crawl.loop import bring_forward, go, run, start
 from tests.crawl.web import Answer, Site, Web, html, redirect
 from tests.store.rows import claim, one, sql
 
@@ -187,13 +187,13 @@ def is_an_image(site: Site) -> None:
 @pytest.mark.parametrize(
     ("make_it", "seed", "says"),
     [
-        (stopped, "/", "out of reach"),
+        (stopped, "/", ": Connection refused"),
         (disallows, "/", "robots.txt: line 2: Disallow: /"),
         (leads_nowhere, "/", "to no URL of ours"),
         (leads_on_and_on, "/", "not followed (redirects)"),
         (leads_out_of_its_folder, "/docs/", "/login, which is not followed (scope)"),
         (is_broken, "/", "500"),
-        (is_an_image, "/", "unwanted (status 200)"),
+        (is_an_image, "/", "ended as unwanted: image/png is not read (status 200)"),
         (lambda site: None, "/", "not_found (status 404)"),
     ],
 )
@@ -217,6 +217,33 @@ def test_a_seed_that_was_not_fetched_yet_says_what_it_waits_for(worker: Worker, 
     go(worker)
     assert "rate_limited" in str(report.report(worker.engine, "c").why_nothing)
     assert "and 1 seed more" in str(report.report(worker.engine, "c").why_nothing)
+
+
+@pytest.mark.parametrize(
+    ("make_it", "says"),
+    [(stopped, "Connection refused"), (lambda site: setattr(site, "robots", Answer(status=500)), "HTTP 500")],
+)
+def test_a_seed_behind_a_robots_txt_out_of_reach_says_what_is_wrong_with_it(
+    worker: Worker, web: Web, make_it: Callable[[Site], None], says: str
+) -> None:
+    """Also when it may be asked for again, and its host waits for nothing any more."""
+    site = web.site()
+    make_it(site)
+    start(worker, site.url())
+    go(worker)
+    said = str(report.report(worker.engine, "c").why_nothing)
+    assert said.startswith(f"{site.url()} was not fetched yet: robots.txt out of reach: ")
+    assert said.endswith(says)
+    bring_forward(worker.engine)
+    assert report.report(worker.engine, "c").why_nothing == said
+
+
+def test_a_seed_of_a_paused_host_names_the_command_that_resumes_it(worker: Worker, web: Web) -> None:
+    site = web.site()
+    start(worker, site.url())
+    hosts.pause(worker.engine, site.host)
+    why = report.report(worker.engine, "c").why_nothing
+    assert why == f"{site.url()} was not fetched yet: its host is paused: tiptoe host resume {site.host}"
 
 
 def test_why_nothing_without_a_seed(worker: Worker) -> None:
