@@ -72,7 +72,7 @@ def test_failures_by_class_of_the_last_minute(engine: Engine) -> None:
         (ours.id, "page", "network", "timeout", None, "2 seconds"),
         (ours.id, "page", "server_error", None, 500, "1 second"),
         (ours.id, "page", "page", None, 200, "1 second"),
-        (ours.id, "sitemap", "client_error", None, 404, "1 second"),
+        (ours.id, "sitemap", "not_found", None, 404, "1 second"),
         (ours.id, "page", "server_error", None, 500, "1 hour"),
         (other.id, "page", "server_error", None, 503, "1 second"),
     ]
