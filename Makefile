@@ -53,7 +53,7 @@ bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: A
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults-quick: $(VENV)/dev.stamp ## kill, stop, cut off and overload everything, in the short forms, and type the docs: ARGS="-k ft12"
-	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance tests/hostile/test_heavy.py tests/web tests/browser tests/render $(ARGS)
+	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance tests/hostile/test_heavy.py tests/web tests/browser tests/render tests/face tests/metrics $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)

@@ -107,19 +107,18 @@ class Crawling:
         from app.cli.broker import check_broker
         from app.local.background import BackgroundCrawl, open_services, serving
 
+        held = _session.hold(self.settings)  # by its pages, too: what is kept has its answer read later
         with (
             open_services(self.settings, _session.tell) as (settings, services),
-            _session.engine_of(services.database_url) as engine,
-            serving(engine, services, self.name, _session.tell),
+            serving(held.engine, services, self.name, _session.tell),
         ):
             check_broker(services.broker_url)
-            prepared = self._prepare(engine, settings)
-            held = _session.hold(self.settings)  # a page that is kept has its answer read later
+            prepared = self._prepare(held.engine, settings)
             feed = open_feed(held.engine, settings, prepared.crawl, keeps=held)
             with ExitStack() as until_left:
                 running = None
                 if prepared.beginning is not Beginning.ENDED:
-                    running = until_left.enter_context(BackgroundCrawl(settings, services, engine, prepared.crawl))
+                    running = until_left.enter_context(BackgroundCrawl(settings, services, held.engine, prepared.crawl))
                 if not self.again:
                     yield from feed.stored()
                 if running is not None:

@@ -13,6 +13,7 @@ from app.config import Settings
 from app.errors import InputError
 from app.extract import process
 from app.extract.follow import Follower
+from app.extract.handlers import registered
 from app.extract.pool import HandlerPool, processors
 from app.extract.run import Runner
 from app.extract.write import Extraction
@@ -235,8 +236,11 @@ def status(engine: Engine, crawl_name: str | None = None) -> list[HandlerStatus]
 
 
 def check_known(engine: Engine, settings: Settings, handler: str) -> None:
-    """Raises InputError with the names that there are, unless a handler of this name had a page, or can be loaded."""
-    known = {each.handler for each in status(engine)}
+    """Raises InputError with the names that there are, unless there is a handler of this name.
+
+    It had a page, is declared by the script that asks, or can be loaded.
+    """
+    known = {each.handler for each in status(engine)} | {each.name for each in registered()}
     if handler in known or Path(f"{handler}.py").is_file():
         return
     if settings.handlers:

@@ -58,28 +58,34 @@ WITH RECURSIVE queued (host_id, n) AS (
     UNION
     SELECT h.id FROM queued JOIN hosts AS h ON h.id = queued.host_id WHERE h.state = 'paused'
 )
-SELECT h.name AS host, w.waits_for, h.delay_s,
+SELECT h.name AS host, h.delay_s,
+       CASE WHEN w.is_rest THEN w.waits_for || ': ' || coalesce(h.resting_because, 'blocked') ELSE w.waits_for END AS waits_for,
        CASE WHEN h.state = 'idle' OR h.lease_until <= clock_timestamp()
             THEN CAST(extract(epoch FROM h.next_fetch_at - clock_timestamp()) AS double precision) END AS next_s,
        CASE
-         WHEN w.waits_for = 'its wait: ' || :out_of_reach OR w.waits_for = 'its rest: ' || :out_of_reach THEN (
+         WHEN NOT w.is_rest THEN NULL
+         WHEN h.resting_because = :out_of_reach THEN (
              SELECT coalesce(nullif(r.detail, ''), 'HTTP ' || r.status) FROM robots AS r
              WHERE r.host_id = h.id AND r.unreachable_since IS NOT NULL
              ORDER BY r.fetched_at DESC
              LIMIT 1)
-         WHEN w.waits_for LIKE 'its %' THEN h.resting_detail END AS detail
+         ELSE h.resting_detail END AS detail
 FROM candidates
 JOIN hosts AS h ON h.id = candidates.id
 CROSS JOIN LATERAL (
-    SELECT CASE
-             WHEN h.state = 'paused' OR h.pause_requested THEN 'paused by an operator'
-             WHEN h.state = 'taken' AND h.lease_until > clock_timestamp() THEN 'being visited'
-             WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'a worker to take it up'
-             WHEN h.blocked_until > clock_timestamp() THEN 'its rest: ' || coalesce(h.resting_because, 'blocked')
-             WHEN h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL
-             THEN 'its wait: ' || h.resting_because
-             WHEN h.next_fetch_at > clock_timestamp() THEN NULL
-             ELSE 'a worker' END AS waits_for
+    SELECT first.waits_for, first.is_rest
+    FROM (VALUES
+        (1, h.state = 'paused' OR h.pause_requested, 'paused by an operator', false),
+        (2, h.state = 'taken' AND h.lease_until > clock_timestamp(), 'being visited', false),
+        (3, h.state = 'offered' AND h.lease_until > clock_timestamp(), 'a worker to take it up', false),
+        (4, h.blocked_until > clock_timestamp(), 'its rest', true),
+        (5, h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL, 'its wait', true),
+        (6, h.next_fetch_at > clock_timestamp(), NULL, false),
+        (7, true, 'a worker', false)
+    ) AS first (place, holds, waits_for, is_rest)
+    WHERE first.holds
+    ORDER BY first.place
+    LIMIT 1
 ) AS w
 WHERE (SELECT true FROM urls AS u WHERE u.crawl_id = :crawl_id AND u.host_id = h.id AND u.state = 'queued' LIMIT 1)
    OR (h.state = 'taken'

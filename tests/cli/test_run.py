@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.live import Live, Look
-from app.cli.run import patiently
+from app.cli.run import patiently, warned
 from app.errors import ServiceError
 from app.store import crawls, db
 from app.store.crawls import Crawl
@@ -126,3 +126,11 @@ def test_what_fails_meanwhile_ends_it(engine: Engine) -> None:
 
     with pytest.raises(ServiceError, match="worker-1"):
         patiently(away, meanwhile=broken)
+
+
+def test_ctrl_c_says_at_once_that_the_end_takes_a_while(capsys: pytest.CaptureFixture[str]) -> None:
+    order: list[str] = []
+    with pytest.raises(KeyboardInterrupt), warned(lambda: order.append(capsys.readouterr().err)):
+        raise KeyboardInterrupt
+    assert order == [""], "the live view ends before the line"
+    assert capsys.readouterr().err == "stopping: requests on their way end first; Ctrl-C again stops at once\n"

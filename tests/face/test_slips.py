@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 import tiptoe
+from app.extract import handlers
 from tests.store.rows import clean, make_crawl, make_host, sql
 
 ITEM = """
@@ -48,6 +49,12 @@ def test_a_handler_that_there_is_not(engine: Engine) -> None:
     with pytest.raises(tiptoe.InputError) as caught:
         list(tiptoe.items("pydoc", handler="titels"))
     assert str(caught.value) == "handler 'titels': there is none of this name; there are: titles"
+
+
+def test_a_handler_that_the_script_declares_has_no_items_yet(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handlers, "_registered", [])
+    tiptoe.handler(name="mine")(lambda page: None)
+    assert list(tiptoe.items("pydoc", handler="mine")) == []
 
 
 def test_a_profile_that_there_is_not(engine: Engine) -> None:

@@ -27,7 +27,8 @@ INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
 from app.local.children import spawn
-signal.signal(signal.SIGTERM, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.default_int_handler)
 os.register_at_fork(**{sys.argv[2]: lambda: signal.raise_signal(int(sys.argv[3]))})
 try:
     spawn(["true"], env=os.environ, log_path=Path(sys.argv[1]), death_signal=signal.SIGKILL)
@@ -105,7 +106,7 @@ def test_long_log_is_set_aside_at_the_next_start(tmp_path: Path) -> None:
     assert log.read_text() == "ready\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("when", ["before", "after_in_parent"])
 def test_ctrl_c_in_the_middle_of_a_start_is_not_lost(tmp_path: Path, when: str, number: signal.Signals) -> None:
     """Python drops what a hook of a fork raises, and the handler of a signal may run in one."""

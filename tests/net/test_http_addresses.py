@@ -96,3 +96,17 @@ def test_slow_names_end_at_the_deadline(site: HostileServer) -> None:
     silent_name.set()
     assert reply.failure is Failure.DNS
     assert "no answer within" in reply.detail
+
+
+def test_who_asks_where_a_name_is_says_how_long_it_waits() -> None:
+    waited: list[float] = []
+
+    class Patient(Resolver):
+        def resolve(self, host: str, port: int, timeout_s: float) -> list[str]:
+            waited.append(timeout_s)
+            return ["127.0.0.1"]
+
+    sender = loopback_sender(dialler=dialler_to(resolver=Patient()))
+    for timeout_s in (0.0, 3.0):
+        assert sender.where("http://a.test/", None, timeout_s).addresses == ("127.0.0.1",)
+    assert waited == [0.0, 3.0]

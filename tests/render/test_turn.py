@@ -11,7 +11,10 @@ from app.browser.values import Answer as Answered
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Refused, Rendering, ResourceKind
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import take_up
+from app.model import Url
 from app.model.render import RenderRefusal as R
+from app.render import elsewhere
+from app.render.fields import asking
 from app.render.requests import POST_BYTES_MOST, POSTS_MOST
 from app.render.turn import TurnEnding
 from app.store import db, hosts
@@ -241,6 +244,26 @@ def test_a_lease_that_was_lost_writes_nothing(worker: Worker, site: Site) -> Non
     assert tuple(row) == ("due", 1)
     assert rows(worker, "SELECT url FROM pages WHERE rendered_at IS NOT NULL") == []
     assert rows(worker, "SELECT fenced FROM fetches WHERE kind = 'subrequest'")[0].fenced
+
+
+@pytest.mark.parametrize("is_set", [False, True])
+def test_a_request_whose_turn_comes_after_its_page_is_not_sent(
+    worker: Worker, site: Site, web: Web, is_set: bool
+) -> None:
+    cdn, is_over = web.site(), threading.Event()
+    cdn.pages["/lib.js"] = script("lib()")
+    start(worker, site.url("/"))
+    go(worker)
+    wanted = asked(cdn.url("/lib.js"))
+    url = worker.canon.canonicalise(wanted.url)
+    assert isinstance(url, Url)
+    if is_set:
+        is_over.set()
+    (crawl,) = rows(worker, "SELECT id FROM crawls")
+    until = worker.monotonic() + 60
+    got = elsewhere.fetch(worker, url, crawl.id, asking(wanted), until=until, is_over=is_over)
+    assert isinstance(got, Refused) is is_set
+    assert ("/lib.js" in cdn.paths) is not is_set
 
 
 class Abandons(Stand):

@@ -118,6 +118,17 @@ def test_few_that_are_left_of_many_late_ones_were_not_too_many() -> None:
     assert 5 + visits.begin(200) == 90
 
 
+def test_only_those_count_that_were_in_hand_since_the_last_look() -> None:
+    visits = make(places(200))
+    visits.begin(100)
+    for _ in range(95):
+        visits.intake.ended()
+    visits.passes(NEITHER)
+    visits.begin(5)
+    visits.passes(LATE)
+    assert visits.begin(200) == 0, "ten were too many, and not the hundred of before"
+
+
 def test_their_number_does_not_grow_while_fewer_are_in_hand_than_may_be() -> None:
     visits = make(places(100))
     visits.begin(50)

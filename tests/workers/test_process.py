@@ -100,6 +100,13 @@ def test_a_slow_machine_may_have_fewer_visits_in_hand_than_threads(
     assert process.places(threads) == Places(first=first, least=least, most=most)
 
 
+def test_an_offer_waits_here_for_less_time_than_it_stands(fresh_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(process, "Intake", lambda *_, **options: waits.append(options["patience_s"]))
+    process.intake()
+    assert 0 < waits[0] < config.current().offer_s
+
+
 def test_a_parked_visit_is_in_hand_no_more_when_it_has_ended(
     fresh_process: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,13 +213,14 @@ def _slot(visit: Visit, url: Url, longest_s: float) -> Slot | None:
 
 def _terms(worker: Worker, lease: Lease, turn: Turn, start: SharedStart, horizon_s: float) -> StartTerms:
     """The visit's terms: a start when its host is ready, and those after it for as long as the visit may last."""
-    has_ticket, longest_s = start.has_ticket(turn.requests), worker.settings.visit_max_s
+    has_ticket = start.has_ticket(turn.requests)
+    left_s = max(lease.anchor + worker.settings.visit_max_s - lease.now(), 0.0)
     return StartTerms(
         lease.host_id,
         ready_in_s=turn.ready_at - lease.now(),
         horizon_s=horizon_s + (TICKET_PATIENCE_S if has_ticket else 0.0),
         has_ticket=has_ticket,
-        hold_s=0.0 if worker.parking is None else min(max(lease.anchor + longest_s - lease.now(), 0.0), HOLD_S),
+        hold_s=0.0 if worker.parking is None else min(left_s, HOLD_S),
     )
 
 

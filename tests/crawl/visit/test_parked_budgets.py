@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.admin.audit import audit
+from app.crawl.request.slots import HOLD_S
 from app.crawl.state.line import Line, Lines
 from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import go_on
@@ -50,6 +51,17 @@ def test_who_is_alone_at_an_address_asks_for_it_once_a_visit(
         shelf.next()
     assert asked == [False, True, True]
     assert min(gaps(site.log)) >= DELAY_S - ROAD_S
+
+
+def test_a_long_visit_holds_an_address_for_a_while_only(make: Make, web: Web) -> None:
+    worker, shelf = shelved(make, address_gap_s=DELAY_S, visit_max_s=HOUR)
+    start(worker, site_of(web, 9).url())
+    begin(worker)
+    shelf.next()
+    (visit,) = shelf.held
+    assert visit.start.held is not None
+    held_s = one(worker.engine, "SELECT extract(epoch FROM next_at - clock_timestamp())::float FROM budgets")
+    assert HOLD_S / 2 < held_s <= HOLD_S + 2 * DELAY_S
 
 
 def test_who_comes_to_share_an_address_waits_for_the_visit_that_holds_it(make: Make, web: Web) -> None:
