@@ -24,6 +24,7 @@ from bench import (
     shared_address,
     slow,
     stale,
+    viewers,
 )
 from bench.report import BenchError
 
@@ -45,6 +46,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], None]] = {
     "known_keys": known_keys.main,
     "search": search.main,
     "metrics": metrics.main,
+    "viewers": viewers.main,
 }
 DEFAULT = ("crawl", "layers", "claim", "polite")
 
@@ -97,7 +99,10 @@ def _arguments() -> argparse.Namespace:
     )
     run.add_argument("--lean", action="store_true", help="memory, polite, road: with TIPTOE_KEEP_TEXT=0")
     run.add_argument(
-        "--seconds", type=int, default=60, help="polite, layers, fleet, slow, road, hot_rows: length of the run; D: 60"
+        "--seconds",
+        type=int,
+        default=60,
+        help="polite, layers, fleet, slow, road, hot_rows: length of the run; viewers: of each third; D: 60",
     )
     run.add_argument("--keys", type=int, help="known_keys: how many are met; D: 10000000")
     run.add_argument("--scenes", help=f"shared: of {','.join(shared_address.SCENES)} and their like; D: all")
@@ -109,8 +114,17 @@ def _arguments() -> argparse.Namespace:
         default="100000,1000000",
         help="claim, metrics: URLs in the frontier; add 10000000 for the whole test; search: pages",
     )
-    frontier = parser.add_argument_group("the frontier (scale)")
-    frontier.add_argument("--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000")
+    _of_the_frontier(parser.add_argument_group("the frontier (scale, viewers)"))
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in BENCHES]:
+        parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
+    return arguments
+
+
+def _of_the_frontier(frontier: argparse._ArgumentGroup) -> None:
+    frontier.add_argument(
+        "--urls", type=_numbers, default=(100_000, 1_000_000), help="D: 100000,1000000; viewers: the last"
+    )
     frontier.add_argument(
         "--seeds", type=int, default=1_000_000, help="imported into an empty database; D: 1000000; 0: none"
     )
@@ -118,10 +132,6 @@ def _arguments() -> argparse.Namespace:
     frontier.add_argument(
         "--minutes", type=float, default=2, help="that a transaction stands open, thrice; D: 2; 0: not"
     )
-    arguments = parser.parse_args()
-    if unknown := [name for name in arguments.names if name not in BENCHES]:
-        parser.error(f"no benchmark named {unknown[0]}; there are {', '.join(BENCHES)}")
-    return arguments
 
 
 def main() -> int:

@@ -61,7 +61,7 @@ def test_what_a_wait_is_about_is_on_the_screen_and_not_on_the_line() -> None:
     """There hosts are counted by their reason."""
     away = host(waits_for="its wait: robots.txt out of reach")._replace(detail="HTTP 500")
     assert drawn(look(away), width=120)[-1].startswith("a.test  its wait: robots.txt out of reach: HTTP 500")
-    assert progress.line(look(away), 1.0).endswith("; hosts: 1 its wait: robots.txt out of reach")
+    assert progress.line(look(away), 1.0).endswith("; hosts: 1 waits (robots.txt out of reach)")
 
 
 def test_a_stopped_archive_is_said_first_of_all() -> None:
@@ -121,7 +121,7 @@ def test_plain_lines_without_a_terminal() -> None:
             shown.show(look(host(), host("b.test"), host("c.test", "being visited", None), max_seconds=100.0))
     assert stream.getvalue() == (
         "docs: 1,234 pages (0.0/s), over 1,000 queued, 12 failed, 5.6 MB; end in 0:00:39 (max_seconds); "
-        "hosts: 2 its delay, 1 being visited\n"
+        "hosts: 2 wait (its delay), 1 being visited\n"
     )
 
 
