@@ -24,7 +24,7 @@ from typing import Any
 from bench.delays import Delays
 from bench.report import ROOT, BenchError
 from bench.road_site import HOST, Site
-from tests.faults.tls import Authority
+from tests.authority import Authority
 
 NAMES = "*.road.test"  # of all sites that speak TLS: one certificate
 ROBOTS = "User-agent: *\nDisallow: /private/\n"

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.authority import Authority
 from tests.faults.kit import CRAWL, MakeRig, Rig
 from tests.faults.nameserver import PORT, NameServer
 from tests.faults.pace import at_most_s, quick_or_long
-from tests.faults.tls import MANNERS, Authority, TlsSite
+from tests.faults.tls import MANNERS, TlsSite
 from tests.faults.web import ROOT
 
 pytestmark = pytest.mark.faults

@@ -7,52 +7,22 @@ with TlsSite("expired", "expired.tls.test", address, authority) as site:
                                                      clear
 """
 
-import datetime
-import ipaddress
 import socket
 import socketserver
 import ssl
 import threading
 import time
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, get_args
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+from tests.authority import Authority
 
 Manner = Literal["good", "misnamed", "expired", "self-signed", "tls-1", "plain"]
 MANNERS: tuple[Manner, ...] = get_args(Manner)
 HANDSHAKE = b"\x16"  # a record's first byte, RFC 8446 section 5.1
 PAGE = b"<!doctype html><title>good</title><p>A page over TLS, with a few words of text."
-DAY = datetime.timedelta(days=1)
 PATIENCE_S = 5.0
-
-
-class Authority:
-    """A certificate authority. file: its certificate."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("an authority of the tests")
-        self.file = folder / "authority.pem"
-        self.file.write_bytes(_certificate(self._name, self._name, self._key, self._key, is_authority=True))
-
-    def issue(self, host: str, *also: str, ended: bool = False, by_itself: bool = False) -> Path:
-        """A file with a certificate for this host, other names and addresses too, and its key. ended: since
-        yesterday."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        signer, issuer = (key, _name(host)) if by_itself else (self._key, self._name)
-        file = self._folder / f"{host}.pem"
-        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        file.write_bytes(_certificate(_name(host), issuer, key, signer, hosts=(host, *also), ended=ended) + private)
-        return file
 
 
 class TlsSite:
@@ -120,43 +90,3 @@ def _context(manner: Manner, host: str, authority: Authority) -> ssl.SSLContext:
     named = f"other.{host}" if manner == "misnamed" else host
     context.load_cert_chain(authority.issue(named, ended=manner == "expired", by_itself=manner == "self-signed"))
     return context
-
-
-def _certificate(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    signer: ec.EllipticCurvePrivateKey,
-    *,
-    hosts: Sequence[str] = (),
-    ended: bool = False,
-    is_authority: bool = False,
-) -> bytes:
-    """PEM."""
-    now = datetime.datetime.now(datetime.UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - 10 * DAY)
-        .not_valid_after(now - DAY if ended else now + 10 * DAY)
-        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-    )
-    if hosts:
-        builder = builder.add_extension(
-            x509.SubjectAlternativeName([_known_as(host) for host in hosts]), critical=False
-        )
-    return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
-
-
-def _known_as(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _name(words: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, words)])

@@ -31,7 +31,7 @@ from typing import Self
 
 from app.local.children import spawn, stop
 from bench.delays import Delays
-from tests.faults.tls import Authority
+from tests.authority import Authority
 from tests.faults.waiting import until
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # pytest's import mode is importlib: nobody else does it
 
-from tests.net.authority import Authority
+from tests.authority import Authority
 from tests.net.hostile import IDENTITY, HostileServer
 from tests.net.senders import Replying, loopback_sender
 

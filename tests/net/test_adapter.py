@@ -20,7 +20,7 @@ from app.net.adapter import AddressRefused, GuardedAdapter
 from app.net.dial import Dialler
 from app.net.dns import Resolver, ResolverLimits
 from app.net.exchange import Broken
-from tests.net.authority import Authority
+from tests.authority import Authority
 from tests.net.hostile import HostileServer, Peer, once, page, raw
 from tests.net.senders import dialler_to
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.model.fetch import Failure, Request
 from app.net.dns import Resolver
-from tests.net.authority import Authority
+from tests.authority import Authority
 from tests.net.broken import DEADLINE_S, drip_body, sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, page
 from tests.net.senders import Replying, dialler_to, loopback_sender
@@ -94,8 +94,8 @@ def old_tls(authority: Authority) -> ssl.SSLContext:
 BAD_TLS = [
     ("another name", lambda authority: authority.context("bad.test")),
     ("wildcard one level off", lambda authority: authority.context("*.good.test")),
-    ("expired", lambda authority: authority.context("good.test", days=-1)),
-    ("self-signed", lambda authority: authority.context("good.test", signed=False)),
+    ("expired", lambda authority: authority.context("good.test", ended=True)),
+    ("self-signed", lambda authority: authority.context("good.test", by_itself=True)),
     ("TLS 1.1", old_tls),
 ]
 
