@@ -92,8 +92,11 @@ def handshake(context: ssl.SSLContext, sock: PlainSocket, host: str, exchange: E
 
 
 def tls_context(ca_file: str | None = None, ca_dir: str | None = None) -> ssl.SSLContext:
-    """A context that verifies by the authorities of the system (or SSL_CERT_FILE), certifi, `ca_file` and `ca_dir`."""
-    context = create_urllib3_context()
+    """A context that verifies by the authorities of the system (or SSL_CERT_FILE), certifi, `ca_file` and `ca_dir`.
+
+    It takes what browsers take: from Python 3.13 on, urllib3 would refuse certificates without key identifiers.
+    """
+    context = create_urllib3_context(verify_flags=ssl.VERIFY_X509_PARTIAL_CHAIN)
     context.verify_mode = ssl.CERT_REQUIRED
     context.check_hostname = True
     context.set_alpn_protocols(["http/1.1"])

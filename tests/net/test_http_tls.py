@@ -10,6 +10,7 @@ import pytest
 
 from app.model.fetch import Failure, Request
 from app.net.dns import Resolver
+from app.net.sockets import tls_context
 from tests.authority import Authority
 from tests.net.broken import DEADLINE_S, drip_body, sender_of
 from tests.net.hostile import LOOPBACK, HostileServer, page
@@ -82,6 +83,13 @@ def test_unread_session_tickets_are_no_end_of_a_connection(authority: Authority,
 def test_tls_to_an_address(authority: Authority, trusting: Replying) -> None:
     with secured(authority.context(TLS_ADDRESS)) as server:
         assert trusting.send(Request(url=server.url("/"))).status == 200
+
+
+def test_certificates_are_judged_alike_with_every_python() -> None:
+    """Python 3.13 and newer refuse by default what browsers take: a certificate without key identifiers."""
+    flags = tls_context().verify_flags
+    assert flags & ssl.VERIFY_X509_PARTIAL_CHAIN
+    assert not flags & ssl.VERIFY_X509_STRICT
 
 
 def old_tls(authority: Authority) -> ssl.SSLContext:
