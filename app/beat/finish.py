@@ -1,6 +1,7 @@
 """Finish: ends crawls without a URL in an open state, and crawls at a budget.
 
-Each crawl is judged in a transaction of its own that locks its row and nothing else.
+Each crawl is judged in a transaction of its own that locks its row and nothing else. What ended is measured at once: a
+crawl of a few minutes has no other row in its metrics.
 """
 
 from functools import partial
@@ -8,6 +9,7 @@ from functools import partial
 import structlog
 from sqlalchemy import Engine
 
+from app.beat.measure import measure
 from app.store import crawls, db
 
 _log = structlog.get_logger()
@@ -28,6 +30,8 @@ def finish(engine: Engine) -> list[str]:
     names = [name for name in ended if name is not None]
     for name in names:
         _log.info("crawl.finished", crawl=name)
+    if names:
+        measure(engine)
     return names
 
 

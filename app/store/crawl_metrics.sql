@@ -1,9 +1,10 @@
--- spans: crawls to measure, and since when: those that are active, and those that ended after they were measured last
+-- spans: crawls to measure, and since when: those that are active, and those that ended lately and after they were measured last
 SELECT c.id, greatest(coalesce(m.at, c.created_at), now.at - make_interval(secs => :longest_s)) AS since, now.at AS until
 FROM crawls AS c
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 LEFT JOIN LATERAL (SELECT at FROM crawl_metrics WHERE crawl_id = c.id ORDER BY at DESC LIMIT 1) AS m ON true
-WHERE c.state = 'active' OR m.at < c.state_since
+WHERE c.state = 'active'
+   OR coalesce(m.at, c.created_at) < c.state_since AND c.state_since > now.at - make_interval(secs => :longest_s)
 ORDER BY c.id
 
 -- of_fetches: the requests for pages in each crawl's span

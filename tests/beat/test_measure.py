@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.admin import deletion, report
+from app.admin import crawls, deletion, report
 from app.admin.crawls import go_round
 from app.beat.measure import measure
 from app.crawl.state.worker import Worker
@@ -32,8 +32,6 @@ def measured(worker: Worker) -> dict[str, object]:
 def test_a_row_is_what_the_requests_brought(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     run(worker)
-    sql(worker.engine, "UPDATE crawls SET state = 'active', finished_at = NULL, ended_because = NULL")
-    assert measure(worker.engine) == 1
     row = measured(worker)
     assert (row["crawl"], row["requests"], row["pages"], row["recrawls"]) == ("c", 4, 3, 0)
     assert row["density_ratio"] == pytest.approx(2 / 4), "three pages, of which one is a copy"
@@ -47,33 +45,41 @@ def test_a_row_is_what_the_requests_brought(worker: Worker, site: Site) -> None:
 def test_recrawls_yield_changes(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     run(worker)
-    measure(worker.engine)
     site.pages["/a"] = html(text="Quite another text by now.")
     go_round(worker.engine, "c", worker.settings)
     run(worker)
-    sql(worker.engine, "UPDATE crawls SET state = 'active', finished_at = NULL, ended_because = NULL")
-    measure(worker.engine)
     row = measured(worker)
     assert row["change_yield"] == pytest.approx(1 / int(str(row["recrawls"])))
 
 
-def test_a_crawl_that_has_ended_is_measured_once_more_and_no_more(worker: Worker, site: Site) -> None:
+def test_a_crawl_is_measured_when_it_ends_and_no_more(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     assert measure(worker.engine) == 1
     run(worker)
-    assert [measure(worker.engine), measure(worker.engine)] == [1, 0]
+    assert measure(worker.engine) == 0
+    assert one(worker.engine, "SELECT count(*) FROM crawl_metrics") == 2
     assert one(worker.engine, "SELECT sum(requests) FROM crawl_metrics") == 4, "each request is in one row"
 
 
 def test_the_report_shows_the_days(worker: Worker, site: Site) -> None:
     start(worker, site.url())
-    measure(worker.engine)
     run(worker)
-    measure(worker.engine)
     found = report.report(worker.engine, "c")
     (day,) = found.days
     assert (day.requests, day.pages, day.frontier_depth) == (4, 3, 0)
     assert found.verdict == ["nothing waits: `tiptoe seed add URL --crawl c` gives it more"]
+
+
+def test_what_a_person_ended_is_measured_next_and_what_ended_long_ago_is_not(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    crawls.finish(worker.engine, "c")
+    sql(
+        worker.engine,
+        "UPDATE crawls SET created_at = now() - interval '3 days', state_since = now() - interval '2 days'",
+    )
+    assert measure(worker.engine) == 0
+    sql(worker.engine, "UPDATE crawls SET state_since = now() - interval '1 minute'")
+    assert [measure(worker.engine), measure(worker.engine)] == [1, 0]
 
 
 def test_old_rows_go_and_so_do_those_of_a_deleted_crawl(worker: Worker, site: Site) -> None:

@@ -52,7 +52,9 @@ class Measured:
 def verdict(days: Sequence[Measured], name: str) -> list[str]:
     """Findings about a crawl, what was wasted first. Without any, one line that says so."""
     if not days:
-        return ["nothing was measured in these days: a row is written every ten minutes while the crawl is active"]
+        return [
+            "nothing was measured in these days: it is, every ten minutes while the crawl is active and when it ends"
+        ]
     return [*_wasted(days, name), *_starved(days, name)] or ["nothing stands out"]
 
 
