@@ -11,6 +11,7 @@ import typer
 from app.cli.crawl_options import edited
 from app.cli.database import open_database
 from app.cli.gather import gather
+from app.cli.options import retyped
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown, table
 from app.model import CrawlChange
@@ -171,7 +172,7 @@ def _show_report(found: "Report") -> None:
     facts(_crawl_facts(found.crawl))
     facts(("at the cap per host", host) for host in found.full_hosts)
     if found.why_nothing is not None:
-        facts([("no page, because", found.why_nothing)])
+        facts([("no page, because", retyped(found.why_nothing))])
     _show_days(found)
     heading("URLs by state")
     facts(found.urls.items())
@@ -234,7 +235,7 @@ def _show_days(found: "Report") -> None:
         ]
         rows_table(tuple(rows[0]), rows)
     for line in found.verdict:
-        answer(f"- {line}")
+        answer(retyped(f"- {line}"))
 
 
 def _percent(share: float | None) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from app.cli.database import open_database
+from app.cli.options import retyped
 from app.cli.out import AsJson, say, show_json, table
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         show_json(checks)
     else:
-        table(("check", "grade", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
+        table(
+            ("check", "grade", "found", "remedy"),
+            [(c.name, c.grade, c.finding, retyped(c.remedy)) for c in checks],
+            cut=200,
+        )
     if any(check.grade is Grade.FAIL for check in checks):
         raise typer.Exit(1)
 

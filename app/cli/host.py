@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli.database import open_database
+from app.cli.options import retyped
 from app.cli.ordered import ordered_of_host
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json
 from app.words import counted
@@ -69,7 +70,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         show_json(page)
         return
-    answer(f"{page.host['name']} waits for {page.waits_for}")
+    answer(f"{page.host['name']} waits for {retyped(page.waits_for)}")
     facts((key.replace("_", " "), _told(key, page.host[key])) for key in _SHOWN)
     if page.domain:
         heading(f"all of {page.domain['name']}")

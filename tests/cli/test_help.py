@@ -63,3 +63,10 @@ def test_a_list_of_commands_says_their_first_paragraphs_in_full(words: tuple[str
     shown = " ".join(run(*words, "--help").out.split())
     for name, each in EVERYTHING[words].commands.items():
         assert f"{name} {' '.join(each.help.partition(chr(10) * 2)[0].split())}" in shown
+
+
+@pytest.mark.parametrize("words", EVERYTHING, ids=" ".join)
+def test_parameters_are_shown_without_types_of_python_and_doubled_signs(words: tuple[str, ...]) -> None:
+    shown = " ".join(run(*words, "--help").out.split())
+    found = re.search(r"<(?!\w+>|=)|list\[|default: \([^)]*\)\]|…\}?\.\.\.", shown)
+    assert found is None, found
