@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from app.cli import make_app
+from app.cli.options import COMMANDS as ROOT
 from tests.cli.conftest import run
 
 COLUMNS = 80
@@ -42,6 +43,11 @@ def to_be_typed(command: Any) -> set[str]:
         if each.param_type_name == "option":
             found |= {*each.opts, *filter(None, [each.metavar])}
     return found
+
+
+def test_every_command_of_the_root_has_its_place() -> None:
+    """By these names commands are found in what a person reads, too (`app.cli.options.retyped`)."""
+    assert sorted(ROOT) == sorted(EVERYTHING[()].commands)
 
 
 @pytest.mark.parametrize("words", EVERYTHING, ids=" ".join)
