@@ -38,11 +38,13 @@ def start(
     name: Name,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Start another round: everything it has settled is due now, with validators."),
+        typer.Option(
+            "--again", help="Start another round: everything that it has fetched is due now, with validators."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
+    """Make a paused or finished crawl active; its clock restarts. Workers (`tiptoe up`) do the rest."""
     from app.admin import crawls
 
     with (
@@ -125,7 +127,7 @@ def delete(
 
 
 def retry_failed(name: Name, as_json: AsJson = False) -> None:
-    """Queue the URLs that a crawl gave up again, with attempts from 0. A finished crawl becomes active."""
+    """Queue again the URLs that a crawl gave up, with attempts from 0. A finished crawl becomes active."""
     from app.admin import crawls
 
     with open_database() as (_, engine), ordered(engine, "crawl.retry_failed", name) as order:

@@ -34,7 +34,7 @@ def demo(
         bool, typer.Option("--web/--no-web", help="Serve the dashboard while it runs, on any free port.")
     ] = True,
     seconds: Annotated[
-        int, typer.Option(min=5, max=3_600, metavar="N", help="End after so many seconds.")
+        int, typer.Option(min=5, max=3_600, metavar="N", help="End after this many seconds.")
     ] = MOST_SECONDS,
     as_json: AsJson = False,
 ) -> None:

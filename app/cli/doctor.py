@@ -17,10 +17,9 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, handlers, browser, database, broker, workers, queues, beat, frontier, archive,
-    with a remedy each.
+    """Check settings, contact, disk, handlers, browser, database, broker, workers, queues, beat, frontier and archive.
 
-    Exit 1: one fails.
+    Each problem has a remedy. Exit 1: a check fails.
     """
     from app.admin.doctor import Grade
 

@@ -43,7 +43,7 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="Columns, by commas. +NAME adds one to the usual ones: +text, +markdown, +html of pages.",
+        help="Columns, separated by commas. +NAME adds one to the usual ones, such as +text or +markdown.",
         show_default="the usual ones",
     ),
 ]
@@ -51,11 +51,11 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILTER",
-        help="status=200, language=en, host=…, url~REGEX, … (may be repeated; of one name, any has to fit).",
+        help="status=200, language=en, host=…, url~REGEX, … (may be repeated; values of one name are alternatives).",
     ),
 ]
 Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="What was fetched from then on, e.g. 2026-11-23, or with a time.")
+    str | None, typer.Option(metavar="TIME", help="Only what was fetched since then, e.g. 2026-11-23, or with a time.")
 ]
 
 
