@@ -1,13 +1,16 @@
 """The docs are true: what they list is what there is."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from sqlalchemy import text
 
+from app.cli import make_app
 from app.config import table
 from app.model import Cause, CrawlEnding, Outcome, Refusal, RestReason, VisitEnding
 from app.policy import lifecycle, lifecycle_visit
@@ -24,6 +27,20 @@ def test_every_setting_is_documented_as_it_is() -> None:
     page = (DOCS / "settings.md").read_text()
     for tables in (table.table(), table.constants()):
         assert tables in page, "run `python -m app.config.table` and paste its tables"
+
+
+def test_every_command_has_its_row() -> None:
+    rows = set(re.findall(r"^\| `tiptoe ([a-z -]+?)`", (DOCS / "commands.md").read_text(), re.MULTILINE))
+    assert rows == set(_commands(typer.main.get_command(make_app())))
+
+
+def _commands(group: Any, *words: str) -> Iterator[str]:
+    """The commands below a group, by their words."""
+    for name, each in group.commands.items():
+        if hasattr(each, "commands"):
+            yield from _commands(each, *words, name)
+        else:
+            yield " ".join((*words, name))
 
 
 @pytest.mark.parametrize("path", re.findall(r"`(tests/[^`]+)`", (DOCS / "promises.md").read_text()))

@@ -1,1 +1,1 @@
-"""Use cases of a person, one per file: questions and orders. The command line is the only caller."""
+"""Use cases of a person, one per file: questions and orders. Commands, the dashboard and `import tiptoe` call them."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from app.admin import archived, rendering
 from app.admin.archived import ArchivedCapture
+from app.admin.crawls import find
 from app.admin.robots_report import Ruling, canonical, ruling
 from app.admin.url_changes import respelt
 from app.admin.waiting import Row, host_waits_for, unsent_lately, url_waits_for
@@ -148,11 +149,9 @@ def _change(engine: Engine, settings: Settings, text: str, crawl: str | None, wh
 
 def _change_row(engine: Engine, url: Url, crawl: str | None, what: str) -> tuple[int, list[str]]:
     """Change the rows of a URL. Returns the host's id and the names of the crawls that know it. Raises InputError."""
+    crawl_id = None if crawl is None else find(engine, crawl).id
     with db.transaction(engine) as tx:
         names = {row.id: row.name for row in crawls.every(tx)}
-        crawl_id = next((id for id, name in names.items() if name == crawl), None)
-        if crawl is not None and crawl_id is None:
-            raise InputError(f"crawl {crawl!r}", f"there is none of this name; there are: {', '.join(names.values())}")
         host_id = hosts.ids(tx, [url.host]).get(url.host)
         changed: list[int] = []
         if host_id is not None:

@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 MOST_HOSTS = 20
 MOST_CAUSES = 10
 MOST_SITEMAPS = 20
-MOST_SEEDS = 1
+MOST_SEEDS = 3
 LATEST_VISITS = 5
 MOST_COUNTED = 10_000
 DAYS = 7
@@ -142,19 +142,19 @@ def report(engine: Engine, name: str, settings: Settings | None = None) -> Repor
             sitemaps=sitemaps.of_crawl(tx, crawl_id=crawl.id, n=MOST_SITEMAPS),
             hosts=crawls.hosts_of(tx, crawl.id, MOST_HOSTS),
             full_hosts=[] if cap is None else caps.full_hosts_of(tx, crawl.id, cap=cap, n=MOST_HOSTS),
-            why_nothing=None if brought.pages else why_nothing(tx, crawl.id),
+            why_nothing=None if brought.pages else "; ".join(why_nothing(tx, crawl.id)),
             days=days,
             verdict=verdict(days, crawl.name),
         )
 
 
-def why_nothing(tx: Connection, crawl_id: int) -> str:
-    """The reason why a crawl has no page: how the first MOST_SEEDS of its seeds ended."""
+def why_nothing(tx: Connection, crawl_id: int) -> list[str]:
+    """The reasons why a crawl has no page: how the first MOST_SEEDS of its seeds ended, and how many more there are."""
     found = urls.ends_of_seeds(tx, crawl_id=crawl_id, n=MOST_SEEDS)
     if not found:
-        return "it has no seed"
+        return ["it has no seed"]
     more = found[0]["total"] - len(found)
-    return "; ".join(_end_of_seed(row) for row in found) + (f"; and {counted(more, 'seed')} more" if more else "")
+    return [*map(_end_of_seed, found), *([f"and {counted(more, 'seed')} more"] if more else [])]
 
 
 def _end_of_seed(row: Row) -> str:

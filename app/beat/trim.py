@@ -60,7 +60,7 @@ def _thin(
         free = store.lock_unvisited(tx, {weak.host_id for weak in weakest})
         weakest = [weak for weak in weakest if weak.host_id in free]
         gone = caps.make_room(settings, tx, weakest)
-        suppressions.note(tx, [caps.refusal(settings, weak, caps.OF_CRAWL) for weak in weakest])
+        suppressions.note(tx, [caps.refusal(settings, weak, caps.OF_CRAWL) for weak in weakest if weak.where in gone])
         for host_id, n in Counter(host_id for host_id, _, _ in gone).items():
             store.swell(tx, host_id=host_id, n=-n)
     return len(gone)

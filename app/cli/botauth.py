@@ -26,7 +26,7 @@ def keygen(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key in a file that only you can read. Prints its thumbprint, and what to do next."""
+    """Make a key in a file that only you can read. Print its thumbprint, and what to do next."""
     from app.net import signing_key
 
     path = out if out is not None else _home() / KEY_NAME
@@ -47,7 +47,7 @@ def directory(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write it below this folder, at its well-known path.")
+        Path | None, typer.Option(metavar="DIR", help="Write it in this folder, at its well-known path.")
     ] = None,
     serve: Annotated[bool, typer.Option("--serve", help="Serve it, signed, until Ctrl-C.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at.")] = "127.0.0.1",
@@ -56,7 +56,7 @@ def directory(
 ) -> None:
     """Show the key directory: the public keys, as sites look them up.
 
-    Prints it, unless an option writes or serves it.
+    It is printed, unless an option writes or serves it.
     """
     from app.config import load
     from app.errors import InputError

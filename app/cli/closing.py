@@ -25,14 +25,14 @@ class Summary:
     redirects  folders that came into the scope
     refused    URLs that were admitted, and refused since
     paused     hosts that an operator paused, with URLs queued; one more than is told of
-    why        there is no page; None: there is one
+    why        there is no page; none: there is one
     """
 
     totals: "Totals"
     redirects: Sequence[str] = ()
     refused: "Sequence[RefusedUrls]" = ()
     paused: Sequence[str] = ()
-    why: str | None = None
+    why: Sequence[str] = ()
 
 
 def lines(
@@ -64,8 +64,7 @@ def lines(
     yield f"data: {data_dir}"
     yield f'query: {command} sql "TABLE v_crawl_progress"'
     yield from resume
-    if summary.why is not None:
-        yield f"no page: {summary.why}"
+    yield from (f"{'  ' if place else 'no page: '}{why}" for place, why in enumerate(summary.why))
 
 
 def lifted(found: Mapping[str, float]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from app.cli import closing
 from app.cli.crawl_options import asked
 from app.cli.database import bring_to_head
 from app.cli.gather import gather
-from app.cli.options import settings_with, typed
+from app.cli.options import retyped, settings_with, typed
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, as_json_text, say
 from app.cli.own import how_to_go_on, serving
@@ -177,7 +177,7 @@ def _tell(
     totals, command = summary.totals, typed(services.home)
     resume = how_to_go_on(services, totals.name, totals.state, command) if interrupted else []
     for line in closing.lines(summary, seconds=seconds, data_dir=services.data_dir, command=command, resume=resume):
-        say(line)
+        say(retyped(line))
     if as_json:
         keys = ("state", "pages", "fetches", "failed", "suppressed", "bytes")
         counts = {key: getattr(totals, key) for key in keys}
@@ -195,7 +195,7 @@ def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
             redirects=crawls.by_id(tx, crawl.id).scope_redirects,
             refused=urls.refused(tx, crawl.id),
             paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),
-            why=None if totals.pages else why_nothing(tx, crawl.id),
+            why=() if totals.pages else why_nothing(tx, crawl.id),
         )
 
 

@@ -16,7 +16,7 @@ Scope = Annotated[
     str | None,
     typer.Option(
         metavar="KIND",
-        help="host, domain, prefix or any: a new crawl's reach around its seeds.",
+        help="How far a new crawl reaches from its seeds: host, domain, prefix or any.",
         show_default="host",
     ),
 ]
@@ -36,7 +36,7 @@ KeepFresh = Annotated[
     typer.Option(
         "--keep-fresh/--no-keep-fresh",
         help="Do not end: fetch pages again when they are due.",
-        show_default="no, or as before (`crawl run`: no)",
+        show_default="no, or as before; of `crawl run`: no",
     ),
 ]
 Sitemaps = Annotated[
@@ -59,7 +59,7 @@ Profile = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|FILE",
-        help="What it values: general, docs, news, shop, forum, or a TOML file (see `tiptoe profile`).",
+        help="What the crawl values: general, docs, news, shop, forum, or a TOML file (see `tiptoe profile`).",
         show_default="general, or as before",
     ),
 ]
@@ -84,7 +84,7 @@ Handler = Annotated[
     typer.Option(
         "--handler",
         metavar="NAME",
-        help="Handler that gets its pages (may be repeated); all: every one that is loaded.",
+        help="Handler that gets its pages (may be repeated); all: every loaded handler.",
         show_default="all, or as before",
     ),
 ]
@@ -100,7 +100,7 @@ NearDuplicates = Annotated[
     bool | None,
     typer.Option(
         "--near-duplicates/--no-near-duplicates",
-        help="Compare its pages with each other, to find those that say nearly the same.",
+        help="Compare its pages with each other, to find near duplicates.",
         show_default="yes, or as before",
     ),
 ]
@@ -108,7 +108,7 @@ Render = Annotated[
     str | None,
     typer.Option(
         metavar="auto|never|always",
-        help="Pages that a browser opens: auto (those that are empty without JavaScript), never, or always (all).",
+        help="Pages that a browser opens: auto (those that are empty without JavaScript), always (all), or never.",
         show_default="auto, or as before",
     ),
 ]
@@ -118,7 +118,7 @@ NewScope = Annotated[
     typer.Option(
         "--scope",
         metavar="KIND",
-        help="host, domain, prefix or any: its reach around the seeds.",
+        help="How far the crawl reaches from its seeds: host, domain, prefix or any.",
         show_default="as before",
     ),
 ]
@@ -127,7 +127,7 @@ NewInclude = Annotated[
     typer.Option(
         "--include",
         metavar="REGEX",
-        help="A URL must match one of these; replaces those before.",
+        help="A URL must match one of these; replaces the earlier patterns.",
         show_default="as before",
     ),
 ]
@@ -136,12 +136,12 @@ NewExclude = Annotated[
     typer.Option(
         "--exclude",
         metavar="REGEX",
-        help="A URL must match none of these; replaces those before.",
+        help="A URL must match none of these; replaces the earlier patterns.",
         show_default="as before",
     ),
 ]
-NoInclude = Annotated[bool, typer.Option("--no-include", help="No pattern that a URL must match.")]
-NoExclude = Annotated[bool, typer.Option("--no-exclude", help="No pattern that a URL must not match.")]
+NoInclude = Annotated[bool, typer.Option("--no-include", help="Remove all --include patterns.")]
+NoExclude = Annotated[bool, typer.Option("--no-exclude", help="Remove all --exclude patterns.")]
 NewLimit = Annotated[
     str | None, typer.Option(metavar="N|none", help="As in `tiptoe crawl`; none: no limit.", show_default="as before")
 ]

@@ -11,6 +11,7 @@ import typer
 from app.cli.crawl_options import edited
 from app.cli.database import open_database
 from app.cli.gather import gather
+from app.cli.options import retyped
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json, shown, table
 from app.model import CrawlChange
@@ -37,11 +38,13 @@ def start(
     name: Name,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Start another round: everything it has settled is due now, with validators."),
+        typer.Option(
+            "--again", help="Start another round: everything that it has fetched is due now, with validators."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a paused or finished crawl active; its clock starts anew. Workers (`tiptoe up`) do the rest."""
+    """Make a paused or finished crawl active; its clock restarts. Workers (`tiptoe up`) do the rest."""
     from app.admin import crawls
 
     with (
@@ -124,7 +127,7 @@ def delete(
 
 
 def retry_failed(name: Name, as_json: AsJson = False) -> None:
-    """Queue the URLs that a crawl gave up again, with attempts from 0. A finished crawl becomes active."""
+    """Queue again the URLs that a crawl gave up, with attempts from 0. A finished crawl becomes active."""
     from app.admin import crawls
 
     with open_database() as (_, engine), ordered(engine, "crawl.retry_failed", name) as order:
@@ -171,7 +174,7 @@ def _show_report(found: "Report") -> None:
     facts(_crawl_facts(found.crawl))
     facts(("at the cap per host", host) for host in found.full_hosts)
     if found.why_nothing is not None:
-        facts([("no page, because", found.why_nothing)])
+        facts([("no page, because", retyped(found.why_nothing))])
     _show_days(found)
     heading("URLs by state")
     facts(found.urls.items())
@@ -234,7 +237,7 @@ def _show_days(found: "Report") -> None:
         ]
         rows_table(tuple(rows[0]), rows)
     for line in found.verdict:
-        answer(f"- {line}")
+        answer(retyped(f"- {line}"))
 
 
 def _percent(share: float | None) -> str | None:

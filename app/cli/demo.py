@@ -3,6 +3,7 @@
 It runs the command that a person would (`tiptoe crawl`), in a home of its own, and says then what each host did.
 """
 
+import itertools
 import os
 import subprocess
 import sys
@@ -33,7 +34,7 @@ def demo(
         bool, typer.Option("--web/--no-web", help="Serve the dashboard while it runs, on any free port.")
     ] = True,
     seconds: Annotated[
-        int, typer.Option(min=5, max=3_600, metavar="N", help="End after so many seconds.")
+        int, typer.Option(min=5, max=3_600, metavar="N", help="End after this many seconds.")
     ] = MOST_SECONDS,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +49,7 @@ def demo(
         settings = current().model_copy(update={"database_url": services.database_url})
         engine = make_engine(settings)
         try:
-            name = _free_name(engine, services.database_url)
+            name = free_name(engine, services.database_url)
             command = _command(sites, name, seconds, web=web)
             say(f"{len(sites.sites)} hosts answer on this machine alone; this is their crawl:")
             say(f"  tiptoe {' '.join(command)}")
@@ -60,15 +61,16 @@ def demo(
         raise typer.Exit(code)
 
 
-def _free_name(engine: "Engine", database_url: str) -> str:
-    """demo, or demo-2 and so on after earlier runs. Makes the schema where there is none."""
+def free_name(engine: "Engine", database_url: str) -> str:
+    """demo, or demo-2 and so on, the first that no earlier run has. Makes the schema where there is none."""
     from app.cli.database import bring_to_head
     from app.store import crawls, db
 
     bring_to_head(engine, database_url)
     with db.transaction(engine) as tx:
-        taken = len(crawls.every(tx))
-    return f"demo-{taken + 1}" if taken else "demo"
+        taken = {crawl.name for crawl in crawls.every(tx)}
+    names = itertools.chain(["demo"], (f"demo-{n}" for n in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _command(sites: "DemoWeb", name: str, seconds: int, *, web: bool) -> list[str]:

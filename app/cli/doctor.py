@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from app.cli.database import open_database
+from app.cli.options import retyped
 from app.cli.out import AsJson, say, show_json, table
 
 if TYPE_CHECKING:
@@ -16,10 +17,9 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, handlers, browser, database, broker, workers, queues, beat, frontier, archive,
-    with a remedy each.
+    """Check settings, contact, disk, handlers, browser, database, broker, workers, queues, beat, frontier and archive.
 
-    Exit 1: one fails.
+    Each problem has a remedy. Exit 1: a check fails.
     """
     from app.admin.doctor import Grade
 
@@ -27,7 +27,11 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         show_json(checks)
     else:
-        table(("check", "grade", "found", "remedy"), [(c.name, c.grade, c.finding, c.remedy) for c in checks], cut=200)
+        table(
+            ("check", "grade", "found", "remedy"),
+            [(c.name, c.grade, c.finding, retyped(c.remedy)) for c in checks],
+            cut=200,
+        )
     if any(check.grade is Grade.FAIL for check in checks):
         raise typer.Exit(1)
 

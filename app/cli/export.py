@@ -10,10 +10,13 @@ import typer
 
 from app.cli.database import open_database
 from app.cli.gather import gather
+from app.cli.options import retyped
 from app.cli.out import AsJson, answer, say, show_json
 from app.words import counted
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from app.admin.export.export import Exported
 
 TELL_EVERY_S = 5.0
@@ -40,7 +43,7 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="Columns, by commas. +NAME adds one to the usual ones: +text, +markdown, +html of pages.",
+        help="Columns, separated by commas. +NAME adds one to the usual ones, such as +text or +markdown.",
         show_default="the usual ones",
     ),
 ]
@@ -48,11 +51,11 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILTER",
-        help="status=200, language=en, host=…, url~REGEX, … (may be repeated; of one name, any has to fit).",
+        help="status=200, language=en, host=…, url~REGEX, … (may be repeated; values of one name are alternatives).",
     ),
 ]
 Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="What was fetched from then on, e.g. 2026-11-23, or with a time.")
+    str | None, typer.Option(metavar="TIME", help="Only what was fetched since then, e.g. 2026-11-23, or with a time.")
 ]
 
 
@@ -105,6 +108,8 @@ def export(
     began = time.monotonic()
     with open_database() as (settings, engine):
         done = export_rows(engine, settings, wish, _teller(what, began))
+        if what == "items" and not done.rows:
+            _tell_unhandled(engine, crawl)
     _tell(done, what, seconds=time.monotonic() - began, as_json=as_json)
 
 
@@ -156,6 +161,14 @@ def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None
     resumed = ", with those of the run before" if done.is_resumed else ""
     answer(f"{counted(done.rows, _noun(what))}{parts} to {done.place}{resumed}, in {seconds:,.1f} s")
     answer(f"next increment: --since {done.next_since.isoformat()}")
+
+
+def _tell_unhandled(engine: "Engine", crawl: str) -> None:
+    """Say so where there are no items because no handler has had a page."""
+    from app.admin import extract
+
+    if not extract.status(engine, crawl):
+        say(retyped(f"no handler ran over {crawl} yet: tiptoe extract run HANDLER --crawl {crawl}"))
 
 
 def _noun(what: str) -> str:

@@ -27,7 +27,7 @@ def _group() -> None:
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Of the handler; the file is NAME.py in this folder.")],
+    name: Annotated[str, typer.Argument(help="Name of the handler; the file is NAME.py in this folder.")],
     as_json: AsJson = False,
 ) -> None:
     """Write a first handler that works."""
@@ -47,9 +47,11 @@ def run(
     handler: Annotated[str, typer.Argument(help="One of TIPTOE_HANDLERS by name, or a file, such as books.py.")],
     crawl: Annotated[str, typer.Option("--crawl", help="The crawl whose archived pages it gets.")],
     follow: Annotated[
-        bool, typer.Option("--follow", help="Admit the links it yields; else they are only recorded.")
+        bool, typer.Option("--follow", help="Admit the links that it yields; otherwise they are only recorded.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Pages that this version has handled, too.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Include pages that this version has handled already.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a handler over a crawl's archive, without a request. Pages that its version has handled are left out."""
@@ -84,7 +86,7 @@ def try_(
     crawl: OneCrawl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a handler on one page and print what it yields; nothing is kept. The loop in which a handler is written."""
+    """Run a handler on one page and print what it yields; nothing is kept. Use it while you write a handler."""
     from app.admin import extract, extract_try
 
     with open_database() as (settings, engine):
@@ -102,7 +104,7 @@ def try_(
 
 @app.command()
 def status(
-    handler: Annotated[str | None, typer.Argument(help="Why this one failed, and where.")] = None,
+    handler: Annotated[str | None, typer.Argument(help="Show why this handler failed, and on which pages.")] = None,
     crawl: OneCrawl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,7 +135,7 @@ def retry(
     crawl: OneCrawl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give pages that a handler failed on another try: by workers, or by the next `tiptoe extract run`."""
+    """Retry pages that a handler failed on, by workers or by the next `tiptoe extract run`."""
     from app.admin import extract
 
     detail = f"handler={handler}" if handler else None

@@ -8,38 +8,22 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from app.cli.options import COMMANDS, forget_home, retyped
 from app.cli.out import say
 
 RUN = "run"
 # Typer brings click's own class or a copy of it.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_ORDER = (
-    "crawl",
-    "up",
-    "demo",
-    "web",
-    "seed",
-    "status",
-    "search",
-    "page",
-    "archive",
-    "url",
-    "extract",
-    "host",
-    "robots",
-    "profile",
-    "identity",
-    "botauth",
-    "audit",
-    "sql",
-    "export",
-    "doctor",
-    "db",
-)
 
 
 class CommandGroup(TyperGroup):
-    """Lists its commands with all of their first paragraph; click would cut it to a line."""
+    """Lists its commands with all of their first paragraph, which click would cut to a line, and parameters plainly."""
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        super().__init__(*args, **values)
+        for command in (self, *self.commands.values()):
+            for parameter in command.params:
+                _show_plainly(parameter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         found = [(name, self.commands[name]) for name in self.list_commands(ctx)]
@@ -53,16 +37,17 @@ class Root(CommandGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Commands in the order in which a newcomer needs them; typer would put groups last."""
-        places = {name: place for place, name in enumerate(_ORDER)}
+        places = {name: place for place, name in enumerate(COMMANDS)}
         return sorted(self.commands, key=lambda name: places.get(name, len(places)))
 
     def invoke(self, ctx: Any) -> Any:
         from app.errors import InputError, TiptoeError
 
+        forget_home()
         try:
             return super().invoke(ctx)
         except TiptoeError as error:
-            say(f"tiptoe: {' '.join(str(error).split())}")
+            say(retyped(f"tiptoe: {' '.join(str(error).split())}"))
             raise typer.Exit(2 if isinstance(error, InputError) else 1) from error
         except UsageError as error:
             if type(error).__name__ == "NoArgsIsHelpError":
@@ -89,6 +74,28 @@ class CrawlGroup(CommandGroup):
             run.format_help(run_ctx, formatter)
         formatter.write_paragraph()
         super().format_help(ctx, formatter)
+
+
+def _show_plainly(parameter: Any) -> None:
+    """Show a parameter by its name and the word for its value, without Python's types and click's brackets."""
+    record, pieces, is_argument = (
+        parameter.get_help_record,
+        parameter.get_usage_pieces,
+        parameter.opts[0][:1] != "-",
+    )
+
+    def recorded(ctx: Any) -> tuple[str, str] | None:
+        found = record(ctx)
+        if found is None:
+            return None
+        name, said = found
+        name = (
+            re.sub(r" <.*>$", "", name) if is_argument else re.sub(r"<(?:list\[)?(\w+)(?:\]| range)?>", r"<\1>", name)
+        )
+        return name, re.sub(r"\[default: \((.*)\)([];])", r"[default: \1\2", said)
+
+    parameter.get_help_record = recorded
+    parameter.get_usage_pieces = lambda ctx: [piece.replace("…}...", "…}") for piece in pieces(ctx)]
 
 
 def _check_is_seed(word: str, verbs: list[str]) -> None:

@@ -5,15 +5,19 @@ from typing import Annotated
 import typer
 
 from app.cli.database import open_database
+from app.cli.options import retyped
 from app.cli.ordered import ordered_of_host
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, show_json
 from app.words import counted
 
-app = typer.Typer(no_args_is_help=True, help="Hosts, the unit of politeness: show, pause, slow down, pin, release.")
+app = typer.Typer(
+    no_args_is_help=True, help="Hosts, the unit of politeness: show, pause, slow down, pin, release from a rest."
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Hostname, or any URL of it.")]
 ForDomain = Annotated[
-    bool, typer.Option("--domain", help="For every host of its registrable domain, later ones included.")
+    bool,
+    typer.Option("--domain", help="Apply it to every host of the registrable domain, including hosts found later."),
 ]
 _SHOWN = (
     "id",
@@ -69,7 +73,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         show_json(page)
         return
-    answer(f"{page.host['name']} waits for {page.waits_for}")
+    answer(f"{page.host['name']} waits for {retyped(page.waits_for)}")
     facts((key.replace("_", " "), _told(key, page.host[key])) for key in _SHOWN)
     if page.domain:
         heading(f"all of {page.domain['name']}")
@@ -105,7 +109,7 @@ def list_(
     waits_for: Annotated[
         str | None,
         typer.Option(
-            help="Only those that wait for this: delay, due, resting, paused, 'being visited', 'nothing queued'."
+            help="Only hosts that wait for this: delay, due, resting, paused, 'being visited', 'nothing queued'."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 100,
@@ -147,7 +151,8 @@ def resume(name: Name, as_json: AsJson = False) -> None:
 def slow(
     name: Name,
     seconds: Annotated[
-        str, typer.Argument(metavar="SECONDS|default", help="Between the end of a request and the next.")
+        str,
+        typer.Argument(metavar="SECONDS|default", help="Seconds from the end of a request to the start of the next."),
     ],
     domain: ForDomain = False,
     as_json: AsJson = False,
@@ -217,7 +222,7 @@ def pin(
     queue: Annotated[str, typer.Argument(metavar="QUEUE|default", help="One of TIPTOE_PINNED_QUEUES, or host-NN.")],
     as_json: AsJson = False,
 ) -> None:
-    """Send a host's visits to a queue of its own; `default` returns it to the queue that it hashes to."""
+    """Send a host's visits to a separate queue; `default` returns them to the queue of its hash."""
     from app.admin import hosts
 
     with (

@@ -1,6 +1,7 @@
 """Options that several commands share, and the settings that some of them set."""
 
 import os
+import re
 import shlex
 from contextvars import ContextVar
 from pathlib import Path
@@ -11,7 +12,13 @@ import typer
 if TYPE_CHECKING:
     from app.config import Settings
 
+COMMANDS = (
+    *("crawl", "up", "demo", "web", "seed", "status", "search", "page", "archive", "url", "extract", "host", "robots"),
+    *("profile", "identity", "botauth", "audit", "sql", "export", "doctor", "db"),
+)  # in the order in which a newcomer needs them
+_TO_TYPE = re.compile(rf"\btiptoe (?=(?:{'|'.join(COMMANDS)})\b)")
 _is_home_given: ContextVar[bool] = ContextVar("tiptoe --home", default=False)
+_own_home: ContextVar[Path | None] = ContextVar("--home of the command", default=None)
 
 Contact = Annotated[
     str | None,
@@ -58,6 +65,7 @@ def settings_with(
         given["default_delay_s"] = delay
     if home is not None:
         given["home"] = home
+        _own_home.set(home)
     settings = load(**given)
     for value in allow_network or ():
         try:
@@ -72,16 +80,34 @@ def settings_with(
 def typed(home: Path | None = None) -> str:
     """The beginning of a command on the same data: `tiptoe`, or `tiptoe --home DIR` where an option chose the home.
 
-    home: of this command; None: it has no option of its own for it
+    home: of this command; None: that of its option `--home`, if it has one
     """
     from app.config import load
 
     settings = load()
     usual = settings.home.resolve()
-    found = usual if home is None else home.resolve()
+    found = (home or _own_home.get() or settings.home).resolve()
     if settings.database_url is not None or (found == usual and not _is_home_given.get()):
         return "tiptoe"
     return f"tiptoe --home {shlex.quote(near(found))}"
+
+
+def retyped(text: str) -> str:
+    """A text for a person, whose commands (`tiptoe crawl …`) begin as `typed` says."""
+    from app.errors import TiptoeError
+
+    if not _is_home_given.get() and _own_home.get() is None:
+        return text
+    try:
+        begins = typed()
+    except TiptoeError:  # no home can be used: that is what the text says
+        return text
+    return _TO_TYPE.sub(lambda _: f"{begins} ", text)
+
+
+def forget_home() -> None:
+    """Forget what an earlier command of this process was told: call it where a command begins."""
+    _own_home.set(None)
 
 
 def near(path: Path) -> str:

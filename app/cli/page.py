@@ -27,7 +27,10 @@ Url = Annotated[
     str, typer.Argument(metavar="URL", help="In full, e.g. https://example.org/page; quote it for the shell.")
 ]
 OneCrawl = Annotated[
-    str | None, typer.Option("--crawl", metavar="NAME", help="Of this crawl.", show_default="that fetched it last")
+    str | None,
+    typer.Option(
+        "--crawl", metavar="NAME", help="The crawl whose archive is read.", show_default="the one that fetched it last"
+    ),
 ]
 _MOMENT = "the number of a capture, or a moment: 2026-11-01, 7d (days ago)"
 
@@ -83,10 +86,10 @@ def list_(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="MOMENT", help="Fetched since: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w ago."),
+        typer.Option(metavar="MOMENT", help="Fetched since then: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w (ago)."),
     ] = None,
     after: Annotated[
-        str | None, typer.Option(metavar="URL", help="Go on behind this page, the last of the list before.")
+        str | None, typer.Option(metavar="URL", help="Continue after this page, the last one of the previous list.")
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", help="At most this many.")] = 100,
     as_json: AsJson = False,
@@ -114,7 +117,7 @@ class Which(NamedTuple):
 
 def chosen_capture(
     at: Annotated[
-        str | None, typer.Option(metavar="WHICH", help=f"Of captures: {_MOMENT}.", show_default="latest")
+        str | None, typer.Option(metavar="WHICH", help=f"Which capture: {_MOMENT}.", show_default="latest")
     ] = None,
     plain: Plain = False,
 ) -> Which:
@@ -169,10 +172,16 @@ def diff(
     crawl: OneCrawl = None,
     old: Annotated[
         str | None,
-        typer.Option("--old", metavar="WHICH", help=f"{_MOMENT}.", show_default="the last that says something else"),
+        typer.Option(
+            "--old",
+            metavar="WHICH",
+            help=f"The older capture: {_MOMENT}.",
+            show_default="the last one with another text",
+        ),
     ] = None,
     new: Annotated[
-        str | None, typer.Option("--new", metavar="WHICH", help="As --old.", show_default="the latest")
+        str | None,
+        typer.Option("--new", metavar="WHICH", help="The newer capture, as --old.", show_default="the latest"),
     ] = None,
     plain: Plain = False,
     as_json: AsJson = False,

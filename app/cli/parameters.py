@@ -21,11 +21,11 @@ def parameters(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Drop a parameter, and fold the URLs (may be repeated).")
     ] = None,
-    keep: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Send a dropped one again.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Drop one that is not known to change nothing.")] = False,
+    keep: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Send a dropped parameter again.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Drop it even if it is not known to change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show query parameters that change nothing, by pages that were fetched with and without them; drop some."""
+    """Show query parameters that change nothing, judged by pages fetched with and without them; drop some."""
     from app.admin import parameters as admin
     from app.errors import InputError
 

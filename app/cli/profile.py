@@ -49,12 +49,12 @@ def show(
 
 @app.command("try")
 def try_(
-    urls: Annotated[list[str], typer.Argument(metavar="URL…", help="In full; quote them for the shell.")],
+    urls: Annotated[list[str], typer.Argument(metavar="URL…", help="URLs in full; quote them for the shell.")],
     profile: Chosen = "general",
-    anchor: Annotated[str, typer.Option(metavar="TEXT", help="The text of a link to them.")] = "",
+    anchor: Annotated[str, typer.Option(metavar="TEXT", help="The text of a link to these URLs.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show the lane, score and recrawl interval of URLs under a profile, and why. Nobody is contacted."""
+    """Show the lane, score and recrawl interval of URLs under a profile, and why. No site is contacted."""
     from datetime import UTC, datetime
 
     from app.admin import profiles

@@ -18,14 +18,14 @@ def search(
         list[str],
         typer.Argument(
             metavar="WORDS…",
-            help='Words that a page must have; "in quotes": side by side; or; -without, not as the first.',
+            help='Words that a page must have; "in quotes": side by side; or; -word: without it (not first).',
         ),
     ],
     limit: Annotated[int, typer.Option(metavar="N", help="At most this many pages.")] = 10,
     host: Annotated[
         str | None, typer.Option(metavar="HOST", help="Pages of this host only.", show_default="all hosts")
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Index all pages that wait for it first.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="First index all pages that are not indexed yet.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search the pages of a crawl by their words, each page's stemmed by its language.

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from app.admin.seeds import Added
 
 app = typer.Typer(
-    no_args_is_help=True, help="Seeds: the URLs that a crawl starts from. Adding the first makes the crawl."
+    no_args_is_help=True, help="Seeds: the URLs that a crawl starts from. Adding the first one creates the crawl."
 )
 
 SHOWN_BAD_LINES = 20
 MOST_NOTED = 10
 TELL_EVERY_LINES = 100_000
 
-Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; made if it is new.")]
+Crawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Name of the crawl; created if it is new.")]
 AsSitemaps = Annotated[
     bool,
     typer.Option("--sitemap", help="The URLs are sitemaps, indexes, RSS or Atom feeds: their pages are the seeds."),

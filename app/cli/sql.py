@@ -31,7 +31,7 @@ def sql(
     spreadsheet: Annotated[
         bool,
         typer.Option(
-            "--spreadsheet", help="With --csv: a cell that a spreadsheet would run as a formula gets a ' in front."
+            "--spreadsheet", help="With --csv: put a ' before cells that a spreadsheet would run as a formula."
         ),
     ] = False,
 ) -> None:
@@ -74,7 +74,7 @@ def _group() -> None:
 
 @db_app.command()
 def upgrade(as_json: AsJson = False) -> None:
-    """Bring the schema to this Tiptoe's version. Safe to repeat, and to run at once from several machines."""
+    """Upgrade the schema to this version of Tiptoe. Safe to repeat, and to run on several machines at once."""
     from app.store import db, migrate
 
     with open_database(migrate=False) as (settings, engine):

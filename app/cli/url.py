@@ -6,6 +6,7 @@ import typer
 
 from app.cli.crawls import LIKENESS
 from app.cli.database import open_database
+from app.cli.options import retyped
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, done, facts, heading, rows_table, say, show_json, shown
 from app.cli.profile import show_parts
@@ -58,7 +59,7 @@ def retry(
         hindrances = second_try.hindrances(engine, names)
     done(order.outcome, as_json=as_json, url=url, queued_in=names, hindrances=hindrances)
     for line in hindrances:
-        say(line)
+        say(retyped(line))
 
 
 @app.command()
@@ -119,7 +120,7 @@ def _show(found: "Explanation") -> None:
         heading(f"host {found.host['name']}")
         facts(
             [
-                ("waits for", found.host_waits_for),
+                ("waits for", found.host_waits_for and retyped(found.host_waits_for)),
                 ("not sent", found.host_unsent),
                 ("delay", f"{found.host['delay_s']:g} s"),
                 ("queue", found.host["queue"]),
@@ -147,7 +148,7 @@ def _show_crawl(row: "InCrawl") -> None:
     heading(f"in crawl {row.crawl} ({row.crawl_state}): {url['state']}")
     facts(
         [
-            *(("waits for", line) for line in row.waits_for),
+            *(("waits for", retyped(line)) for line in row.waits_for),
             ("cause", url["cause"] and words(url["cause"], url["detail"])),
             ("alias of", url["alias_of"]),
             ("directives", url["directives"]),

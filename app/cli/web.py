@@ -19,7 +19,7 @@ ROLES = ("read", "steer")
 def web(
     new_user: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Ask for a password, and print this user's part of TIPTOE_WEB_USERS."),
+        typer.Option(metavar="NAME", help="Ask for a password, and print this user's entry for TIPTOE_WEB_USERS."),
     ] = None,
     role: Annotated[str, typer.Option(metavar="read|steer", help="What a new user may do.")] = "steer",
     as_json: AsJson = False,

@@ -14,7 +14,7 @@ from app.cli.profile import show_parts
 
 def top(
     name: Name,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="So many URLs.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most this many URLs.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show the URLs that come first, by lane and score, and the components of each score."""
@@ -77,12 +77,14 @@ def duplicates(
     name: Name,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="body|text|near|review", help="Those alone.", show_default="all"),
+        typer.Option(metavar="body|text|near|review", help="Only this kind.", show_default="all"),
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="So many, the latest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, max=10_000, help="At most this many, the latest first.")
+    ] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List pages that say what another page says: the same bytes or text, nearly the same, or alike (for review)."""
+    """List pages that repeat another: the same bytes or text, nearly the same, or similar (for review)."""
     from app.admin import duplicates as admin
     from app.words import counted
 

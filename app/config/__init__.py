@@ -42,11 +42,11 @@ def current() -> Settings:
     return load()
 
 
-def unknown_variables(settings: type[Settings] = Settings) -> list[str]:
+def unknown_variables() -> list[str]:
     """TIPTOE_ variables of the environment and `.env` that are no setting, most likely misspelt. `tiptoe doctor` names them."""
     from dotenv import dotenv_values
 
-    known = {variable(name) for name in settings.model_fields}
+    known = {variable(name) for name in Settings.model_fields}
     in_file = {name for name in known if not name.startswith(CONSTANT_PREFIX)}  # `.env` does not reach constants
     unknown = (os.environ.keys() - known) | (dotenv_values(DOTENV).keys() - in_file)
     return sorted(name for name in unknown if name.startswith("TIPTOE_"))

@@ -27,7 +27,7 @@ class Settings(SettingGroups, FromEnvironment):
         env_prefix="TIPTOE_", env_file=DOTENV, extra="ignore", frozen=True, allow_inf_nan=False
     )
 
-    # Where things are: for whoever installs Tiptoe
+    # Where things are (for those who install Tiptoe)
     home: Path = Field(Path(".tiptoe"), description="Folder of the embedded services' data, logs and sockets.")
     database_url: str | None = Field(
         None, description="Postgres 15 or newer, e.g. postgresql://user@host/db. Unset: embedded."
@@ -142,7 +142,7 @@ class Settings(SettingGroups, FromEnvironment):
     requests_per_s_max: float = Field(
         0.0, ge=0, description="Ceiling on the whole fleet's requests per second. 0: none."
     )
-    # What is read and kept: for whoever decides what a crawl is for
+    # What is read and kept (for those who design a crawl)
     request_deadline_s: float = Field(
         30.0, gt=0, le=600, description="Seconds for a whole response, DNS and connecting included."
     )
@@ -224,7 +224,7 @@ class Settings(SettingGroups, FromEnvironment):
         ge=0,
         description="A worker or beat that makes no progress for so long while work is due ends itself, so that its supervisor starts another. 0: never.",
     )
-    # Logs: for whoever reads them
+    # Logs (for those who read them)
     log_format: str = Field("console", pattern="^(console|json)$", description="console or json.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="DEBUG, INFO, WARNING or ERROR.")
 

@@ -4,19 +4,19 @@ from app.config.constants import Constants, variable
 from app.config.settings import Settings
 
 GROUPS = {
-    "Where things are: for whoever installs Tiptoe": "home",
+    "Where things are (for those who install Tiptoe)": "home",
     "Who we are: for everyone who crawls public sites": "product_token",
     "Whom we talk to: for crawls of sites of your own": "allow_networks",
     "Pace: for a slower crawl, or a faster one by leave of the site": "default_delay_s",
-    "What is read and kept: for whoever decides what a crawl is for": "request_deadline_s",
+    "What is read and kept (for those who design a crawl)": "request_deadline_s",
     "The frontier: for crawls that find more than fits": "frontier_max_per_host",
     "The fleet: for workers on several cores and machines": "queues",
-    "Handlers: for whoever extracts items": "handlers",
-    "Rendering: for whoever crawls pages that need JavaScript": "chromium",
-    "Logs: for whoever reads them": "log_format",
-    "Metrics: for whoever watches a fleet": "log_trace",
-    "The archive: for whoever keeps what was fetched": "archive",
-    "The dashboard: for whoever looks and steers in a browser": "web_listen",
+    "Handlers (for those who extract items)": "handlers",
+    "Rendering (for those who crawl pages that need JavaScript)": "chromium",
+    "Logs (for those who read them)": "log_format",
+    "Metrics (for those who watch a fleet)": "log_trace",
+    "The archive (for those who keep what was fetched)": "archive",
+    "The dashboard (for those who use it)": "web_listen",
 }  # the first setting of each
 
 

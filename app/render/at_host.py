@@ -10,9 +10,10 @@ import threading
 from typing import Final, assert_never
 
 from app.browser.values import Answer, Refused
+from app.crawl.page.failures import rest_challenged
 from app.crawl.request import send, slots
 from app.crawl.request.fetch_log import Sending
-from app.crawl.request.learn import trouble
+from app.crawl.request.learn import soft_blocked, trouble
 from app.crawl.robots import obtain
 from app.crawl.robots.obtain import NoRules
 from app.crawl.state.host_rest import HostRest
@@ -117,16 +118,21 @@ def _consequences(visit: Visit, origin: Origin, crawl_id: int, reply: Reply, out
     tally.bytes += reply.wire_bytes
     if reply.status in {403, 429}:
         obtain.doubt(visit.worker, visit.origins, visit.batch, origin)
+    if outcome is Outcome.SOFT_BLOCKED:
+        soft_blocked(visit.worker, visit.turn, visit.origins.crawl_delay_s())
     if outcome in {Outcome.RATE_LIMITED, Outcome.UNAVAILABLE}:
         trouble(visit, reply, RestReason(outcome.value))
+    elif outcome is Outcome.CHALLENGED:
+        rest_challenged(visit)
     elif not is_host_trouble(outcome) and outcome is not Outcome.BLOCKED_ADDRESS:
         visit.pace.serve(reply.status)
 
 
 def _answer(reply: Reply, outcome: Outcome) -> Answer | Refused:
+    """The answer for the page. A challenge is not: its script would try to solve it."""
     if outcome is Outcome.BLOCKED_ADDRESS:
         return Refused(RenderRefusal.ADDRESS)
-    if reply.status is None or reply.failure is not None:
+    if reply.status is None or reply.failure is not None or outcome is Outcome.CHALLENGED:
         return Refused(RenderRefusal.FAILED)
     if reply.truncated:
         return Refused(RenderRefusal.BYTES)

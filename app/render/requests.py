@@ -26,6 +26,7 @@ from app.store.url_rows import Due
 _SAFE: Final = frozenset({"GET", "HEAD"})  # RFC 9110 9.2.1: they ask for nothing but an answer
 POST_BYTES_MOST: Final = 16 * 1024
 POSTS_MOST: Final = 10  # of one page
+HOSTS_MOST: Final = 10  # besides its own, for one page: each is a row, a robots.txt and a lease
 
 
 _TOO_MANY: Final = Refused(RenderRefusal.REQUESTS)
@@ -52,6 +53,7 @@ class PageRequests:
     posts: int = 0
     is_over: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)  # of the counts
+    _others: set[str] = field(default_factory=set)
     _turns: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
 
     def __call__(self, asked: SubRequest) -> Answer | Refused:
@@ -98,8 +100,17 @@ class PageRequests:
             self.posts += 1
             return self.posts <= POSTS_MOST
 
+    def _may_go_to(self, host: str) -> bool:
+        """Whether it is one of the first other hosts that the page asks."""
+        with self._lock:
+            if len(self._others) < HOSTS_MOST:
+                self._others.add(host)
+            return host in self._others
+
     def _sent(self, url: Url, asking: Asking) -> Answer | Refused:
         visit, crawl_id = self.visit, self.due.crawl_id
+        if url.host != visit.host and not self._may_go_to(url.host):
+            return _TOO_MANY
         with self._turns[url.host]:
             if self.is_over.is_set() or visit.now() >= self.until:
                 return Refused(RenderRefusal.TIME)

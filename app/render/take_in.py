@@ -14,6 +14,7 @@ from app.crawl.frontier import admit
 from app.crawl.page import isolation, preferences, read
 from app.crawl.page.archiving import may_be_kept
 from app.crawl.page.attempt import Attempt
+from app.crawl.page.preferences import Wishes
 from app.crawl.state.visit import Visit
 from app.model import Link, Outcome, Page, Reply, Request, Url
 from app.model.shell import ShellSign
@@ -28,6 +29,7 @@ class TakenIn:
     """The gain of a rendering.
 
     body         the document, in UTF-8;   at: its URL at the end
+    wished       of the page, by the document and the headers of the plain answer
     text_sha256  of its main text;   brought: characters of text, and links, more than without a browser
     changed      the text is another than that of the rendering before
     may_be_kept  neither it nor the plain answer says that no copy may be kept
@@ -35,6 +37,7 @@ class TakenIn:
 
     body: bytes
     at: Url
+    wished: Wishes
     text_sha256: bytes
     brought: int
     changed: bool
@@ -63,15 +66,30 @@ def read_in(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Renderi
     return ReadRendering(attempt=attempt, document=document, brought=_more(document, taken))
 
 
-def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering, made: ReadRendering) -> TakenIn:
-    """Put the document into the batch, and admit its links."""
-    attempt, document = made.attempt, made.document
+def judge(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering, made: ReadRendering) -> TakenIn:
+    """Judge the document: what it gained, and what may be kept of it. Nothing is in the batch yet."""
+    document = made.document
+    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, url, made.attempt.reply, document)
+    text_sha256 = sha256(document.main_text.encode()).digest()
+    return TakenIn(
+        body=made.attempt.reply.body,
+        at=_at(visit, url, found),
+        wished=wished,
+        text_sha256=text_sha256,
+        brought=made.brought,
+        changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
+        may_be_kept=may_be_kept(due, due.directives, due.opt_out)
+        and may_be_kept(due, wished.directives, wished.opt_out),
+    )
+
+
+def take_in(visit: Visit, due: Due, taken: TakenRender, found: Rendering, made: ReadRendering, judged: TakenIn) -> None:
+    """Put the document into the batch, and admit its links. Archive it first: nothing takes it out again."""
+    attempt, document, wished = made.attempt, made.document, judged.wished
     links = [*document.links, *(Link(href=each) for each in _wanted(found))]
-    wished = preferences.of_page(visit.worker, visit.lease, visit.origins, due, url, attempt.reply, document)
     focus = visit.picked.focus[due.crawl_id]
     words = novelty.words_of(document.main_text) if focus.profile.topics else []
-    at = _at(visit, url, found)
-    base = read.base_of(visit.worker.canon, at, document)
+    base = read.base_of(visit.worker.canon, judged.at, document)
     admitted = admit.links(
         visit,
         due,
@@ -81,25 +99,15 @@ def take_in(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Renderi
         nofollow=wished.nofollow,
         relevance=focus.relevance(words),
     )
-    text_sha256 = sha256(document.main_text.encode()).digest()
     row = None
     if wished.kept_out is None and visit.worker.settings.keep_text:
-        row = read.page_row(attempt, document, wished, text_sha256, None)
+        row = read.page_row(attempt, document, wished, judged.text_sha256, None)
         if not may_be_kept(due, due.directives, due.opt_out):  # scripts cannot take it back
             row["main_text"] = None
         row |= {"needs_script": _shell(taken), "rendered": True, "links": len(links)}
         row["content_type"] = taken.headers.get("content-type")
     visit.batch.read(row, admitted)
     read.keep_links(visit, due, base, document, wished)
-    return TakenIn(
-        body=attempt.reply.body,
-        at=at,
-        text_sha256=text_sha256,
-        brought=made.brought,
-        changed=taken.text_sha256 is not None and taken.text_sha256 != text_sha256,
-        may_be_kept=may_be_kept(due, due.directives, due.opt_out)
-        and may_be_kept(due, wished.directives, wished.opt_out),
-    )
 
 
 def _shell(taken: TakenRender) -> Mapping[ShellSign, str] | None:

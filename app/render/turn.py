@@ -29,7 +29,7 @@ from app.render.at_host import rules_of
 from app.render.cache import SharedCache
 from app.render.ending import ended, failed, given_back, retried
 from app.render.requests import PageRequests
-from app.render.take_in import read_in, take_in
+from app.render.take_in import judge, read_in, take_in
 from app.store import db, renders
 from app.store.renders import TakenRender
 from app.store.url_rows import Due
@@ -155,8 +155,9 @@ class RenderTurns:
                     late = "its hosts' turns came too late for what it asked for"
                     retried(visit, taken, late, found, cached=ask.cached)
                 else:
-                    brought = take_in(visit, due, url, taken, found, made)
-                    keep.keep(visit, due, url, taken, found, brought)
+                    brought = judge(visit, due, url, taken, found, made)
+                    keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
+                    take_in(visit, due, taken, found, made, brought)
                     visit.picked.focus[due.crawl_id].rendered(url, brought.brought)
                     ended(visit, taken, found, brought, cached=ask.cached)
             case never:

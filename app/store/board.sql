@@ -201,13 +201,9 @@ FROM (SELECT * FROM visits ORDER BY id DESC LIMIT :n) AS newest
 GROUP BY worker
 ORDER BY last_at DESC
 
--- refused_links: the latest links of a crawl that were not admitted, for a reason or any, before a moment
+-- refused_links: the latest links of a crawl that were not admitted, before a moment
 SELECT url, reason, detail, found_on, last_at, count
-FROM (
-    SELECT * FROM suppressions
-    WHERE crawl_id = :crawl_id AND last_at < CAST(:before AS timestamptz)
-    ORDER BY last_at DESC
-    LIMIT :n
-) AS newest
-WHERE CAST(:reason AS text) IS NULL OR reason = :reason
+FROM suppressions
+WHERE crawl_id = :crawl_id AND last_at < CAST(:before AS timestamptz)
 ORDER BY last_at DESC
+LIMIT :n

@@ -42,7 +42,9 @@ _NOTICES_A_DEAD_PEER = {
 }
 # Postgres probes us likewise: when we are gone, our locks are released. Its JIT compiler stays off: it takes longer
 # than any of our queries, and is triggered by the estimated length of a list of rows, which is always a hundred.
+# The zone is that of the times which Postgres answers: they are shown, exported and compared as they come.
 _SESSION = {
+    "TimeZone": "UTC",
     "jit": "off",
     "idle_in_transaction_session_timeout": "10s",
     "tcp_keepalives_idle": "10s",
@@ -63,7 +65,8 @@ _POOLER_REMEDY = (
 _ROLES = {
     "jit": "on",
     "idle_in_transaction_session_timeout": "0",
-}  # the settings of _SESSION that must hold, and Postgres' defaults
+}  # settings of _SESSION that must hold, and Postgres' defaults
+_ZONE, _UTC = "TimeZone", frozenset({"UTC", "Etc/UTC", "GMT"})  # must hold, too; a package takes the machine's zone
 READ_ONLY = "25006"  # errcodes-appendix.html: read_only_sql_transaction
 DEADLOCK = "40P01"  # deadlock_detected
 DEADLOCK_TRIES = 4
@@ -266,12 +269,12 @@ def lacks(engine: Engine) -> list[str]:
     with transaction(engine) as connection:
         found = connection.execute(
             text("SELECT name, setting, current_user AS role FROM pg_settings WHERE name = ANY(:names)"),
-            {"names": list(_ROLES)},
+            {"names": [*_ROLES, _ZONE]},
         ).all()
     return [
         f"ALTER ROLE {row.role} SET {row.name} = '{_SESSION[row.name]}'"
         for row in found
-        if row.setting == _ROLES[row.name]
+        if row.setting == _ROLES.get(row.name) or (row.name == _ZONE and row.setting not in _UTC)
     ]
 
 

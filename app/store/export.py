@@ -62,14 +62,14 @@ def batch(
 
 
 def latest_captures(
-    tx: Connection, *, crawl_id: int, pages: Sequence[tuple[int, bytes]], plain: bool = False
+    tx: Connection, *, crawl_id: int, pages: Sequence[tuple[int, bytes]]
 ) -> dict[tuple[int, bytes], Capture]:
     """The latest capture of each page, by (host id, key): of the rendered document, where one stands.
 
-    Pages that are not in the archive are missing.   plain: of the answer in any case
+    Pages that are not in the archive are missing.
     """
     rows = db.rows_param([{"host_id": host_id, "key": key} for host_id, key in pages])
-    found = db.run(tx, _sql["latest_captures"], {"crawl_id": crawl_id, "rows": rows, "plain": plain}).of(Capture)
+    found = db.run(tx, _sql["latest_captures"], {"crawl_id": crawl_id, "rows": rows}).of(Capture)
     return {(capture.host_id, capture.key): capture for capture in found}
 
 

@@ -82,7 +82,7 @@ ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
 LIMIT :n
 
 -- latest_captures: the latest capture of each page among these that is in the archive: of the rendered document where one stands
--- It stands until an answer comes that no browser is to open. :plain asks for the answer all the same.
+-- It stands until an answer comes that no browser is to open.
 SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 CROSS JOIN LATERAL (
@@ -90,7 +90,6 @@ CROSS JOIN LATERAL (
     FROM (
         (SELECT * FROM captures AS made
          WHERE made.host_id = r.host_id AND made.crawl_id = :crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
-           AND NOT :plain
          ORDER BY made.id DESC LIMIT 1)
         UNION ALL
         (SELECT * FROM captures AS answer

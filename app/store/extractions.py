@@ -150,16 +150,6 @@ def due(
     return db.run(tx, _sql["due"], where).rowcount
 
 
-def due_for(tx: Connection, captures: Iterable[Capture], handlers: Collection[HandlerSpec]) -> int:
-    """Make captures of pages due for the handlers that they fit. A 304 confirms a page that was due before."""
-    pages = [
-        DuePage(each.host_id, each.crawl_id, each.key, each.url, each.id, each.body_sha256)
-        for each in captures
-        if each.kind in {"page", "rendered"} and each.status != 304
-    ]
-    return due(tx, pages, handlers)
-
-
 def pages(tx: Connection, *, crawl_id: int, after: tuple[int, bytes], n: int) -> list[DuePage]:
     """The latest captures of a crawl's pages with (host id, key) after a place, in that order."""
     where = {"crawl_id": crawl_id, "host_id": after[0], "key": after[1], "n": n}

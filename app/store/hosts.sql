@@ -385,7 +385,7 @@ WHERE queue = ANY(CAST(:queues AS text[])) AND state = 'offered' AND offers_miss
 SELECT h.id AS host_id, h.lease_token AS token, v.worker
 FROM hosts AS h
 JOIN visits AS v ON v.host_id = h.id AND v.taken_at = h.taken_at AND v.token = h.lease_token
-WHERE h.state = 'taken' AND v.worker LIKE :machine || ':%'
+WHERE h.state = 'taken' AND starts_with(v.worker, CAST(:machine AS text) || ':')
 
 -- end_dead: end the lease of a worker that is known to be dead; its last request ended before, so the delay counts from now
 UPDATE hosts

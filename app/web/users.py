@@ -102,7 +102,8 @@ class Users:
         except ValueError:
             return None
         name, _, end = until.partition("\n")
-        if not hmac.compare_digest(self._sign(until), session.partition(".")[2]) or int(end) < self._clock():
+        signed = session.partition(".")[2].encode("utf-8", "replace")  # as texts only ASCII could be compared
+        if not hmac.compare_digest(self._sign(until).encode(), signed) or int(end) < self._clock():
             return None
         return name if name in self._users else None
 

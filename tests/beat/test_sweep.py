@@ -132,3 +132,14 @@ def test_leases_of_the_dead_of_this_machine_end_at_once(engine: Engine, dead_pid
     assert row["state"] == "taken", "the claim sees that a taken lease ran out, and isolates"
     claim(engine, ahead_s=8)
     assert one(engine, "SELECT isolate FROM hosts") == (ISOLATE if ended else 0)
+
+
+def test_a_machine_whose_name_is_alike_is_another(
+    engine: Engine, dead_pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers may have names with _, which stands for any character in LIKE."""
+    taken(engine, worker=f"web-1:{dead_pid}", delay_s=7.0)
+    monkeypatch.setattr(socket, "gethostname", lambda: "web_1")
+    assert end_leases_of_the_dead(engine) == 0
+    monkeypatch.setattr(socket, "gethostname", lambda: "web-1")
+    assert end_leases_of_the_dead(engine) == 1

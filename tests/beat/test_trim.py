@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from app.admin import doctor, report
 from app.beat import trim
@@ -17,7 +17,7 @@ from app.store import caps, db
 from tests.crawl.loop import go, make_settings, run, start
 from tests.crawl.waiting import refused, state, waiting
 from tests.crawl.web import Site, Web, html
-from tests.store.rows import admission, admit, make_crawl, make_host, one, sql
+from tests.store.rows import Aside, admission, admit, await_blocked, backend, make_crawl, make_host, one, sql
 
 
 @pytest.fixture
@@ -260,3 +260,15 @@ def test_the_report_and_doctor_say_so(make: Callable[..., Worker], site: Site) -
     (check,) = [check for check in doctor.fleet(worker.engine, worker.settings, {}) if check.name == "frontier"]
     assert (check.grade, check.finding) == (doctor.Grade.WARN, "crawls at their cap: c")
     assert "TIPTOE_FRONTIER_MAX_PER_CRAWL" in check.remedy
+
+
+def test_what_was_fetched_meanwhile_is_not_noted_as_evicted(engine: Engine, settings: Callable[..., Settings]) -> None:
+    """The sample was before the lock."""
+    crawl_id = make_crawl(engine)
+    stand(engine, crawl_id, {0.2: 1, 0.5: 2})
+    with engine.begin() as tx:
+        tx.execute(text("UPDATE urls SET state = 'resting', due_at = now(), fetched_at = now() WHERE score < 0.3"))
+        aside = Aside(lambda: trim.trim(engine, settings(frontier_max_per_crawl=2)))
+        await_blocked(engine, backend(tx), aside)
+    assert aside.outcome() == 0
+    assert one(engine, "SELECT count(*) FROM suppressions") == 0

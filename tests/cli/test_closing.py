@@ -38,7 +38,9 @@ def written(of: Totals, resume: tuple[str, ...] = (), **values: Any) -> list[str
 
 
 def test_a_large_crawl_fits_80_columns() -> None:
-    said = written(totals(), redirects=FOLDERS, resume=("again",), why="it has no seed")
+    said = written(
+        totals(), redirects=FOLDERS, resume=("again",), why=["http://a.test/ ended as gone", "and 1 seed more"]
+    )
     assert said == [
         "docs.example.org (ended: max_seconds): 12,345,678 pages, 987.7 GB in 3,600.0 s",
         "12,345,679 requests for URLs, 1,234,567 failed; 123,456,789 links refused",
@@ -48,7 +50,8 @@ def test_a_large_crawl_fits_80_columns() -> None:
         "data: /d",
         'query: tiptoe --home h sql "TABLE v_crawl_progress"',
         "again",
-        "no page: it has no seed",
+        "no page: http://a.test/ ended as gone",
+        "  and 1 seed more",
     ]
     assert [line for line in said if len(line) > 80] == []
 

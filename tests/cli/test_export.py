@@ -43,6 +43,12 @@ def test_a_crawl_that_keeps_links_and_has_none_yet_has_nothing_to_export(tiptoe:
     assert (ran.code, ran.out.partition(",")[0]) == (0, "0 links to links.csv")
 
 
+def test_items_of_a_crawl_that_no_handler_ran_over_say_so(tiptoe: Tiptoe, site: Site) -> None:
+    ran = tiptoe("export", "items", "--crawl", "docs", "--to", "items.csv")
+    assert (ran.code, ran.out.partition(",")[0]) == (0, "0 items to items.csv")
+    assert ran.err == "no handler ran over docs yet: tiptoe extract run HANDLER --crawl docs\n"
+
+
 # arguments after `export`, words of the line
 BAD = [
     (("urls", "--crawl", "docs", "--to", "x"), ("export urls", "pages, fetches, links, items")),

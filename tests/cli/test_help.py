@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from app.cli import make_app
+from app.cli.options import COMMANDS as ROOT
 from tests.cli.conftest import run
 
 COLUMNS = 80
@@ -44,6 +45,11 @@ def to_be_typed(command: Any) -> set[str]:
     return found
 
 
+def test_every_command_of_the_root_has_its_place() -> None:
+    """By these names commands are found in what a person reads, too (`app.cli.options.retyped`)."""
+    assert sorted(ROOT) == sorted(EVERYTHING[()].commands)
+
+
 @pytest.mark.parametrize("words", EVERYTHING, ids=" ".join)
 def test_nothing_that_has_to_be_typed_is_cut(words: tuple[str, ...]) -> None:
     shown = run(*words, "--help").out
@@ -63,3 +69,10 @@ def test_a_list_of_commands_says_their_first_paragraphs_in_full(words: tuple[str
     shown = " ".join(run(*words, "--help").out.split())
     for name, each in EVERYTHING[words].commands.items():
         assert f"{name} {' '.join(each.help.partition(chr(10) * 2)[0].split())}" in shown
+
+
+@pytest.mark.parametrize("words", EVERYTHING, ids=" ".join)
+def test_parameters_are_shown_without_types_of_python_and_doubled_signs(words: tuple[str, ...]) -> None:
+    shown = " ".join(run(*words, "--help").out.split())
+    found = re.search(r"<(?!\w+>|=)|list\[|default: \([^)]*\)\]|…\}?\.\.\.", shown)
+    assert found is None, found

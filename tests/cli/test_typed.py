@@ -6,7 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import make_app
-from app.cli.options import typed
+from app.cli.gather import gather
+from app.cli.options import settings_with, typed
+from app.config import Settings
+from app.errors import InputError
 
 HERE, THERE = ".tiptoe", "other place"
 
@@ -58,3 +61,27 @@ def test_a_home_of_the_environment_needs_no_option(monkeypatch: pytest.MonkeyPat
 def test_a_database_that_is_configured_needs_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIPTOE_DATABASE_URL", "postgresql://127.0.0.1/x")
     assert within("--home", THERE, "here") == "tiptoe"
+
+
+# command → the remedy that its error names
+@pytest.mark.parametrize(
+    ("args", "remedy"),
+    [
+        (["fails"], "tiptoe crawl start a; tiptoe --version says which"),
+        (["--home", THERE, "fails"], f"tiptoe --home '{THERE}' crawl start a; tiptoe --version says which"),
+        (["fails", "--home", THERE], f"tiptoe --home '{THERE}' crawl start a; tiptoe --version says which"),
+        (["fails", "--home", HERE], "tiptoe crawl start a; tiptoe --version says which"),
+    ],
+)
+def test_the_remedy_of_an_error_is_for_the_same_data(args: list[str], remedy: str) -> None:
+    for again in (args, ["fails"]):
+        app = make_app()
+
+        @app.command()
+        @gather(settings=settings_with)
+        def fails(settings: Settings) -> None:
+            """Fail."""
+            raise InputError("crawl a", "is finished; tiptoe crawl start a; tiptoe --version says which")
+
+        said = remedy if again is args else "tiptoe crawl start a; tiptoe --version says which"
+        assert CliRunner().invoke(app, again).stderr == f"tiptoe: crawl a: is finished; {said}\n"

@@ -1,6 +1,7 @@
 """A small archive of pages, written as a worker writes it, and rows that make them due."""
 
 import socket
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from app.store import extractions as store
 from tests.archive.answers import recording, reply
 from tests.store.rows import make_crawl, make_host, sql
 
-_OF_CAPTURE = ("host_id", "crawl_id", "key", "url", "id", "body_sha256")
 LIMITS = SegmentLimits(64 << 20, 3_600.0)
 
 BOOKS = HandlerSpec(name="books", match=("/books/",))
@@ -31,6 +31,15 @@ TITLES = """
 
 def titles(version: int = 1) -> str:
     return TITLES.format(version=version)
+
+
+def due_pages(found: Iterable[Capture]) -> list[store.DuePage]:
+    """The captures that bring a page, as a settle makes them due: a 304 confirms one that was due before."""
+    return [
+        store.DuePage(each.host_id, each.crawl_id, each.key, each.url, each.id, each.body_sha256)
+        for each in found
+        if each.kind in {"page", "rendered"} and each.status != 304
+    ]
 
 
 def body(*names: str) -> bytes:
@@ -73,10 +82,7 @@ class Shelf:
     def due(self, found: list[Capture], *handlers: HandlerSpec, **how: bool) -> int:
         """Make captures due, as a settle does."""
         with db.transaction(self.engine) as tx:
-            if how:
-                pages = [store.DuePage(*[getattr(each, name) for name in _OF_CAPTURE]) for each in found]
-                return store.due(tx, pages, handlers, **how)
-            return store.due_for(tx, found, handlers)
+            return store.due(tx, due_pages(found), handlers, **how)
 
     def in_frontier(self, path: str, *, depth: int = 0, **columns: Any) -> None:
         """A row of the page in `urls`."""

@@ -164,6 +164,8 @@ def test_a_document_that_could_not_be_written_is_made_again(archiving: Archiving
 
     turns(keeping, Stand(does=fill)).run()
     assert kinds(keeping, site) == ["page"]
+    assert [tuple(row) for row in rows(keeping, "SELECT title, rendered_at FROM pages")] == [("App", None)]
+    assert rows(keeping, "SELECT FROM urls WHERE url LIKE '%/made'") == [], "nor are its links found"
     (row,) = rows(keeping, "SELECT state, attempts, cause FROM renders")
     assert (row.state, row.attempts) == ("due", 0)
     empty()

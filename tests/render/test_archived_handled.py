@@ -20,6 +20,7 @@ from tests.crawl.archiving import Archiving
 from tests.crawl.loop import go as go_once
 from tests.crawl.loop import start
 from tests.crawl.web import Site
+from tests.extract.archived import due_pages
 from tests.extract.conftest import MEMORY_BYTES
 from tests.render.archived import OTHER, PLAIN, again, not_modified, of_page
 from tests.render.shells import DOCUMENT, Stand, render, rows, shell
@@ -189,7 +190,7 @@ def test_a_document_whose_answer_is_elsewhere_is_handled_without_it(
     pool = HandlerPool([str(path)], memory_bytes=MEMORY_BYTES)
     sql(crawler.engine, "DELETE FROM extractions")
     with db.transaction(crawler.engine) as tx:
-        store.due_for(tx, [document], [HandlerSpec(name="seen"), HandlerSpec(name="body")])
+        store.due(tx, due_pages([document]), [HandlerSpec(name="seen"), HandlerSpec(name="body")])
     runner = Runner(Extraction(engine=crawler.engine, settings=archiving.settings, pool=pool, admit=lambda found: None))
     try:
         runner.run()

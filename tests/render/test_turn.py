@@ -31,13 +31,13 @@ def test_a_shell_waits_and_a_plain_page_does_not(worker: Worker, site: Site) -> 
     assert [(row.url, row.state) for row in rows(worker, "SELECT url, state FROM renders")] == [(site.url("/"), "due")]
 
 
-@pytest.mark.parametrize(("render_", "n"), [("auto", 0), ("never", 0), ("always", 1)])
-def test_a_plain_page_is_rendered_where_its_crawl_renders_all(worker: Worker, web: Web, render_: str, n: int) -> None:
+@pytest.mark.parametrize(("render_", "rendered"), [("auto", ["/app"]), ("never", []), ("always", ["/", "/app"])])
+def test_a_crawl_says_what_is_rendered(worker: Worker, web: Web, render_: str, rendered: list[str]) -> None:
     site = web.site()
-    site.pages["/"] = html(text="A page that says what it has to say. " * 10)
-    start(worker, site.url("/"), render=render_)
+    site.pages |= {"/": html(text="A page that says what it has to say. " * 10), "/app": shell()}
+    start(worker, site.url("/"), site.url("/app"), render=render_)
     go(worker)
-    assert len(rows(worker, "SELECT url FROM renders")) == n
+    assert [row.url for row in rows(worker, "SELECT url FROM renders ORDER BY url")] == list(map(site.url, rendered))
 
 
 def test_what_the_scripts_made_is_the_page(worker: Worker, site: Site) -> None:

@@ -1,9 +1,14 @@
 """What a connection asks of both ends, so that neither waits long for one that is gone."""
 
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import psycopg
 import pytest
+from psycopg import sql
 from sqlalchemy import text
 
-from app.store import db
+from app.store import db, server
 
 # of the URL, the setting of the session, its value
 SESSIONS = [
@@ -11,6 +16,7 @@ SESSIONS = [
     ("", "tcp_user_timeout", "10000"),
     ("", "tcp_keepalives_idle", "10"),
     ("", "application_name", "tiptoe"),
+    ("", "TimeZone", "UTC"),
     ("?options=-c%20idle_in_transaction_session_timeout%3D5min", "idle_in_transaction_session_timeout", "5min"),
     ("?options=-c%20work_mem%3D3MB", "work_mem", "3MB"),
     ("?options=-c%20work_mem%3D3MB", "idle_in_transaction_session_timeout", "10s"),
@@ -42,3 +48,15 @@ def test_what_libpq_is_asked(database_url: str, parameters: str, name: str, valu
         asked = tx.connection.dbapi_connection.info.get_parameters()  # type: ignore[union-attr]
     engine.dispose()
     assert asked.get(name, "0") == value
+
+
+def test_times_are_utc_whatever_the_zone_of_the_server(database_url: str) -> None:
+    """A package of Postgres takes the machine's zone, and we show, export and compare what it answers."""
+    engine = db.connect(database_url)
+    name = urlsplit(database_url).path[1:]
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("ALTER DATABASE {} SET timezone = 'Asia/Tokyo'").format(sql.Identifier(name)))
+    with db.transaction(engine) as tx:
+        found = server.now(tx)
+    engine.dispose()
+    assert found.utcoffset() == timedelta(0)

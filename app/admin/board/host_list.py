@@ -19,6 +19,7 @@ from app.store.board import START, Row
 PAGE = 50
 SLICE = 1_000
 SORTS = ("name", "contact")
+ID_DIGITS = 18  # of a bigint, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,7 @@ def _places(
 ) -> list[tuple[str, str]]:
     """(name, place) of the next n hosts."""
     if crawl_id is not None:
-        if after and not after.isdecimal():
-            raise _no_place(after)
-        rows = board.names_of_crawl(tx, crawl_id=crawl_id, after=int(after or 0), n=n)
+        rows = board.names_of_crawl(tx, crawl_id=crawl_id, after=number(after or "0"), n=n)
         return [(row["host"], row["key"]) for row in rows]
     if sort == "name":
         return [(row["host"], row["key"]) for row in board.names_after(tx, after=after, n=n)]
@@ -81,10 +80,17 @@ def place(key: str) -> tuple[datetime, int]:
     """Read such a place. Raises InputError."""
     at, _, id = key.rpartition(" ")
     try:
-        return datetime.fromisoformat(at), int(id)
+        return datetime.fromisoformat(at), number(id)
     except ValueError:
-        raise _no_place(key) from None
+        raise no_place(key) from None
 
 
-def _no_place(key: str) -> InputError:
+def number(text: str) -> int:
+    """Read an id of a place. Raises InputError for what is none, and for one that Postgres could not hold."""
+    if not text.isascii() or not text.isdecimal() or len(text) > ID_DIGITS:
+        raise no_place(text)
+    return int(text)
+
+
+def no_place(key: str) -> InputError:
     return InputError(f"after {key[:80]!r}", "is no place of this list; begin at its first page")

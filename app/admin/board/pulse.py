@@ -19,7 +19,7 @@ from app.store import board, db, hosts, live, segments, urls
 from app.store.board import CrawlLine, Rate, Row, Step
 
 CRAWLS = 12
-ACTIVE_WATCHED = 6  # whose hosts are summed
+ROUNDS_KEPT = 600  # crawls whose sums are kept from look to look
 SLICE = 1_000  # hosts a look
 QUEUED_MOST = 10_000
 LATE_S, WINDOW_S = 4.0, 10.0
@@ -74,7 +74,6 @@ class PulseWatch:
     engine: Engine
     settings: Settings
     _rounds: dict[int, Round] = field(default_factory=dict)
-    _sums: dict[int, Counter[str]] = field(default_factory=dict)
     _waits: tuple[Sequence[Row], float] = ((), 100.0)
     _waits_at: float = float("-inf")
 
@@ -139,15 +138,11 @@ class PulseWatch:
         )
 
     def _got(self, tx: Connection, line: CrawlLine) -> tuple[Counter[str], bool]:
-        """A crawl's counts: read on while it changes, and until they are whole."""
-        known = self._rounds.get(line.id)
-        if known is not None and known.is_whole and line.state != "active":
-            return self._sums[line.id], True
-        if known is None and line.state == "active" and len(self._rounds) > 100 * ACTIVE_WATCHED:
+        """A crawl's counts, with those of its next slice read anew: visits settle for a while after it has ended."""
+        if line.id not in self._rounds and len(self._rounds) >= ROUNDS_KEPT:
             self._rounds.clear()
         turn = self._rounds.setdefault(line.id, Round())
         sums = turn.read(lambda after: live.fetched(tx, crawl_id=line.id, after=after, n=SLICE), SLICE)
-        self._sums[line.id] = sums
         return sums, turn.is_whole
 
 

@@ -16,6 +16,8 @@ NEEDED: Final = ("url", "key", "text", "markdown")
 _CONTENT: Final = ("key", "text", "markdown")
 LONGEST_NAME: Final = 80
 _NOT_A_NAME = re.compile(r"[^\w.-]+")
+# JSON lets these stand in a text; YAML forbids them (1.2.2, 5.1), or ends a line there.
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def file_of(page: Mapping[str, Any]) -> tuple[str, str]:
@@ -43,4 +45,5 @@ def _yaml(value: object) -> str:
         case datetime():
             return value.isoformat(timespec="seconds")
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            text = json.dumps(value, ensure_ascii=False)
+            return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -5,7 +5,7 @@ links from elsewhere bring is added in lots (`full_hosts`). Where the estimate s
 exact first, unless that was done lately, and then decides: the best newcomers take the places of the worst that wait,
 one for one. Crawls are looked at by a janitor (`trim`); what a visit picks says how good a link must be.
 
-Seeds and sitemaps are never evicted, nor is what was fetched before; seeds are not even asked (`seed`).
+Seeds and sitemaps are never evicted, nor is what was fetched before; seeds are not even asked (`app.admin.seeds`).
 """
 
 import math

@@ -51,14 +51,20 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
 
 
 def challenged(visit: Visit, attempt: Attempt) -> VisitEnding:
+    """The URL waits until its host has rested."""
+    rest_challenged(visit)
+    due = attempt.due
+    conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
+    return VisitEnding.RESTS
+
+
+def rest_challenged(visit: Visit) -> None:
     """A challenge or CAPTCHA is a no to machines: never solved, the host rests; it is given up as one out of reach is."""
-    due, pace, settings = attempt.due, visit.pace, visit.worker.settings
+    pace, settings = visit.pace, visit.worker.settings
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
-    conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
     if pace.failures >= most_in_a_row(settings, answered=pace.answered):
         give_up(visit.batch, Cause.CHALLENGED, f"{pace.failures} times in a row")
-    return VisitEnding.RESTS
 
 
 def give_up(batch: Batch, cause: Cause, detail: str) -> None:

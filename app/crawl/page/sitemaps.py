@@ -161,7 +161,7 @@ def _write(
 
 
 def _note(worker: Worker, lease: Lease, due: Due, reading: SitemapReading | Listing) -> Known:
-    with db.transaction(worker.engine) as tx:
+    with worker.seats.left(), db.transaction(worker.engine) as tx:
         if hosts.lock_leased(tx, host_id=lease.host_id, token=lease.token) is None:
             raise LeaseLost(lease.host)
         read = ReadSitemap(

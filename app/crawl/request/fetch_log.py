@@ -14,6 +14,7 @@ from app.store.fetches import Fetch
 from app.store.host_rows import Loan
 
 _log = structlog.get_logger()
+_JUDGED = {RequestKind.PAGE, RequestKind.SUBREQUEST}
 
 
 class Sending(NamedTuple):
@@ -78,8 +79,8 @@ def log_unsent(visit: Visit, slot: Slot, sending: Sending, unsent: Unsent, *, wh
 
 
 def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:
-    """How the request ended; evidence: that a page met a wall made for bots."""
-    evidence = blocks.find(reply) if kind is RequestKind.PAGE else None
+    """How the request ended; evidence: that a page, or what one asks for, met a wall made for bots."""
+    evidence = blocks.find(reply) if kind in _JUDGED else None
     if evidence is None:
         return classify(reply, conditional=conditional), None
     return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence

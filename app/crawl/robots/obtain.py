@@ -1,8 +1,8 @@
 """Obtains robots.txt before anything else of its origin: from the database while it is fresh, else from the site.
 
-Fetching it (`robots_fetch`) is a request like any other, at the host's own pace. `app.policy.robots.in_force` decides
-which rules hold while it is out of reach; this module keeps them up to date in the visit and, through the batch, in the
-database.
+Fetching it (`app.crawl.robots.ask`) is a request like any other, at the host's own pace. `app.policy.robots.in_force`
+decides which rules hold while it is out of reach; this module keeps them up to date in the visit and, through the
+batch, in the database.
 """
 
 from collections.abc import Callable

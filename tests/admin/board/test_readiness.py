@@ -104,3 +104,16 @@ def test_a_look_sums_many_hosts_over_several_looks(engine: Engine) -> None:
     watch = PulseWatch(engine, SETTINGS)
     looks = [watch.look().crawls[0] for _ in range(3)]
     assert [(look.pages, look.is_whole) for look in looks] == [(2000, False), (4000, False), (5000, True)]
+
+
+@pytest.mark.parametrize(
+    "state", ["state = 'paused'", "state = 'finished', finished_at = now(), ended_because = 'operator'"]
+)
+def test_visits_that_settle_after_the_end_are_counted(engine: Engine, state: str) -> None:
+    make_crawl(engine)
+    sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (1, 1, 2)")
+    watch = PulseWatch(engine, SETTINGS)
+    assert watch.look().crawls[0].pages == 2
+    sql(engine, f"UPDATE crawls SET {state}")
+    sql(engine, "UPDATE crawl_hosts SET pages = 5")
+    assert [watch.look().crawls[0].pages for _ in range(2)] == [5, 5]

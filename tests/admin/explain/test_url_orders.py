@@ -44,6 +44,11 @@ def test_forget_takes_it_out_of_one_crawl(worker: Worker, site: Site) -> None:
         ("http://never.test/", None, "http://never.test/: no crawl knows it"),
         ("http://never.test/", "c", "http://never.test/: crawl c does not know it"),
         ("http://never.test/", "d", "crawl 'd': there is none of this name; there are: c"),
+        (
+            "http://never.test/",
+            "coucou",
+            "crawl 'coucou': there is none of this name; did you mean coucoux? there are: ",
+        ),
         ("nonsense", None, "URL 'nonsense'"),
     ],
 )
@@ -51,6 +56,8 @@ def test_retry_and_forget_refuse_what_is_not_there(
     worker: Worker, act: Callable[..., object], text: str, crawl: str | None, says: str
 ) -> None:
     start(worker, "http://site.test/")
+    if crawl == "coucou":
+        start(worker, "http://site.test/", name="coucoux")
     with pytest.raises(InputError) as refused:
         act(worker.engine, worker.settings, text, crawl)
     assert str(refused.value).startswith(says)

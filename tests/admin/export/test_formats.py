@@ -144,6 +144,16 @@ def test_a_page_as_markdown() -> None:
     assert name == "a.test/docs-Über-uns-q-1-0123456789ab.md"
 
 
+@pytest.mark.parametrize(
+    "sign", ["\x7f", "\x85", "\x96", "\u2028", "\u2029", "\ufeff", "\ufffe", "\U0001f600", "\u00e9", "\\"]
+)
+def test_a_title_is_read_back_as_it_was(sign: str) -> None:
+    """YAML takes fewer characters than JSON does, and than sites write: \x96 was a dash in windows-1252."""
+    title = f"one {sign} two"
+    _, front, _ = markdown.file_of({**PAGE, "title": title})[1].split("---\n", 2)
+    assert yaml.safe_load(front)["title"] == title
+
+
 # URL → the file's name, without the hash
 @pytest.mark.parametrize(
     ("url", "name"),

@@ -210,13 +210,16 @@ def test_a_crawl_that_brought_nothing_says_why(
     assert says in why
 
 
-def test_a_seed_that_was_not_fetched_yet_says_what_it_waits_for(worker: Worker, web: Web) -> None:
-    site = web.site()
-    site.pages["/"] = Answer(status=429, headers={"Retry-After": "3600"})
-    start(worker, site.url(), web.site().url())
+def test_each_of_the_first_seeds_says_what_it_waits_for(worker: Worker, web: Web) -> None:
+    sites = [web.site() for _ in range(report.MOST_SEEDS + 2)]
+    for site in sites:
+        site.pages["/"] = Answer(status=429, headers={"Retry-After": "3600"})
+    start(worker, *(site.url() for site in sites))
     go(worker)
-    assert "rate_limited" in str(report.report(worker.engine, "c").why_nothing)
-    assert "and 1 seed more" in str(report.report(worker.engine, "c").why_nothing)
+    *told, more = str(report.report(worker.engine, "c").why_nothing).split("; ")
+    assert [line.partition(" ")[0] for line in told] == [site.url() for site in sites[: report.MOST_SEEDS]]
+    assert all("rate_limited" in line for line in told)
+    assert more == "and 2 seeds more"
 
 
 @pytest.mark.parametrize(

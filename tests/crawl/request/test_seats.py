@@ -112,6 +112,7 @@ def test_a_seat_is_left_while_a_chunk_of_a_sitemap_is_written(
     site.robots = f"User-agent: *\nAllow: /\nSitemap: {site.url('/map.xml')}\n"
     site.pages |= {"/": html(), "/1": html(), "/map.xml": urlset(site.url("/1"))}
     monkeypatch.setattr(sitemaps, "claim", noting(seen, worker, "chunk", sitemaps.claim))
+    monkeypatch.setattr(sitemaps, "note", noting(seen, worker, "note", sitemaps.note))
     monkeypatch.setattr(Seats, "_take", noting(seen, worker, "take", vars(Seats)["_take"]))
     start(worker, site.url(), sitemaps="declared")
     event.listen(worker.engine, "commit", lambda _: seen.append(("commit", worker.seats.has_one)))
@@ -119,3 +120,4 @@ def test_a_seat_is_left_while_a_chunk_of_a_sitemap_is_written(
         run(worker)
     chunk = seen.index(("chunk", False))
     assert seen[chunk + 1 : chunk + 3] == [("commit", False), ("take", False)]
+    assert [has_one for what, has_one in seen if what == "note"] == [False, False]

@@ -8,7 +8,7 @@ import pytest
 from app.admin import crawls
 from app.admin.edit import edit
 from app.crawl.state.worker import Worker
-from app.model import Budgets, CrawlChange
+from app.model import Budgets, Cause, CrawlChange
 from tests.crawl.loop import run, start
 from tests.crawl.visit.small_site import small_site
 from tests.crawl.web import Answer, Web, html
@@ -104,3 +104,17 @@ def test_a_budget_of_bytes_ends_the_crawl(make: Callable[..., Worker], web: Web)
     sizes = [hit.body_bytes for hit in site.log if hit.path != "/robots.txt"]
     assert sum(sizes) >= 500 > sum(sizes[:-1])
     assert crawls.find(worker.engine, crawl.name).ended_because == "max_bytes"
+
+
+def test_what_is_queued_is_judged_again_before_it_is_fetched(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/docs", "/shop"), "/docs": html(), "/shop": html()}
+    start(worker, site.url("/"), budgets=Budgets(max_pages=1))
+    run(worker)
+    assert site.pages_asked == ["/"]
+    edit(worker.engine, worker.settings, "c", CrawlChange(exclude=("/shop",), budgets={"max_pages": None}))
+    crawls.start(worker.engine, "c")
+    run(worker)
+    assert site.pages_asked == ["/", "/docs"]
+    (row,) = sql(worker.engine, "SELECT state, cause, detail FROM urls WHERE url = :url", url=site.url("/shop"))
+    assert (row["state"], row["cause"], row["detail"]) == ("quarantined", Cause.OUT_OF_SCOPE, "excluded")

@@ -1,0 +1,42 @@
+"""A link that was seen before costs no round trip (promise F12)."""
+
+from datetime import UTC, datetime
+
+from app.admin.crawls import find
+from app.crawl.frontier import admit, pick, worth
+from app.crawl.frontier.worth import FoundAt
+from app.crawl.state.finder import Outside
+from app.crawl.state.worker import Worker
+from app.model import Url
+from app.store import db
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
+
+
+def test_only_new_links_are_put_up_for_admission(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/a", "/b"), "/a": html("/", "/b"), "/b": html("/a")}
+    start(worker, site.url("/"), scope="any")
+    run(worker)
+    assert put_up(worker, site.url("/"), [site.url(path) for path in ("/a", "/new", "/b", "/")]) == [site.url("/new")]
+
+
+def test_what_was_forgotten_is_put_up_again(worker: Worker, web: Web) -> None:
+    """Its row may be gone: no link is lost for being remembered."""
+    site = web.site()
+    site.pages |= {"/": html("/a"), "/a": html()}
+    start(worker, site.url("/"), scope="any")
+    run(worker)
+    worker.forget_rows()
+    assert put_up(worker, site.url("/"), [site.url("/a")]) == [site.url("/a")]
+
+
+def put_up(worker: Worker, page: str, links: list[str]) -> list[str]:
+    """Those links of a page that a settle would bring to the frontier."""
+    crawl = find(worker.engine, "c")
+    finder = Outside(worker=worker, moment=datetime.now(UTC))
+    finder.picked.scopes[crawl.id] = pick.make_scope(crawl)
+    with db.transaction(worker.engine) as tx:
+        worth.take_up(worker, finder.picked, tx, 0, crawl.id, refuses=False)
+    found = [url for link in links if isinstance(url := worker.canon.canonicalise(link), Url)]
+    return [each.url.text for each in admit.candidates(finder, crawl.id, found, FoundAt(page, 1, 0))]
