@@ -62,9 +62,7 @@ def _places(
 ) -> list[tuple[str, str]]:
     """(name, place) of the next n hosts."""
     if crawl_id is not None:
-        if after and not after.isdecimal():
-            raise _no_place(after)
-        rows = board.names_of_crawl(tx, crawl_id=crawl_id, after=int(after or 0), n=n)
+        rows = board.names_of_crawl(tx, crawl_id=crawl_id, after=number(after) if after else 0, n=n)
         return [(row["host"], row["key"]) for row in rows]
     if sort == "name":
         return [(row["host"], row["key"]) for row in board.names_after(tx, after=after, n=n)]
@@ -81,10 +79,18 @@ def place(key: str) -> tuple[datetime, int]:
     """Read such a place. Raises InputError."""
     at, _, id = key.rpartition(" ")
     try:
-        return datetime.fromisoformat(at), int(id)
+        return datetime.fromisoformat(at), number(id)
     except ValueError:
-        raise _no_place(key) from None
+        raise no_place(key) from None
 
 
-def _no_place(key: str) -> InputError:
+def number(text: str) -> int:
+    """Read a number of a place; Postgres' bigint holds it. Raises InputError."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise no_place(text)
+    return int(text)
+
+
+def no_place(key: str) -> InputError:
+    """The error of a place that is none."""
     return InputError(f"after {key[:80]!r}", "is no place of this list; begin at its first page")

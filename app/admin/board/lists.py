@@ -6,16 +6,16 @@ from datetime import datetime
 
 from sqlalchemy import Engine
 
-from app.admin.board.host_list import key_of, place
+from app.admin.board.host_list import key_of, no_place, number, place
 from app.admin.crawls import find
 from app.admin.hosts import known
-from app.errors import InputError
 from app.store import board, db, operator_log
 from app.store.board import END, Row
 from app.store.operator_log import NEWEST, OperatorOrder
 
 PAGE = 50
 SLICE = 1_000
+LINKS_SLICE = 10_000  # of refused links: most are of one reason, and a rare one is looked for
 SEPARATOR = "|"
 
 
@@ -54,7 +54,7 @@ def traps(engine: Engine, *, after: str = "") -> Lot:
     """Patterns of URLs that were refused as traps. Raises InputError for no place."""
     host, crawl, pattern = _parts(after, 3) if after else ("0", "0", "")
     with db.transaction(engine) as tx:
-        found = board.traps(tx, after=(_number(host), _number(crawl), pattern), n=SLICE)
+        found = board.traps(tx, after=(number(host), number(crawl), pattern), n=SLICE)
     refused = [row for row in found if row["refused"]]
     return _lot(refused, ("host_id", "crawl_id", "pattern"), last=found[-1] if len(found) == SLICE else None)
 
@@ -63,14 +63,14 @@ def duplicates(engine: Engine, *, after: str = "") -> Lot:
     """Pages that repeat another. Raises InputError for no place."""
     host, crawl, key = _parts(after, 3) if after else ("0", "0", "")
     with db.transaction(engine) as tx:
-        found = board.duplicates(tx, after=(_number(host), _number(crawl), _hex(key)), n=PAGE + 1)
+        found = board.duplicates(tx, after=(number(host), number(crawl), _hex(key)), n=PAGE + 1)
     return _lot(found, ("host_id", "crawl_id", "key"))
 
 
 def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str = "") -> Lot:
     """Items that handlers extracted, of one crawl or handler, in the next slice. Raises InputError for no place."""
     host, crawl_id, key, of, n = _parts(after, 5) if after else ("0", "0", "", "", "0")
-    where = (_number(host), _number(crawl_id), _hex(key), of, _number(n))
+    where = (number(host), number(crawl_id), _hex(key), of, number(n))
     with db.transaction(engine) as tx:
         found = board.items(tx, after=where, n=SLICE)
     wanted = [
@@ -83,18 +83,23 @@ def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str 
 
 
 def refused_links(engine: Engine, crawl: str, *, reason: str | None, after: str = "") -> Lot:
-    """Links of a crawl that were not admitted, the latest first. Raises InputError."""
+    """Links of a crawl that were not admitted, the latest first, or those of a reason. Raises InputError."""
     crawl_id = find(engine, crawl).id
     before: datetime = place(f"{after} 0")[0] if after else END[0]
+    n = PAGE if reason is None else LINKS_SLICE
     with db.transaction(engine) as tx:
-        found = board.refused_links(tx, crawl_id=crawl_id, reason=reason, before=before, n=PAGE)
-    return Lot(rows=found, next=found[-1]["last_at"].isoformat() if len(found) == PAGE else None)
+        found = board.refused_links(tx, crawl_id=crawl_id, reason=reason, before=before, n=n)
+    wanted = [row for row in found if reason is None or row["reason"] == reason]
+    shown = wanted[:PAGE]
+    is_cut = bool(found) and found[-1]["place"] == n
+    last = shown[-1] if len(wanted) > PAGE else found[-1] if is_cut else None
+    return Lot(rows=shown, next=None if last is None else last["last_at"].isoformat())
 
 
 def orders(engine: Engine, *, subject: str | None = None, after: str = "", n: int = PAGE) -> Sequence[OperatorOrder]:
     """Orders that people gave, the latest first. Raises InputError for no place."""
     with db.transaction(engine) as tx:
-        return operator_log.latest(tx, n=n, before=_number(after) if after else NEWEST, subject=subject)
+        return operator_log.latest(tx, n=n, before=number(after) if after else NEWEST, subject=subject)
 
 
 def _by_time(found: list[Row], n: int) -> Lot:
@@ -112,18 +117,12 @@ def _lot(rows: Sequence[Row], parts: Sequence[str], *, last: Row | None = None) 
 def _parts(after: str, n: int) -> list[str]:
     found = after.split(SEPARATOR, n - 1)
     if len(found) != n:
-        raise InputError(f"after {after[:80]!r}", "is no place of this list; begin at its first page")
+        raise no_place(after)
     return found
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise InputError(f"after {text[:80]!r}", "is no place of this list; begin at its first page")
-    return int(text)
 
 
 def _hex(text: str) -> str:
     try:
         return bytes.fromhex(text).hex()
     except ValueError:
-        raise InputError(f"after {text[:80]!r}", "is no place of this list; begin at its first page") from None
+        raise no_place(text) from None
