@@ -32,6 +32,7 @@ class CrawlLine(NamedTuple):
     max_bytes: int | None
     max_seconds: float | None
     keep_fresh: bool
+    archive: bool
     active_since: datetime
     finished_at: datetime | None
     now: datetime
@@ -138,7 +139,7 @@ def items(tx: Connection, *, after: tuple[int, int, str, str, int], n: int) -> l
 
 
 def refused_links(tx: Connection, *, crawl_id: int, reason: str | None, before: datetime = END[0], n: int) -> list[Row]:
-    """Of the next n links those of a reason, or all; and the n-th, whatever its reason. place: from 1"""
+    """Read the next n links, and return those of a reason, or all; and the n-th. place: from 1"""
     return _rows(db.run(tx, _sql["refused_links"], {"crawl_id": crawl_id, "reason": reason, "before": before, "n": n}))
 
 

@@ -1,11 +1,13 @@
 """The parts that every page needs: settings, engine, templates and the live pulse; and who is asking."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from starlette.requests import Request
 
+from app.admin.doctor import Check
 from app.config import Settings
 from app.web.pulse import Pulse
 from app.web.users import Users, Viewer
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Shared by the pages of a process."""
+    """Shared by the pages of a process.   checks: whether all is there that a crawl needs, looked at a moment ago"""
 
     settings: Settings
     engine: Engine
     users: Users
     pulse: Pulse
+    checks: Callable[[], Sequence[Check]]
     templates: "Environment"
 
 
