@@ -11,8 +11,8 @@ from app.admin.board.pulse import PulseWatch
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.web.board import Board, board_of
+from app.web.checks import Checks
 from app.web.guard import WebGuard
-from app.web.health import Checks
 from app.web.live import told
 from app.web.pulse import Pulse
 from app.web.render import make_templates, refusal

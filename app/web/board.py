@@ -1,14 +1,13 @@
 """The parts that every page needs: settings, engine, templates and the live pulse; and who is asking."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from starlette.requests import Request
 
-from app.admin.doctor import Check
 from app.config import Settings
+from app.web.checks import Checks
 from app.web.pulse import Pulse
 from app.web.users import Users, Viewer
 
@@ -24,7 +23,7 @@ class Board:
     engine: Engine
     users: Users
     pulse: Pulse
-    checks: Callable[[], Sequence[Check]]
+    checks: Checks
     templates: "Environment"
 
 

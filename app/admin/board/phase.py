@@ -79,11 +79,13 @@ def _quiet(now: Progress) -> Phase:
     if because in {"due", "offered"} and not now.is_served:
         means = "hosts are due and no worker takes them up: start `tiptoe up`, or a worker and beat"
         return Phase(word="no worker", means=means, is_trouble=True)
+    if now.running:
+        return Phase(word="waiting", means="visits run, and none of their requests ended in the last seconds")
     if because.startswith("resting") or because == "paused":
         return Phase(word="resting", means=f"most of its next hosts are {because}{_first(now)}")
-    if because in {"due", "offered"} and not now.running:
+    if because in {"due", "offered"}:
         return Phase(word="waiting", means="its hosts are due; workers are busy with others")
-    if now.running or because == "delay":
+    if because == "delay":
         return Phase(word="waiting", means=f"hosts are between two requests, as their delays ask{_first(now)}")
     return Phase(word="quiet", means=f"no request in the last seconds; {counted(now.queued, 'URL')} queued")
 

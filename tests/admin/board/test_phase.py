@@ -37,7 +37,7 @@ def progress(**changes: object) -> Progress:
         ({"failed": 20}, "failing", True),
         ({"requests": 0, "waits_for": "delay"}, "waiting", False),
         ({"requests": 0, "running": 0, "waits_for": "resting: rate_limited"}, "resting", False),
-        ({"requests": 0, "running": 1, "waits_for": "resting: rate_limited"}, "resting", False),
+        ({"requests": 0, "running": 1, "waits_for": "resting: rate_limited"}, "waiting", False),
         ({"requests": 0, "running": 0, "waits_for": "paused"}, "resting", False),
         ({"requests": 0, **UNSERVED, "waits_for": "offered"}, "no worker", True),
         ({"requests": 0, "running": 0, "waits_for": "offered"}, "waiting", False),
