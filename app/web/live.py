@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from app.admin.board import pulse
 from app.admin.board.pulse import QUEUED_MOST, CrawlNow, Pulsation
@@ -17,16 +18,29 @@ from app.admin.doctor import Check, Grade
 from app.model import Outcome
 from app.store.board import Row
 from app.web.board import board_of
+from app.web.pulse import Pulse
 from app.web.render import ago
 from app.words import harmless, sized, span
 
 
-def stream(request: Request) -> Response:
+class EventStream(StreamingResponse):
+    """A stream that holds its seat before it is sent: of many who come at once none is missed in the count."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self._pulse = pulse
+        super().__init__(pulse.events(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._pulse.seat():
+            await super().__call__(scope, receive, send)
+
+
+async def stream(request: Request) -> Response:
     """The one stream of a browser."""
     live = board_of(request).pulse
     if live.is_full:
         return PlainTextResponse("too many viewers; close some\n", 503, headers={"retry-after": "30"})
-    return StreamingResponse(live.events(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    return EventStream(live)
 
 
 def history(request: Request) -> Response:
