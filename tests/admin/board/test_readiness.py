@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from app.admin.board.pulse import QUEUED_MOST, PulseWatch, left_s
 from app.admin.board.readiness import readiness, status
 from app.config import load
+from app.errors import ServiceError
 from app.store import board, db, migrate
 from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, sql
 
@@ -53,10 +54,18 @@ def test_offers_must_be_taken_up(engine: Engine, missed: int, fails: list[str]) 
     assert failing(engine) == fails
 
 
-def test_an_old_schema_is_told_with_its_remedy(engine: Engine) -> None:
-    sql(engine, "UPDATE alembic_version SET version_num = '0001'")
+# revision of the schema, what to do
+@pytest.mark.parametrize(
+    ("revision", "remedy"),
+    [("0001", "tiptoe db upgrade"), ("9999", "a newer Tiptoe made it: upgrade Tiptoe here")],
+)
+def test_another_schema_is_told_with_its_remedy(engine: Engine, database_url: str, revision: str, remedy: str) -> None:
+    sql(engine, "UPDATE alembic_version SET version_num = :revision", revision=revision)
     (check,) = readiness(engine, SETTINGS).checks
-    assert (check.name, check.remedy) == ("schema", "tiptoe db upgrade")
+    assert (check.name, check.remedy) == ("schema", remedy)
+    if revision == "9999":
+        with pytest.raises(ServiceError, match="its schema 9999 is newer than this Tiptoe"):
+            migrate.upgrade(database_url)
     sql(engine, "UPDATE alembic_version SET version_num = :head", head=migrate.revisions()[-1])
 
 
