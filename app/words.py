@@ -6,6 +6,7 @@ written by sites, and may hold escape sequences (ECMA-48) or characters that reo
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 # C0 but tab and line feed, DEL, C1, line and paragraph separators, bidi controls (UAX #9, 2), lone surrogates.
@@ -30,6 +31,19 @@ def sized(n: int) -> str:
         if n >= unit:
             return f"{n / unit:,.1f} {name}"
     return f"{n / 1e3:,.1f} kB"
+
+
+def span(length: float | timedelta | None) -> str:
+    """A length of time, as coarse as a person needs it: `0.5 s`, `42 s`, `3 min`, `5.2 h`, `12 d`."""
+    if length is None:
+        return ""
+    s = length.total_seconds() if isinstance(length, timedelta) else float(length)
+    if s < 100:
+        return f"{s:.2g} s" if s < 10 else f"{s:.0f} s"
+    for most, unit, name in ((6000, 60, "min"), (172_800, 3600, "h")):
+        if s < most:
+            return f"{s / unit:.2g} {name}" if s / unit < 10 else f"{s / unit:.0f} {name}"
+    return f"{s / 86_400:,.0f} d"
 
 
 def harmless(text: str) -> str:

@@ -40,11 +40,21 @@ def test_settings_exist() -> None:
     assert {"TIPTOE_METRICS", "TIPTOE_CONTACT", "TIPTOE_WEB_LISTEN"} <= set(settings)
 
 
-@pytest.mark.parametrize("role", ["beat", "worker", "migrate"])
+@pytest.mark.parametrize("role", ["beat", "worker"])
 def test_processes_are_those_of_compose(role: str) -> None:
     (pod,) = [pod for name, pod in PODS.items() if name.endswith(f"tiptoe-{role}")]
     command = COMPOSE[role]["command"]
     assert pod["containers"][0]["command"][: len(command)] == command
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_pod_has_the_schema_before_it_starts(name: str) -> None:
+    """By a container of each pod: a Job of its own is immutable, and a release could not be applied over it."""
+    (schema,) = PODS[name]["initContainers"]
+    assert schema["command"] == COMPOSE["migrate"]["command"]
+    (container,) = PODS[name]["containers"]
+    for same in ("image", "envFrom", "securityContext", "volumeMounts"):
+        assert schema[same] == container[same]
 
 
 @pytest.mark.parametrize("name", PODS)
@@ -59,7 +69,7 @@ def test_nothing_runs_as_root_and_all_is_bounded(name: str) -> None:
     assert {mount["name"] for mount in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]} | claims
 
 
-@pytest.mark.parametrize("name", [name for name in PODS if not name.startswith("Job")])
+@pytest.mark.parametrize("name", PODS)
 def test_every_process_is_probed_on_a_port_that_it_has(name: str) -> None:
     (container,) = PODS[name]["containers"]
     ports = {port["name"] for port in container["ports"]}

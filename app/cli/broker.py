@@ -3,16 +3,12 @@
 
 def check_broker(url: str) -> None:
     """Check that the broker answers. Raises ServiceError."""
-    from kombu import Connection
-    from kombu.exceptions import KombuError
-
     from app.errors import ServiceError
+    from app.runtime.broker import BrokerProbe
     from app.words import without_password
 
-    try:
-        with Connection(url, connect_timeout=5, transport_options={"socket_connect_timeout": 5}) as connection:
-            connection.ensure_connection(max_retries=1, timeout=5)
-    except (OSError, KombuError, KeyError, ImportError, ValueError) as error:
+    error = BrokerProbe(url, within_s=5.0).why_not()
+    if error is not None:
         why = str(error).strip().replace("\n", " ") or type(error).__name__
         if isinstance(error, ValueError):  # a part of the password may be quoted as the port
             why = "is no URL (percent-encode / # ? @ in a password)"

@@ -32,6 +32,7 @@ class CrawlLine(NamedTuple):
     max_bytes: int | None
     max_seconds: float | None
     keep_fresh: bool
+    archive: bool
     active_since: datetime
     finished_at: datetime | None
     now: datetime
@@ -137,8 +138,9 @@ def items(tx: Connection, *, after: tuple[int, int, str, str, int], n: int) -> l
     return _rows(db.run(tx, _sql["items"], dict(n=n, **dict(zip(names, after, strict=True)))))
 
 
-def refused_links(tx: Connection, *, crawl_id: int, before: datetime = END[0], n: int) -> list[Row]:
-    return _rows(db.run(tx, _sql["refused_links"], {"crawl_id": crawl_id, "before": before, "n": n}))
+def refused_links(tx: Connection, *, crawl_id: int, reason: str | None, before: datetime = END[0], n: int) -> list[Row]:
+    """Read the next n links, and return those of a reason, or all; and the n-th. place: from 1"""
+    return _rows(db.run(tx, _sql["refused_links"], {"crawl_id": crawl_id, "reason": reason, "before": before, "n": n}))
 
 
 def shape(tx: Connection, *, crawl_id: int) -> list[Row]:

@@ -1,5 +1,5 @@
 -- crawls: crawls for the overview: active ones, then paused ones, then the newest
-SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, active_since, finished_at,
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive, active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -7,7 +7,7 @@ ORDER BY state <> 'active', state <> 'paused', id DESC
 LIMIT :n
 
 -- crawl: one crawl, as on the overview
-SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, active_since, finished_at,
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive, active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -30,7 +30,7 @@ LIMIT 100
 
 -- rates: requests of each crawl in a window of the log, among its newest n
 SELECT crawl_id, count(*) AS requests, count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
-       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')) AS failed,
+       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
        CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
 FROM (
     SELECT crawl_id, kind, outcome, wire_bytes
@@ -45,7 +45,7 @@ GROUP BY crawl_id
 -- history: requests in steps of time, among the newest n of the log; of one crawl, or of all
 SELECT CAST(floor(extract(epoch FROM started_at) / :step_s) * :step_s AS bigint) AS at,
        count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
-       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')) AS failed,
+       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
        CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
 FROM (
     SELECT started_at, crawl_id, kind, outcome, wire_bytes
@@ -99,7 +99,7 @@ FROM (
     ORDER BY started_at DESC
     LIMIT :n
 ) AS newest
-WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'unsent')
+WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')
   AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 GROUP BY class_
 ORDER BY requests DESC, class_
@@ -107,12 +107,29 @@ ORDER BY requests DESC, class_
 -- names_after: the next hosts by name
 SELECT name AS host, name AS key FROM hosts WHERE name > :after ORDER BY name LIMIT :n
 
--- names_of_crawl: the next hosts of a crawl, in the order in which crawls met them
+-- names_of_crawl: the next hosts of a crawl, in the order in which crawls met them: those that were fetched from, and those with something queued
+-- A probe of the queue's index each: a host that robots.txt closes has no row in crawl_hosts, and is asked about first.
+WITH RECURSIVE queued (host_id, n) AS (
+    SELECT CAST(:after AS bigint), 0
+    UNION ALL
+    SELECT further.host_id, queued.n + 1
+    FROM queued CROSS JOIN LATERAL (
+        SELECT u.host_id FROM urls AS u
+        WHERE (u.crawl_id, u.host_id) > (CAST(:crawl_id AS bigint), queued.host_id) AND u.crawl_id <= :crawl_id AND u.state = 'queued'
+        ORDER BY u.crawl_id, u.host_id
+        LIMIT 1
+    ) AS further
+    WHERE queued.n < :n
+)
 SELECT h.name AS host, CAST(ch.host_id AS text) AS key
 FROM (
-    SELECT host_id FROM crawl_hosts
-    WHERE (crawl_id, host_id) > (CAST(:crawl_id AS bigint), CAST(:after AS bigint)) AND crawl_id <= :crawl_id
-    ORDER BY crawl_id, host_id
+    SELECT host_id FROM queued WHERE n > 0
+    UNION
+    (SELECT host_id FROM crawl_hosts
+     WHERE (crawl_id, host_id) > (CAST(:crawl_id AS bigint), CAST(:after AS bigint)) AND crawl_id <= :crawl_id
+     ORDER BY crawl_id, host_id
+     LIMIT :n)
+    ORDER BY host_id
     LIMIT :n
 ) AS ch
 JOIN hosts AS h ON h.id = ch.host_id
@@ -170,7 +187,7 @@ FROM (
     SELECT host_id, crawl_id, encode(key, 'hex') AS key, handler, n, url, version, stale, item, extracted_at
     FROM items
     WHERE (host_id, crawl_id, key, handler, n)
-        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'), CAST(:after_handler AS text), CAST(:after_n AS integer))
+        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'), CAST(:after_handler AS text), CAST(:after_n AS bigint))
     ORDER BY items.host_id, items.crawl_id, items.key, items.handler, items.n
     LIMIT :n
 ) AS i
@@ -201,9 +218,16 @@ FROM (SELECT * FROM visits ORDER BY id DESC LIMIT :n) AS newest
 GROUP BY worker
 ORDER BY last_at DESC
 
--- refused_links: the latest links of a crawl that were not admitted, before a moment
-SELECT url, reason, detail, found_on, last_at, count
-FROM suppressions
-WHERE crawl_id = :crawl_id AND last_at < CAST(:before AS timestamptz)
-ORDER BY last_at DESC
-LIMIT :n
+-- refused_links: of the latest n links of a crawl that were not admitted, before a moment: those of a reason, or all; and the n-th
+SELECT url, reason, detail, found_on, last_at, count, place
+FROM (
+    SELECT *, row_number() OVER (ORDER BY last_at DESC) AS place
+    FROM (
+        SELECT * FROM suppressions
+        WHERE crawl_id = :crawl_id AND last_at < CAST(:before AS timestamptz)
+        ORDER BY last_at DESC
+        LIMIT :n
+    ) AS newest
+) AS placed
+WHERE CAST(:reason AS text) IS NULL OR reason = :reason OR place = :n
+ORDER BY place

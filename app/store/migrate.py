@@ -20,12 +20,13 @@ def upgrade(url: str, *, lock_timeout: str = LOCK_TIMEOUT) -> None:
     """Bring the schema to head; at head nothing is touched, and no lock is taken.
 
     Concurrent upgrades wait for one another (advisory lock). Raises ServiceError, and InputError where an object of the
-    person's own depends on something that would change: then nothing was changed.
+    person's own depends on something that would change, or a newer Tiptoe made the schema: then nothing was changed.
     """
     engine = db.connect(url, pool_size=2)
     try:
         db.check(engine)
         if not is_at_head(engine):
+            _check_known(engine)
             _migrate(engine, lock_timeout)
     finally:
         engine.dispose()
@@ -35,6 +36,19 @@ def is_at_head(engine: Engine) -> bool:
     """Whether the schema is of this Tiptoe's revision, and the views are its own. Raises ServiceError."""
     with db.transaction(engine) as connection:
         return _is_at_head(connection)
+
+
+def is_newer(found: str | None) -> bool:
+    """Whether a newer Tiptoe made a schema of this revision."""
+    return found is not None and found not in revisions()
+
+
+def _check_known(engine: Engine) -> None:
+    found = revision(engine)
+    if is_newer(found):
+        raise ServiceError(
+            f"Postgres at {db.place(engine)}", f"its schema {found} is newer than this Tiptoe; upgrade Tiptoe"
+        )
 
 
 def _is_at_head(connection: Connection) -> bool:

@@ -11,6 +11,7 @@ from app.admin.board.pulse import PulseWatch
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.web.board import Board, board_of
+from app.web.checks import Checks
 from app.web.guard import WebGuard
 from app.web.live import told
 from app.web.pulse import Pulse
@@ -21,12 +22,13 @@ from app.web.users import Users
 
 def make_app(settings: Settings, engine: Engine) -> Starlette:
     """The app of one process. engine: its own"""
-    watch = PulseWatch(engine, settings)
+    watch, checks = PulseWatch(engine, settings), Checks(engine, settings)
     board = Board(
         settings=settings,
         engine=engine,
         users=Users(settings),
-        pulse=Pulse(lambda: told(watch.look())),
+        pulse=Pulse(lambda: told(watch.look(), checks())),
+        checks=checks,
         templates=make_templates(),
     )
 

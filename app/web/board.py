@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from starlette.requests import Request
 
 from app.config import Settings
+from app.web.checks import Checks
 from app.web.pulse import Pulse
 from app.web.users import Users, Viewer
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Shared by the pages of a process."""
+    """Shared by the pages of a process.   checks: whether all is there that a crawl needs, looked at a moment ago"""
 
     settings: Settings
     engine: Engine
     users: Users
     pulse: Pulse
+    checks: Checks
     templates: "Environment"
 
 

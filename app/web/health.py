@@ -9,10 +9,9 @@ import sys
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from app.admin.board.readiness import readiness, status
+from app.admin.board.readiness import status
 from app.admin.doctor import Grade
 from app.web.board import board_of
-from app.web.broker import broker_answers
 
 
 async def healthz(_: Request) -> Response:
@@ -22,10 +21,7 @@ async def healthz(_: Request) -> Response:
 
 def readyz(request: Request) -> Response:
     """503 with the names of the checks that fail; their reasons are for people, on the first page."""
-    shared = board_of(request)
-    checks = {check.name: check.grade is not Grade.FAIL for check in readiness(shared.engine, shared.settings).checks}
-    if shared.settings.broker_url is not None:
-        checks["broker"] = broker_answers(shared.settings.broker_url)
+    checks = {check.name: check.grade is not Grade.FAIL for check in board_of(request).checks.made()}
     return JSONResponse(
         {"ready": all(checks.values()), "checks": {name: "ok" if holds else "fail" for name, holds in checks.items()}},
         200 if all(checks.values()) else 503,

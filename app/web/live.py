@@ -4,26 +4,43 @@ Browsers set texts as texts (`textContent`): nothing of it is ever markup.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from app.admin.board import pulse
 from app.admin.board.pulse import QUEUED_MOST, CrawlNow, Pulsation
 from app.admin.crawls import find
+from app.admin.doctor import Check, Grade
+from app.model import Outcome
 from app.store.board import Row
 from app.web.board import board_of
-from app.web.render import span
-from app.words import harmless, sized
+from app.web.pulse import Pulse
+from app.web.render import ago
+from app.words import harmless, sized, span
 
 
-def stream(request: Request) -> Response:
+class EventStream(StreamingResponse):
+    """A stream that holds its seat before it is sent: of many who come at once none is missed in the count."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self._pulse = pulse
+        super().__init__(pulse.events(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._pulse.seat():
+            await super().__call__(scope, receive, send)
+
+
+async def stream(request: Request) -> Response:
     """The one stream of a browser."""
     live = board_of(request).pulse
     if live.is_full:
         return PlainTextResponse("too many viewers; close some\n", 503, headers={"retry-after": "30"})
-    return StreamingResponse(live.events(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    return EventStream(live)
 
 
 def history(request: Request) -> Response:
@@ -37,7 +54,7 @@ def history(request: Request) -> Response:
     )
 
 
-def told(now: Pulsation) -> dict[str, Any]:
+def told(now: Pulsation, checks: Sequence[Check]) -> dict[str, Any]:
     """A look, for JSON. texts: by the name of a place.   points: by series, pages, failures and bytes a second"""
     texts = {
         "all.pages_s": rate(now.summed("pages_s")),
@@ -57,8 +74,33 @@ def told(now: Pulsation) -> dict[str, Any]:
         "points": points,
         "phases": {f"c{crawl.line.id}": _tone(crawl) for crawl in now.crawls},
         "requests": [request_cells(row) for row in now.requests],
+        "notes": notes(now, checks),
+        "waits": [wait_cells(row) for row in now.waits],
         "trouble": now.stopped,
     }
+
+
+def notes(now: Pulsation, checks: Sequence[Check]) -> Sequence[tuple[str, str, str]]:
+    """Sum up what an operator has to know first: tone, the point, and what to do; or that all is well."""
+    found = [
+        ("bad" if check.grade is Grade.FAIL else "warn", f"{check.name}: {check.finding}.", check.remedy)
+        for check in checks
+        if check.remedy
+    ]
+    found += [
+        ("warn", f"{crawl.line.name}: {crawl.phase.word}.", f"{crawl.phase.means}.")
+        for crawl in now.crawls
+        if crawl.phase.is_trouble
+    ]
+    if found or now.stopped or not now.crawls:
+        return [(tone, harmless(point), harmless(remedy)) for tone, point, remedy in found]
+    return [("good", "All is well.", "Postgres answers, due hosts are claimed, and offers are taken up.")]
+
+
+def wait_cells(row: Row) -> Sequence[str]:
+    """The cells of a cause of waiting: its words, hosts, and the first contact; a lease's end is none."""
+    first = "" if row["because"] in {"being visited", "offered"} else ago(row["earliest"], datetime.now(UTC))
+    return row["because"], f"{row['hosts']:,}", first, row["because"].partition(":")[0]
 
 
 def crawl_texts(crawl: CrawlNow) -> Mapping[str, str]:
@@ -94,9 +136,8 @@ def request_cells(row: Row) -> Sequence[str]:
 
 def tone_of(row: Row) -> str:
     """How a request ended, for its colour: good, plain or bad."""
-    if row["outcome"] in {"page", "unchanged"}:
-        return "good"
-    return "plain" if row["outcome"] in {"redirect", "unwanted", "unsent"} else "bad"
+    outcome = Outcome(row["outcome"])
+    return "good" if outcome.brought_page else "bad" if outcome.is_error else "plain"
 
 
 def rate(per_s: float) -> str:

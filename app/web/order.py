@@ -1,6 +1,8 @@
 """The pages of orders: a form that says what will happen, the order, and what became of it."""
 
+import contextlib
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 import structlog
 from starlette.background import BackgroundTask
@@ -14,6 +16,7 @@ from app.errors import InputError, TiptoeError
 from app.store.operator_log import OperatorOrder
 from app.web.acts import on_crawls, on_hosts, on_urls
 from app.web.acts.act import Act, Fields
+from app.web.acts.crawl_form import AS_OF
 from app.web.board import Board, board_of, viewer_of
 from app.web.render import address, page
 
@@ -27,6 +30,7 @@ _NOT_IN = {  # state of a crawl or host → acts that make no sense there
     "offered": {"host.resume"},
     "taken": {"host.resume"},
 }
+WAS = "was: "  # in the detail of an order: the fields that undo it, as a query
 _SUBJECT = {"crawl": "name", "host": "name", "url": "u"}
 
 
@@ -52,7 +56,9 @@ def give(request: Request) -> Response:
     subject = fields.get("subject", "").strip()
     if act.key == "crawl.make":
         subject = subject or on_crawls.name_of(board, fields)
-    order = Order(who=_who(request), face="web", act=act.key, subject=subject, detail=_detail(fields))
+    order = Order(
+        who=_who(request), face="web", act=act.key, subject=subject, detail=_detail(board, act, subject, fields)
+    )
     if act.is_slow:
         if act.key == "crawl.delete" and fields.get("name", "").strip() != subject:
             return _form(request, act, subject, fields, f"type {subject} to delete it", 400)
@@ -61,6 +67,8 @@ def give(request: Request) -> Response:
         with operators.noted(board.engine, order) as note:
             note.outcome = act.do(board, subject, fields)
     except InputError as error:
+        if AS_OF in fields:
+            fields = {**fields, AS_OF: act.fills(board, subject).get(AS_OF, "")}  # sent again, it is meant
         return _form(request, act, subject, fields, str(error), 400)
     return RedirectResponse(address(f"/{act.leads}", **{_SUBJECT[act.leads]: subject}, order=note.id), 303)
 
@@ -92,10 +100,13 @@ def order_of(request: Request) -> tuple[OperatorOrder, str | None] | None:
 def undo_of(order: OperatorOrder) -> str | None:
     """The address of the form that undoes an order; None: there is none."""
     act = ACTS.get(order.act)
-    if act is None or act.undo is None or order.failed or order.ended_at is None:
+    if act is None or order.failed or order.ended_at is None:
         return None
-    key, values = act.undo
-    return address(f"/act/{key}", subject=order.subject, **values)
+    if act.undo is not None:
+        key, values = act.undo
+        return address(f"/act/{key}", subject=order.subject, **values)
+    _, was, before = (order.detail or "").rpartition(WAS)  # orders of a command have none
+    return f"{address(f'/act/{act.key}', subject=order.subject)}&{before}" if act.was is not None and was else None
 
 
 def leads(order: OperatorOrder) -> str | None:
@@ -127,9 +138,11 @@ def _who(request: Request) -> str:
     return viewer_of(request).name or "nobody"
 
 
-def _detail(fields: Fields) -> str | None:
-    """The fields that were filled, for the log."""
-    given = [f"{name}={value}" for name, value in fields.items() if value and name not in {"token", "subject"}]
+def _detail(board: Board, act: Act, subject: str, fields: Fields) -> str | None:
+    """The fields that were filled, for the log; and what they would have to be to undo it."""
+    given = [f"{name}={value}" for name, value in fields.items() if value and name not in {"token", "subject", AS_OF}]
+    with contextlib.suppress(InputError):  # a subject that is not there: the act itself says so
+        given += [WAS + urlencode(act.was(board, subject, fields))] if act.was is not None else []
     return "; ".join(given) or None
 
 

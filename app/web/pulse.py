@@ -7,7 +7,7 @@ looks: it is sent the latest, never a queue of old ones.
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import structlog
@@ -40,24 +40,29 @@ class Pulse:
     def is_full(self) -> bool:
         return self._watching >= self._most
 
-    async def events(self) -> AsyncGenerator[str, None]:
-        """The stream of one browser."""
+    @contextlib.contextmanager
+    def seat(self) -> Iterator[None]:
+        """The place of one viewer. Whoever holds one is looked for."""
         self._watching += 1
         if self._beat is None:
             self._beat = asyncio.create_task(self._look_again_and_again())
-        seen = 0
         try:
-            yield "retry: 3000\n\n"
-            while True:
-                async with self._changed:
-                    while self._latest[0] == seen and not self._is_closed:
-                        await self._changed.wait()
-                if self._is_closed:
-                    return
-                seen, text = self._latest
-                yield f"data: {text}\n\n"
+            yield
         finally:
             self._watching -= 1
+
+    async def events(self) -> AsyncGenerator[str, None]:
+        """The stream of one browser, which has a seat."""
+        seen = 0
+        yield "retry: 3000\n\n"
+        while True:
+            async with self._changed:
+                while self._latest[0] == seen and not self._is_closed:
+                    await self._changed.wait()
+            if self._is_closed:
+                return
+            seen, text = self._latest
+            yield f"data: {text}\n\n"
 
     async def close(self) -> None:
         """End all streams, and the looking."""

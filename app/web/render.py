@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from app.web.board import board_of, viewer_of
-from app.words import counted, harmless, rounded, sized
+from app.words import counted, harmless, rounded, sized, span
 
 if TYPE_CHECKING:
     from app.web.board import Board
@@ -85,19 +85,6 @@ def ago(at: datetime | None, now: datetime) -> str:
         return ""
     away = (at - now).total_seconds()
     return "now" if abs(away) < 1 else f"in {span(away)}" if away > 0 else f"{span(-away)} ago"
-
-
-def span(length: float | timedelta | None) -> str:
-    """A length of time, as coarse as a person needs it: `0.5 s`, `42 s`, `3 min`, `5.2 h`, `12 d`."""
-    if length is None:
-        return ""
-    s = length.total_seconds() if isinstance(length, timedelta) else float(length)
-    if s < 100:
-        return f"{s:.2g} s" if s < 10 else f"{s:.0f} s"
-    for most, unit, name in ((6000, 60, "min"), (172_800, 3600, "h")):
-        if s < most:
-            return f"{s / unit:.2g} {name}" if s / unit < 10 else f"{s / unit:.0f} {name}"
-    return f"{s / 86_400:,.0f} d"
 
 
 def seconds(value: float | None) -> str:

@@ -52,7 +52,8 @@ class Users:
         self._header, self._network = _proxy(settings.web_proxy)
         self._clock = clock
         self._wrong: deque[float] = deque(maxlen=WRONG_MOST)
-        self._key = sha256("\n".join([secrets.token_hex(32)] if not self._users else settings.web_users).encode())
+        # A hash is what nobody else knows: names alone could be guessed, and a session signed by whoever does.
+        self._key = sha256("\n".join(settings.web_users if self.has_login else [secrets.token_hex(32)]).encode())
 
     @property
     def is_open(self) -> bool:
@@ -102,10 +103,11 @@ class Users:
         except ValueError:
             return None
         name, _, end = until.partition("\n")
-        signed = session.partition(".")[2].encode("utf-8", "replace")  # as texts only ASCII could be compared
+        signed = session.partition(".")[2].encode("utf-8", "replace")  # a cookie in quotes holds any character
         if not hmac.compare_digest(self._sign(until).encode(), signed) or int(end) < self._clock():
             return None
-        return name if name in self._users else None
+        user = self._users.get(name)
+        return name if user is not None and user.hash else None  # others never log in here
 
     def _by_proxy(self, client: str, headers: Mapping[str, str]) -> str | None:
         if not self._header or self._network is None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser as Chromium
+from sqlalchemy import Engine
 
 from tests.crawl.web import Site
+from tests.store.rows import sql
 from tests.web.chromium import Seen, launched, needs_chromium, opened
 from tests.web.served import Browser
 
@@ -88,3 +90,38 @@ def test_two_tabs_share_one_stream(browser: Browser, chromium: Chromium) -> None
     first.close()
     second.wait_for_event("request", lambda each: each.url.endswith("/stream"))
     second.context.close()
+
+
+OVERDUE = "UPDATE hosts SET next_fetch_at = now() - interval '10 min' WHERE name = :name"
+
+
+def test_an_open_page_says_what_is_wrong_by_itself(
+    browser: Browser, crawled: Engine, site: Site, chromium: Chromium
+) -> None:
+    """Nobody reloads the page on the wall: that all is well must not stand there when it no longer is."""
+    page = opened(chromium, Seen())
+    page.goto(f"{browser.url}/")
+    page.get_by_text("All is well.").wait_for()
+    sql(crawled, "UPDATE crawls SET state = 'active', ended_because = NULL, finished_at = NULL WHERE name = 'docs'")
+    sql(crawled, OVERDUE, name=site.host)
+    page.get_by_text("beat: a host has been due for").wait_for()
+    assert not page.get_by_text("All is well.").is_visible()
+    sql(
+        crawled, "UPDATE crawls SET state = 'finished', ended_because = 'done', finished_at = now() WHERE name = 'docs'"
+    )
+    page.get_by_text("All is well.").wait_for()
+    page.context.close()
+
+
+def test_a_page_finds_its_stream_again_after_an_answer_that_was_none(browser: Browser, chromium: Chromium) -> None:
+    """A browser gives a stream up for good once a proxy answers 502."""
+    page = opened(chromium, Seen())
+    answers = iter([502, 401])
+    page.route(
+        "**/stream", lambda route: route.fulfill(status=status) if (status := next(answers, 0)) else route.continue_()
+    )
+    page.goto(f"{browser.url}/")
+    page.locator("#trouble").get_by_text("It tries again by itself.").wait_for()
+    page.locator("[data-requests] tr").first.wait_for()
+    assert not page.locator("#trouble").is_visible()
+    page.context.close()

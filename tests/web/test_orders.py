@@ -1,9 +1,12 @@
 """Orders in the browser: each says what will happen, does what its command does, and leaves a row in the log."""
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
+from parsel import Selector
 from sqlalchemy import Engine
 
 from tests.crawl.web import Web, html
@@ -37,6 +40,26 @@ def crawl(engine: Engine) -> dict[str, object]:
 
 def order(engine: Engine) -> dict[str, object]:
     return sql(engine, "SELECT * FROM operator_log ORDER BY id DESC LIMIT 1")[0]
+
+
+def undo_in(page: str) -> str:
+    """The address that a page offers to undo an order."""
+    (found,) = re.findall(r'<a href="([^"]+)">Undo</a>', page)
+    return unescape(found)
+
+
+def fields_in(page: str) -> dict[str, str]:
+    """The fields of a form as a browser sends them."""
+    form = Selector(page).css("form[method=post][action^='/act/']")
+    texts = {each.attrib["name"]: each.attrib.get("value", "") for each in form.css("input:not([type=checkbox])")}
+    checked = {each.attrib["name"]: "on" for each in form.css("input[type=checkbox][checked]")}
+    areas = {each.attrib["name"]: each.css("::text").get("") for each in form.css("textarea")}
+    first = {each.attrib["name"]: each.css("option").attrib["value"] for each in form.css("select")}
+    chosen = {
+        each.attrib["name"]: each.css("option[selected]").attrib["value"]
+        for each in form.css("select:has(option[selected])")
+    }
+    return {**texts, **checked, **areas, **first, **chosen}
 
 
 # act, its fields, what is then true of the row
@@ -162,6 +185,50 @@ def test_the_undo_of_an_order_undoes_it(steering: Browser, engine: Engine) -> No
     done = steering.post("/act/crawl.pause", subject="c").headers["location"]
     assert "/act/crawl.resume?subject=c" in steering.get(done).text
     assert "/act/crawl.resume?subject=c" in steering.get("/orders").text
+
+
+# act, the setting before, what is ordered, the row once it is undone
+UNDONE = [
+    ("slow", {"delay": "30"}, {"delay": "60"}, "delay_override_s = 30"),
+    ("slow", {"delay": ""}, {"delay": "60"}, "delay_override_s IS NULL"),
+    ("quiet", {"hours": "08:00-18:00"}, {"hours": ""}, "quiet_hours = '08:00-18:00'"),
+    ("pin", {"queue": "host-03"}, {"queue": "host-05"}, "queue = 'host-03' AND pinned"),
+    ("pin", {"queue": ""}, {"queue": "host-05"}, "NOT pinned"),
+]
+
+
+@pytest.mark.parametrize(("act", "before", "ordered", "then"), UNDONE)
+def test_undo_restores_what_there_was(
+    steering: Browser, engine: Engine, act: str, before: dict[str, str], ordered: dict[str, str], then: str
+) -> None:
+    """A host that was slowed to 30 s goes back to that, not to the default: undo must not make us faster."""
+    name = str(host(engine)["name"])
+    steering.post(f"/act/host.{act}", subject=name, **before)
+    done = steering.post(f"/act/host.{act}", subject=name, **ordered).headers["location"]
+    form = steering.get(undo_in(steering.get(done).text)).text
+    assert steering.send(f"/act/host.{act}", fields_in(form)).status_code == 303
+    assert sql(engine, f"SELECT FROM hosts WHERE {then}")
+
+
+def test_undo_of_an_order_for_a_domain_is_for_the_domain(steering: Browser, engine: Engine) -> None:
+    sql(engine, "UPDATE hosts SET name = 'a.example.org', domain = 'example.org'")
+    for delay in ("20", "40"):
+        done = steering.post("/act/host.slow", subject="a.example.org", delay=delay, domain="on").headers["location"]
+    fields = fields_in(steering.get(undo_in(steering.get(done).text)).text)
+    assert (fields["delay"], fields["domain"]) == ("20", "on")
+    assert steering.send("/act/host.slow", fields).status_code == 303
+    assert sql(engine, "SELECT delay_override_s FROM domains")[0]["delay_override_s"] == 20
+
+
+def test_an_edit_of_a_form_that_is_out_of_date_is_not_lost_on_anybody(steering: Browser, engine: Engine) -> None:
+    """Two tabs: the second is told what the first did, and may then overwrite it."""
+    first, second = (fields_in(steering.get("/act/crawl.edit?subject=c").text) for _ in range(2))
+    assert steering.send("/act/crawl.edit", {**first, "max_pages": "7"}).status_code == 303
+    told = steering.send("/act/crawl.edit", {**second, "max_depth": "2"})
+    assert (told.status_code, "was changed since this form was opened" in told.text) == (400, True)
+    assert (crawl(engine)["max_pages"], crawl(engine)["max_depth"]) == (7, None)
+    assert steering.send("/act/crawl.edit", fields_in(told.text)).status_code == 303
+    assert (crawl(engine)["max_pages"], crawl(engine)["max_depth"]) == (None, 2)
 
 
 def test_an_order_whose_process_died_stays_without_an_end(steering: Browser, engine: Engine) -> None:

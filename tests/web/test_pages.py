@@ -127,6 +127,7 @@ WRONG = [
     ("/duplicates?after=1|x|zz", 400, "begin at its first page"),
     ("/duplicates?after=1|1|zz", 400, "begin at its first page"),
     ("/items?after=1", 400, "begin at its first page"),
+    ("/items?after=1|1|aa|h|999999999999999999", 200, "No item here"),
     ("/url/diff?u=http://nope.test/", 400, "no crawl knows the host"),
     ("/url/capture?u=http://nope.test/", 400, "no crawl knows the host"),
     ("/url/capture?u={app}&at=999999", 400, "is no capture of this URL"),

@@ -3,15 +3,18 @@
 import asyncio
 import itertools
 import json
+import socket
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 from sqlalchemy import Engine
 
 from app.store import db
-from app.web.pulse import Pulse
+from app.web.pulse import VIEWERS_MOST, Pulse
 from tests.store.rows import sql
 from tests.web.served import Browser, served, settings_of
 
@@ -89,29 +92,41 @@ def test_while_postgres_is_away_viewers_are_told(database_url: str) -> None:
 def test_too_many_viewers_are_told_apart_and_leaving_makes_room() -> None:
     async def watch() -> list[bool]:
         pulse = Pulse(dict, most=2)
-        first, second = pulse.events(), pulse.events()
         found = [pulse.is_full]
-        await anext(first)
-        found.append(pulse.is_full)
-        await anext(second)
-        found.append(pulse.is_full)
-        await first.aclose()
-        found.append(pulse.is_full)
-        await second.aclose()
+        with pulse.seat():
+            found.append(pulse.is_full)
+            with pulse.seat():
+                found.append(pulse.is_full)
+            found.append(pulse.is_full)
         await pulse.close()
         return found
 
     assert asyncio.run(watch()) == [False, False, True, False]
 
 
+def test_viewers_who_come_all_at_once_are_not_more(watched: Browser) -> None:
+    place = urlsplit(watched.url)
+    asks = f"GET /stream HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode()
+    with ExitStack() as open_:
+        viewers = [
+            open_.enter_context(socket.create_connection((place.hostname, place.port), timeout=30))
+            for _ in range(VIEWERS_MOST + 30)
+        ]
+        for viewer in viewers:
+            viewer.sendall(asks)
+        answers = Counter(viewer.recv(12) for viewer in viewers)
+    assert answers == {b"HTTP/1.1 200": VIEWERS_MOST, b"HTTP/1.1 503": 30}
+
+
 def test_a_closed_pulse_ends_its_streams() -> None:
     async def watch() -> list[str]:
         pulse = Pulse(dict, every_s=3_600.0)
-        stream = pulse.events()
-        begun = [await anext(stream), await anext(stream)]
-        waiting = asyncio.ensure_future(anext(stream, "over"))
-        await pulse.close()
-        return [*begun, await waiting]
+        with pulse.seat():
+            stream = pulse.events()
+            begun = [await anext(stream), await anext(stream)]
+            waiting = asyncio.ensure_future(anext(stream, "over"))
+            await pulse.close()
+            return [*begun, await waiting]
 
     assert asyncio.run(watch()) == ["retry: 3000\n\n", "data: {}\n\n", "over"]
 
@@ -120,14 +135,13 @@ def test_a_slow_viewer_gets_the_latest_and_never_a_queue() -> None:
     async def watch() -> tuple[int, int]:
         numbers = itertools.count(1)
         pulse = Pulse(lambda: {"n": next(numbers)}, every_s=0.0)
-        slow, quick = pulse.events(), pulse.events()
-        for _ in range(2):  # its first words, and the first look
-            await anext(slow)
-        while (await anext(quick)).find('"n": 50}') < 0:
-            pass
-        seen = json.loads((await anext(slow)).removeprefix("data: "))["n"]
-        for stream in (slow, quick):
-            await stream.aclose()
+        with pulse.seat(), pulse.seat():
+            slow, quick = pulse.events(), pulse.events()
+            for _ in range(2):  # its first words, and the first look
+                await anext(slow)
+            while (await anext(quick)).find('"n": 50}') < 0:
+                pass
+            seen = json.loads((await anext(slow)).removeprefix("data: "))["n"]
         await pulse.close()
         return seen, pulse.looks
 

@@ -1,6 +1,12 @@
 """Sessions and their end, by a clock of the test's own."""
 
-from app.policy.passwords import hashed
+import hmac
+import time
+from hashlib import sha256
+
+import pytest
+
+from app.policy.passwords import as_text, hashed
 from app.web.users import SESSION_S, WRONG_MOST, WRONG_WITHIN_S, Users, Viewer
 from tests.web.served import settings_of
 
@@ -41,6 +47,25 @@ def test_a_session_cannot_be_lengthened() -> None:
     other = Users(SETTINGS, clock=lambda: 9e9).login("anna", PASSWORD)
     assert other is not None
     assert viewer(users, f"{other.partition('.')[0]}.{session.partition('.')[2]}") is None
+
+
+# users of the settings, all of whom a proxy logs in: names that anybody can guess
+@pytest.mark.parametrize("users", ["paul:steer", "anyone:read,paul:steer"])
+def test_a_session_cannot_be_made_from_names(users: str) -> None:
+    made = Users(settings_of("postgresql://x/y", web_users=users, web_proxy="X-Forwarded-User=10.0.0.7/32"))
+    until = f"paul\n{int(time.time()) + 60}".encode()
+    key = sha256("\n".join(users.split(",")).encode()).digest()
+    found = viewer(made, f"{as_text(until)}.{as_text(hmac.digest(key, until, 'sha256'))}")
+    assert found is None or found.name is None
+
+
+def test_a_user_without_a_password_has_no_session() -> None:
+    """Not even one that another user, who knows their own hash, could sign."""
+    own = f"rudi:read:{hashed(PASSWORD, b'2' * 16)}"
+    users = Users(settings_of("postgresql://x/y", web_users=f"{own},paul:steer", web_proxy="X-User=10.0.0.7/32"))
+    until = f"paul\n{int(time.time()) + 60}".encode()
+    key = sha256(f"{own}\npaul:steer".encode()).digest()
+    assert viewer(users, f"{as_text(until)}.{as_text(hmac.digest(key, until, 'sha256'))}") is None
 
 
 def test_logins_are_tried_again_after_a_minute() -> None:

@@ -93,4 +93,5 @@ def number(text: str) -> int:
 
 
 def no_place(key: str) -> InputError:
+    """The error of a place that is none."""
     return InputError(f"after {key[:80]!r}", "is no place of this list; begin at its first page")

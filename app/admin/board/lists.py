@@ -15,6 +15,7 @@ from app.store.operator_log import NEWEST, OperatorOrder
 
 PAGE = 50
 SLICE = 1_000
+LINKS_SLICE = 10_000  # of refused links: most are of one reason, and a rare one is looked for
 SEPARATOR = "|"
 
 
@@ -82,19 +83,17 @@ def items(engine: Engine, *, crawl: str | None, handler: str | None, after: str 
 
 
 def refused_links(engine: Engine, crawl: str, *, reason: str | None, after: str = "") -> Lot:
-    """Links of a crawl that were not admitted, the latest first. Raises InputError.
-
-    reason: None: of any; else those of the next slice
-    """
+    """Links of a crawl that were not admitted, the latest first, or those of a reason. Raises InputError."""
     crawl_id = find(engine, crawl).id
     before: datetime = place(f"{after} 0")[0] if after else END[0]
-    n = PAGE if reason is None else SLICE
+    n = PAGE if reason is None else LINKS_SLICE
     with db.transaction(engine) as tx:
-        found = board.refused_links(tx, crawl_id=crawl_id, before=before, n=n)
-    wanted = [row for row in found if reason in (None, row["reason"])]
-    last = found[-1] if len(found) == n else None
-    at = wanted[PAGE - 1] if len(wanted) > PAGE else last
-    return Lot(rows=wanted[:PAGE], next=None if at is None else at["last_at"].isoformat())
+        found = board.refused_links(tx, crawl_id=crawl_id, reason=reason, before=before, n=n)
+    wanted = [row for row in found if reason is None or row["reason"] == reason]
+    shown = wanted[:PAGE]
+    is_cut = bool(found) and found[-1]["place"] == n
+    last = shown[-1] if len(wanted) > PAGE else found[-1] if is_cut else None
+    return Lot(rows=shown, next=None if last is None else last["last_at"].isoformat())
 
 
 def orders(engine: Engine, *, subject: str | None = None, after: str = "", n: int = PAGE) -> Sequence[OperatorOrder]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.words import counted
+from app.words import counted, span
 
 EARLY_S = 30.0
 FIRST_PAGES = 20
@@ -21,26 +21,35 @@ class Phase:
 class Progress:
     """The facts that a phase is judged by.
 
-    requests   of the last seconds;   running: visits of the fleet;   queued: at most some
-    waits_for  what most hosts wait for, as in v_host_status; None: no host waits
+    requests   of the last seconds;   failed: of these;   queued: at most some
+    running    visits of its hosts;   is_served: any visit of the fleet runs
+    waits_for  what most of its next hosts wait for, as in v_host_status; None: no host waits
+    next_s     seconds to the first contact of these; None: unknown
+    stopped    why its archive cannot be written
     """
 
     state: str
     active_s: float
     pages: int
     requests: int
+    failed: int
     running: int
+    is_served: bool
     queued: int
     waits_for: str | None
+    next_s: float | None = None
+    keeps_fresh: bool = False
     stopped: str | None = None
 
 
 def phase_of(now: Progress) -> Phase:
     """The phase of an active crawl."""
-    if now.stopped is not None:
+    if now.stopped is not None and not now.requests:
         return Phase(word="stopped", means=f"nothing is fetched: {now.stopped}", is_trouble=True)
     if not now.queued and not now.requests:
-        return Phase(word="ending", means="nothing is queued; it ends once retries are done")
+        return _nothing_queued(now)
+    if now.requests and now.failed == now.requests:
+        return Phase(word="failing", means="every request of the last seconds failed: see its errors", is_trouble=True)
     if not now.pages and not now.requests:
         return _before_the_first_page(now)
     if now.pages < FIRST_PAGES and now.active_s < EARLY_S:
@@ -48,6 +57,12 @@ def phase_of(now: Progress) -> Phase:
     if now.requests:
         return Phase(word="crawling", means="pages are coming in")
     return _quiet(now)
+
+
+def _nothing_queued(now: Progress) -> Phase:
+    if now.keeps_fresh:
+        return Phase(word="up to date", means="nothing is queued; pages are fetched again when they are due")
+    return Phase(word="ending", means="nothing is queued; it ends once retries are done")
 
 
 def _before_the_first_page(now: Progress) -> Phase:
@@ -61,11 +76,19 @@ def _before_the_first_page(now: Progress) -> Phase:
 def _quiet(now: Progress) -> Phase:
     """Nothing was fetched in the last seconds."""
     because = now.waits_for or ""
-    if because in {"due", "offered"} and not now.running:
+    if because in {"due", "offered"} and not now.is_served:
         means = "hosts are due and no worker takes them up: start `tiptoe up`, or a worker and beat"
         return Phase(word="no worker", means=means, is_trouble=True)
+    if now.running:
+        return Phase(word="waiting", means="visits run, and none of their requests ended in the last seconds")
     if because.startswith("resting") or because == "paused":
-        return Phase(word="resting", means=f"most of its hosts are {because}; see hosts for until when")
-    if now.running or because == "delay":
-        return Phase(word="waiting", means="hosts are between two requests, as their delays ask")
+        return Phase(word="resting", means=f"most of its next hosts are {because}{_first(now)}")
+    if because in {"due", "offered"}:
+        return Phase(word="waiting", means="its hosts are due; workers are busy with others")
+    if because == "delay":
+        return Phase(word="waiting", means=f"hosts are between two requests, as their delays ask{_first(now)}")
     return Phase(word="quiet", means=f"no request in the last seconds; {counted(now.queued, 'URL')} queued")
+
+
+def _first(now: Progress) -> str:
+    return "" if now.next_s is None or now.next_s <= 0 else f"; the first contact is in {span(now.next_s)}"

@@ -17,6 +17,7 @@ from app.model import CrawlEnding
 from app.model.reasons import words
 from app.store import board, db, hosts, live, segments, urls
 from app.store.board import CrawlLine, Rate, Row, Step
+from app.store.live import HostRow
 
 CRAWLS = 12
 ROUNDS_KEPT = 600  # crawls whose sums are kept from look to look
@@ -25,9 +26,11 @@ QUEUED_MOST = 10_000
 LATE_S, WINDOW_S = 4.0, 10.0
 WAITS_EVERY_S = 10.0
 WAITS_MOST = 2_000  # hosts that are asked
+NEXT_EVERY_S = 3.0  # a quiet crawl's next hosts are asked
 RECENT = 25
 HISTORY_S, STEP_S = 600, 5
 NONE = Rate(None, 0, 0, 0, 0)
+_WAITS = {"a worker": "due", "a worker to take it up": "offered", "paused by an operator": "paused"}  # of HostRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,19 @@ class Pulsation:
         return float(sum(getattr(crawl, rate) for crawl in self.crawls))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextHosts:
+    """The next hosts of a crawl: what most of them wait for, how many are visited, and their first contact.
+
+    asked_at, next_at: seconds of a monotonic clock
+    """
+
+    asked_at: float
+    waits_for: str | None = None
+    running: int = 0
+    next_at: float | None = None
+
+
 @dataclass(slots=True)
 class PulseWatch:
     """Looks again and again, and keeps the sums of its looks."""
@@ -76,6 +92,7 @@ class PulseWatch:
     _rounds: dict[int, Round] = field(default_factory=dict)
     _waits: tuple[Sequence[Row], float] = ((), 100.0)
     _waits_at: float = float("-inf")
+    _next: dict[int, NextHosts] = field(default_factory=dict)
 
     def look(self) -> Pulsation:
         """Read the fleet as it is now. Raises ServiceError."""
@@ -84,7 +101,7 @@ class PulseWatch:
             lines = board.crawls(tx, CRAWLS)
             rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
             running = len(board.visiting(tx, 1_000))
-            stopped = next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
+            stopped = _stopped(tx)
             return Pulsation(
                 at=time.time(),
                 crawls=[self._crawl(tx, line, rates.get(line.id, NONE), running, stopped) for line in lines],
@@ -102,7 +119,8 @@ class PulseWatch:
             self._ask_what_hosts_wait_for(tx)
             rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
             running = len(board.visiting(tx, 1_000))
-            return self._crawl(tx, board.crawl(tx, crawl_id), rates.get(crawl_id, NONE), running, None)
+            line = board.crawl(tx, crawl_id)
+            return self._crawl(tx, line, rates.get(crawl_id, NONE), running, _stopped(tx))
 
     def _ask_what_hosts_wait_for(self, tx: Connection) -> None:
         if time.monotonic() - self._waits_at >= WAITS_EVERY_S:
@@ -113,19 +131,24 @@ class PulseWatch:
         got, is_whole = self._got(tx, line)
         is_active = line.state == "active"
         queued = urls.queued_some(tx, crawl_id=line.id, most=QUEUED_MOST) if line.state != "finished" else 0
+        coming = self._coming(tx, line.id) if is_active and queued and not rate.requests else NextHosts(asked_at=0)
         now = Progress(
             state=line.state,
             active_s=line.active_s,
             pages=got["pages"],
             requests=rate.requests,
-            running=running,
+            failed=rate.failed,
+            running=coming.running,
+            is_served=running > 0,
             queued=queued,
-            waits_for=self._waits[0][0]["because"] if self._waits[0] else None,
-            stopped=stopped,
+            waits_for=coming.waits_for,
+            next_s=None if coming.next_at is None else coming.next_at - time.monotonic(),
+            keeps_fresh=line.keep_fresh,
+            stopped=stopped if line.archive else None,
         )
         return CrawlNow(
             line=line,
-            phase=phase_of(now) if is_active else _still(line),
+            phase=phase_of(now) if is_active else _still(line, got["pages"]),
             pages=got["pages"],
             failed=got["failed"],
             bytes=got["bytes"],
@@ -137,6 +160,16 @@ class PulseWatch:
             left_s=left_s(line, got["pages"], queued, rate.pages / WINDOW_S) if is_active else None,
         )
 
+    def _coming(self, tx: Connection, crawl_id: int) -> NextHosts:
+        """Ask what a quiet crawl's next hosts wait for, now and then."""
+        now = time.monotonic()
+        known = self._next.get(crawl_id)
+        if known is None or now - known.asked_at >= NEXT_EVERY_S:
+            self._next = {id: each for id, each in self._next.items() if now - each.asked_at < 10 * NEXT_EVERY_S}
+            known = next_hosts(live.hosts(tx, crawl_id=crawl_id, queues=self.settings.queue_names), now)
+            self._next[crawl_id] = known
+        return known
+
     def _got(self, tx: Connection, line: CrawlLine) -> tuple[Counter[str], bool]:
         """A crawl's counts, with those of its next slice read anew: visits settle for a while after it has ended."""
         if line.id not in self._rounds and len(self._rounds) >= ROUNDS_KEPT:
@@ -144,6 +177,30 @@ class PulseWatch:
         turn = self._rounds.setdefault(line.id, Round())
         sums = turn.read(lambda after: live.fetched(tx, crawl_id=line.id, after=after, n=SLICE), SLICE)
         return sums, turn.is_whole
+
+
+def next_hosts(rows: Sequence[HostRow], now: float) -> NextHosts:
+    """Sum up a crawl's next hosts.   now: seconds of a monotonic clock"""
+    because = Counter(map(_because, rows))
+    running = because.pop("being visited", 0)
+    contacts = [row.next_s for row in rows if row.next_s is not None]
+    return NextHosts(
+        asked_at=now,
+        waits_for=because.most_common(1)[0][0] if because else None,
+        running=running,
+        next_at=now + min(contacts) if contacts else None,
+    )
+
+
+def _because(row: HostRow) -> str:
+    """Say in the words of v_host_status what a host waits for."""
+    said = row.waits_for or "delay"
+    rest, _, reason = said.partition(": ")
+    return f"resting: {reason}" if rest in {"its rest", "its wait"} else _WAITS.get(said, said)
+
+
+def _stopped(tx: Connection) -> str | None:
+    return next((node.stopped_because for node in segments.nodes(tx) if node.stopped_because), None)
 
 
 def left_s(line: CrawlLine, pages: int, queued: int, pages_s: float) -> float | None:
@@ -167,8 +224,8 @@ def history(engine: Engine, crawl_id: int | None) -> Sequence[Step]:
     return [known.get(at, Step(at, 0, 0, 0)) for at in range(min(known), max(now, max(known)) + 1, STEP_S)]
 
 
-def _still(line: CrawlLine) -> Phase:
+def _still(line: CrawlLine, pages: int) -> Phase:
     if line.state == "paused":
         return Phase(word="paused", means="an operator paused it; nothing of it is fetched until it is resumed")
     because = words(CrawlEnding(line.ended_because), line.ended_detail) if line.ended_because else "it ended"
-    return Phase(word="finished", means=because)
+    return Phase(word="finished", means=because if pages else f"{because}, without a page: its own page says why")

@@ -33,9 +33,8 @@ def readiness(engine: Engine, settings: Settings) -> Readiness:
     try:
         if not migrate.is_at_head(engine):
             found = migrate.revision(engine)
-            schema = Check(
-                name="schema", grade=Grade.FAIL, finding=f"is {found or 'not there'}", remedy="tiptoe db upgrade"
-            )
+            remedy = "a newer Tiptoe made it: upgrade Tiptoe here" if migrate.is_newer(found) else "tiptoe db upgrade"
+            schema = Check(name="schema", grade=Grade.FAIL, finding=f"is {found or 'not there'}", remedy=remedy)
             return Readiness(checks=[schema])
         with db.transaction(engine) as tx:
             active, overdue_s = board.overdue(tx, settings.queue_names)

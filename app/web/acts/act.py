@@ -17,7 +17,7 @@ class FormField:
 
     name: str
     label: str
-    kind: Literal["text", "number", "choice", "check", "lines"] = "text"
+    kind: Literal["text", "number", "choice", "check", "lines", "hidden"] = "text"
     hint: str = ""
     options: Sequence[tuple[str, str]] = ()
     is_needed: bool = False
@@ -31,6 +31,7 @@ class Act:
     do      carries it out on a subject; returns what it came to
     asks    the fields, for a subject;   fills: their values before a person changes them
     undo    (key of the act, its fields) that undoes it
+    was     what its fields would have to be to restore what there is now: it undoes itself
     leads   page of its subject: crawl, host, url
     slow    it runs on after the answer
     """
@@ -43,6 +44,7 @@ class Act:
     asks: Callable[[Board, str], Sequence[FormField]] = field(default=lambda board, subject: ())
     fills: Callable[[Board, str], Values] = field(default=lambda board, subject: {})
     undo: tuple[str, Values] | None = None
+    was: Callable[[Board, str, Fields], Values] | None = None
     is_grave: bool = False
     is_slow: bool = False
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import fields as fields_of
+from hashlib import sha256
 
 from app.model import Budgets, CrawlChange, CrawlSpec
 from app.policy.focus.shipped import NAMES
 from app.web.acts.act import Fields, FormField, Values, lines, number, text, whole
 from app.web.board import Board
 
+AS_OF = "as_of"
 OWN = "own"  # a profile that is a text, which no form changes
 _CHECKS = ("keep_fresh", "honour_opt_outs", "search", "archive", "keep_links", "near_duplicates")
 _SCOPES = (
@@ -30,7 +32,16 @@ _RENDER = (
 
 
 def edit_fields(_: Board, __: str) -> Sequence[FormField]:
-    """The fields of a crawl that exists."""
+    """The fields of a crawl that exists, and a mark of what the form showed."""
+    return (FormField(name=AS_OF, label="", kind="hidden"), *_spec_fields())
+
+
+def mark_of(spec: CrawlSpec) -> str:
+    """A mark that differs where another value of the form does."""
+    return sha256(repr(sorted(values_of(spec).items())).encode()).hexdigest()[:16]
+
+
+def _spec_fields() -> Sequence[FormField]:
     profiles = [*((name, name) for name in NAMES), (OWN, "as it is")]
     return (
         FormField(name="scope", label="Reach", kind="choice", options=_SCOPES),
@@ -52,7 +63,7 @@ def edit_fields(_: Board, __: str) -> Sequence[FormField]:
     )
 
 
-def make_fields(board: Board, subject: str) -> Sequence[FormField]:
+def make_fields(_: Board, __: str) -> Sequence[FormField]:
     """The fields of a new crawl."""
     return (
         FormField(name="subject", label="Name", hint="Empty: the first seed's host"),
@@ -63,7 +74,7 @@ def make_fields(board: Board, subject: str) -> Sequence[FormField]:
             hint="https://example.org/",
             is_needed=True,
         ),
-        *edit_fields(board, subject),
+        *_spec_fields(),
     )
 
 

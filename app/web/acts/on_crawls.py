@@ -6,7 +6,7 @@ from app.admin import crawls, deletion, edit, seeds
 from app.errors import InputError
 from app.model import CrawlSpec, RequestKind
 from app.web.acts.act import Act, Fields, FormField, Values, lines, text
-from app.web.acts.crawl_form import change_of, edit_fields, make_fields, values_of
+from app.web.acts.crawl_form import AS_OF, change_of, edit_fields, make_fields, mark_of, values_of
 from app.web.board import Board
 from app.words import counted
 
@@ -42,6 +42,9 @@ def _seeds(board: Board, subject: str, fields: Fields) -> str:
 
 
 def _edit(board: Board, subject: str, fields: Fields) -> str:
+    shown = text(fields, AS_OF)
+    if shown is not None and shown != mark_of(crawls.find(board.engine, subject).spec):
+        raise InputError(subject, "was changed since this form was opened; look at it, or send again to overwrite it")
     crawl = edit.edit(board.engine, board.settings, subject, change_of(fields))
     return f"changed; it is {crawl.state}"
 
@@ -96,7 +99,8 @@ def _delete_fields(_: Board, subject: str) -> Sequence[FormField]:
 
 
 def _now(board: Board, subject: str) -> Values:
-    return values_of(crawls.find(board.engine, subject).spec)
+    spec = crawls.find(board.engine, subject).spec
+    return {**values_of(spec), AS_OF: mark_of(spec)}
 
 
 ACTS = (

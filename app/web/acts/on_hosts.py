@@ -1,6 +1,6 @@
 """Acts on hosts: pause, resume, slow, quiet, pin, release, forget robots.txt. None lets a host be contacted early."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from app.admin import hosts
 from app.web.acts.act import Act, Fields, FormField, Values, number, text
@@ -51,6 +51,24 @@ def _release(board: Board, subject: str, _: Fields) -> str:
 def _forget(board: Board, subject: str, _: Fields) -> str:
     origins = hosts.forget(board.engine, subject)
     return f"robots.txt of {counted(origins, 'origin')} is fetched again at the next visit"
+
+
+def _was(name: str, column: str) -> Callable[[Board, str, Fields], Values]:
+    """Reads an operator's setting as it is now: the host's own, or its domain's where the order is for that."""
+
+    def was(board: Board, subject: str, fields: Fields) -> Values:
+        found = hosts.show(board.engine, board.settings, subject, latest=1)
+        row = (found.domain or {}) if fields.get("domain") else found.host
+        value = row.get(column)
+        shown = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        return {name: shown, **({"domain": "on"} if fields.get("domain") else {})}
+
+    return was
+
+
+def _queue_was(board: Board, subject: str, _: Fields) -> Values:
+    host = hosts.known(board.engine, subject)
+    return {"queue": host["queue"] if host["pinned"] else ""}
 
 
 _DOMAIN = FormField(name="domain", label="For every host of its registrable domain", kind="check")
@@ -105,7 +123,7 @@ ACTS = (
         leads="host",
         asks=_slow_fields,
         fills=_delay_now,
-        undo=("host.slow", {"delay": ""}),
+        was=_was("delay", "delay_override_s"),
     ),
     Act(
         key="host.quiet",
@@ -115,7 +133,7 @@ ACTS = (
         leads="host",
         asks=_quiet_fields,
         fills=_hours_now,
-        undo=("host.quiet", {"hours": ""}),
+        was=_was("hours", "quiet_hours"),
     ),
     Act(
         key="host.pin",
@@ -124,7 +142,7 @@ ACTS = (
         do=_pin,
         leads="host",
         asks=_pin_fields,
-        undo=("host.pin", {"queue": ""}),
+        was=_queue_was,
     ),
     Act(
         key="host.release",

@@ -4,7 +4,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin import archive
-from app.admin.board.readiness import readiness
 from app.store import board, db, hosts
 from app.web.board import board_of
 from app.web.render import page
@@ -15,7 +14,6 @@ VISITS = 5_000
 def show(request: Request) -> Response:
     """The fleet."""
     shared = board_of(request)
-    ready = readiness(shared.engine, shared.settings)
     with db.transaction(shared.engine) as tx:
         workers = board.workers(tx, VISITS)
         offers = hosts.offers_outstanding(tx)
@@ -24,7 +22,7 @@ def show(request: Request) -> Response:
     return page(
         request,
         "fleet.html",
-        checks=ready.checks,
+        checks=shared.checks(),
         workers=workers,
         visits=VISITS,
         offers=offers,

@@ -5,7 +5,6 @@ from starlette.responses import Response
 
 from app.admin.board import lists
 from app.admin.board.pulse import PulseWatch
-from app.admin.board.readiness import readiness
 from app.store import board, db
 from app.web.board import board_of
 from app.web.live import crawl_texts, told
@@ -18,18 +17,16 @@ CRAWLS_MOST = 500
 def show(request: Request) -> Response:
     """The overview."""
     shared = board_of(request)
-    ready = readiness(shared.engine, shared.settings)
-    if any(check.name in {"schema", "postgres"} and check.remedy for check in ready.checks):
-        return page(request, "not_ready.html", status=503, checks=ready.checks)
+    checks = shared.checks()
+    if any(check.name in {"schema", "postgres"} and check.remedy for check in checks):
+        return page(request, "not_ready.html", status=503, checks=checks)
     now = PulseWatch(shared.engine, shared.settings).look()
     return page(
         request,
         "overview.html",
-        checks=ready.checks,
-        is_ready=ready.is_ready,
         crawls=[(crawl, crawl_texts(crawl)) for crawl in now.crawls],
         pulse=now,
-        texts=told(now)["texts"],
+        live=told(now, checks),
         orders=lists.orders(shared.engine, n=LATEST_ORDERS),
     )
 

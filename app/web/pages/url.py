@@ -17,7 +17,8 @@ from app.store import board, db
 from app.store.board import Row
 from app.web.board import Board, board_of
 from app.web.order import acts_on, order_of
-from app.web.render import page, span, when
+from app.web.render import page, when
+from app.words import span
 
 CAPTURES_SHOWN = 20
 

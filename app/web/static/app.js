@@ -12,6 +12,7 @@
       trouble.hidden = !message.trouble;
       trouble.querySelector("[data-says]").textContent = message.trouble || "";
     }
+    showNotes(message.notes || []);
     if (!message.texts) return;
     for (const place of document.querySelectorAll("[data-live]")) {
       const text = message.texts[place.dataset.live];
@@ -22,26 +23,69 @@
       if (tone) place.className = `tag ${tone}`;
     }
     for (const chart of charts) chart.add(message.at, message.points[chart.series]);
-    const list = document.querySelector("[data-requests]");
-    if (list && !list.matches(":hover, :focus-within")) list.replaceChildren(...message.requests.map(row));
+    fill("[data-requests]", message.requests.map(row));
+    fill("[data-waits]", message.waits.length ? message.waits.map(wait) : [nothing("No host has anything queued.")]);
+  };
+
+  // Rows that somebody points at, or has reached by keyboard, stay as they are.
+  const fill = (name, rows) => {
+    const list = document.querySelector(name);
+    if (list && !list.matches(":hover, :focus-within")) list.replaceChildren(...rows);
+  };
+
+  // What is said already is not said again: a screen reader would read it every second.
+  let said = null;
+  const showNotes = (notes) => {
+    const place = document.querySelector("[data-notes]");
+    const says = JSON.stringify(notes);
+    if (!place || says === said) return;
+    said = says;
+    place.replaceChildren(...notes.map(([tone, point, remedy]) => {
+      const note = document.createElement("div");
+      const strong = document.createElement("strong");
+      const rest = document.createElement("span");
+      note.className = `note ${tone}`;
+      strong.textContent = point;
+      rest.textContent = remedy;
+      note.append(strong, " ", rest);
+      return note;
+    }));
+  };
+
+  const cell = (text, name, of) => {
+    const made = document.createElement("td");
+    if (name) made.className = name;
+    made.textContent = text;
+    if (of) made.dataset.is = of;
+    return made;
+  };
+
+  const link = (text, path, key, value = text) => {
+    const made = document.createElement("a");
+    made.href = `${path}?${new URLSearchParams({ [key]: value })}`;
+    made.textContent = text;
+    return made;
+  };
+
+  const wait = ([because, hosts, first, key]) => {
+    const made = document.createElement("tr");
+    const what = cell("");
+    what.append(link(because, "/hosts", "waits_for", key));
+    made.append(what, cell(hosts, "n"), cell(first, "nowrap"));
+    return made;
+  };
+
+  const nothing = (text) => {
+    const made = document.createElement("tr");
+    const only = cell(text, "soft");
+    only.colSpan = 3;
+    made.append(only);
+    return made;
   };
 
   const row = (cells) => {
     const [at, host, kind, ending, ms, bytes, url, tone] = cells;
     const made = document.createElement("tr");
-    const cell = (text, name, of) => {
-      const made = document.createElement("td");
-      if (name) made.className = name;
-      made.textContent = text;
-      if (of) made.dataset.is = of;
-      return made;
-    };
-    const link = (text, path, key) => {
-      const made = document.createElement("a");
-      made.href = `${path}?${new URLSearchParams({ [key]: text })}`;
-      made.textContent = text;
-      return made;
-    };
     const tag = document.createElement("span");
     tag.className = `tag ${tone}`;
     tag.textContent = ending;
@@ -78,7 +122,7 @@
       const soft = style.getPropertyValue("--soft").trim();
       const line = style.getPropertyValue("--line").trim();
       const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px system-ui" };
-      const clock = (moment) => new Date(moment * 1000).toISOString().slice(11, 16); // UTC, as all times here
+      const clock = (moment, every) => new Date(moment * 1000).toISOString().slice(11, every < 60 ? 19 : 16); // UTC, as all times here
       const short = (value) => value >= 1e6 ? `${+(value / 1e6).toFixed(1)} M` : value >= 1e3 ? `${+(value / 1e3).toFixed(1)} k` : `${+value.toFixed(2)}`;
       this.plot = new uPlot({
         width: this.place.clientWidth || 300,
@@ -86,7 +130,7 @@
         legend: { show: false },
         cursor: { show: false },
         scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
-        axes: [{ ...axis, space: 56, size: 28, values: (_, moments) => moments.map(clock) }, { ...axis, size: 52, values: (_, values) => values.map(short) }],
+        axes: [{ ...axis, space: 76, size: 28, values: (_, moments, __, ___, every) => moments.map((each) => clock(each, every)) }, { ...axis, size: 52, values: (_, values) => values.map(short) }],
         series: [{}, { stroke: colour, width: 2, fill: `${colour}22`, points: { show: false } }],
       }, this.data, this.place);
     }
@@ -101,15 +145,33 @@
     redraw() { this.plot.destroy(); this.draw(); }
   }
 
+  const RETRY_MS = 5000;
   const listen = () => {
+    open();
+    return new Promise(() => {});
+  };
+
+  // A browser tries again by itself where a connection breaks, and never where an answer was no stream: a proxy
+  // without a server behind it, a session that has ended, too many viewers.
+  const open = () => {
     const source = new EventSource("/stream");
     source.onmessage = (event) => {
       const message = JSON.parse(event.data);
       show(message);
       if (channel) channel.postMessage(message);
     };
-    source.onerror = () => show({ trouble: "The dashboard does not answer. This page tries again by itself." });
-    return new Promise(() => {});
+    source.onerror = async () => {
+      const trouble = source.readyState === EventSource.CLOSED ? await why() : "The dashboard does not answer. This page tries again by itself.";
+      show({ trouble });
+      if (channel) channel.postMessage({ trouble });
+      if (source.readyState === EventSource.CLOSED) setTimeout(open, RETRY_MS);
+    };
+  };
+
+  const why = async () => {
+    const status = await fetch("/url", { method: "HEAD" }).then((answer) => answer.status, () => 0);
+    if (status === 401) return "Your session has ended. Reload this page to log in.";
+    return "The dashboard sends nothing to this page. It tries again by itself.";
   };
 
   const start = () => {
@@ -133,6 +195,7 @@
   addEventListener("DOMContentLoaded", () => {
     start();
     reach();
+    document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     addEventListener("resize", reach);
     document.addEventListener("htmx:afterSettle", reach);
     for (const place of document.querySelectorAll("[data-print]")) place.addEventListener("click", () => print());

@@ -1,37 +1,73 @@
-"""Lists of the dashboard: a page at a time, and none ends before its last row."""
+"""Lists of the dashboard: no row is lost between two pages, and a filter finds what is rare."""
 
+from collections.abc import Iterator
+
+import pytest
 from sqlalchemy import Engine
 
-from app.admin.board import lists
-from app.admin.board.lists import PAGE, SLICE
-from tests.store.rows import make_crawl, sql
+from app.admin.board import host_list, lists
+from app.config import load
+from app.store import board, db
+from tests.store.rows import clean, make_crawl, sql
 
-REFUSED = """INSERT INTO suppressions (crawl_id, key, reason, url, last_at)
-             SELECT :crawl, sha256(convert_to(:reason || n, 'UTF8')), :reason, 'http://x.test/' || :reason || n,
-                    CAST(:last AS timestamptz) - n * interval '1 s'
-             FROM generate_series(1, :n) AS n"""
-
-
-def test_refused_links_of_a_rare_reason_are_all_listed(engine: Engine) -> None:
-    """They lie behind more links of another reason than a look reads."""
-    crawl = make_crawl(engine)
-    sql(engine, REFUSED, crawl=crawl, reason="nofollow", last="2026-01-02T00:00Z", n=SLICE + 10)
-    sql(engine, REFUSED, crawl=crawl, reason="scope", last="2026-01-01T00:00Z", n=2 * PAGE + 5)
-    found, after = [], ""
-    for _ in range(10):
-        lot = lists.refused_links(engine, "c", reason="scope", after=after)
-        found += [row["url"] for row in lot.rows]
-        assert len(lot.rows) <= PAGE
-        if lot.next is None:
-            break
-        after = lot.next
-    assert found == [f"http://x.test/scope{n}" for n in range(1, 2 * PAGE + 6)]
+SETTINGS = load(_env_file=None, database_url="postgresql://x/y", queues=4)
+LINKS = """INSERT INTO suppressions (crawl_id, key, reason, url, last_at)
+           SELECT :crawl, sha256(convert_to(n::text, 'UTF8')), CASE WHEN n % 100 = 0 THEN 'trap' ELSE 'scope' END,
+                  'http://x.test/' || n, now() - n * interval '1 ms'
+           FROM generate_series(1, 12000) AS n"""
+HOSTS = """INSERT INTO hosts (name, queue, delay_s)
+           SELECT 'h' || n || '.test', 'host-00', 1 FROM generate_series(1, 120) AS n"""
+QUEUED = """INSERT INTO urls (host_id, crawl_id, key, url, state, kind, lane, score, depth)
+            SELECT id, :crawl, sha256(convert_to(name, 'UTF8')), 'http://' || name || '/', 'queued', 'page', 1, 1, 0
+            FROM hosts WHERE id % 2 = 0"""
+FETCHED = "INSERT INTO crawl_hosts (crawl_id, host_id, pages) SELECT :crawl, id, 1 FROM hosts WHERE id % 3 = 0"
+ERRORS = """
+    INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, kind, reason, url, status, outcome, delay_s, started_at,
+                         ended_at, wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+    SELECT (SELECT min(id) FROM hosts), :crawl, 1, '', 'page', 'new', 'http://h1.test/' || status, status, outcome, 1,
+           now() - interval '9 s', now(), 10, 100, false, 5, false, 1
+    FROM (VALUES (404, 'not_found'), (410, 'gone'), (500, 'server_error'), (200, 'page')) AS of (status, outcome)"""
 
 
-def test_refused_links_of_any_reason_come_page_by_page(engine: Engine) -> None:
-    crawl = make_crawl(engine)
-    sql(engine, REFUSED, crawl=crawl, reason="scope", last="2026-01-01T00:00Z", n=PAGE + 5)
-    first = lists.refused_links(engine, "c", reason=None)
-    assert (len(first.rows), first.next is None) == (PAGE, False)
-    second = lists.refused_links(engine, "c", reason=None, after=first.next or "")
-    assert (len(second.rows), second.next) == (5, None)
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    with clean(database_url) as engine:
+        yield engine
+
+
+# a reason or none, links there are
+@pytest.mark.parametrize(("reason", "links"), [("trap", 120), (None, 12_000), ("depth", 0)])
+def test_every_refused_link_is_on_a_page(engine: Engine, reason: str | None, links: int) -> None:
+    sql(engine, LINKS, crawl=make_crawl(engine, "docs"))
+    seen, after, pages = [], "", 0
+    while after is not None:
+        lot = lists.refused_links(engine, "docs", reason=reason, after=after)
+        seen += [row["url"] for row in lot.rows]
+        after, pages = lot.next, pages + 1  # type: ignore[assignment]
+    assert len(seen) == len(set(seen)) == links
+    assert pages <= links / lists.PAGE + 3, "a rare reason is found within few pages"
+
+
+def test_a_crawls_hosts_are_those_it_fetched_from_and_those_it_has_queued(engine: Engine) -> None:
+    """A host that robots.txt closes was not fetched from; its owner, or its operator, asks about it first."""
+    crawl = make_crawl(engine, "docs")
+    for statement in (HOSTS, QUEUED, FETCHED):
+        sql(engine, statement, **({} if statement == HOSTS else {"crawl": crawl}))
+    seen, after = [], ""
+    while after is not None:
+        found = host_list.listed(engine, SETTINGS, crawl="docs", after=after)
+        seen += [row["host"] for row in found.hosts]
+        after = found.next  # type: ignore[assignment]
+    wanted = sql(engine, "SELECT name FROM hosts WHERE id % 2 = 0 OR id % 3 = 0 ORDER BY id")
+    assert seen == [row["name"] for row in wanted]
+
+
+def test_a_missing_page_is_no_error(engine: Engine) -> None:
+    """As in alerts (Outcome.is_error) and in the counts of a crawl."""
+    crawl = make_crawl(engine, "docs")
+    sql(engine, HOSTS)
+    sql(engine, ERRORS, crawl=crawl)
+    assert [row["class_"] for row in lists.errors(engine, "docs")] == ["HTTP 500"]
+    with db.transaction(engine) as tx:
+        (rate,) = board.rates(tx, from_s=14, until_s=4)
+        assert (rate.pages, rate.failed) == (1, 1)

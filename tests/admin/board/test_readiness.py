@@ -1,6 +1,7 @@
 """Readiness by progress: a host that nobody claims, offers that nobody takes up, an old schema."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine
@@ -8,8 +9,9 @@ from sqlalchemy import Engine
 from app.admin.board.pulse import QUEUED_MOST, PulseWatch, left_s
 from app.admin.board.readiness import readiness, status
 from app.config import load
+from app.errors import ServiceError
 from app.store import board, db, migrate
-from tests.store.rows import clean, make_crawl, sql
+from tests.store.rows import admission, admit, clean, make_crawl, make_due_host, make_host, sql
 
 SETTINGS = load(_env_file=None, database_url="postgresql://x/y", queues=4)
 DUE = "INSERT INTO hosts (name, queue, delay_s, next_fetch_at) VALUES ('a.test', 'host-00', 1, now() - interval '{} s')"
@@ -52,10 +54,18 @@ def test_offers_must_be_taken_up(engine: Engine, missed: int, fails: list[str]) 
     assert failing(engine) == fails
 
 
-def test_an_old_schema_is_told_with_its_remedy(engine: Engine) -> None:
-    sql(engine, "UPDATE alembic_version SET version_num = '0001'")
+# revision of the schema, what to do
+@pytest.mark.parametrize(
+    ("revision", "remedy"),
+    [("0001", "tiptoe db upgrade"), ("9999", "a newer Tiptoe made it: upgrade Tiptoe here")],
+)
+def test_another_schema_is_told_with_its_remedy(engine: Engine, database_url: str, revision: str, remedy: str) -> None:
+    sql(engine, "UPDATE alembic_version SET version_num = :revision", revision=revision)
     (check,) = readiness(engine, SETTINGS).checks
-    assert (check.name, check.remedy) == ("schema", "tiptoe db upgrade")
+    assert (check.name, check.remedy) == ("schema", remedy)
+    if revision == "9999":
+        with pytest.raises(ServiceError, match="its schema 9999 is newer than this Tiptoe"):
+            migrate.upgrade(database_url)
     sql(engine, "UPDATE alembic_version SET version_num = :head", head=migrate.revisions()[-1])
 
 
@@ -117,3 +127,33 @@ def test_visits_that_settle_after_the_end_are_counted(engine: Engine, state: str
     sql(engine, f"UPDATE crawls SET {state}")
     sql(engine, "UPDATE crawl_hosts SET pages = 5")
     assert [watch.look().crawls[0].pages for _ in range(2)] == [5, 5]
+
+
+def test_a_crawls_phase_is_that_of_its_own_hosts(engine: Engine) -> None:
+    """Most hosts of the fleet wait for their delay; the one of this crawl rests, and says why and until when."""
+    ids = {name: make_crawl(engine, name, active_since=datetime.now(UTC) - timedelta(hours=1)) for name in "ab"}
+    resting = {"resting_because": "rate_limited", "blocked_until": datetime.now(UTC) + timedelta(seconds=600)}
+    for n, crawl in enumerate("abbb"):
+        host_id = make_host(engine, f"{crawl}{n}.test", **(resting if crawl == "a" else {}))
+        sql(engine, "UPDATE hosts SET next_fetch_at = now() + interval '600 s' WHERE id = :id", id=host_id)
+        admit(engine, admission(host_id, ids[crawl]))
+        sql(engine, "INSERT INTO crawl_hosts (crawl_id, host_id, pages) VALUES (:c, :h, 9)", c=ids[crawl], h=host_id)
+    watch = PulseWatch(engine, SETTINGS)
+    phases = {each.line.name: each.phase for each in watch.look().crawls}
+    assert {name: phase.word for name, phase in phases.items()} == {"a": "resting", "b": "waiting"}
+    assert "rate_limited; the first contact is in 10 min" in phases["a"].means
+    assert watch.look_at(ids["a"]).phase.word == "resting", "as on the overview"
+
+
+def test_an_archive_that_cannot_be_written_stops_those_who_keep_one(engine: Engine) -> None:
+    since = datetime.now(UTC) - timedelta(hours=1)
+    for name in ("kept", "lean"):
+        crawl = make_crawl(engine, name, archive=name == "kept", active_since=since)
+        admit(engine, admission(make_due_host(engine), crawl))
+    sql(
+        engine,
+        "INSERT INTO archive_nodes (node, place, free_bytes, waiting_bytes, stopped_because, stopped_at)"
+        " VALUES ('m', '.', 0, 0, 'it is full', now())",
+    )
+    phases = {each.line.name: each.phase.word for each in PulseWatch(engine, SETTINGS).look().crawls}
+    assert phases == {"kept": "stopped", "lean": "no worker"}
