@@ -115,8 +115,8 @@ def writing(target: ExportPlace) -> Iterator[None]:
 
 def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
     """(folder, file in it or None)."""
-    scheme, colon, _ = to.partition("://")
-    if colon and scheme != "s3":
+    scheme, colon, rest = to.partition("://")
+    if not to.strip() or (colon and (scheme != "s3" or not rest.strip("/"))):
         raise InputError(
             f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/"
         )
