@@ -54,6 +54,11 @@ def line(entry: IndexEntry) -> bytes:
     return b"%s %s %s\n" % (key(entry.url).encode(), _stamp(entry.moment), orjson.dumps(found))
 
 
+def offset(line: bytes) -> int:
+    """Where the record of a line begins in its segment."""
+    return int(orjson.loads(line.split(b" ", 2)[2])["offset"])
+
+
 def ordered(lines: Iterable[bytes]) -> bytes:
     """Lines as a finished index has them."""
     return b"".join(sorted(lines))

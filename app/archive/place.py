@@ -6,6 +6,7 @@ Raises InputError for a place that cannot be, ServiceError where the store canno
 """
 
 import os
+import re
 import socket
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,6 +20,8 @@ S3 = "s3://"
 REQUEST_S = 60
 CONNECT_S = 5
 RETRY_S = 20
+_ENDPOINT = re.compile(r"https?://[^\s/]+(/\S*)?")  # obstore panics at others, which would end the thread that uploads
+_ROLE = "/latest/api/token"  # asked of Amazon's machines for a key when none is set
 _T = TypeVar("_T")
 
 
@@ -117,6 +120,8 @@ class Remote:
         from obstore.store import from_url
 
         endpoint = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
+        if endpoint and not _ENDPOINT.fullmatch(endpoint):
+            raise ServiceError(f"archive at {self.url}", "AWS_ENDPOINT_URL is no address; write http://host:port")
         options: Any = {"timeout": f"{REQUEST_S}s", "connect_timeout": f"{CONNECT_S}s"}
         if endpoint.startswith("http://"):
             options["allow_http"] = True
@@ -128,6 +133,8 @@ def _why(error: BaseException) -> str:
     """The first line of the store's answer, with what would help."""
     text = one_line(str(error).strip()).partition("Debug source")[0].strip()[:300]
     for sign, remedy in (
+        (_ROLE, "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ("Missing AccessKeyId", "half of the credentials is missing; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("InvalidAccessKeyId", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("SignatureDoesNotMatch", "the credentials are wrong; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("AccessDenied", "access is denied; the key needs Get, Put, List and Delete on the bucket"),

@@ -11,9 +11,10 @@ from app.archive import record, rendered, scan
 from app.archive.place import ArchivePlace
 from app.archive.segment import OPEN
 from app.config import Settings
-from app.errors import ArchiveMissing, SegmentElsewhere
+from app.errors import ArchiveMissing, SegmentElsewhere, ServiceError
 from app.model import Archived, Capture, CaptureKind, Segment, SegmentState
 from app.net.decode import decoded
+from app.net.exhausted import REMEDY, is_ours
 from app.store import captures, db, segments
 
 SEGMENTS_KNOWN = 1_000
@@ -90,10 +91,10 @@ class Archive:
     def member(self, capture: Capture) -> bytes:
         """The record as the bytes of its segment: one gzip member. Raises as `record` does."""
         segment = self._segment(capture.segment_id, capture)
-        octets = self._local(segment, capture.at_offset, capture.length)
+        octets = self._local(segment, capture)
         if octets is None and segment.state in {SegmentState.OPEN, SegmentState.CLOSED}:
             segment = self._segment(capture.segment_id, capture, anew=True)
-            octets = self._local(segment, capture.at_offset, capture.length)
+            octets = self._local(segment, capture)
         if octets is None:
             octets = self._far(segment, capture)
         if len(octets) < capture.length:
@@ -106,6 +107,8 @@ class Archive:
             fields, block = scan.split(self.record(capture))
         except ValueError as error:
             raise ArchiveMissing(_where(capture), str(error)) from error
+        if capture.record_id is not None and fields.get("warc-record-id") != record.named_id(capture.record_id):
+            raise ArchiveMissing(_where(capture), "its segment has another record in its place")
         return fields, block[: int(fields.get("content-length", len(block)))]
 
     def _answer(self, capture: Capture) -> _Message:
@@ -128,15 +131,22 @@ class Archive:
                 self._segments.popitem(last=False)
         return known
 
-    def _local(self, segment: Segment, at: int, length: int) -> bytes | None:
-        """A part of a segment that is on this disk, open or final; None where it is not."""
+    def _local(self, segment: Segment, capture: Capture) -> bytes | None:
+        """A capture's part of a segment that is on this disk, open or final; None where it is not."""
         for name in (segment.name, f"{segment.name}{OPEN}", segment.name):  # it may be closed between two looks
             try:
                 with open(self._place.folder / name, "rb", buffering=0) as file:
-                    file.seek(at)
-                    return _whole(file.read, length)
+                    file.seek(capture.at_offset)
+                    return _whole(file.read, capture.length)
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                why = error.strerror or str(error)
+                if is_ours(error):
+                    raise ServiceError(
+                        f"archive at {self._place.folder}", f"cannot be read ({why}); {REMEDY}"
+                    ) from error
+                raise ArchiveMissing(_where(capture), f"its segment {segment.name} cannot be read ({why})") from error
         return None
 
     def _far(self, segment: Segment, capture: Capture) -> bytes:

@@ -35,6 +35,7 @@ class SegmentFile:
         self.name, self.crawl_id, self.begun = name, crawl_id, begun
         self.id = 0
         self.size = self.synced = self.records = 0
+        self._indexed = 0  # bytes of the index
         self.is_retired = self.is_final = False
         self._is_broken = False
         self._folder = folder
@@ -63,12 +64,12 @@ class SegmentFile:
             at = self.size
             try:
                 _write(self._file, octets)
-                if line is not None:
-                    _write(self._index, line(at))
+                _write(self._index, listed := b"" if line is None else line(at))
             except OSError as error:
-                self._take_back(at)
+                self._take_back(at, self._indexed)
                 raise stopped(self.path, error) from error
             self.size += len(octets)
+            self._indexed += len(listed)
             self.records += line is not None
         return at
 
@@ -104,8 +105,9 @@ class SegmentFile:
         except ArchiveStopped:
             if not self._is_broken:
                 raise
-            self._take_back(self.synced)
         try:
+            if self.size > self.synced:
+                self._take_back(self.synced, self._indexed_until(self.synced))
             finish(self.path)
         except OSError as error:
             raise stopped(self.path, error) from error
@@ -127,14 +129,22 @@ class SegmentFile:
         while self._opened:
             os.close(self._opened.pop())
 
-    def _take_back(self, size: int) -> None:
+    def _indexed_until(self, size: int) -> int:
+        """How many bytes of the index list records of the first `size` bytes. They lie in the order of the records."""
+        lines = index_of(self.path).read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if cdxj.offset(line) < size]
+        self.records = len(kept)
+        return sum(map(len, kept))
+
+    def _take_back(self, size: int, indexed: int) -> None:
         """Cut what a failed write left. Where even that fails nothing more is written: it is cut at the next start."""
         try:
             os.ftruncate(self._file, size)
+            os.ftruncate(self._index, indexed)
         except OSError:
             self.is_retired = True
         else:
-            self.size = size
+            self.size, self._indexed = size, indexed
 
 
 def index_of(path: Path) -> Path:

@@ -5,7 +5,8 @@ wrong.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -79,7 +80,10 @@ def _verify(engine: Engine, place: ArchivePlace, each: Segment, verdict: Verific
         try:
             file = _file(place, each, Path(folder))
         except ArchiveMissing as error:
-            verdict.flaws.append(Flaw(each.name, str(error)))
+            verdict.flaws.append(Flaw(each.name, str(error).removeprefix(f"{each.name}: ")))
+            return
+        except OSError as error:
+            verdict.flaws.append(_unread(each, error))
             return
         if file is None:
             verdict.elsewhere.append(each.name)
@@ -110,19 +114,9 @@ def _compare(engine: Engine, each: Segment, file: BinaryIO, verdict: Verificatio
     rows = _rows(engine, each.id)
     with db.transaction(engine) as tx:
         logged, sources = segments.pointed_at(tx, each.id), captures.sources(tx, each.id)
-    records: dict[int, FoundRecord] = {}
     verdict.segments += 1
     verdict.captures += len(rows)
-    try:
-        for found in scan.records(file, hashes=True):
-            verdict.records += 1
-            if found.is_answer or found.is_rendered:
-                records[found.offset] = found
-            if (damage := found.damage()) is not None:
-                verdict.flaws.append(Flaw(each.name, f"byte {found.offset}: {damage}"))
-    except BrokenRecord as error:
-        if each.state != SegmentState.OPEN:
-            verdict.flaws.append(Flaw(each.name, str(error)))
+    records = _records(each, file, sorted({row.at_offset for row in rows} | {at for at, _ in logged}), verdict)
     for row in rows:
         if (wrong := _wrong(row, records.get(row.at_offset), sources)) is not None:
             verdict.flaws.append(Flaw(each.name, f"capture {row.id} of {row.url} {wrong}"))
@@ -131,6 +125,40 @@ def _compare(engine: Engine, each: Segment, file: BinaryIO, verdict: Verificatio
         if answer is None or not answer.is_answer or answer.length != length:
             verdict.flaws.append(Flaw(each.name, f"a request of the log points to byte {at}, where no answer is"))
     verdict.without_row += len(records.keys() - {row.at_offset for row in rows})
+
+
+def _records(each: Segment, file: BinaryIO, starts: Sequence[int], verdict: Verification) -> dict[int, FoundRecord]:
+    """The records that rows may point to, by their offsets.
+
+    Behind one that is not whole it goes on where a row says that another begins.
+    """
+    records: dict[int, FoundRecord] = {}
+    begun = 0
+    while True:
+        try:
+            for found in scan.records(file, hashes=True):
+                verdict.records += 1
+                if found.is_answer or found.is_rendered:
+                    records[found.offset] = found
+                if (damage := found.damage()) is not None:
+                    verdict.flaws.append(Flaw(each.name, f"byte {found.offset}: {damage}"))
+            return records
+        except OSError as error:
+            verdict.flaws.append(_unread(each, error))
+            return records
+        except BrokenRecord as error:
+            if each.state == SegmentState.OPEN:
+                return records
+            if error.at != begun or begun == 0:
+                verdict.flaws.append(Flaw(each.name, str(error)))
+            following = bisect_right(starts, error.at)
+            if following == len(starts):
+                return records
+            file.seek(begun := starts[following])
+
+
+def _unread(each: Segment, error: OSError) -> Flaw:
+    return Flaw(each.name, f"cannot be read ({error.strerror or error})")
 
 
 def _wrong(row: Capture, found: FoundRecord | None, sources: Mapping[int, UUID | None]) -> str | None:

@@ -90,7 +90,7 @@ def run(handler: DeclaredHandler, page: CrawledPage) -> dict[str, Any]:
         return _failure(handler, "misfit", str(error))
     except MemoryError as error:
         return _failure(handler, "memory", f"needed more than {_limit() >> 20:,} MiB{_place(error)}", error)
-    except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001  # the user's code may raise anything
+    except BaseException as error:  # noqa: BLE001  # the user's code may raise anything, such as CancelledError
         if type(error).__name__ == "ValidationError" and hasattr(error, "error_count"):  # it made the item itself
             return _failure(handler, "misfit", said(error, getattr(error, "title", "item")))
         return _failure(handler, "raised", f"raised {type(error).__name__}: {error}{_place(error)}", error)

@@ -91,6 +91,7 @@ class HandlerProcess:
         before      reads the page as it was before a capture, for a handler that asks
         """
         self.pages += 1
+        self._forget_said()
         within_s, began = deadline_s + self.margin_s, time.monotonic()
         try:
             self.wire.send(
@@ -140,6 +141,12 @@ class HandlerProcess:
         kind, cause = _ended(code, deadline_s)
         return Handled(handler=handler, failed=kind, cause=cause, traceback=self._tail(), ms=took_s * 1000)
 
+    def _forget_said(self) -> None:
+        """Drop what was printed over earlier pages. Both processes write at one place in the file."""
+        if self.said is not None:
+            os.ftruncate(self.said.fileno(), 0)
+            os.lseek(self.said.fileno(), 0, os.SEEK_SET)
+
     def _tail(self) -> str:
         if self.said is None:
             return ""
@@ -163,7 +170,8 @@ def start(sources: Sequence[str], *, memory_bytes: int, shows: bool = False) -> 
     """
     ours, theirs = socket.socketpair()
     said = None if shows else tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the process runs
-    argv = [sys.executable, "-P", "-B", "-m", "app.extract.child", str(theirs.fileno()), str(memory_bytes), *sources]
+    python = [sys.executable, "-P", "-B", "-u", "-m", "app.extract.child"]  # unbuffered: what was printed outlasts it
+    argv = [*python, str(theirs.fileno()), str(memory_bytes), *sources]
     try:
         process = subprocess.Popen(
             argv,

@@ -1,5 +1,6 @@
 """The first handler of a user: it works as it stands, on any site, and shows where to go on."""
 
+from keyword import iskeyword
 from pathlib import Path
 
 from app.errors import InputError
@@ -44,6 +45,8 @@ def write(name: str, folder: Path) -> Path:
     """Write NAME.py with a first handler. Raises InputError for a name that is none, and where the file exists."""
     if not HANDLER_NAME.fullmatch(name) or not name.isidentifier():
         raise InputError(f"handler {name!r}", "use 1 to 40 of a-z, 0-9 and _, beginning with a letter, such as books")
+    if iskeyword(name) or name == "tiptoe":
+        raise InputError(f"handler {name!r}", "means something else in Python; choose another name, such as books")
     path = folder / f"{name}.py"
     model = "".join(part.capitalize() for part in name.split("_") if part) + "Item"
     try:

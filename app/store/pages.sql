@@ -46,9 +46,9 @@ INSERT INTO near_queue (host_id, crawl_id, key)
 SELECT f.host_id, f.crawl_id, f.key
 FROM dropped AS d JOIN fingerprints AS f ON f.host_id = d.host_id AND f.crawl_id = d.crawl_id AND f.key = d.key
 
--- revise: apply a 304's changes to a stored page
+-- revise: apply a 304's changes to a stored page; exports of what is new take it again
 UPDATE pages AS p
-SET directives = r.directives, opt_out = r.opt_out, main_text = CASE WHEN r.noarchive THEN NULL ELSE p.main_text END
+SET directives = r.directives, opt_out = r.opt_out, fetched_at = clock_timestamp(), main_text = CASE WHEN r.noarchive THEN NULL ELSE p.main_text END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, directives text, opt_out text, noarchive boolean)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 

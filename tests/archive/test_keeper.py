@@ -1,5 +1,8 @@
 """The keeper of a process's archive: while nothing can be kept it refuses, and says so."""
 
+import errno
+import json
+import os
 import resource
 import socket
 import threading
@@ -11,6 +14,7 @@ import pytest
 import structlog
 from sqlalchemy import Engine
 
+from app.archive import segment
 from app.archive.keeper import LOOK_S, RECOVER_MOST_S, REPORT_S, ArchiveKeeper
 from app.archive.place import ArchivePlace
 from app.archive.read import Archive
@@ -25,7 +29,7 @@ from tests.archive import answers
 from tests.archive.conftest import MakeWriter
 from tests.archive.left import abandoned, open_ones
 from tests.archive.readers import by_warcio, is_accepted
-from tests.store.rows import make_crawl
+from tests.store.rows import make_crawl, sql
 
 FULL_BYTES = 50_000
 
@@ -97,6 +101,63 @@ def test_a_full_disk_stops_the_archive_and_leaves_whole_records(
     (path,) = folder.rglob("*.warc.gz")
     assert is_accepted(path)
     assert [each.kind for each in by_warcio(path)].count("response") == kept + 1
+
+
+def index_of(path: Path) -> list[str]:
+    """The URLs that the index of a segment lists, each line whole."""
+    lines = path.with_name(path.name.replace(".warc.gz", ".cdxj")).read_text().splitlines()
+    return sorted(json.loads(line.split(" ", 2)[2])["url"] for line in lines)
+
+
+def test_a_line_of_the_index_that_was_not_written_whole_is_taken_back(
+    engine: Engine, make_writer: MakeWriter, folder: Path
+) -> None:
+    """Long URLs, which the records pack: the index is the first that the disk has no room for."""
+    clock, writer, crawl_id = Clock(), make_writer(), make_crawl(engine)
+    keeper, written = make_keeper(writer, clock), list[str]()
+
+    def write(first: int, last: int) -> None:
+        for n in range(first, last):
+            url = f"http://site.test/{n:03}{'a' * 2_000}"
+            keeper.append(answers.recording(answers.reply(b"<p>hello %d" % n), crawl_id=crawl_id, url=url))
+            written.append(url)
+
+    with full_disk(), pytest.raises(ArchiveStopped, match="File too large"):
+        write(0, 100)
+    assert 1 < len(written) < 50
+    write(200, 202)
+    keeper.close()
+    (path,) = folder.rglob("*.warc.gz")
+    assert is_accepted(path)
+    assert index_of(path) == written
+    assert [each.kind for each in by_warcio(path)].count("response") == len(written)
+
+
+def test_what_a_failed_sync_lost_is_in_no_index(
+    engine: Engine, make_writer: MakeWriter, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, crawl_id = make_writer(), make_crawl(engine)
+    urls = [f"http://site.test/{n}" for n in range(4)]
+    rows = [writer.append(answers.recording(crawl_id=crawl_id, url=url)) for url in urls[:2]]
+    writer.sync([row for row in rows if row is not None])
+    lost = [writer.append(answers.recording(crawl_id=crawl_id, url=url)) for url in urls[2:]]
+
+    def fail(file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(segment, "_sync", fail)
+        with pytest.raises(ArchiveStopped, match="Input/output error"):
+            writer.sync([row for row in lost if row is not None])
+    writer.close_all()
+    with pytest.raises(ArchiveStopped, match="its end was lost with the disk"):
+        writer.sync([row for row in lost if row is not None])
+    (path,) = folder.rglob("*.warc.gz")
+    assert is_accepted(path)
+    assert index_of(path) == urls[:2]
+    assert sql(engine, "SELECT state, bytes, records FROM segments") == [
+        {"state": "closed", "bytes": path.stat().st_size, "records": 2}
+    ]
 
 
 def test_the_reserve_of_the_disk_is_left_alone(engine: Engine, make_writer: MakeWriter) -> None:

@@ -25,6 +25,32 @@ def overwrite(path: Path) -> None:
     path.write_bytes(b"\0" * path.stat().st_size)
 
 
+def test_a_segment_that_the_system_does_not_read_is_named(
+    engine: Engine, writer: ArchiveWriter, archive: Archive, folder: Path
+) -> None:
+    (capture,) = deposit(writer, answers.recording(crawl_id=make_crawl(engine)))
+    writer.close_all()
+    (path,) = folder.rglob("*.warc.gz")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(
+        ArchiveMissing, match=r"capture 1 of .*: its segment c/tiptoe-c-.* cannot be read \(Is a directory\)"
+    ):
+        archive.read(capture)
+
+
+def test_another_record_is_not_read_in_its_place(engine: Engine, writer: ArchiveWriter, archive: Archive) -> None:
+    """A segment that was put under another's name may have a record there, too."""
+    crawl_id = make_crawl(engine)
+    one, other = (
+        capture
+        for n in (1, 2)
+        for capture in deposit(writer, answers.recording(answers.reply(answers.page(n)), crawl_id=crawl_id))
+    )
+    with pytest.raises(ArchiveMissing, match="its segment has another record in its place"):
+        archive.read(one._replace(at_offset=other.at_offset, length=other.length))
+
+
 # what was done to the segment → what reading says
 @pytest.mark.parametrize(
     ("act", "why"),

@@ -159,6 +159,42 @@ def test_a_store_that_refuses_is_named_in_one_line(tmp_path: Path, objects: Obje
     assert "\n" not in str(raised.value)
 
 
+# environment of the store → what the person is told
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("AWS_ENDPOINT_URL", "127.0.0.1:9000", "AWS_ENDPOINT_URL is no address; write http://host:port"),
+        ("AWS_ENDPOINT_URL", "http://a b", "AWS_ENDPOINT_URL is no address; write http://host:port"),
+        ("AWS_ACCESS_KEY_ID", None, "half of the credentials is missing; set AWS_ACCESS_KEY_ID"),
+    ],
+)
+def test_an_environment_that_leads_nowhere_is_named_in_one_line(
+    tmp_path: Path, objects: ObjectStore, monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, why: str
+) -> None:
+    remote = ArchivePlace(tmp_path, objects.url).remote
+    assert remote is not None
+    with monkeypatch.context() as changed:
+        changed.delenv(name)
+        if value is not None:
+            changed.setenv(name, value)
+        with pytest.raises(ServiceError, match=f"archive at {objects.url}: {why}") as raised:
+            remote.check()
+    assert "\n" not in str(raised.value)
+
+
+def test_without_credentials_the_remedy_is_to_set_them(
+    tmp_path: Path, objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """obstore asks the machine for those of its role, which only Amazon's have."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
+    remote = ArchivePlace(tmp_path, objects.url).remote
+    assert remote is not None
+    with pytest.raises(ServiceError, match="there are no credentials; set AWS_ACCESS_KEY_ID"):
+        remote.check()
+
+
 def test_an_upload_that_was_cut_off_before_its_row_is_repeated(
     engine: Engine, make_writer: MakeWriter, folder: Path, objects: ObjectStore, far: Archive
 ) -> None:

@@ -91,6 +91,34 @@ def test_what_was_done_to_a_segment_by_hand(
     assert [any(said in each for each in found) for said in flaws] == [True] * len(flaws)
 
 
+def test_what_stands_behind_a_damaged_record_is_verified(
+    engine: Engine, writer: ArchiveWriter, settings: Settings, folder: Path
+) -> None:
+    """One capture is lost with it; the next row says where it goes on."""
+    fill(engine, writer)
+    (path,) = folder.rglob("*.warc.gz")
+    (first, *_) = sql(engine, "SELECT at_offset, length FROM captures ORDER BY id")
+    octets = bytearray(path.read_bytes())
+    octets[first["at_offset"] + first["length"] // 2] ^= 1
+    path.write_bytes(octets)
+    found = verify(engine, settings, None)
+    broken, lost = (flaw.what for flaw in found.flaws)
+    assert broken.startswith(f"byte {first['at_offset']}: ")
+    assert lost.startswith("capture 1 of ")
+    assert (found.records, found.without_row) == (10, 1)
+
+
+def test_a_segment_that_cannot_be_read_is_a_flaw(
+    engine: Engine, writer: ArchiveWriter, settings: Settings, folder: Path
+) -> None:
+    fill(engine, writer)
+    (path,) = folder.rglob("*.warc.gz")
+    path.unlink()
+    path.mkdir()
+    (flaw,) = verify(engine, settings, None).flaws
+    assert flaw.what == "cannot be read (Is a directory)"
+
+
 # what was done to the rows → what is said
 @pytest.mark.parametrize(
     ("statement", "said"),

@@ -109,6 +109,7 @@ BAD = [
     ("", ["try", "http://shop.test/about", "--handler", "books.py"], "its match /books/ is not found in"),
     ("", ["try", "mailto:x", "--handler", "books.py"], "url mailto:x: is no URL that can be crawled"),
     ("", ["new", "Books"], "handler 'Books': use 1 to 40"),
+    ("", ["new", "class"], "handler 'class': means something else in Python; choose another name"),
     ("", ["new", "books"], "books.py: is there already"),
     ("", ["status", "--crawl", "gone"], "crawl 'gone': there is none of this name"),
 ]  # fmt: skip

@@ -46,7 +46,10 @@ ENDINGS = [
     ("raise ValueError('no price\\nhere')", "raised", "raised ValueError: no price here (books.py:5)", "no price"),
     ("1 / 0", "raised", "raised ZeroDivisionError: division by zero (books.py:5)", "ZeroDivisionError"),
     ("import sys; sys.exit(3)", "raised", "raised SystemExit: 3", "books.py"),
+    ("raise KeyboardInterrupt", "raised", "raised KeyboardInterrupt: (books.py:5)", "books.py"),
+    ("import asyncio; raise asyncio.CancelledError", "raised", "raised CancelledError: (books.py:5)", "books.py"),
     ("import os; os._exit(3)", "exit", "ended its process with code 3", ""),
+    ("print('at', page.url); import os; os._exit(3)", "exit", "ended its process with code 3", "at http://a.test"),
     ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "exit", "died of SIGSEGV", "books.py"),
     ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed", "was killed by SIGKILL", ""),
     ("while True: pass", "deadline", "took longer than 0.5 s", "books.py"),
@@ -111,6 +114,19 @@ def test_what_a_handler_prints_is_no_answer(start: Start) -> None:
             yield {}
     """)
     assert [handle(started).items for _ in range(3)] == [[{}]] * 3
+
+
+def test_what_was_printed_over_another_page_is_not_shown(start: Start) -> None:
+    started = start("""
+        import os
+        @handler()
+        def books(page):
+            print("title", page.title)
+            if page.title == "Second":
+                os._exit(3)
+    """)
+    assert handle(started, body=b"<title>First</title>").failed is None
+    assert handle(started, body=b"<title>Second</title>").traceback == "title Second\n"
 
 
 def test_a_body_of_fifty_mebibytes_and_its_earlier_one(start: Start) -> None:

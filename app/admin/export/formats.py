@@ -1,13 +1,12 @@
 """Writes rows as JSON lines or CSV. `parquet` and `markdown` have files of their own."""
 
 import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -15,6 +14,7 @@ from app.admin.export.columns import ExportColumn
 from app.admin.export.rows import Row
 from app.errors import InputError
 
+CRLF: Final = "\r\n"
 Write = Callable[[Path, Sequence[ExportColumn], Iterator[list[Row]]], None]
 
 
@@ -69,12 +69,22 @@ def write_jsonl(path: Path, columns: Sequence[ExportColumn], batches: Iterable[l
 def write_csv(path: Path, columns: Sequence[ExportColumn], batches: Iterable[list[Row]]) -> None:
     """Write a header and a record a row (RFC 4180, with LF); nothing stands for a missing value."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        records = csv.writer(file, lineterminator="\n")
-        records.writerow([column.name for column in columns])
+        file.writelines(_records([[column.name for column in columns]]))
         for batch in batches:
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([[_cell(value) for value in row] for row in batch])
-            file.write(text.getvalue())
+            file.writelines(_records([[_cell(value) for value in row] for row in batch]))
+
+
+def _records(rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Lines of CSV. Older Pythons quote a lone CR, which ends a line for readers, only where the line end has one."""
+    lines: list[str] = []
+    csv.writer(_CsvFile(lines.append), lineterminator=CRLF).writerows(rows)
+    return (f"{line.removesuffix(CRLF)}\n" for line in lines)
+
+
+class _CsvFile(NamedTuple):
+    """A file for the csv module."""
+
+    write: Callable[[str], object]
 
 
 def _line(values: dict[str, Any]) -> bytes:

@@ -3,9 +3,11 @@
 A file appears under its name only when it is whole: it is written beside its place, or in a temporary folder, first.
 """
 
+import fcntl
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,7 +97,9 @@ def opened(to: str, *, endings: Sequence[str]) -> Iterator[tuple[ExportPlace, st
     """
     folder, name = _split(to, endings)
     if not folder.startswith("s3://"):
-        yield FolderTarget(_made(Path(folder))), name
+        found = FolderTarget(_made(Path(folder)))
+        with _alone(to, found.root if name is None else found.draft(name)):
+            yield found, name
         return
     with tempfile.TemporaryDirectory(prefix="tiptoe-export-") as temporary:
         yield ObjectTarget(_remote(folder), Path(temporary)), name
@@ -113,10 +117,34 @@ def writing(target: ExportPlace) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def _alone(to: str, path: Path) -> Iterator[None]:
+    """Context in which no other export writes there: two would write one draft. Raises InputError.
+
+    path: of the folder, or of a single file's draft
+    """
+    held = os.open(path, os.O_RDONLY | (0 if path.is_dir() else os.O_CREAT), 0o666)
+    try:
+        with suppress(OSError):  # a file system that locks nothing
+            _lock(to, held)
+        yield
+    finally:
+        os.close(held)
+
+
+def _lock(to: str, held: int) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"--to {to}", "is being written by another export; wait for it or name another place"
+        ) from None
+
+
 def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
     """(folder, file in it or None)."""
-    scheme, colon, _ = to.partition("://")
-    if colon and scheme != "s3":
+    scheme, colon, rest = to.partition("://")
+    if not to.strip() or (colon and (scheme != "s3" or not rest.strip("/"))):
         raise InputError(
             f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/"
         )

@@ -10,6 +10,8 @@ import duckdb
 import pytest
 
 from app.errors import InputError
+from app.store import db, pages
+from app.store.pages import Revision
 from tests.admin.export.conftest import HOSTS, PAGES, Planted
 from tests.store.rows import one, sql
 
@@ -104,6 +106,25 @@ def test_since(planted: Planted, what: str, rows: int) -> None:
     assert planted.export(what, "x.csv", since=NOON - timedelta(minutes=10)).rows == rows * HOSTS
 
 
+def test_an_increment_has_what_a_304_took_back(planted: Planted) -> None:
+    page = sql(planted.engine, "SELECT * FROM pages JOIN crawls ON crawls.id = crawl_id WHERE name = 'other' LIMIT 1")[
+        0
+    ]
+    taken_back = Revision(
+        host_id=page["host_id"],
+        crawl_id=page["crawl_id"],
+        key=page["key"],
+        directives="noarchive",
+        opt_out="tdm-reservation",
+        noarchive=True,
+    )
+    since = one(planted.engine, "SELECT clock_timestamp()")
+    with db.transaction(planted.engine) as tx:
+        pages.revise(tx, [taken_back])
+    planted.export("pages", "x.jsonl", crawl="other", since=since, columns=("url", "opt_out", "text"))
+    assert lines(planted.folder / "x.jsonl") == [{"url": page["url"], "opt_out": "tdm-reservation", "text": None}]
+
+
 def test_the_next_increment_begins_before_this_one(planted: Planted) -> None:
     before = one(planted.engine, "SELECT clock_timestamp()")
     done = planted.export("pages", "x.csv")
@@ -119,6 +140,23 @@ def test_parts(planted: Planted, part_rows: int, sizes: list[int]) -> None:
     assert [len(lines(planted.folder / "parts" / name)) for name in done.parts] == sizes
     assert sorted(row["url"] for row in parts(planted.folder / "parts")) == urls_of(planted)
     assert planted.export("pages", "none", where=("status=500",)).parts == ["part-00001.jsonl"]
+
+
+@pytest.mark.parametrize(("to", "whole"), [("x.jsonl", "x.jsonl"), ("parts", "parts/part-00001.jsonl")])
+def test_a_place_has_one_export_at_a_time(planted: Planted, to: str, whole: str) -> None:
+    """Two would write one draft, and leave a file of both."""
+    refused: list[str] = []
+
+    def tell(rows: int) -> None:
+        with pytest.raises(InputError, match="is being written by another export; wait for it") as raised:
+            planted.export("pages", to)
+        refused.append(str(raised.value))
+        planted.export("fetches", "beside.jsonl")
+
+    planted.export("pages", to, tell=tell)
+    assert refused
+    assert sorted(row["url"] for row in lines(planted.folder / whole)) == urls_of(planted)
+    assert planted.export("pages", "x.jsonl").rows == ALL
 
 
 class _Killed(Exception):

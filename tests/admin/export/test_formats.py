@@ -55,6 +55,16 @@ def test_csv(tmp_path: Path) -> None:
     assert empty == [""] * len(COLUMNS)
 
 
+def test_a_return_by_itself_does_not_end_a_record_of_csv(tmp_path: Path) -> None:
+    """Readers take it for the end of a line, unless it is quoted."""
+    path = write(ExportFormat.CSV, tmp_path / "x.csv", iter([[("old\rMac", *EMPTY[1:])], [FULL]]))
+    with path.open(newline="") as file:
+        assert [row[0] for row in csv.reader(file)] == ["url", "old\rMac", FULL[0]]
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT url FROM read_csv('{path}', header = true, strict_mode = true)").fetchall()
+    assert found == [("old\rMac",), (FULL[0],)]
+
+
 def test_parquet_is_typed_and_duckdb_reads_it(tmp_path: Path) -> None:
     path = write(ExportFormat.PARQUET, tmp_path / "x.parquet")
     with duckdb.connect() as connection:

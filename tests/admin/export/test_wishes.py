@@ -150,6 +150,8 @@ def test_place(
         ("pages.xlsx", ("jsonl", "csv", "parquet"), ("a file that ends in .jsonl, .csv or .parquet",)),
         ("book.md", (), ("--to book.md", "name a folder")),
         ("ftp://host/pages.csv", ("csv",), ("--to ftp://host/pages.csv", "s3://bucket/prefix/")),
+        ("s3://", ("csv",), ("--to s3://", "s3://bucket/prefix/")),
+        (" ", ("csv",), ("is no place that can be written to", "name a file")),
         ("file/below/", ("csv",), ("--to file/below", "Not a directory", "another folder")),
         ("/proc/nowhere/", ("csv",), ("--to /proc/nowhere", "cannot be written", "another folder")),
     ],
