@@ -23,6 +23,7 @@ class Header(StrEnum):
     """Response headers that we look at, by the lower-case names used as keys of `Reply.headers`."""
 
     CONTENT_TYPE = "content-type"
+    DATE = "date"
     ETAG = "etag"
     LAST_MODIFIED = "last-modified"
     LOCATION = "location"
