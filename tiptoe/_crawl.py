@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took
+LOOK_MOST_S = 10.0  # it may have met an outage
 _running: "WeakSet[Generator[CrawledPage]]" = WeakSet()
 
 
@@ -161,7 +162,7 @@ def _arriving(feed: "PageFeed", running: "BackgroundCrawl") -> "Generator[Crawle
                 raise
         if is_over:
             return
-        is_over = running.wait(max(LOOK_EVERY_S, LOOK_SHARE * feed.look_s))
+        is_over = running.wait(min(max(LOOK_EVERY_S, LOOK_SHARE * feed.look_s), LOOK_MOST_S))
 
 
 def _wish(options: CrawlOptions) -> "CrawlChange":

@@ -11,7 +11,7 @@ from app.store.captures import Original
 
 def index_line(answer: Recording, name: str, offset: int, *, is_revisit: bool, digest: bytes, length: int) -> bytes:
     """The index line of a response or a revisit."""
-    content_type = answer.reply.header("content-type")
+    content_type = answer.reply.noted("content-type")
     return cdxj.line(
         IndexEntry(
             url=answer.url,
@@ -34,7 +34,7 @@ def capture(
     at: segment, offset and length of its record
     """
     confirmed = same if answer.is_bare else None
-    content_type = answer.reply.header("content-type")
+    content_type = answer.reply.noted("content-type")
     body_sha256 = confirmed.body_sha256 if confirmed else answer.body_sha256
     return Capture(
         id=0,

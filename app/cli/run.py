@@ -1,5 +1,6 @@
 """Runs one crawl on this machine: beat and workers as children, and a live view of them."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.25
 LOOK_SHARE = 20  # of the time that a look took: the database may be slow
+LOOK_MOST_S = 10.0  # and if it was away, that is no reason to wait twenty times as long
 BURY_EVERY_S = 1.0
 T = TypeVar("T")
 
@@ -44,11 +46,10 @@ def run(engine: "Engine", settings: "Settings", services: "Services", crawl: "Cr
                     progress.show(seen)
                     if seen.state != "active" and not patiently(partial(hands_on, seen.state), meanwhile=stack.tend):
                         break
-                    stack.tend()
                     if time.monotonic() >= bury_at:  # workers of a command that was killed may take a while to die
                         patiently(lambda: sweep.end_leases_of_the_dead(engine), meanwhile=stack.tend)
                         bury_at = time.monotonic() + BURY_EVERY_S
-                    time.sleep(max(LOOK_EVERY_S, LOOK_SHARE * (time.monotonic() - began)))
+                    wait_to_look(time.monotonic() - began, meanwhile=stack.tend)
             progress.show(patiently(live.look))
         except KeyboardInterrupt:
             return True
@@ -75,6 +76,14 @@ def _handing_on(engine: "Engine", settings: "Settings", crawl_id: int) -> Callab
 
     names = [each.name for each in loaded(settings, settings.handlers)] if settings.handlers else []
     return lambda state: bool(names) and state == "finished" and is_extracting(engine, crawl_id, names)
+
+
+def wait_to_look(took_s: float, *, meanwhile: Callable[[], None], sleep: Callable[[float], None] = time.sleep) -> None:
+    """Wait for the next look, by what the last one took, outages included; call `meanwhile` every quarter second."""
+    wait_s = min(max(LOOK_EVERY_S, LOOK_SHARE * took_s), LOOK_MOST_S)
+    for _ in range(math.ceil(wait_s / LOOK_EVERY_S)):
+        meanwhile()
+        sleep(LOOK_EVERY_S)
 
 
 def patiently(ask: Callable[[], T], *, meanwhile: Callable[[], None] = lambda: None) -> T:

@@ -6,6 +6,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
+NOTED_CHARS: Final = 2_083  # as long as a URL may be
+VALIDATOR_CHARS: Final = 1_024  # real ones have under a hundred
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -23,6 +25,7 @@ class Header(StrEnum):
     """Response headers that we look at, by the lower-case names used as keys of `Reply.headers`."""
 
     CONTENT_TYPE = "content-type"
+    DATE = "date"
     ETAG = "etag"
     LAST_MODIFIED = "last-modified"
     LOCATION = "location"
@@ -188,6 +191,16 @@ class Reply(NamedTuple):
 
     def header(self, name: str) -> str | None:
         return self.headers.get(name)
+
+    def noted(self, name: str) -> str | None:
+        """A header for the record, cut to NOTED_CHARS: a header may have 64 KiB, and each answer leaves a row."""
+        value = self.headers.get(name)
+        return value and value[:NOTED_CHARS]
+
+    def validator(self, name: str) -> str | None:
+        """A validator to be sent back; None for one so long that servers would refuse the request (431)."""
+        value = self.headers.get(name)
+        return None if value is None or len(value) > VALIDATOR_CHARS else value
 
 
 class Outcome(StrEnum):

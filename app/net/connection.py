@@ -62,9 +62,14 @@ class GuardedConnection(urllib3.connection.HTTPConnection):
         """Dial for the current exchange. Raises Broken."""
         begun_s = time.monotonic()
         _, host, port = self.endpoint.origin
-        sock = self.endpoint.dialler.dial(host, port, self.exchange)
-        tls = self.endpoint.tls
-        self.sock = sock if tls is None else handshake(tls, sock, self.host, self.exchange)
+        dialler, tls = self.endpoint.dialler, self.endpoint.tls
+        try:
+            sock = dialler.dial(host, port, self.exchange)
+            self.sock = sock if tls is None else handshake(tls, sock, self.host, self.exchange)
+        except Broken as broken:
+            if broken.failure is not Failure.DNS:
+                dialler.resolver.forget(host)
+            raise
         self.is_verified = tls is not None
         self.sock.serve(self.exchange)
         self.connected_to = self.exchange.address

@@ -30,8 +30,9 @@ class _Mended(urllib3.HTTPResponse):
             self._decoder = self._mended()
 
     def _mended(self) -> ContentDecoder | None:
-        if isinstance(self._decoder, MultiDecoder):
-            return _Multi(self.headers["content-encoding"].lower())
+        if isinstance(self._decoder, MultiDecoder):  # which takes `identity`, and what nobody knows, for deflate
+            codings = map(str.strip, self.headers["content-encoding"].lower().split(","))
+            return _Multi(",".join(each for each in codings if each in self.CONTENT_DECODERS))
         return _Gzip() if isinstance(self._decoder, GzipDecoder) else self._decoder
 
 

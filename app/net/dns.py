@@ -122,6 +122,11 @@ class Resolver:
             raise DnsFailed(answer.error)
         return list(answer.addresses)
 
+    def forget(self, host: str) -> None:
+        """Look the name up anew next time: it may have moved, or the answer may have lied."""
+        with self._lock:
+            self._answers.pop(host.lower(), None)
+
     def _fixed_for(self, host: str) -> str | None:
         return self._fixed.get(host) or self._fixed.get(f"*.{host.partition('.')[2]}")
 

@@ -17,6 +17,7 @@ HEADER_COUNT_MAX = 100
 HEADER_BYTES_MAX = 64 * 1024
 STATUS_BYTES_MAX = 64 * 1024
 USUAL_NAME_BYTES = 64
+_ONE_VALUE = frozenset({Header.LOCATION, Header.ETAG, Header.LAST_MODIFIED})  # two of them joined are neither
 
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2: token
 _UNFIT = re.compile(r"[\x00\r\n]")  # RFC 9110 5.5: replaced by a space
@@ -143,10 +144,15 @@ def _value(raw: bytes) -> str:
 
 
 def _merged(fields: list[tuple[str, str]]) -> dict[str, str]:
-    """Merge the fields to one value per name, in the form of `Reply.headers` (RFC 9110 5.2)."""
+    """Merge the fields to one value per name, in the form of `Reply.headers` (RFC 9110 5.2).
+
+    Of a field that has one value the first counts.
+    """
     merged: dict[str, str] = {}
     for name, value in fields:
         if name in merged:
+            if name in _ONE_VALUE:
+                continue
             separator = "\n" if name == Header.X_ROBOTS_TAG else ", "
             value = f"{merged[name]}{separator}{value}"
         merged[name] = value

@@ -22,7 +22,8 @@ MAX_NAME_CHARS: Final = 60
 
 _UNAVAILABLE_AFTER: Final = "unavailable_after"
 _ACTED_ON: Final = frozenset(
-    {"none", "noindex", "nofollow", "noarchive", "noai", "noimageai", _UNAVAILABLE_AFTER}  # kept first for the record
+    {"none", "noindex", "nofollow", "noarchive", "noai", "noimageai"}  # kept first for the record
+    | {_UNAVAILABLE_AFTER, _UNAVAILABLE_AFTER.replace("_", "-")}
 )
 # Words before a colon that are directives; any other is a user agent.
 _DIRECTIVES: Final = _ACTED_ON | {

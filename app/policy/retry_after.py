@@ -19,8 +19,11 @@ _RFC_850_YEAR = re.compile(r"[0-9]{1,2}-[A-Za-z]{3}-([0-9]{2})(?![0-9])")
 _FARTHEST = timedelta(days=50 * 365.25)
 
 
-def parse(value: str | None, *, now: datetime, cap_s: float) -> float | None:
+def parse(value: str | None, *, now: datetime, cap_s: float, date: str | None = None) -> float | None:
     """Seconds to wait from `now` (aware), 0 to cap_s. A date in the past is 0.
+
+    date: the answer's Date field. Where that clock is slow, a date is counted from it: its "in ten minutes" may be past
+    by ours.
 
     None when there is no such header or nothing sensible in it: a sign, words. Of a list, which proxies make of two
     headers, the longest counts; a fraction is rounded up. Never raises.
@@ -28,17 +31,18 @@ def parse(value: str | None, *, now: datetime, cap_s: float) -> float | None:
     text = (value or "").strip(" \t")[:_LONGEST_LIST]
     parts = [part.strip(" \t") for part in text.split(",")]
     # A date has a comma itself, after the day of the week.
-    found = [_one(part, now, cap_s) for part in (text, *parts, *map(", ".join, pairwise(parts)))]
+    since = min(now, _date((date or "").strip(" \t"), now) or now)
+    found = [_one(part, now, since, cap_s) for part in (text, *parts, *map(", ".join, pairwise(parts)))]
     return max((seconds for seconds in found if seconds is not None), default=None)
 
 
-def _one(text: str, now: datetime, cap_s: float) -> float | None:
+def _one(text: str, now: datetime, since: datetime, cap_s: float) -> float | None:
     seconds = _DELAY_SECONDS.fullmatch(text)
     if seconds:
         whole, fraction = seconds[1], seconds[2] or ""
         return cap_s if len(whole) > _MANY_DIGITS else min(float(whole) + bool(fraction.strip("0")), cap_s)
     date = _date(text, now)
-    return None if date is None else min(max((date - now).total_seconds(), 0.0), cap_s)
+    return None if date is None else min(max((date - since).total_seconds(), 0.0), cap_s)
 
 
 def _date(text: str, now: datetime) -> datetime | None:

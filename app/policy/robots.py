@@ -45,6 +45,8 @@ __all__ = [
 _OWN_PATH: Final = "/robots.txt"
 FRESH_S: Final = 12 * 3600.0  # ours: half of the 24 h that RFC 9309 section 2.4 gives
 FRESH_AT_LEAST_S: Final = 300.0
+# Protego reads bare numbers.
+_IN_WORDS: Final = re.compile(r"([0-9]{1,9}(?:[.,][0-9]{1,9})?)\s*(?:s|secs?|seconds?)?", re.IGNORECASE)
 _ZONE: Final = re.compile(r"\s*(UTC?|GMT|Z)$", re.IGNORECASE)
 
 
@@ -241,7 +243,9 @@ def _slowest(hints: list[tuple[str, str]]) -> tuple[float | None, str | None]:
 
 
 def _delay_s(name: str, value: str) -> float | None:
-    """`Crawl-delay: 0.5` is 0.5 s; `Request-rate: 1/10` (a page in ten seconds) is 10 s, at any hour."""
+    """`Crawl-delay: 0.5`, `0,5` and `0.5 s` are 0.5 s. `Request-rate: 1/10`, a page in ten, is 10 s at any hour."""
+    if name == "crawl-delay" and (written := _IN_WORDS.fullmatch(value)):
+        return float(written[1].replace(",", "."))
     read_by = Protego.parse(f"User-agent: *\n{name}: {value}")
     if name == "crawl-delay":
         return read_by.crawl_delay("*")

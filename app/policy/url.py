@@ -145,6 +145,14 @@ class Canon:
             scalar = _scalar_values(base), _scalar_values(href)
             return Refusal.INVALID if scalar == (base, href) else self.join(*scalar)
 
+    def redirected(self, base: str, location: str) -> Url | Refusal:
+        """Join a Location field, decoded as latin-1, to the URL that answered with it. Never raises.
+
+        Its octets beyond ASCII are escaped as they stand, as browsers do: `/ü` is `/%C3%BC` where the server wrote
+        UTF-8, `/%FC` where it wrote latin-1.
+        """
+        return self.join(base, _NOT_ASCII.sub(lambda run: _encoded(run[0], "latin-1"), location))
+
     def _finish(self, href: str) -> Url | Refusal:
         """Apply our rules to a URL that the WHATWG parser serialised, so: ASCII, absolute, dot segments gone."""
         if not href.startswith(("http://", "https://")):

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.admin.live import Live, Look
-from app.cli.run import patiently, warned
+from app.cli.run import LOOK_EVERY_S, patiently, wait_to_look, warned
 from app.errors import ServiceError
 from app.store import crawls, db
 from app.store.crawls import Crawl
@@ -134,3 +134,13 @@ def test_ctrl_c_says_at_once_that_the_end_takes_a_while(capsys: pytest.CaptureFi
         raise KeyboardInterrupt
     assert order == [""], "the live view ends before the line"
     assert capsys.readouterr().err == "stopping: requests on their way end first; Ctrl-C again stops at once\n"
+
+
+@pytest.mark.parametrize(("took_s", "waits_s"), [(0.001, 0.25), (0.1, 2.0), (5.0, 10.0), (600.0, 10.0)])
+def test_processes_are_tended_however_long_the_last_look_took(took_s: float, waits_s: float) -> None:
+    """A look during an outage of five seconds was followed by 100 s in which no worker that had died was replaced."""
+    done: list[float] = []
+    wait_to_look(took_s, meanwhile=lambda: done.append(0.0), sleep=done.append)
+    assert sum(done) == pytest.approx(waits_s)
+    assert done[::2] == [0.0] * (len(done) // 2), "tended before each"
+    assert max(done) <= LOOK_EVERY_S

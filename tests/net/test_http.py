@@ -138,6 +138,18 @@ def test_redirects_are_not_followed(site: HostileServer, sender: Replying, statu
     assert site.targets == ["/"]
 
 
+@pytest.mark.parametrize("second", [b"/a", b"/b"])
+def test_of_a_field_with_one_value_the_first_counts(site: HostileServer, sender: Replying, second: bytes) -> None:
+    """RFC 9110 section 5.3. Joined, two of them would be a URL, a validator and a date that nobody has sent."""
+    old, new = b"Mon, 01 Jan 1990 00:00:00 GMT", b"Tue, 02 Jan 1990 00:00:00 GMT"
+    fields = [b"Location: /a", b"Location: " + second, b'ETag: "a"', b'ETag: "b"']
+    dates = [b"Last-Modified: " + old, b"Last-Modified: " + new]
+    site.answers["/"] = page(b"", *fields, *dates, b"Vary: a", b"Vary: b", status=b"302 Found")
+    reply = sender.send(Request(url=site.url("/")))
+    assert (reply.header("location"), reply.header("etag")) == ("/a", '"a"')
+    assert (reply.header("last-modified"), reply.header("vary")) == (old.decode(), "a, b")
+
+
 def test_redirect_without_location(site: HostileServer, sender: Replying) -> None:
     site.answers["/"] = page(b"", status=b"302 Found")
     assert sender.send(Request(url=site.url("/"))).header("location") is None

@@ -2,6 +2,7 @@
 
 import ipaddress
 import itertools
+import socket
 import threading
 from typing import Any
 
@@ -110,3 +111,32 @@ def test_who_asks_where_a_name_is_says_how_long_it_waits() -> None:
     for timeout_s in (0.0, 3.0):
         assert sender.where("http://a.test/", None, timeout_s).addresses == ("127.0.0.1",)
     assert waited == [0.0, 3.0]
+
+
+@pytest.mark.parametrize("first", ["127.0.0.1", "10.0.0.1"], ids=["refuses", "forbidden"])
+def test_a_name_whose_address_cannot_be_contacted_is_looked_up_anew(site: HostileServer, first: str) -> None:
+    """The site has moved, or a name server lied for a moment: what is remembered would stand for minutes."""
+    answers = itertools.chain([first], itertools.repeat(site.address))
+
+    def getaddrinfo(*_: Any, **__: Any) -> list[tuple[Any, ...]]:
+        return [(0, 0, 0, "", (next(answers), 0))]
+
+    sender = loopback_sender(dialler=dialler_to(LOOPBACK, resolver=Resolver(getaddrinfo=getaddrinfo)))
+    site.answers["/"] = page()
+    replies = [sender.send(Request(url=site.url("/", "moved.test"))) for _ in range(3)]
+    assert [reply.status for reply in replies] == [None, 200, 200]
+    assert replies[0].failure is not None
+    assert replies[0].failure.before_contact
+
+
+def test_a_name_that_does_not_resolve_is_not_looked_up_anew_at_once() -> None:
+    asked: list[str] = []
+
+    def getaddrinfo(host: str, *_: Any, **__: Any) -> list[tuple[Any, ...]]:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    sender = loopback_sender(dialler=dialler_to(LOOPBACK, resolver=Resolver(getaddrinfo=getaddrinfo)))
+    for _ in range(2):
+        assert sender.send(Request(url="http://no.test/")).failure is Failure.DNS
+    assert asked == ["no.test"]

@@ -47,6 +47,8 @@ ENCODINGS = [
     (b"gzip, deflate, gzip", gzip.compress(zlib.compress(gzip.compress(PLAIN)))),
     (b"gzip", gzip.compress(PLAIN[:999]) + gzip.compress(PLAIN[999:])),
     (b"gzip", gzip.compress(PLAIN) + b"\0\0\0trailing"),
+    (b"gzip, identity", gzip.compress(PLAIN)),
+    (b"utf-8,deflate", zlib.compress(PLAIN)),
     (b"identity", PLAIN),
     (b"utf-8", PLAIN),
     (b"", PLAIN),

@@ -58,6 +58,7 @@ HEADERS_GOOGLE = [
 HEADERS_OURS = [
     ("noindex;nofollow", {"noindex", "nofollow"}),
     ("unavailable_after: 25-Jun-2010", {"noindex"}),
+    ("unavailable-after: 25-Jun-2010, nofollow", {"noindex", "nofollow"}),
     ("unavailable_after: 25-Jun-2010 15:00:00 PST", {"noindex"}),
     ("unavailable_after: 25-Jun-2030", set()),
     ("unavailable_after: 25 Jun 2010", {"noindex"}),

@@ -93,6 +93,23 @@ def test_ours_leniency(value: str | None, wait_s: float | None) -> None:
     assert parse(value, now=NOW, cap_s=CAP) == wait_s
 
 
+@pytest.mark.parametrize(
+    ("date", "wait_s"),
+    [
+        ("Mon, 03 Jun 2019 10:00:00 GMT", 600),  # their clock is an hour slow
+        ("Mon, 03 Jun 2019 09:00:00 GMT", 4_200),
+        ("Mon, 03 Jun 2019 12:00:00 GMT", 0),  # fast: ours is the longer
+        ("Mon, 06 Jun 1994 10:00:00 GMT", CAP),
+        ("yesterday", 0),
+        ("", 0),
+        (None, 0),
+    ],
+)
+def test_ours_a_date_by_a_slow_clock_is_counted_from_its_own_now(date: str | None, wait_s: float) -> None:
+    assert parse("Mon, 03 Jun 2019 10:10:00 GMT", now=NOW, cap_s=CAP, date=date) == wait_s
+    assert parse("120", now=NOW, cap_s=CAP, date=date) == 120
+
+
 def test_ours_cap_is_an_argument() -> None:
     assert parse("120", now=NOW, cap_s=60.0) == 60
     assert parse("Mon, 03 Jun 2019 12:00:00 GMT", now=NOW, cap_s=60.0) == 60

@@ -269,3 +269,28 @@ def test_ours_never_raises(base: str, href: str) -> None:
 def test_ours_lone_surrogate_is_replaced() -> None:
     assert form(f"{H}/\ud800x") == f"{H}/%EF%BF%BDx"  # URL Standard: USVString
     assert CANON.join(f"{H}/\ud800/", "b") == CANON.canonicalise(f"{H}/%EF%BF%BD/b")
+
+
+LOCATIONS = [
+    (b"/\xc3\xbc", "/%C3%BC"),
+    (b"/\xfc", "/%FC"),
+    (b"/%C3%BC\xc3\xbc", "/%C3%BC%C3%BC"),
+    (b"?q=\xe4&r=\xc3\xa4#\xfc", "/?q=%E4&r=%C3%A4"),
+    (b"/\xa0\x85", "/%A0%85"),
+    (b"http://m\xc3\xbcller.test/", "http://xn--mller-kva.test/"),
+]
+
+
+@pytest.mark.parametrize(("location", "sent"), LOCATIONS)
+def test_ours_a_location_s_octets_are_sent_as_they_stand(location: bytes, sent: str) -> None:
+    found = CANON.redirected(f"{H}/a/", location.decode("latin-1"))
+    assert isinstance(found, Url)
+    assert found.text.removeprefix(H) == (f"/a{sent}" if sent.startswith("/?") else sent)
+
+
+@given(st.binary(max_size=60))
+def test_ours_no_octet_of_a_location_beyond_ascii_is_changed(octets: bytes) -> None:
+    beyond = bytes(octet | 0x80 for octet in octets)
+    found = CANON.redirected(f"{H}/", f"/{beyond.decode('latin-1')}")
+    assert isinstance(found, Url)
+    assert found.target == "/" + "".join(f"%{octet:02X}" for octet in beyond)

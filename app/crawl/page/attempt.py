@@ -166,7 +166,7 @@ def _failures(due: Due, event: UrlEvent, attempt: Attempt | None) -> tuple[int, 
 
 def _validator(reply: Reply | None, name: Header, before: str | None, *, fresh: bool) -> str | None:
     """A page's own validator; after a 304 the one that was sent may be renewed; else the one we had."""
-    sent = reply.header(name) if reply else None
+    sent = reply.validator(name) if reply else None
     if fresh:
         return sent
     return (sent or before) if reply and reply.status == 304 else before

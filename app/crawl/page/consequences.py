@@ -61,8 +61,7 @@ def _by_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         case Outcome.RATE_LIMITED | Outcome.UNAVAILABLE | Outcome.UNREACHABLE:
             return failures.of_host(visit, attempt)
         case Outcome.BLOCKED_ADDRESS:
-            failures.give_up(visit.batch, Cause.BLOCKED_ADDRESS, attempt.reply.detail)
-            return VisitEnding.BLOCKED_ADDRESS
+            return failures.blocked_address(visit, attempt)
         case Outcome.UNSENT:
             raise AssertionError("a request that was not sent has no reply to judge")
         case never:
@@ -119,7 +118,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     """Never followed here: the target is a frontier row of its own, with its own gate and its own host's pace (P9)."""
     due, url = attempt.due, attempt.url
     location = attempt.reply.header(Header.LOCATION) or ""
-    target = visit.worker.canon.join(url.text, location)
+    target = visit.worker.canon.redirected(url.text, location)
     if isinstance(target, Url) and target.key == url.key and target.text != url.text:
         _respelt(visit.worker, visit.batch, visit.picked, attempt, target)
         return None

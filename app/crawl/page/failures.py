@@ -50,6 +50,20 @@ def of_host(visit: Visit, attempt: Attempt) -> VisitEnding:
     return VisitEnding.RESTS
 
 
+def blocked_address(visit: Visit, attempt: Attempt) -> VisitEnding:
+    """The name leads to an address that we do not contact: the host rests, as one that does not resolve.
+
+    It may be so for a while only: some name servers answer every name with their own address until somebody logs in.
+    """
+    due, reply, pace = attempt.due, attempt.reply, visit.pace
+    trouble(visit, reply, RestReason.UNREACHABLE)
+    if pace.failures >= most_in_a_row(visit.worker.settings, answered=pace.answered):
+        give_up(visit.batch, Cause.BLOCKED_ADDRESS, reply.detail)
+    else:
+        conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.REQUEUED, attempt, score=due.score / 2))
+    return VisitEnding.BLOCKED_ADDRESS
+
+
 def challenged(visit: Visit, attempt: Attempt) -> VisitEnding:
     """The URL waits until its host has rested."""
     rest_challenged(visit)

@@ -133,7 +133,7 @@ def page_row(attempt: Attempt, document: Page, wished: Wishes, text_sha256: byte
         "key": attempt.due.key,
         "url": attempt.url.text,
         "status": reply.status or 0,
-        "content_type": reply.header(Header.CONTENT_TYPE),
+        "content_type": reply.noted(Header.CONTENT_TYPE),
         "charset": document.charset,
         "language": document.language,
         "language_detected": document.language_detected,

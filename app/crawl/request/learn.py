@@ -70,7 +70,12 @@ def retry_after_s(worker: Worker, lease: Lease, reply: Reply) -> float | None:
     value = reply.header(Header.RETRY_AFTER)
     if value is None:
         return None
-    return retry_after.parse(value, now=lease.database_time(reply.ended_s), cap_s=worker.settings.retry_after_max_s)
+    return retry_after.parse(
+        value,
+        now=lease.database_time(reply.ended_s),
+        cap_s=worker.settings.retry_after_max_s,
+        date=reply.header(Header.DATE),
+    )
 
 
 def _adapt(visit: Visit, status: int, ms: int | None, *, closes: bool) -> None:

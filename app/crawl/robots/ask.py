@@ -136,8 +136,8 @@ def _fetched(lease: Lease, reply: Reply) -> Fetched:
         status=reply.status,
         detail=reply.detail or (reply.failure.value if reply.failure else ""),
         body=None,
-        etag=reply.header(Header.ETAG),
-        last_modified=reply.header(Header.LAST_MODIFIED),
+        etag=reply.validator(Header.ETAG),
+        last_modified=reply.validator(Header.LAST_MODIFIED),
         fresh_s=robots.fresh_for_s(reply.header(Header.CACHE_CONTROL)),
         failures=0,
         crawl_delay_raw=None,
@@ -257,5 +257,8 @@ def _target(canon: Canon, url: Url, reply: Reply) -> Url | None:
     """
     if reply.failure is not None or reply.status not in {301, 302, 303, 307, 308}:
         return None
-    target = canon.join(url.text, reply.header(Header.LOCATION) or "")
+    location = reply.header(Header.LOCATION)
+    if not location:  # joined, it would name the URL itself, and the chain would be a circle
+        return None
+    target = canon.redirected(url.text, location)
     return None if isinstance(target, Refusal) else target

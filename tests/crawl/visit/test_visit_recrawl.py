@@ -216,3 +216,26 @@ def test_validators_of_a_page_that_is_now_an_error_are_kept(worker: Worker, web:
     again(worker)
     assert asked == [None, '"e"', '"e"']
     assert url(worker.engine, site.url())["outcome"] == "unchanged"
+
+
+@pytest.mark.parametrize(("chars", "is_sent"), [(1_024, True), (1_025, False), (20_000, False)])
+def test_a_validator_that_servers_would_refuse_is_not_sent(worker: Worker, web: Web, chars: int, is_sent: bool) -> None:
+    """Nor are 60 kB of header kept with each request, which a site could fill a disk with."""
+    site = web.site()
+    etag = '"' + "e" * (chars - 2) + '"'
+    headers = {"ETag": etag, "Location": "/" + "l" * chars, "Content-Type": "text/html; x=" + "t" * chars}
+    asked: list[str | None] = []
+
+    def note(hit: Hit) -> Answer:
+        asked.append(hit.headers["If-None-Match"])
+        return html(headers=headers)
+
+    site.pages["/"] = note
+    start(worker, site.url())
+    run(worker)
+    again(worker)
+    assert asked == [None, etag if is_sent else None]
+    kept = sql(worker.engine, "SELECT etag, location, content_type FROM fetches WHERE kind = 'page'")
+    assert all(len(value or "") <= 2_083 for row in kept for value in row.values())
+    assert len(url(worker.engine, site.url())["etag"] or "") <= 1_024
+    assert one(worker.engine, "SELECT max(length(content_type)) FROM pages") <= 2_083

@@ -25,6 +25,18 @@ def test_redirects_are_rows(worker: Worker, web: Web, status: int) -> None:
     assert (new["state"], new["hops"], new["depth"], new["found_on"]) == ("resting", 1, 0, site.url())
 
 
+def test_the_octets_of_a_redirect_are_sent_as_they_stand(worker: Worker, web: Web) -> None:
+    """Its Location in UTF-8, which the wire's latin-1 would make another path of."""
+    site = web.site()
+    site.robots = "User-agent: *\nDisallow: /ö"
+    site.pages |= {"/": html("/a", "/b"), "/a": redirect("/ü".encode().decode("latin-1")), "/%C3%BC": html()}
+    site.pages["/b"] = redirect("/ö".encode().decode("latin-1"))
+    start(worker, site.url())
+    run(worker)
+    assert sorted(site.pages_asked) == ["/", "/%C3%BC", "/a", "/b"]
+    assert url(worker.engine, site.url("/%C3%B6"))["cause"] == "robots.txt"
+
+
 def chain(length: int) -> dict[str, Page]:
     hops: dict[str, Page] = {f"/{number}": redirect(f"/{number + 1}") for number in range(length)}
     return hops | {f"/{length}": html()}

@@ -36,6 +36,8 @@ DISALLOW = "User-agent: *\nDisallow: /no"
         (6, DISALLOW, "unavailable", ["/", "/no"]),  # as 404
         (1, Answer(status=404), "unavailable", ["/", "/no"]),
         (1, redirect("mailto:a@b.test"), "unavailable", ["/", "/no"]),
+        (1, Answer(status=302), "unavailable", ["/", "/no"]),  # whereto?
+        (1, redirect(""), "unavailable", ["/", "/no"]),
     ],
 )
 def test_rfc9309_redirects_are_followed_for_five_hops(
