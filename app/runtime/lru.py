@@ -2,11 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    pass
-
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -33,6 +29,11 @@ class Lru(Generic[K, V]):
             self._map.move_to_end(key)
             if len(self._map) > self._most:
                 self._map.popitem(last=False)
+
+    def values(self) -> list[V]:
+        """All values now, the least recently used first."""
+        with self._lock:
+            return list(self._map.values())
 
     def clear(self) -> None:
         with self._lock:

@@ -110,11 +110,11 @@ def test_long_facts_go_on_under_themselves(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("words", [["crawl", "--help"], ["crawl", "edit", "--help"], ["url", "retry", "--help"]])
 def test_help_shows_defaults(words: list[str]) -> None:
     said = " ".join(run(*words).out.replace("│", " ").split())
-    assert "[default: (" in said
+    assert re.search(r"\[default: \w", said)
     assert "[default: ]" not in said
 
 
 def test_no_help_has_a_default_as_markup() -> None:
     """Square brackets are markup to rich, and eaten; show_default is not."""
     for path in (Path(out.__file__).parent).glob("*.py"):
-        assert "[default:" not in path.read_text(), path
+        assert not re.search(r"(?<!\\)\[default:", path.read_text()), path

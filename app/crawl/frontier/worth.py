@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, SeenPhrases, on_host
+from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, SeenPhrases, keep_within, on_host
 from app.crawl.state.picked import Picked
 from app.crawl.state.worker import Worker
 from app.errors import InputError
@@ -87,6 +87,7 @@ def _seen(worker: Worker, host_id: int, crawl_id: int) -> SeenPhrases:
     found = worker.seen_phrases.get((host_id, crawl_id))
     if found is None:
         worker.seen_phrases.put((host_id, crawl_id), found := SeenPhrases())
+    keep_within(worker.seen_phrases.values())
     return found
 
 

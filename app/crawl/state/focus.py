@@ -4,8 +4,10 @@ Patterns are the host's rows, which its visits alone write. Words and phrases ar
 page counts as new, and anchors count for nothing, until they are learned again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 
 from rbloom import Bloom
 
@@ -22,19 +24,23 @@ from app.policy.lane import LAST_LANE
 MOST_KEPT_REFUSED = (
     500  # refused URLs of a pattern that have a row, and are queued again when it turns; the others are logged only
 )
+MOST_SEEN_BYTES = 6_000_000  # of a process: two hundred hosts of 200 pages
 _FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
 _ERRORS = 0.02
 _NONE = Yield()
 
 
 class SeenPhrases:
-    """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB."""
+    """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB.
 
-    __slots__ = ("_filters", "_left")
+    bytes  of all filters
+    """
+
+    __slots__ = ("_filters", "_left", "bytes")
 
     def __init__(self) -> None:
         self._filters: list[Bloom] = []
-        self._left = 0
+        self._left = self.bytes = 0
 
     def judge(self, text: str, words: list[str]) -> bool | None:
         """Whether a page says something new on its host; None: it says nothing. It is remembered."""
@@ -48,11 +54,31 @@ class SeenPhrases:
         self._left -= len(found)
         return share >= patterns.NEW_SHARE
 
+    def forget(self) -> None:
+        """Forget the oldest phrases; the newest stay."""
+        self._filters = self._filters[1:] or self._filters  # a copy: another thread may be looking them up
+        self._weigh()
+
     def _grow(self) -> None:
         self._left = min(_FIRST << len(self._filters), _MOST)
-        self._filters.append(Bloom(self._left, _ERRORS))
-        if len(self._filters) > _FILTERS:
-            del self._filters[0]
+        self._filters = [*self._filters, Bloom(self._left, _ERRORS)][-_FILTERS:]
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self.bytes = sum(each.size_in_bits for each in self._filters) // 8
+
+
+def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = MOST_SEEN_BYTES) -> None:
+    """Let the largest forget their oldest phrases, as far as all together are larger than that."""
+    excess = sum(each.bytes for each in seen) - most_bytes
+    if excess <= 0:
+        return
+    for each in sorted(seen, key=attrgetter("bytes"), reverse=True):
+        if excess <= 0:
+            return
+        before = each.bytes
+        each.forget()
+        excess -= before - each.bytes
 
 
 @dataclass(slots=True, kw_only=True)
