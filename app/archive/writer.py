@@ -245,7 +245,7 @@ class ArchiveWriter:
         """The capture whose body this answer repeats, or confirms."""
         original = answer.original
         if answer.is_bare:
-            return original
+            return original if original is not None and original.is_document else None
         if original is not None and original.payload_sha256 == payload_sha256:
             return original
         return self._payloads.get((answer.crawl_id, payload_sha256))

@@ -19,11 +19,17 @@ _sql = db.queries("captures")
 
 
 class Original(NamedTuple):
-    """A capture that holds its body: what a revisit says of it.   payload_sha256: of the body as received"""
+    """A capture that holds its body: what a revisit says of it.
+
+    id, url, fetched_at   of the capture that has the body, perhaps of another URL; the rest is this URL's
+    payload_sha256        of the body as received
+    """
 
     id: int
     url: str
     fetched_at: datetime
+    kind: str
+    status: int
     content_type: str | None
     charset: str | None
     body_sha256: bytes | None
@@ -31,6 +37,14 @@ class Original(NamedTuple):
     body_bytes: int
     truncated: bool
     payload_sha256: bytes
+
+    @property
+    def is_document(self) -> bool:
+        """Whether a 304 can confirm it: validators are of the last document, and not of an error or a redirect since.
+
+        An answer of an unwanted type is archived as an error, without its body.
+        """
+        return 200 <= self.status < 300 and (self.kind != CaptureKind.ERROR or not self.body_bytes)
 
 
 class RenderedFrom(NamedTuple):
@@ -63,7 +77,7 @@ def add(tx: Connection, rows: Sequence[Capture]) -> dict[tuple[int, int], int]:
 
 
 def originals(tx: Connection, places: Collection[Where]) -> dict[Where, Original]:
-    """The captures that hold the last bodies of these URLs, as far as they are in the archive."""
+    """The captures that hold the last documents of these URLs, or else bodies, as far as they are in the archive."""
     if not places:
         return {}
     rows = [{"host_id": host_id, "crawl_id": crawl_id, "key": key} for host_id, crawl_id, key in places]

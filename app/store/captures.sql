@@ -12,18 +12,29 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     segment_id bigint, at_offset bigint, length bigint, refers_to bigint, record_id uuid, rendered_from bigint, to_render boolean)
 RETURNING id, segment_id, at_offset
 
--- originals: the capture with the last body of each URL
-SELECT r.host_id, r.crawl_id, r.key, o.*
+-- originals: the capture with the last document of each URL, which may be another URL's; where there is none, with the
+-- last body of an error or a redirect
+SELECT r.host_id, r.crawl_id, r.key, b.id, b.url, b.fetched_at, o.kind, o.status, o.content_type, o.charset,
+       o.body_sha256, o.text_sha256, o.body_bytes, o.truncated, coalesce(b.payload_sha256, b.body_sha256) AS payload_sha256
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 CROSS JOIN LATERAL (
-    SELECT c.id, c.url, c.fetched_at, c.content_type, c.charset, c.body_sha256, c.text_sha256, c.body_bytes, c.truncated,
-           coalesce(c.payload_sha256, c.body_sha256) AS payload_sha256
-    FROM captures AS c
-    WHERE c.host_id = r.host_id AND c.crawl_id = r.crawl_id AND c.key = decode(r.key, 'hex') AND c.refers_to IS NULL
-      AND c.kind <> 'rendered'
-    ORDER BY c.id DESC
+    (SELECT 0 AS rank, c.*
+     FROM captures AS c
+     WHERE c.host_id = r.host_id AND c.crawl_id = r.crawl_id AND c.key = decode(r.key, 'hex')
+       AND c.kind IN ('page', 'sitemap', 'robots') AND c.status BETWEEN 200 AND 299
+     ORDER BY c.id DESC
+     LIMIT 1)
+    UNION ALL
+    (SELECT 1, c.*
+     FROM captures AS c
+     WHERE c.host_id = r.host_id AND c.crawl_id = r.crawl_id AND c.key = decode(r.key, 'hex')
+       AND c.refers_to IS NULL AND c.kind <> 'rendered'
+     ORDER BY c.id DESC
+     LIMIT 1)
+    ORDER BY rank
     LIMIT 1
 ) AS o
+JOIN captures AS b ON b.crawl_id = o.crawl_id AND b.id = coalesce(o.refers_to, o.id)
 
 -- of_url: the captures of a URL, the latest first
 SELECT * FROM captures

@@ -17,7 +17,10 @@ from app.store.url_rows import Due, Result
 
 def is_missing(visit: Visit, due: Due) -> bool:
     """The archive lacks the body that a 304 would confirm: the page is asked for as if it was new."""
-    if not archive.holds(visit, due) or (due.crawl_id, due.key) in visit.picked.originals:
+    if not archive.holds(visit, due):
+        return False
+    original = visit.picked.originals.get((due.crawl_id, due.key))
+    if original is not None and original.is_document:
         return False
     return may_be_kept(due, due.directives, due.opt_out)
 

@@ -97,18 +97,20 @@ def _brought(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 
 
 def _unchanged(visit: Visit, attempt: Attempt) -> None:
-    """304: nothing was sent and nothing is to be read; an alias stays one."""
+    """304: nothing was sent and nothing is to be read; an alias stays one, unless it was one by a redirect, which has
+    ended."""
     due = attempt.due
+    alias_of = None if due.outcome == Outcome.REDIRECT else due.alias_of
     following = recrawls.after(visit, attempt, changed=False)
     sitemaps.score_claim(visit.batch, due, changed=False)
-    event = UrlEvent.ALIASED if due.alias_of else UrlEvent.SETTLED
+    event = UrlEvent.ALIASED if alias_of else UrlEvent.SETTLED
     end = Conclusion(
         event,
         attempt,
-        due_s=None if due.alias_of else following.due_s,
+        due_s=None if alias_of else following.due_s,
         interval_s=following.interval_s,
         belief=following.belief,
-        alias_of=due.alias_of,
+        alias_of=alias_of,
         wishes=read.headers_alone(visit, attempt) if due.kind == RequestKind.PAGE else None,
     )
     conclude(visit.batch, visit.picked, due, end)

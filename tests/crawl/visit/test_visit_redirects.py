@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.admin import crawls
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import go, run, start
 from tests.crawl.web import Answer, Page, Web, html, redirect
@@ -35,6 +36,23 @@ def test_the_octets_of_a_redirect_are_sent_as_they_stand(worker: Worker, web: We
     run(worker)
     assert sorted(site.pages_asked) == ["/", "/%C3%BC", "/a", "/b"]
     assert url(worker.engine, site.url("/%C3%B6"))["cause"] == "robots.txt"
+
+
+def test_a_page_that_redirected_for_a_while_is_a_page_again_at_its_304(worker: Worker, web: Web) -> None:
+    site = web.site()
+    page = html(text="the page", headers={"ETag": '"e"'})
+    answers: list[Answer] = [page, redirect("/else"), page, page]
+    site.pages |= {"/": lambda _: answers.pop(0), "/else": html(text="elsewhere")}
+    start(worker, site.url())
+    run(worker)
+    states = []
+    for _ in range(3):
+        crawls.go_round(worker.engine, "c")
+        run(worker)
+        row = url(worker.engine, site.url())
+        states.append((row["state"], row["outcome"], row["alias_of"]))
+    kept = ("resting", "unchanged", None)
+    assert states == [("alias", "redirect", site.url("/else")), kept, kept]
 
 
 def chain(length: int) -> dict[str, Page]:
