@@ -149,7 +149,8 @@ SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     next_fetch_at = clock_timestamp() + make_interval(secs => :lease_s + r.delay_s),
     delay_s = r.delay_s,
     robots_delay_s = r.robots_delay_s,
-    polite_at = greatest(h.polite_at, clock_timestamp() + make_interval(secs => r.pause_s - r.age_s)),
+    polite_at = greatest(h.polite_at, clock_timestamp() + make_interval(secs => r.pause_s - r.age_s),
+                         CASE WHEN r.age_s IS NULL THEN h.last_contact_at + make_interval(secs => r.delay_s) END),
     last_contact_at = coalesce(clock_timestamp() - make_interval(secs => r.age_s), h.last_contact_at),
     answered_at = CASE WHEN r.answered THEN clock_timestamp() ELSE h.answered_at END,
     address = coalesce(r.address, h.address),
@@ -169,13 +170,15 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
 -- leave: end visits; a statement of its own, so that it sees URLs admitted before our lock
+-- A visit that sent nothing may have found the delay raised: what it writes as delay_s, the next visit takes for waited out.
 UPDATE hosts AS h
 SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
     lease_token = NULL, lease_until = NULL, taken_at = NULL,
     delay_s = r.delay_s,
     robots_delay_s = r.robots_delay_s,
-    polite_at = greatest(h.polite_at, clock_timestamp() + make_interval(secs => r.pause_s - r.age_s)),
+    polite_at = greatest(h.polite_at, clock_timestamp() + make_interval(secs => r.pause_s - r.age_s),
+                         CASE WHEN r.age_s IS NULL THEN h.last_contact_at + make_interval(secs => r.delay_s) END),
     last_contact_at = coalesce(clock_timestamp() - make_interval(secs => r.age_s), h.last_contact_at),
     answered_at = CASE WHEN r.answered THEN clock_timestamp() ELSE h.answered_at END,
     address = coalesce(r.address, h.address),
@@ -201,6 +204,7 @@ SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
         THEN greatest(
             clock_timestamp(), h.polite_at, h.blocked_until,
             clock_timestamp() + make_interval(secs => r.pause_s - r.age_s),
+            CASE WHEN r.age_s IS NULL THEN h.last_contact_at + make_interval(secs => r.delay_s) END,
             clock_timestamp() + make_interval(secs => r.rest_s),
             clock_timestamp() + make_interval(secs => r.wait_s))
         END

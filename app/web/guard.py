@@ -98,7 +98,7 @@ class WebGuard:
     def _why_no_post(self, path: str, headers: Headers, viewer: Viewer, token: str) -> tuple[int, str] | None:
         origin = headers.get("origin")
         is_ours = headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
-        if not is_ours or (origin is not None and urlsplit(origin).netloc != headers.get("host")):
+        if not is_ours or (origin is not None and origin.partition("://")[2] != headers.get("host")):
             return 403, "Another site sent this form."
         if not hmac.compare_digest(token.encode(), self._board.users.token(viewer.seat).encode()):
             return 403, "This form has expired. Go back, reload the page, and send it again."

@@ -73,6 +73,33 @@ def test_slow_holds_from_the_last_contact_on(worker: Worker, site: Site) -> None
     assert column(worker, "delay_override_s") is None
 
 
+# what raises the delay of a host that is about to be visited: an operator's delay that is doubled, or a setting
+@pytest.mark.parametrize(("slowed_s", "level", "default_s"), [(30.0, 5, 0.0), (None, 0, 900.0)])
+def test_a_delay_that_was_raised_is_waited_out_by_the_next_visits_too(
+    make: Callable[..., Worker], site: Site, slowed_s: float | None, level: int, default_s: float
+) -> None:
+    """The first visit finds that it has to wait, and leaves without a request; the one after it must wait as well."""
+    site.robots = "User-agent: *\n"
+    first = make()
+    start(first, site.url(), keep_fresh=True)
+    go(first)
+    if slowed_s is not None:
+        hosts.slow(first.engine, site.host, slowed_s)
+    sql(
+        first.engine,
+        """UPDATE hosts SET adaptive_level = :level, last_contact_at = now() - interval '60 s', next_fetch_at = now(),
+                            polite_at = now() - interval '1 s'""",
+        level=level,
+    )
+    sql(first.engine, "UPDATE urls SET state = 'queued', due_at = NULL")
+    asked = list(site.pages_asked)
+    second = make(default_delay_s=default_s)
+    for _ in range(3):
+        go(second)
+    assert site.pages_asked == asked
+    assert column(second, "polite_at >= last_contact_at + interval '900 s' AND next_fetch_at >= polite_at") is True
+
+
 @pytest.mark.parametrize("delay_s", [-1.0, 86_401.0, float("nan")])
 def test_a_delay_that_cannot_be(worker: Worker, site: Site, delay_s: float) -> None:
     start(worker, site.url())

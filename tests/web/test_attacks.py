@@ -127,6 +127,7 @@ FORGED = [
     ({"Sec-Fetch-Site": "same-site"}, True, 403),
     ({"Origin": "http://evil.test"}, True, 403),
     ({"Origin": "null"}, True, 403),
+    ({"Origin": "http://["}, True, 403),
     ({}, False, 403),
     ({"Sec-Fetch-Site": "same-origin"}, False, 403),
     ({"Content-Type": "application/json"}, False, 403),
