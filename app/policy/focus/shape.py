@@ -18,6 +18,9 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*\Z")
 _DIGITS: Final = re.compile(r"\d+")
 # Long and mixed: what a machine made up, such as a session, a UUID or a hash.
 _SESSION: Final = re.compile(r"(?=[^g-z]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I)
+# A session of ASP.NET in the path: (S(lit3py55t21z5v55vlm25s55))
+_COOKIELESS: Final = re.compile(r"\((?:[A-Za-z]\([^()]*\))+\)\Z")
+_NAMESPACE: Final = re.compile(r"[A-Za-z][A-Za-z-]{1,23}:(?=[^\s_:/])")  # of a wiki: Special:, Talk:
 _MIXED: Final = re.compile(r"(?=(?:[^\d/]*\d){3})(?=(?:[^a-z/]*[a-z]){3})[a-z0-9_~=]{12,}\Z", re.IGNORECASE)
 
 
@@ -69,8 +72,12 @@ def fold(text: str) -> str:
     """
     if not text:
         return "w"
+    if not text[0].isdigit() and ":" in text and (found := _NAMESPACE.match(text)):
+        return f"{found[0].lower()}w"
     if not _DIGITS.search(text):
         return "w"
+    if text[0] == "(" and _COOKIELESS.match(text):
+        return "~"
     if _DATE.match(text):
         return "@"
     if _NUMBER.match(text):
