@@ -15,6 +15,7 @@ _MOST_SEGMENTS: Final = 8
 _MOST_NAMES: Final = 6
 _DATE: Final = re.compile(r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01]))?)?\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*\Z")
+_ROUTE: Final = "-"  # GitLab's: what follows is a view's name, behind a path of any depth
 _DIGITS: Final = re.compile(r"\d+")
 # Long and mixed: what a machine made up, such as a session, a UUID or a hash.
 _SESSION: Final = re.compile(r"(?=[^g-z]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I)
@@ -44,7 +45,10 @@ def shape_of(target: str) -> Shape:
     """The shape of a path and query as they are sent."""
     path, _, query = target.partition("?")
     segments = [segment for segment in path.split("/") if segment]
-    folded = [fold(segment) for segment in segments]
+    folded = [
+        segment.lower() if before == _ROUTE else fold(segment)
+        for before, segment in zip(["", *segments], segments, strict=False)
+    ]
     names = sorted({part.partition("=")[0].lower() for part in query.split("&") if part}) if query else []
     sessions = folded.count("~") + (
         sum(fold(part.partition("=")[2]) == "~" for part in query.split("&")) if query else 0

@@ -31,6 +31,7 @@ TERMS = TrapTerms()
         ("/wiki/Special:WhatLinksHere/Cats", "/wiki/special:w/w", ["/wiki/**"]),
         ("/wiki/Talk:Cats_2", "/wiki/talk:w", ["/wiki/**"]),
         ("/wiki/Cats:_a_history", "/wiki/w", ["/wiki/**"]),
+        ("/group/code/-/blame/main/a.py", "/group/w/w/blame/w/w", ["/group/**"]),
         ("/item/17", "/item/#", ["/item/**"]),
         ("/17/item", "/#/w", ["/**"]),
         ("/a/b/c/d/e/f/g/h/i/j/k", "/a/w/w/w/w/w/w/w/*", ["/a/**"]),
