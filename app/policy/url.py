@@ -209,6 +209,11 @@ class Canon:
         return self.canonicalise(f"{origin.scheme}://{host}:{origin.port}{target}")
 
 
+def bare_key(url: Url) -> bytes:
+    """The key of a URL without its query."""
+    return _hash(url.text[: -len(url.target)] + _key_target(url.target.partition("?")[0]))
+
+
 def in_encoding(href: str, encoding: str) -> str:
     """A link of a document in a legacy encoding, with its query in that encoding, as browsers send it.
 

@@ -99,5 +99,5 @@ def _until_expiry_s(headers: Mapping[str, str]) -> float:
     try:
         expires, date = (parsedate_to_datetime(headers[name]) for name in ("expires", "date"))
         return (expires - date).total_seconds()
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError):
         return 0.0

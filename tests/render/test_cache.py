@@ -29,6 +29,7 @@ LATER = "Tue, 24 Nov 2026 00:01:00 GMT"
         ({"cache-control": "max-age=soon"}, 0),
         ({"expires": LATER, "date": DATE}, 60),
         ({"expires": "0", "date": DATE}, 0),
+        ({"expires": "Mon, 01 Jan 2024 00:00:00 +99999999999999", "date": DATE}, 0),
         ({"expires": LATER}, 0),
         ({"cache-control": "max-age=0", "expires": LATER, "date": DATE}, 0),
         ({}, 0),

@@ -25,7 +25,7 @@ from app.policy.candidate import Candidate, in_front
 from app.policy.focus.relevance import per_link
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge, taken_in, widened
-from app.policy.url import Canon, in_encoding, is_of_document, without_fragment
+from app.policy.url import Canon, bare_key, in_encoding, is_of_document, without_fragment
 from app.store.links import LinksRow
 from app.store.pages import Where
 from app.store.suppressions import Suppression, suppression
@@ -244,6 +244,8 @@ def _candidate(
     )
     if isinstance(found, Refusal):
         return found
+    if "?" in url.target and known.has(crawl_id, bare_key(url)):
+        found = worth.as_view(found)
     key, form = url.key, url.form
     seen = known.may_have(crawl_id, key) or (form != key and known.may_have(crawl_id, form))
     return _judged(finder, found._replace(seen=seen))

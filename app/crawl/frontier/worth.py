@@ -17,8 +17,9 @@ from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.policy.candidate import Candidate
+from app.policy.focus import score
 from app.policy.focus.patterns import TrapKind, Yield
-from app.policy.focus.score import handed_on, score
+from app.policy.focus.score import handed_on, unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lifecycle import UrlEvent
@@ -107,7 +108,7 @@ def candidate(
     is_here  it is of the visited host
     """
     anchor, lastmod = (hint, None) if isinstance(hint, str) else ("", hint)
-    scored = score(
+    scored = score.score(
         focus.profile, url, depth=place.depth, anchor=anchor, worth=focus.vocabulary.worth, now=now, lastmod=lastmod
     )
     parts = handed_on(scored.parts, place.relevance) if place.relevance else scored.parts
@@ -141,6 +142,12 @@ def candidate(
         detail=detail,
         score_parts=parts.packed(),
     )
+
+
+def as_view(found: Candidate) -> Candidate:
+    """A candidate that has a query, and whose URL is known without: it may show the same in another way."""
+    parts = score.as_view(unpacked(found.score_parts or 0))
+    return found._replace(score=parts.score, score_parts=parts.packed())
 
 
 def changed_rows(host_id: int, focus: Mapping[int, CrawlFocus]) -> tuple[list[Kept], list[Turned]]:

@@ -141,6 +141,8 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
         )
     else:
         visit.batch.read(None, admit.redirected(visit, due, url, target))
+        if due.kind == RequestKind.PAGE and due.fetched_at is None:
+            visit.picked.focus[due.crawl_id].redirected(url, target)
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.ALIASED, attempt, alias_of=target.text))
     asked_s = retry_after_s(visit.worker, visit.lease, attempt.reply)
     if asked_s:

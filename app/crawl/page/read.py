@@ -13,7 +13,7 @@ from app.model import Header, Page, Url, VisitEnding
 from app.policy.focus import novelty
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
-from app.policy.url import Canon, in_encoding
+from app.policy.url import Canon, in_encoding, is_skipped_extension
 from app.store.pages import PageRow
 from app.store.url_rows import Due
 
@@ -65,7 +65,8 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
     if is_first:
-        focus.learn(attempt.url, document.main_text, words, on_host(due.found_on, attempt.url))
+        labels = _labels(attempt.url, document)
+        focus.learn(attempt.url, document.main_text, words, labels, on_host(due.found_on, attempt.url))
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
@@ -79,6 +80,18 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def _labels(url: Url, document: Page) -> list[str]:
+    """The texts of its links to other pages of its host, by their hrefs alone: to join each costs more than it says."""
+    own, site = {url.text, url.target}, f"//{url.origin.host}"
+    found = []
+    for link in document.links[: novelty.MOST_LABELS]:
+        href = link.href.partition("#")[0]
+        is_here = site in href if "//" in href else ":" not in href.partition("/")[0]
+        if link.text and href and is_here and href not in own and not is_skipped_extension(href):
+            found.append(link.text)
+    return found
 
 
 def keep_links(visit: Visit, due: Due, base: str, document: Page, wished: Wishes) -> None:

@@ -64,6 +64,6 @@ def _moment(header: str | None) -> datetime | None:
         return None
     try:
         found = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return found if found.tzinfo is not None else None

@@ -4,7 +4,7 @@ Patterns are the host's rows, which its visits alone write. Words and phrases ar
 page counts as new, and anchors count for nothing, until they are learned again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
@@ -42,17 +42,32 @@ class SeenPhrases:
         self._filters: list[Bloom] = []
         self._left = self.bytes = 0
 
-    def judge(self, text: str, words: list[str]) -> bool | None:
-        """Whether a page says something new on its host; None: it says nothing. It is remembered."""
-        found = novelty.phrases(text, words)
-        if not found:
+    def judge(self, text: str, target: str = "", labels: Iterable[str] = ()) -> bool | None:
+        """Whether a page says something new on its host; None: it says nothing at all. It is remembered.
+
+        target: its path and query;   labels: of its links to pages of its host
+        """
+        if not text:
             return None
-        share = novelty.new_share(found, self._filters)
+        own, names = novelty.own_text(text, labels)
+        found = novelty.phrases(own, novelty.words_of(own), target)
+        if not found:
+            return False
+        share = novelty.new_share(found, self._filters, names=names)
         if self._left < len(found):
             self._grow()
         self._filters[-1].update(found)
         self._left -= len(found)
         return share >= patterns.NEW_SHARE
+
+    def had_view(self, target: str) -> bool:
+        """Whether a page without a query was fetched with one before. What is asked for is remembered."""
+        path, mark, _ = target.partition("?")
+        place = hash(path)
+        if mark and self._left > 0:
+            self._filters[-1].add(place)
+            self._left -= 1
+        return not mark and any(place in each for each in self._filters)
 
     def forget(self) -> None:
         """Forget the oldest phrases; the newest stay."""
@@ -156,15 +171,18 @@ class CrawlFocus:
             return 0.0
         return self.vocabulary.topics.relevance(topic_share(self.profile, words))
 
-    def learn(self, url: Url, text: str, words: list[str], found_on: str | None) -> None:
+    def learn(self, url: Url, text: str, words: list[str], labels: Iterable[str], found_on: str | None) -> None:
         """Note what a page brought that was fetched for the first time.
 
-        words     of its text, by `novelty.words_of`;   found_on: the path and query on its host that named it first
+        words     of its text, by `novelty.words_of`;   labels: of its links to pages of its host
+        found_on  the path and query on its host that named it first
 
-        A page without text proves nothing: its site may leave that to scripts.
+        A page without text proves nothing: its site may leave that to scripts. Nor does one that a view of it was
+        fetched before, whose fault it is.
         """
-        is_new = self.seen.judge(text, words)
-        if is_new is not None:
+        is_new = self.seen.judge(text, url.target, labels)
+        is_said = self.seen.had_view(url.target) and not is_new
+        if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on)
         if is_new:
             self.vocabulary.learn(words)
@@ -183,6 +201,14 @@ class CrawlFocus:
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 
+    def redirected(self, url: Url, to: Url) -> None:
+        """Note a redirect within the host, which brings something only by what it leads to, and is credited with that.
+
+        To its own shape it is a matter of spelling.
+        """
+        if url.host == to.host and shape_of(url.target).name != shape_of(to.target).name:
+            self.note(url, is_new=False, found_on=None)
+
     def note(self, url: Url, *, is_new: bool, found_on: str | None) -> None:
         """Count a page of its shape and its groups."""
         shape = shape_of(url.target)
@@ -200,9 +226,14 @@ class CrawlFocus:
     def _put(self, name: str, after: Yield) -> None:
         before = self.yields.get(name)
         if before is not None and patterns.has_turned(self.profile.traps, before, after):
-            self.turned.add(name)
+            self.turned |= {name, *self._untried()}
         self.yields[name] = after
         self.changed.add(name)
+
+    def _untried(self) -> set[str]:
+        """Shapes of which URLs were refused before their trial was over: another's fault, which may have turned."""
+        trial = self.profile.traps.trial
+        return {name for name, found in self.yields.items() if found.refused and found.fetched < trial}
 
 
 @lru_cache(maxsize=1_000)

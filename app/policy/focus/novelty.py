@@ -2,15 +2,25 @@
 
 A phrase is three words in a row (w-shingling: A. Broder, S. Glassman, M. Manasse, G. Zweig, "Syntactic clustering of
 the web", 1997). Numbers are no words: a calendar's days differ in nothing else.
+
+The name of another page is that page's news: a facet shows the same names in ever new orders. What such links lead to
+is credited to the page that was the first to name them (`patterns`).
 """
 
-from collections.abc import Iterable
-from typing import Protocol
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final, Protocol
 
 from app.policy.focus.words import tokens
 
+_NUMBER: Final = re.compile(r"\d+")
+
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
 LEAST_PHRASES = 3
+MOST_LABELS = 500  # of a page: what follows is more of its kind
+MOST_NAMES = 8  # lines that count: a sentence of six words is news among any number of links
+LONGEST_NAMES = 300  # characters of a line: longer ones are prose
 MANY_PHRASES, SAMPLED = 80, 4  # of so many, every fourth by its hash is enough to compare
 
 
@@ -26,25 +36,67 @@ def words_of(text: str) -> list[str]:
     return tokens(_sample(text))
 
 
-def phrases(text: str, words: list[str]) -> set[int]:
+def own_text(text: str, labels: Iterable[str]) -> tuple[str, int]:
+    """A text as it is compared, without the lines that mostly name other pages, and the number of these.
+
+    labels: of links to pages of its host, some 500 of them
+    """
+    named = {words for label in labels if (words := _label(label))}
+    sizes: dict[str, set[int]] = {}
+    for words in named:
+        sizes.setdefault(words[0], set()).add(len(words))
+    sample = _sample(text)
+    if not named:
+        return sample, 0
+    lines = sample.split("\n")
+    own = [line for line in lines if len(line) > LONGEST_NAMES or not _names_pages(tokens(line), named, sizes)]
+    return "\n".join(own), len(lines) - len(own)
+
+
+@lru_cache(maxsize=2_048)
+def _label(text: str) -> tuple[str, ...]:
+    """The words of a label; a site has most of them on each page."""
+    return tuple(tokens(text))
+
+
+def _names_pages(words: list[str], named: set[tuple[str, ...]], sizes: Mapping[str, set[int]]) -> bool:
+    """Whether half of a line's words, or more, are labels of links.   sizes: of these, by their first word"""
+    at = covered = 0
+    while at < len(words):
+        found = [size for size in sizes.get(words[at], ()) if tuple(words[at : at + size]) in named]
+        covered += max(found, default=0)
+        at += max(found, default=1)
+    return 2 * covered >= len(words) > 0
+
+
+def phrases(text: str, words: list[str], target: str = "") -> set[int]:
     """Hashes of a text's phrases, valid in this process. A text of a few words is one phrase, with its numbers; none
     has none.
+
+    target: path and query of the page. A number that stands there says nothing more: a calendar's months are endless.
     """
     found = set(map(hash, zip(words, words[1:], words[2:], strict=False)))
     if len(found) >= MANY_PHRASES:
         return {phrase for phrase in found if phrase % SAMPLED == 0}
     if len(found) >= LEAST_PHRASES:
         return found
-    short = " ".join(_sample(text).split())
-    return {hash(short)} if short else set()
+    sample = _sample(text)
+    numbers = {_plain(number) for number in _NUMBER.findall(target)}
+    short = " ".join(_NUMBER.sub(lambda found: "" if _plain(found[0]) in numbers else found[0], sample).split())
+    return {hash(short)} if sample.strip() else set()
 
 
-def new_share(found: set[int], seen: Iterable[Seen]) -> float:
-    """The share of these that no set holds."""
+def _plain(number: str) -> str:
+    return number.lstrip("0")
+
+
+def new_share(found: set[int], seen: Iterable[Seen], *, names: int = 0) -> float:
+    """The share of these that no set holds.   names: lines that name other pages, and are nothing new"""
     new = list(found)
     for each in seen:
         new = [phrase for phrase in new if phrase not in each]
-    return len(new) / len(found)
+    weight = max(LEAST_PHRASES / len(found), 1.0)  # of a short text, which is one phrase
+    return len(new) * weight / (len(found) * weight + min(names, MOST_NAMES))
 
 
 def _sample(text: str) -> str:

@@ -150,5 +150,5 @@ def is_retried(terms: TrapTerms, group: Yield) -> bool:
 
 
 def has_turned(terms: TrapTerms, before: Yield, after: Yield) -> bool:
-    """Whether a shape of which URLs were refused has become worth it: they are queued again."""
+    """Whether a shape, or a group, of which URLs were refused has become worth it: they are queued again."""
     return after.refused > 0 and not brings(terms, before) and brings(terms, after)

@@ -5,20 +5,21 @@ remedy.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from math import inf, prod
 from re import _constants as codes  # type: ignore[attr-defined]  # the only way to see the tree of a pattern
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final
 
 from app.errors import InputError
-from app.policy.focus.profile import Branch, Profile, TrapTerms
+from app.policy.focus.profile import REACH, Branch, Profile, TrapTerms
 from app.policy.focus.words import LANGUAGES, tokens
 
 MOST_BYTES: Final = 64 * 1024
 MOST_BRANCHES: Final = 200
 MOST_POSTS: Final = 20
 LONGEST_PATTERN: Final = 500
-MOST_LOOPS: Final = 2
-_AS_GOOD_AS_ENDLESS: Final = 20
+MOST_WAYS: Final = 4.0 * (REACH + 1) ** 2  # two repetitions without end, and a few choices: a tenth of a second
+_REPEATS: Final = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
 _UNITS_S: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _EVERY: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)([mhdw])")
 _KEYS: Final = {"name", "lanes", "rest", "paths", "topics", "traps", "recrawl", "render"}
@@ -62,28 +63,39 @@ def safe_pattern(what: str, text: str) -> re.Pattern[str]:
         compiled = re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         raise InputError(f"{what} {text!r}", f"is not a regular expression: {error}") from None
-    loops = _loops(tree, within=False)
-    if loops > MOST_LOOPS:
+    if _ways(tree) > MOST_WAYS:
         raise InputError(
             f"{what} {text!r}",
-            f"may take forever: use at most {MOST_LOOPS} repetitions without end, none within another",
+            "may take forever: use at most 2 repetitions without end, and no choice or repetition within another",
         )
     return compiled
 
 
-def _loops(tree: Any, *, within: bool) -> int:
-    """How many repetitions without end an expression has; many, where one stands within another repetition.
+def _ways(tree: Any) -> float:
+    """In how many ways an expression can match at one place, at most: a search tries all of them before it fails.
 
-    Nested ones take exponential time, and each in a row multiplies the time by the length of the URL.
+    A choice within a repetition doubles them with each round, and each repetition in a row multiplies them.
     """
-    found = 0
+    found = 1.0
     for code, value in tree:
-        is_repeat = code in {codes.MAX_REPEAT, codes.MIN_REPEAT}
-        if is_repeat and value[1] > _AS_GOOD_AS_ENDLESS:
-            found += MOST_LOOPS + 1 if within else 1
-        is_within = within or (is_repeat and value[1] > 1)
-        found += sum(_loops(part, within=is_within) for part in _parts(code, value))
+        parts = [_ways(part) for part in _parts(code, value)]
+        if code is codes.BRANCH:
+            found *= max(parts) if _are_told_apart(value[1]) else sum(parts)
+        elif code in _REPEATS:
+            least, most = min(value[0], REACH), min(value[1], REACH)
+            within = prod(parts)
+            if within > 1 and most > 1:
+                return inf
+            found *= most - least + within
+        else:
+            found *= prod(parts)
     return found
+
+
+def _are_told_apart(alternatives: Iterable[Any]) -> bool:
+    """Whether each begins with a character of its own, so that one at most can match."""
+    first = [tuple(tree[0]) if len(tree) else () for tree in alternatives]
+    return all(each[:1] == (codes.LITERAL,) for each in first) and len(set(first)) == len(first)
 
 
 def _parts(code: Any, value: Any) -> Iterable[Any]:
@@ -108,7 +120,10 @@ def _branches(keys: "_Keys") -> tuple[dict[str, Branch], tuple[tuple[re.Pattern[
             raise InputError(row.what, "needs either segments = [...] or pattern = '...'")
         branch = _branch(row, pattern or segments[0], extra={"segments", "pattern"})
         for segment in segments:
-            words.setdefault(segment.lower().strip("/"), branch)
+            word = segment.lower().strip("/")
+            if not word or "/" in word:
+                raise InputError(f"{row.what}: segments: {segment!r}", "write one segment, or use pattern = '...'")
+            words.setdefault(word, branch)
         if pattern:
             patterns.append((safe_pattern(f"{row.what}: pattern", pattern), branch))
     return words, tuple(patterns)
@@ -118,7 +133,7 @@ def _branch(keys: "_Keys", name: str, extra: Iterable[str] = ()) -> Branch:
     keys.only({*_OF_BRANCH, *extra})
     return Branch(
         name=name,
-        lane=int(keys.number("lane", 1, 0, 3)),
+        lane=keys.whole("lane", 1, 0, 3),
         weight=keys.number("weight", 0.5, 0, 1),
         every_s=_every_s(keys),
         importance=keys.number("importance", 1, 0.01, 100),
@@ -128,7 +143,7 @@ def _branch(keys: "_Keys", name: str, extra: Iterable[str] = ()) -> Branch:
 def _every_s(keys: "_Keys") -> float | None:
     text = keys.text("every", "")
     found = _EVERY.fullmatch(text)
-    if text and found is None:
+    if text and (found is None or not float(found[1])):
         raise InputError(f"{keys.what}: every = {text!r}", "write a number and m, h, d or w, e.g. every = '7d'")
     return float(found[1]) * _UNITS_S[found[2]] if found else None
 
@@ -145,19 +160,18 @@ def _traps(keys: "_Keys") -> TrapTerms:
     plain = TrapTerms()
     keys.only({"trial", "new_share", "retry", "depth", "repeats", "allow"})
     return TrapTerms(
-        trial=int(keys.number("trial", plain.trial, 1, 10_000)),
+        trial=keys.whole("trial", plain.trial, 1, 10_000),
         new_share=keys.number("new_share", plain.new_share, 0, 1),
-        retry=int(keys.number("retry", plain.retry, 2, 1_000_000)),
-        depth=int(keys.number("depth", plain.depth, 1, 1_000)),
-        repeats=int(keys.number("repeats", plain.repeats, 2, 1_000)),
+        retry=keys.whole("retry", plain.retry, 2, 1_000_000),
+        depth=keys.whole("depth", plain.depth, 1, 1_000),
+        repeats=keys.whole("repeats", plain.repeats, 2, 1_000),
         allow=tuple(safe_pattern(f"{keys.what}: allow", text) for text in keys.texts("allow")),
     )
 
 
 def _requests(keys: "_Keys") -> float | None:
     keys.only({"requests_per_day"})
-    found = keys.number("requests_per_day", 0, 0, 1e9)
-    return found or None
+    return keys.number("requests_per_day", 0, 0.001, 1e9) if keys.has("requests_per_day") else None
 
 
 def _posts(keys: "_Keys") -> tuple[re.Pattern[str], ...]:
@@ -200,6 +214,15 @@ class _Keys:
         if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found <= most:
             raise InputError(f"{self.what}: {key} = {found!r}", f"use a number from {least:g} to {most:g}")
         return float(found)
+
+    def whole(self, key: str, default: int, least: int, most: int) -> int:
+        found = self.number(key, default, least, most)
+        if found != int(found):
+            raise InputError(f"{self.what}: {key} = {found:g}", f"use a whole number from {least} to {most}")
+        return int(found)
+
+    def has(self, key: str) -> bool:
+        return key in self._values
 
     def choice(self, key: str, known: Iterable[str], default: str) -> str:
         found = self.text(key, default)

@@ -19,6 +19,7 @@ from app.policy.focus.shape import Shape, shape_of
 from app.policy.focus.words import tokens
 
 MOST_ANCHOR, MOST_FRESH, MOST_DUPLICATE, MOST_TRAP = 0.3, 0.2, 0.4, 0.6
+VIEW: Final = 0.15  # less than what makes a trial shorter (`patterns.RISKY`)
 IN_PATH: Final = 0.1  # a topic in the path: a third of one in the anchor, as a folder's name is that of many pages
 MOST_PAGE: Final = 0.3  # as much as an anchor: each is one hint of what a link leads to
 LEAST_RAISE: Final = 0.02  # smaller ones hardly change the order, and each is a row to write
@@ -115,6 +116,14 @@ def score(
         _trap(url.target, shape, depth, now),
     )
     return Scored(branch.lane, parts, shape)
+
+
+def as_view(parts: Parts) -> Parts:
+    """The parts of a URL with a query, whose path alone is known, too: it may show the same in another way.
+
+    It comes later, and is no more a trap for it: a site may keep all it has below one path.
+    """
+    return parts._replace(duplicate=max(parts.duplicate, VIEW))
 
 
 def handed_on(parts: Parts, relevance: float) -> Parts:

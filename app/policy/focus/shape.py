@@ -15,9 +15,13 @@ _MOST_SEGMENTS: Final = 8
 _MOST_NAMES: Final = 6
 _DATE: Final = re.compile(r"(?:19|20)\d\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01]))?)?\Z")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*\Z")
+_ROUTE: Final = "-"  # GitLab's: what follows is a view's name, behind a path of any depth
 _DIGITS: Final = re.compile(r"\d+")
 # Long and mixed: what a machine made up, such as a session, a UUID or a hash.
 _SESSION: Final = re.compile(r"(?=[^g-z]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I)
+# A session of ASP.NET in the path: (S(lit3py55t21z5v55vlm25s55))
+_COOKIELESS: Final = re.compile(r"\((?:[A-Za-z]\([^()]*\))+\)\Z")
+_NAMESPACE: Final = re.compile(r"[A-Za-z][A-Za-z-]{1,23}:(?=[^\s_:/])")  # of a wiki: Special:, Talk:
 _MIXED: Final = re.compile(r"(?=(?:[^\d/]*\d){3})(?=(?:[^a-z/]*[a-z]){3})[a-z0-9_~=]{12,}\Z", re.IGNORECASE)
 
 
@@ -41,7 +45,10 @@ def shape_of(target: str) -> Shape:
     """The shape of a path and query as they are sent."""
     path, _, query = target.partition("?")
     segments = [segment for segment in path.split("/") if segment]
-    folded = [fold(segment) for segment in segments]
+    folded = [
+        segment.lower() if before == _ROUTE else fold(segment)
+        for before, segment in zip(["", *segments], segments, strict=False)
+    ]
     names = sorted({part.partition("=")[0].lower() for part in query.split("&") if part}) if query else []
     sessions = folded.count("~") + (
         sum(fold(part.partition("=")[2]) == "~" for part in query.split("&")) if query else 0
@@ -69,8 +76,12 @@ def fold(text: str) -> str:
     """
     if not text:
         return "w"
+    if not text[0].isdigit() and ":" in text and (found := _NAMESPACE.match(text)):
+        return f"{found[0].lower()}w"
     if not _DIGITS.search(text):
         return "w"
+    if text[0] == "(" and _COOKIELESS.match(text):
+        return "~"
     if _DATE.match(text):
         return "@"
     if _NUMBER.match(text):

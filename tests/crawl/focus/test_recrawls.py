@@ -90,6 +90,16 @@ def test_a_known_time_of_change_counts_and_one_just_made_does_not(worker: Worker
     assert means[0] < means[1]
 
 
+# what is no date, though it looks like one
+@pytest.mark.parametrize(
+    "written", ["Mon, 01 Jan 2024 00:00:00 +99999999999999", f"Mon, {'9' * 30} Jan 2024 00:00:00 GMT"]
+)
+def test_a_last_modified_out_of_all_bounds_says_nothing(worker: Worker, site: Site, written: str) -> None:
+    before = begin(worker, site)
+    site.pages["/a"] = html(text="other words than it had before", headers={"Last-Modified": written})
+    assert mean_days(look_again(worker, site, days=5)) < mean_days(before)
+
+
 def test_a_304_counts_as_unchanged(worker: Worker, site: Site) -> None:
     site.pages["/a"] = html(text="words", headers={"ETag": '"1"'})
     site.pages["/"] = html("/a", text="front")

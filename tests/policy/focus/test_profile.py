@@ -50,6 +50,12 @@ def url(target: str) -> Url:
         ("[[paths]]\npattern = '(a+)+$'", "my.toml: [[paths]] 1: pattern '(a+)+$': may take forever"),
         ("[traps]\nallow = ['a.*b.*c.*d']", "my.toml: [traps]: allow 'a.*b.*c.*d': may take forever"),
         ("[traps]\ntrial = 0", "my.toml: [traps]: trial = 0: use a number from 1 to 10000"),
+        ("[traps]\ntrial = 2.5", "my.toml: [traps]: trial = 2.5: use a whole number from 1 to 10000"),
+        ("[rest]\nlane = 1.9", "my.toml: [rest]: lane = 1.9: use a whole number from 0 to 3"),
+        ("[rest]\nevery = '0d'", "my.toml: [rest]: every = '0d': write a number"),
+        ("[[paths]]\nsegments = ['/']", "my.toml: [[paths]] 1: segments: '/': write one segment, or use pattern"),
+        ("[[paths]]\nsegments = ['docs/api']", "my.toml: [[paths]] 1: segments: 'docs/api': write one segment"),
+        ("[recrawl]\nrequests_per_day = 0", "my.toml: [recrawl]: requests_per_day = 0: use a number from 0.001"),
         ("[topics]\nlanguage = 'tlh'", "my.toml: [topics]: language = 'tlh': use one of: any, en"),
         ("[recrawl]\nrequests_per_day = -1", "my.toml: [recrawl]: requests_per_day = -1: use a number from 0"),
         ("#" * (MOST_BYTES + 1), "my.toml: is larger than 64 KiB"),
@@ -64,13 +70,42 @@ def test_a_broken_profile_has_one_line(text: str, error: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["^/docs/", r"/\d{4}/\d\d/", "(?:a|b)+/x", "(ab){2,3}c*", "a.*b.*", "(?:.*a)?b", ""]
+    "pattern",
+    [
+        "^/docs/",
+        r"/\d{4}/\d\d/",
+        "(?:a|b)+/x",
+        "(ab){2,3}c*",
+        "a.*b.*",
+        "(?:.*a)?b",
+        "",
+        "(?:foo|bar)*x",
+        "^/(?:a|b1|c)/[0-9]+(?:-x)?$",
+    ],
 )
 def test_ordinary_patterns_pass(pattern: str) -> None:
     assert safe_pattern("pattern", pattern).pattern == pattern
 
 
-@pytest.mark.parametrize("pattern", ["a.*a.*b", r"(?:\w+/)?\w+x", "a*a*b"])
+# What explodes on a URL of 256 letters, though no repetition without end stands within another
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:a|aa)*$",
+        "(?:aa?)*$",
+        "(?:a{1,20})*$",
+        "(?:a{0,20}){0,20}b",
+        "a?" * 60 + "a" * 60,
+        "(?:ab|[ab]b)*c",
+        "a{9}(a|)*b",
+    ],
+)
+def test_patterns_that_explode_are_refused(pattern: str) -> None:
+    with pytest.raises(InputError, match="may take forever"):
+        safe_pattern("pattern", pattern)
+
+
+@pytest.mark.parametrize("pattern", ["a.*a.*b", r"(?:\w+/)?\w+x", "a*a*b", "a?a?a*a*b", "(?:foo|bar)*x"])
 def test_patterns_that_pass_are_quick(pattern: str) -> None:
     compiled, target = safe_pattern("pattern", pattern), "/" + "a" * 2_000
     began = time.process_time()

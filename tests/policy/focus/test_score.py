@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model import Url
+from app.policy.focus.patterns import RISKY
 from app.policy.focus.profile_text import read
-from app.policy.focus.score import LEAST_RAISE, MOST_PAGE, Parts, handed_on, raised, score, unpacked
+from app.policy.focus.score import LEAST_RAISE, MOST_PAGE, VIEW, Parts, as_view, handed_on, raised, score, unpacked
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import LEAST_PAGES, MOST_WORDS, Vocabulary
 from app.policy.url import Canon
@@ -65,6 +66,14 @@ def test_ordinary_numbers_are_no_risk(target: str) -> None:
     found = parts(target)
     assert (found.fresh, found.duplicate) == (0, 0)
     assert found.trap <= 0.04  # for its depth alone
+
+
+# the risk of a duplicate by its form → with its path known alone
+@pytest.mark.parametrize(("before", "after"), [(0.0, VIEW), (0.05, VIEW), (0.2, 0.2), (0.4, 0.4)])
+def test_ours_a_view_comes_later_and_is_no_suspect(before: float, after: float) -> None:
+    found = as_view(Parts(0.5, 0.0, 0.0, before, 0.0))
+    assert found.duplicate == after
+    assert (found.risk >= RISKY) == (before >= RISKY)
 
 
 def test_a_score_falls_with_depth_a_little() -> None:

@@ -1,0 +1,48 @@
+"""A page's own words: without names of other pages, and numbers of its own URL."""
+
+import pytest
+
+from app.policy.focus.novelty import own_text, phrases, words_of
+
+LABELS = ["Red Summer Shirt", "Blue Winter Coat", "Next", "17"]
+CAPTION = "A heron waits beside the frozen weir"
+
+
+# text, by lines → lines that are its own
+@pytest.mark.parametrize(
+    ("lines", "own"),
+    [
+        (["Shirts", "Red Summer Shirt", "Blue Winter Coat"], ["Shirts"]),
+        (["Red Summer Shirt 19.99 EUR"], []),  # three words of four
+        (["Red Summer Shirt Blue Winter Coat Next"], []),
+        (["Next we saw a heron"], ["Next we saw a heron"]),
+        (["We compare the Red Summer Shirt with nine others of its kind"],) * 2,
+        (["17", ""], ["17", ""]),  # without words, nothing is named
+    ],
+)
+def test_ours_lines_that_name_other_pages_are_their_news(lines: list[str], own: list[str]) -> None:
+    text, names = own_text("\n".join(lines), LABELS)
+    assert text == "\n".join(own)
+    assert names == len(lines) - len(own)
+
+
+def test_a_text_without_labels_is_its_own() -> None:
+    assert own_text(CAPTION, ["17", ""]) == (CAPTION, 0)
+
+
+# path and query, text → path and query, text; whether they say the same
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (("/calendar/2031/05", "2031-05"), ("/calendar/2042/11", "2042-11"), True),
+        (("/?m=203105", "2031 05"), ("/?m=203106", "2031 06"), False),  # they stand there in another form
+        (("/user?u=7", "Member 7"), ("/user?u=8", "Member 8"), True),
+        (("/user?u=007", "Member 7"), ("/user?u=8", "Member 8"), True),
+        (("/price/a", "Price 7"), ("/price/b", "Price 8"), False),
+    ],
+)
+def test_ours_a_number_of_the_url_says_nothing_more(
+    one: tuple[str, str], other: tuple[str, str], is_same: bool
+) -> None:
+    found = [phrases(text, words_of(text), target) for target, text in (one, other)]
+    assert (found[0] == found[1]) is is_same
