@@ -175,6 +175,7 @@ def _wish(options: CrawlOptions) -> "CrawlChange":
     budgets = {limit: given.pop(limit) for limit in _LIMITS if given.get(limit) is not None}
     for patterns in ("include", "exclude", "handlers"):
         if given.get(patterns) is not None:
+            _session.check_series(patterns, given[patterns])
             given[patterns] = tuple(given[patterns])
     return CrawlChange(**given, budgets=budgets)
 

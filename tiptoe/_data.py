@@ -21,7 +21,9 @@ def pages(crawl: str, *, since: datetime | None = None, home: str | Path | None 
     from app.admin.feed import open_feed
 
     held = _session.hold(_session.settings_of(home))
-    yield from open_feed(held.engine, held.settings, find(held.engine, crawl), keeps=held).stored(since)
+    yield from open_feed(held.engine, held.settings, find(held.engine, crawl), keeps=held).stored(
+        _session.moment(since)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ def items(
     from app.store import export as rows
 
     kind = ExportKind.ITEMS
-    where = {**parse(kind, [f"handler={handler}"] if handler else []), "since": since}
+    where = {**parse(kind, [f"handler={handler}"] if handler else []), "since": _session.moment(since)}
     columns = choose(kind, ["item", "url", "handler", "version", "stale", "extracted_at"])
     with _session.database(home) as (settings, engine):
         found = ExportRows(
@@ -88,6 +90,7 @@ def add_seeds(crawl: str, seeds: Iterable[str], *, home: str | Path | None = Non
     from app.model import CrawlChange
     from app.words import counted
 
+    _session.check_series("seeds", seeds)
     order = operators.of_user("python", "crawl.seeds", crawl)
     with _session.database(home) as (settings, engine), operators.noted(engine, order) as note:
         added = add(engine, settings, lambda: open_crawl(engine, settings, crawl, CrawlChange()), seeds)
@@ -125,6 +128,8 @@ def export(
     options  format, since and part_rows
     """
     _session.check_keywords("export", options, [*(export.__kwdefaults__ or ()), *ExportOptions.__annotations__])
+    for option, given in (("columns", columns), ("where", where)):
+        _session.check_series(option, given)
     from app.admin.export.export import export_rows
     from app.admin.export.plan import PART_ROWS, ExportWish
 
@@ -135,7 +140,7 @@ def export(
         to=str(to),
         columns=tuple(columns),
         where=tuple(where),
-        since=options.get("since"),
+        since=_session.moment(options.get("since")),
         part_rows=options.get("part_rows", PART_ROWS),
     )
     with _session.database(home) as (settings, engine):

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
@@ -39,6 +40,7 @@ def settings_of(home: str | Path | None, networks: Sequence[str] = (), **given: 
     given = {name: value for name, value in given.items() if value is not None} | _home(home)
     settings = load(**given)
     if networks:
+        check_series("allow_networks", networks)
         settings = load(**given, allow_networks=(*settings.allow_networks, *networks))
     if not structlog.is_configured():  # the process is the script's
         configure(settings.log_format, "WARNING", libraries=False)
@@ -97,6 +99,25 @@ def engine_of(url: str) -> "Iterator[Engine]":
 
 def _home(home: str | Path | None) -> dict[str, Path]:
     return {} if home is None else {"home": Path(home)}
+
+
+def check_series(option: str, given: Iterable[str]) -> None:
+    """Raises InputError for a text where several are taken: it is a series, of its letters."""
+    from app.errors import InputError
+
+    if isinstance(given, str):
+        raise InputError(f"{option}={given!r}", f"is one text where a list is read; write [{given!r}]")
+
+
+def moment(since: datetime | None) -> datetime | None:
+    """A time that a script gives; UTC where it has no zone, as for commands. Raises InputError for another type."""
+    from app.errors import InputError
+
+    if since is None:
+        return None
+    if not isinstance(since, datetime):
+        raise InputError(f"since={since!r}", "is no datetime; write datetime.now(UTC) - timedelta(days=7)")
+    return since if since.tzinfo is not None else since.replace(tzinfo=UTC)
 
 
 def check_keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:

@@ -1,6 +1,7 @@
 """A slip in a call of `tiptoe` is told in one line with what was meant."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import Engine
 import tiptoe
 from app.extract import handlers
 from tests.store.rows import clean, make_crawl, make_host, sql
+from tiptoe import _session
 
 ITEM = """
     INSERT INTO items (host_id, crawl_id, key, handler, n, url, capture_id, version, stale, item)
@@ -60,6 +62,55 @@ def test_a_handler_that_the_script_declares_has_no_items_yet(engine: Engine, mon
 def test_a_profile_that_there_is_not(engine: Engine) -> None:
     with pytest.raises(tiptoe.InputError, match="profile 'dcos': use one of: general, docs"):
         tiptoe.crawl("http://127.0.0.1/", contact="you@example.org", allow_networks=["127.0.0.0/8"], profile="dcos")
+
+
+def crawl(**given: object) -> object:
+    return tiptoe.crawl("http://127.0.0.1/", **{"allow_networks": ["127.0.0.0/8"], **given})  # type: ignore[arg-type]
+
+
+def export(**given: object) -> object:
+    return tiptoe.export("pages", crawl="pydoc", to="x.csv", **given)  # type: ignore[arg-type]
+
+
+def the_pages(**given: object) -> object:
+    return list(tiptoe.pages("pydoc", **given))  # type: ignore[arg-type]
+
+
+def the_items(**given: object) -> object:
+    return list(tiptoe.items("pydoc", **given))  # type: ignore[arg-type]
+
+
+def seeds(seeds: str) -> object:
+    return tiptoe.add_seeds("pydoc", seeds)
+
+
+@pytest.mark.parametrize(
+    ("call", "keyword", "text"),
+    [
+        (crawl, "include", "/docs/"),
+        (crawl, "exclude", "/blog/"),
+        (crawl, "handlers", "books"),
+        (crawl, "allow_networks", "127.0.0.0/8"),
+        (export, "columns", "url"),
+        (export, "where", "status=200"),
+        (seeds, "seeds", "http://127.0.0.1/"),
+    ],
+)
+def test_a_text_where_a_list_is_read(engine: Engine, call: Callable[..., object], keyword: str, text: str) -> None:
+    """It would be read letter by letter: include="/docs/" takes in every URL with a slash."""
+    with pytest.raises(tiptoe.InputError) as caught:
+        call(**{keyword: text})
+    assert str(caught.value) == f"{keyword}='{text}': is one text where a list is read; write ['{text}']"
+
+
+@pytest.mark.parametrize("call", [export, the_pages, the_items])
+def test_a_time_that_is_none(engine: Engine, call: Callable[..., object]) -> None:
+    with pytest.raises(tiptoe.InputError, match="since='7d': is no datetime; write"):
+        call(since="7d")
+
+
+def test_a_time_without_a_zone_is_utc() -> None:
+    assert _session.moment(datetime(2026, 11, 25, 12)) == datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
 def test_the_docs_name_every_keyword() -> None:
