@@ -117,7 +117,7 @@ def test_without_a_capture_no_file_is_left(tiptoe: Tiptoe, put: Deposit, chromiu
 def test_what_is_no_page_has_no_picture(tiptoe: Tiptoe, put: Deposit, chromium: Chromium) -> None:
     put("{}", reply={**JSON, "headers": {"content-type": "application/json"}})
     _, _, err = show(tiptoe)
-    assert err == f"tiptoe: {URL}: is no page of HTML in the archive, but page of application/json\n"
+    assert err == f"tiptoe: {URL}: is not an HTML page in the archive, but page of application/json\n"
 
 
 def test_load_belongs_to_a_picture(tiptoe: Tiptoe) -> None:

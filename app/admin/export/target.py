@@ -118,7 +118,7 @@ def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
     scheme, colon, _ = to.partition("://")
     if colon and scheme != "s3":
         raise InputError(
-            f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/"
+            f"--to {to}", "is not a place that can be written to; name a file, a folder or s3://bucket/prefix/"
         )
     last = to.rstrip("/").rpartition("/")[2]
     is_bucket = bool(colon) and to.count("/") < 3
