@@ -101,7 +101,7 @@ def test_without_a_browser_no_file_is_left(tiptoe: Tiptoe, put: Deposit, monkeyp
     monkeypatch.setenv("TIPTOE_CHROMIUM", "/no/such/chromium")
     code, _, err = show(tiptoe)
     assert code == 2
-    assert err.startswith("tiptoe: --screenshot: /no/such/chromium is no program; ")
+    assert err.startswith("tiptoe: --screenshot: /no/such/chromium is not a program; ")
     assert err.count("\n") == 1
     assert not Path("a.png").exists()
 
