@@ -82,7 +82,7 @@ def none_of(name: str, names: Sequence[str]) -> str:
     more = len(names) - NAMES_TOLD
     told = ", ".join(names[:NAMES_TOLD]) or "none yet"
     others = f", and {counted(more, 'other')}" if more > 0 else ""
-    return f"there is none of this name; {meant}there are: {told}{others}"
+    return f"does not exist; {meant}there are: {told}{others}"
 
 
 def _plural(noun: str) -> str:

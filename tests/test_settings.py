@@ -34,7 +34,7 @@ def test_only_rabbitmq_has_single_active_consumers(broker_url: str | None) -> No
 
 @pytest.mark.parametrize("value", ["0", "off", "False"])
 def test_the_archive_is_not_switched_off_by_a_folder_of_that_name(value: str) -> None:
-    with pytest.raises(InputError, match=f"TIPTOE_ARCHIVE='{value}': is no switch; .* --no-archive"):
+    with pytest.raises(InputError, match=f"TIPTOE_ARCHIVE='{value}': cannot be switched on or off; .* --no-archive"):
         load(archive=value)
     assert load(archive=f"./{value}").archive == f"./{value}"
 

@@ -139,4 +139,4 @@ def test_urls_are_shown_without_their_password(url: str, shown: str) -> None:
     ],
 )
 def test_a_name_that_there_is_not_leads_to_those_that_there_are(names: list[str], says: str) -> None:
-    assert none_of("boooks", names) == f"there is none of this name; {says}"
+    assert none_of("boooks", names) == f"does not exist; {says}"

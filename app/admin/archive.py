@@ -49,7 +49,7 @@ def check(engine: Engine, settings: Settings, crawl: str | None = None) -> Verif
 def prune(engine: Engine, settings: Settings, *, days: int, crawl: str | None = None) -> Pruned:
     """Delete segments that were closed more than `days` ago. Raises InputError, ServiceError, ArchiveMissing."""
     if days < 0:
-        raise InputError(f"{days} days", "are none; write a number of days, 0 for all that is closed")
+        raise InputError(f"{days} days", "is not possible; write 0 days or more (0: all closed segments)")
     crawl_id = None if crawl is None else crawls.find(engine, crawl).id
     return retention.prune(engine, settings, days=days, crawl_id=crawl_id)
 

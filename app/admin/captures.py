@@ -237,7 +237,7 @@ def _chosen(engine: Engine, found: CapturedUrl, at: str, option: str, plain: boo
         chosen = next((each for each in found.captures if each.id == int(at)), None)
         if chosen is not None and plain and chosen.rendered_from is not None:
             chosen = next((each for each in found.captures if each.id == chosen.rendered_from), None)
-        remedy = "is no capture of this URL; tiptoe page show lists their numbers"
+        remedy = "is not a capture of this URL; tiptoe page show lists their numbers"
     else:
         with db.transaction(engine) as tx:
             until = moment(at, server.now(tx), option=option)

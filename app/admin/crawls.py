@@ -32,7 +32,7 @@ def create(engine: Engine, name: str, spec: CrawlSpec = _USUAL) -> Crawl:
     with db.transaction(engine) as tx:
         made = crawls.create(tx, name=name, spec=spec)
         if made is None:
-            raise InputError(f"crawl {name!r}", "there is one of this name; choose another, or add seeds to it")
+            raise InputError(f"crawl {name!r}", "already exists; choose another name, or add seeds to it")
         return crawls.by_id(tx, made)
 
 

@@ -27,7 +27,7 @@ class Duplicates:
 def duplicates(engine: Engine, name: str, *, kind: str | None, n: int) -> Duplicates:
     """The duplicates of a crawl, of one kind or all. Raises InputError."""
     if kind is not None and kind not in KINDS:
-        raise InputError(f"--kind {kind}", f"is no kind of duplicate; choose one of {', '.join(KINDS)}")
+        raise InputError(f"--kind {kind}", f"is not a kind of duplicate; choose one of {', '.join(KINDS)}")
     crawl = find(engine, name)
     with db.transaction(engine) as tx:
         return Duplicates(

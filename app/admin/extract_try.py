@@ -74,7 +74,7 @@ def run(engine: Engine, settings: Settings, wanted: Handlers, text: str, crawl_n
     """
     url = make_canon(settings).canonicalise(text)
     if isinstance(url, Refusal):
-        raise InputError(f"url {text}", "is no URL that can be crawled; write it in full, as https://example.org/")
+        raise InputError(f"url {text}", "is not a URL that can be crawled; write it in full, as https://example.org/")
     started = process.start(wanted.sources, memory_bytes=settings.handler_memory_bytes, shows=True)
     try:
         fitting = [name for name in wanted.names if name in started.specs and started.specs[name].fits(url.text)]

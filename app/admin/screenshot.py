@@ -134,7 +134,7 @@ def _kept(engine: Engine, settings: Settings, url: Url, *, crawl: str | None, at
         return _Kept(find_crawl(engine, found.crawl), opened, capture)
     kind = answer.header("content-type") or capture.content_type or "text/html"
     if capture.kind != CaptureKind.PAGE or "html" not in kind.lower():
-        raise InputError(url.text, f"is no page of HTML in the archive, but {capture.kind} of {kind}")
+        raise InputError(url.text, f"is not an HTML page in the archive, but {capture.kind} of {kind}")
     headers = {name: value for name in KEPT_HEADERS if (value := answer.header(name)) is not None}
     opened = PlainResponse(
         url=capture.url, status=answer.status, headers={**headers, "content-type": kind}, body=answer.body

@@ -40,7 +40,7 @@ def find(path: str | None, *, free_bytes: int | None = None) -> Chromium | Brows
     if executable is None:
         return BrowserProblem("no Chromium was found", INSTALL, is_absence=True)
     if not (os.path.isfile(executable) and os.access(executable, os.X_OK)):
-        return BrowserProblem(f"{executable} is no program", INSTALL)
+        return BrowserProblem(f"{executable} is not a program", INSTALL)
     version = _version(executable)
     if isinstance(version, BrowserProblem):
         return version

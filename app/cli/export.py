@@ -122,7 +122,7 @@ def _moment(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"--since {text}", "is no time; write 2026-11-23 or 2026-11-23T15:00:00Z") from None
+        raise InputError(f"--since {text}", "is not a time; write 2026-11-23 or 2026-11-23T15:00:00Z") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

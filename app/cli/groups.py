@@ -92,7 +92,7 @@ def _show_plainly(parameter: Any) -> None:
         name = (
             re.sub(r" <.*>$", "", name) if is_argument else re.sub(r"<(?:list\[)?(\w+)(?:\]| range)?>", r"<\1>", name)
         )
-        return name, re.sub(r"(\[default: )\((.*)\)([];])", r"\1\2\3", said)
+        return name, re.sub(r"(\[default): \((.*)\)([];])", r"\1: \2\3", said)
 
     parameter.get_help_record = recorded
     parameter.get_usage_pieces = lambda ctx: [piece.replace("…}...", "…}") for piece in pieces(ctx)]

@@ -105,7 +105,7 @@ def list_(
     columns = ("url", "status", "fetched_at", "changed_at", "captures", "title")
     table(columns, [[getattr(page, name) for name in columns] for page in found])
     if len(found) == limit:
-        say(f"… the first {counted(limit, 'page')}; go on with --after {shown(found[-1].url)}")
+        say(f"… the first {counted(limit, 'page')}; continue with --after {shown(found[-1].url)}")
 
 
 class Which(NamedTuple):

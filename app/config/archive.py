@@ -30,5 +30,5 @@ class ArchiveSettings(Constants):
         if isinstance(value, str) and "://" in value and not _STORE.fullmatch(value):
             raise ValueError("write a folder, or s3://bucket/prefix")
         if isinstance(value, str) and value.strip().lower() in _SWITCHES:
-            raise ValueError("is no switch; write a folder, or crawl with --no-archive")
+            raise ValueError("cannot be switched on or off; write a folder, or crawl with --no-archive")
         return value or None

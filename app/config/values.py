@@ -34,7 +34,7 @@ def split(value: object) -> object:
 def ports(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         if value != "browsers" and not (value.isascii() and value.isdigit() and int(value) < 65_536):
-            raise ValueError(f"{value} is no port; write numbers from 0 to 65535, or browsers for their list")
+            raise ValueError(f"{value} is not a port; write numbers from 0 to 65535, or browsers for their list")
     return values
 
 

@@ -128,7 +128,7 @@ def _check(declared: DeclaredHandler) -> None:
 
 def _check_pattern(what: str, pattern: object) -> None:
     if not isinstance(pattern, str):
-        raise InputError(what, f"match {pattern!r} is no text; write a regular expression, such as r'/books/'")
+        raise InputError(what, f"match {pattern!r} is not a text; write a regular expression, such as r'/books/'")
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

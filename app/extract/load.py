@@ -93,10 +93,10 @@ def _import(source: str) -> None:
 def _run_file(source: str) -> None:
     path = Path(source)
     if not path.is_file():
-        raise InputError(source, "is not there; `tiptoe extract new NAME` writes a first handler")
+        raise InputError(source, "does not exist; `tiptoe extract new NAME` writes a first handler")
     found = importlib.util.spec_from_file_location(path.stem, path.resolve())
     if found is None or found.loader is None:
-        raise InputError(source, "is no Python file; its name must end in .py")
+        raise InputError(source, "is not a Python file; its name must end in .py")
     if (folder := str(path.resolve().parent)) not in sys.path:
         sys.path.append(folder)  # so that it can import its neighbours
     module = importlib.util.module_from_spec(found)

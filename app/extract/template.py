@@ -53,7 +53,7 @@ def write(name: str, folder: Path) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(_TEXT.format(name=name, file=path.name, model=model))
     except FileExistsError:
-        raise InputError(str(path), "is there already; choose another name, or edit it") from None
+        raise InputError(str(path), "already exists; choose another name, or edit it") from None
     except OSError as error:
         raise InputError(str(path), f"cannot be written ({error.strerror}); choose another folder") from None
     return path

@@ -30,7 +30,7 @@ def check(spec: CrawlSpec) -> None:
     for name in spec.handlers:
         if not HANDLER_NAME.fullmatch(name):
             raise InputError(
-                f"handler {name!r}", "is no name of a handler; write it as its function is called, such as books"
+                f"handler {name!r}", "is not the name of a handler; write it as its function is called, such as books"
             )
     if spec.sitemaps not in SITEMAPS:
         raise InputError(f"sitemaps {spec.sitemaps!r}", f"use one of: {', '.join(SITEMAPS)}")

@@ -24,6 +24,6 @@ def moment(text: str, now: datetime, *, option: str) -> datetime:
     try:
         found = datetime.fromisoformat(given.upper())
     except ValueError:
-        remedy = "is no moment; write 2026-11-01, 2026-11-01T12:30, or how long ago: 45m, 12h, 7d, 2w"
+        remedy = "is not a moment; write 2026-11-01, 2026-11-01T12:30, or how long ago: 45m, 12h, 7d, 2w"
         raise InputError(f"{option} {text}", remedy) from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found

@@ -120,7 +120,7 @@ def leads(order: OperatorOrder) -> str | None:
 def _act(request: Request) -> Act:
     found = ACTS.get(request.path_params["key"])
     if found is None:
-        raise InputError(request.path_params["key"], "is no act; go back, and choose a button")
+        raise InputError(request.path_params["key"], "is not an act; go back, and choose a button")
     return found
 
 

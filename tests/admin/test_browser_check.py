@@ -14,7 +14,7 @@ from app.config import Settings
 def test_a_browser_that_was_named_and_is_not_there_is_a_fault(tmp_path: Path) -> None:
     check = browser(Settings(chromium=str(tmp_path / "chromium")))
     assert (check.name, check.grade) == ("browser", Grade.FAIL)
-    assert check.finding == f"{tmp_path}/chromium is no program: pages that need JavaScript keep their plain text"
+    assert check.finding == f"{tmp_path}/chromium is not a program: pages that need JavaScript keep their plain text"
     assert "apt-get install chromium" in check.remedy
 
 

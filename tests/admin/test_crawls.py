@@ -39,7 +39,7 @@ def test_a_name_is_printable(worker: Worker, name: str) -> None:
 
 def test_names_are_taken_once_and_unknown_ones_named(worker: Worker) -> None:
     crawls.create(worker.engine, "one")
-    with pytest.raises(InputError, match="there is one of this name"):
+    with pytest.raises(InputError, match="already exists"):
         crawls.create(worker.engine, "one")
     with pytest.raises(InputError, match="there are: one"):
         crawls.find(worker.engine, "two")

@@ -186,7 +186,7 @@ def test_a_crawl_without_an_index_names_the_remedy(worker: Worker) -> None:
     make_crawl(worker.engine)
     with pytest.raises(InputError, match="crawl c: its pages are not indexed; run: tiptoe crawl edit c --search"):
         search_pages(worker.engine, worker.settings, "c", "pasta")
-    with pytest.raises(InputError, match="there is none of this name"):
+    with pytest.raises(InputError, match="does not exist"):
         search_pages(worker.engine, worker.settings, "nix", "pasta")
 
 

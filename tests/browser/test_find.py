@@ -48,7 +48,7 @@ def test_a_program_that_cannot_be_it(tmp_path: Path, says: str, finding: str) ->
 def test_a_path_without_a_program(tmp_path: Path) -> None:
     found = find(str(tmp_path / "none"))
     assert isinstance(found, BrowserProblem)
-    assert (found.finding, found.is_absence) == (f"{tmp_path}/none is no program", False)
+    assert (found.finding, found.is_absence) == (f"{tmp_path}/none is not a program", False)
 
 
 def test_no_browser_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

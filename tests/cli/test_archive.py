@@ -60,11 +60,11 @@ def test_prune_deletes_what_is_old_and_asks_before(tiptoe: Tiptoe, put: Deposit,
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["list", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
-        (["verify", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
-        (["prune", "nix", "--days", "1", "--yes"], "crawl 'nix': there is none of this name; there are: docs"),
+        (["list", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["verify", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["prune", "nix", "--days", "1", "--yes"], "crawl 'nix': does not exist; there are: docs"),
         (["prune", "docs"], "tiptoe archive prune: how old? add --days N"),
-        (["prune", "docs", "--days", "-1", "--yes"], "-1 days: are none; write a number of days"),
+        (["prune", "docs", "--days", "-1", "--yes"], "-1 days: is not possible; write 0 days or more"),
     ],
 )
 def test_bad_input_is_one_line_with_its_remedy(tiptoe: Tiptoe, put: Deposit, args: list[str], said: str) -> None:

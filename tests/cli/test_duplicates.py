@@ -64,10 +64,10 @@ def test_parameters_are_suggested_dropped_and_kept(tiptoe: Tiptoe, crawled: tupl
 @pytest.mark.parametrize(
     ("asked", "begins"),
     [
-        (["crawl", "duplicates", "none"], "tiptoe: crawl 'none': there is none of this name"),
+        (["crawl", "duplicates", "none"], "tiptoe: crawl 'none': does not exist"),
         (
             ["crawl", "duplicates", "c", "--kind", "alike"],
-            "tiptoe: --kind alike: is no kind of duplicate; choose",
+            "tiptoe: --kind alike: is not a kind of duplicate; choose",
         ),
         (["host", "parameters", "nobody.test"], "tiptoe: "),
         (["host", "parameters", "HOST", "--drop", "x"], "tiptoe: parameter x: is not known to change nothing"),

@@ -102,16 +102,16 @@ BAD = [
     ("x = 1 /", ["run", "books.py", "--crawl", "shop"], "books.py: does not import: SyntaxError"),
     ("import gone", ["run", "books", "--crawl", "shop"], "does not import: ModuleNotFoundError: No module named 'gone"),
     ("x = 1", ["run", "books", "--crawl", "shop"], "declares no handler"),
-    (None, ["run", "books.py", "--crawl", "shop"], "books.py: is not there; `tiptoe extract new NAME`"),
+    (None, ["run", "books.py", "--crawl", "shop"], "books.py: does not exist; `tiptoe extract new NAME`"),
     (None, ["run", "books", "--crawl", "shop"], "handler books: TIPTOE_HANDLERS names no module or file"),
-    ("", ["run", "books.py", "--crawl", "gone"], "crawl 'gone': there is none of this name"),
+    ("", ["run", "books.py", "--crawl", "gone"], "crawl 'gone': does not exist"),
     ("", ["run", "prices", "--crawl", "shop"], "handler prices: TIPTOE_HANDLERS names no module or file"),
     ("", ["try", "http://shop.test/about", "--handler", "books.py"], "its match /books/ is not found in"),
-    ("", ["try", "mailto:x", "--handler", "books.py"], "url mailto:x: is no URL that can be crawled"),
+    ("", ["try", "mailto:x", "--handler", "books.py"], "url mailto:x: is not a URL that can be crawled"),
     ("", ["new", "Books"], "handler 'Books': use 1 to 40"),
     ("", ["new", "class"], "handler 'class': means something else in Python; choose another name"),
-    ("", ["new", "books"], "books.py: is there already"),
-    ("", ["status", "--crawl", "gone"], "crawl 'gone': there is none of this name"),
+    ("", ["new", "books"], "books.py: already exists"),
+    ("", ["status", "--crawl", "gone"], "crawl 'gone': does not exist"),
 ]  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def test_handlers_of_the_settings_are_known_by_name(
     monkeypatch.setenv("TIPTOE_HANDLERS", "shop_handlers.py")
     assert "3 pages in" in tiptoe("extract", "run", "books", "--crawl", "shop").out
     ran = tiptoe("extract", "run", "prices", "--crawl", "shop")
-    assert (ran.code, "there is none of this name; there are: books" in ran.err) == (2, True)
+    assert (ran.code, "does not exist; there are: books" in ran.err) == (2, True)
 
 
 def test_a_page_that_is_not_archived_is_fetched_politely_and_not_kept(tiptoe: Tiptoe, shelf: Shelf, web: Web) -> None:
@@ -205,4 +205,4 @@ def test_a_handler_that_there_is_not(tiptoe: Tiptoe, shelf: Shelf) -> None:
     for verb in ("status", "retry"):
         ran = tiptoe("extract", verb, "boooks")
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == "tiptoe: handler 'boooks': there is none of this name; there are: books\n"
+        assert ran.err == "tiptoe: handler 'boooks': does not exist; there are: books\n"

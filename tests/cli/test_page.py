@@ -93,7 +93,7 @@ def test_which_capture(tiptoe: Tiptoe, put: Deposit) -> None:
     assert early.code == 2
     assert "--at 2001-01-01: is before the first capture, of 2026-11-23 12:00" in early.err
     unknown = tiptoe("page", "show", URL, "--at", "777")
-    assert "--at 777: is no capture of this URL; tiptoe page show lists their numbers" in unknown.err
+    assert "--at 777: is not a capture of this URL; tiptoe page show lists their numbers" in unknown.err
 
 
 def test_which_crawl(tiptoe: Tiptoe, put: Deposit, engine: Engine) -> None:
@@ -158,7 +158,7 @@ def test_list_has_pages_by_key(tiptoe: Tiptoe, put: Deposit) -> None:
         (f"http://site.test/{n}", 2 if n == 1 else 1) for n in range(5)
     }
     some = tiptoe("page", "list", "--crawl", "docs", "--limit", "2")
-    assert "… the first 2 pages; go on with --after http://site.test/" in some.err
+    assert "… the first 2 pages; continue with --after http://site.test/" in some.err
     seen = [page["url"] for page in json.loads(tiptoe("page", "list", "--crawl", "docs", "--limit", "2", "--json").out)]
     rest = tiptoe("page", "list", "--crawl", "docs", "--after", seen[-1], "--json").json
     assert {page["url"] for page in rest} | set(seen) == {page["url"] for page in found}
@@ -204,15 +204,15 @@ def test_list_since(tiptoe: Tiptoe, put: Deposit) -> None:
         (["show", "http://b.test/"], "http://b.test/: no crawl knows the host b.test; tiptoe host list shows those"),
         (["show", "nonsense://x"], "URL 'nonsense://x': "),
         (["show", URL, "--text", "--html"], "--html and --text: exclude each other; choose one"),
-        (["show", URL, "--at", "yesterday"], "--at yesterday: is no moment; write 2026-11-01"),
-        (["show", URL, "--at", "9" * 30], f"--at {'9' * 30}: is no moment; write 2026-11-01"),
-        (["show", URL, "--crawl", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
+        (["show", URL, "--at", "yesterday"], "--at yesterday: is not a moment; write 2026-11-01"),
+        (["show", URL, "--at", "9" * 30], f"--at {'9' * 30}: is not a moment; write 2026-11-01"),
+        (["show", URL, "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
         (["show", URL, "--out", "/proc/nowhere/x"], "/proc/nowhere/x: cannot be written"),
         (["diff", URL], f"{URL}: has one capture of a page in docs; crawl it again, then compare"),
         (["diff", "http://site.test/"], "http://site.test/: no crawl has a capture of it in the archive"),
         (["list"], "Missing option '--crawl'; see tiptoe page list --help"),
-        (["list", "--crawl", "nix"], "crawl 'nix': there is none of this name; there are: docs"),
-        (["list", "--crawl", "docs", "--since", "soon"], "--since soon: is no moment; write 2026-11-01"),
+        (["list", "--crawl", "nix"], "crawl 'nix': does not exist; there are: docs"),
+        (["list", "--crawl", "docs", "--since", "soon"], "--since soon: is not a moment; write 2026-11-01"),
         (["list", "--crawl", "docs", "--limit", "0"], "--limit 0: is out of range; use 1 to 10,000"),
         (["list", "--crawl", "docs", "--after", "http://b.test/"], "http://b.test/: no crawl knows the host b.test"),
     ],

@@ -101,7 +101,7 @@ def test_without_a_browser_no_file_is_left(tiptoe: Tiptoe, put: Deposit, monkeyp
     monkeypatch.setenv("TIPTOE_CHROMIUM", "/no/such/chromium")
     code, _, err = show(tiptoe)
     assert code == 2
-    assert err.startswith("tiptoe: --screenshot: /no/such/chromium is no program; ")
+    assert err.startswith("tiptoe: --screenshot: /no/such/chromium is not a program; ")
     assert err.count("\n") == 1
     assert not Path("a.png").exists()
 
@@ -117,7 +117,7 @@ def test_without_a_capture_no_file_is_left(tiptoe: Tiptoe, put: Deposit, chromiu
 def test_what_is_no_page_has_no_picture(tiptoe: Tiptoe, put: Deposit, chromium: Chromium) -> None:
     put("{}", reply={**JSON, "headers": {"content-type": "application/json"}})
     _, _, err = show(tiptoe)
-    assert err == f"tiptoe: {URL}: is no page of HTML in the archive, but page of application/json\n"
+    assert err == f"tiptoe: {URL}: is not an HTML page in the archive, but page of application/json\n"
 
 
 def test_load_belongs_to_a_picture(tiptoe: Tiptoe) -> None:

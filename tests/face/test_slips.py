@@ -50,7 +50,7 @@ def test_a_handler_that_there_is_not(engine: Engine) -> None:
     assert list(tiptoe.items("other", handler="titles")) == [], "it had no page of this crawl"
     with pytest.raises(tiptoe.InputError) as caught:
         list(tiptoe.items("pydoc", handler="titels"))
-    assert str(caught.value) == "handler 'titels': there is none of this name; there are: titles"
+    assert str(caught.value) == "handler 'titels': does not exist; there are: titles"
 
 
 def test_a_handler_that_the_script_declares_has_no_items_yet(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def test_moments(text: str, expected: datetime) -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "-7d", "2026-13-01", "1234567d", "٧d", "9" * 5_000])
 def test_what_is_none_says_how_to_write_one(text: str) -> None:
-    with pytest.raises(InputError, match="is no moment; write 2026-11-01"):
+    with pytest.raises(InputError, match="is not a moment; write 2026-11-01"):
         moment(text, NOW, option="--since")
 
 

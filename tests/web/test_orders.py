@@ -147,7 +147,7 @@ def test_a_url_is_queued_again_and_forgotten(steering: Browser, engine: Engine) 
 
 # act, subject, fields, what the form says
 WRONG = [
-    ("crawl.make", "c", {"seeds": "http://127.0.0.1/"}, "there is one of this name"),
+    ("crawl.make", "c", {"seeds": "http://127.0.0.1/"}, "already exists"),
     ("crawl.make", "d", {"seeds": "nothing here"}, "not a URL"),
     ("crawl.make", "d", {"seeds": "http://10.1.2.3/"}, "is not public"),  # the same guard as the command's
     ("crawl.make", "d", {"seeds": "http://169.254.169.254/latest"}, "is not public"),

@@ -115,7 +115,7 @@ def test_a_title_that_is_a_script_is_a_text(browser: Browser, site: Site) -> Non
 # path, status, words
 WRONG = [
     ("/nothing", 404, "There is no such page"),
-    ("/crawl?name=nope", 400, "there is none of this name"),
+    ("/crawl?name=nope", 400, "does not exist"),
     ("/host?name=nope.test", 400, "no crawl has met it"),
     ("/hosts?waits_for=x", 400, "choose one of"),
     ("/hosts?sort=x", 400, "choose one of"),
@@ -130,9 +130,9 @@ WRONG = [
     ("/items?after=1|1|aa|h|999999999999999999", 200, "No item here"),
     ("/url/diff?u=http://nope.test/", 400, "no crawl knows the host"),
     ("/url/capture?u=http://nope.test/", 400, "no crawl knows the host"),
-    ("/url/capture?u={app}&at=999999", 400, "is no capture of this URL"),
-    ("/act/nothing", 400, "is no act"),
-    ("/act/crawl.edit?subject=nope", 400, "there is none of this name"),
+    ("/url/capture?u={app}&at=999999", 400, "is not a capture of this URL"),
+    ("/act/nothing", 400, "is not an act"),
+    ("/act/crawl.edit?subject=nope", 400, "does not exist"),
     ("/search?crawl=docs&q=%22", 200, "has no word to search for"),
 ]
 

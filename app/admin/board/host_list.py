@@ -94,4 +94,4 @@ def number(text: str) -> int:
 
 def no_place(key: str) -> InputError:
     """The error of a place that is none."""
-    return InputError(f"after {key[:80]!r}", "is no place of this list; begin at its first page")
+    return InputError(f"after {key[:80]!r}", "is not a place in this list; begin at its first page")

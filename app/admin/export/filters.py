@@ -104,4 +104,4 @@ def _filter(kind: ExportKind, text: str) -> ExportFilter:
         if text.startswith(each.name + each.operator):
             return each
     forms = ", ".join(f"{each.name}{each.operator}…" for each in FILTERS[kind])
-    raise InputError(f"--where {text}", f"is no filter of {kind}; there are {forms}")
+    raise InputError(f"--where {text}", f"is not a filter of {kind}; there are {forms}")

@@ -69,7 +69,7 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     if form is ExportFormat.MARKDOWN and kind is not ExportKind.PAGES:
         raise InputError(f"--format {form}", f"is for pages; export {kind} as jsonl, csv or parquet")
     if wish.part_rows < 1:
-        raise InputError(f"--part-rows {wish.part_rows}", "is no number of rows; use 1 or more")
+        raise InputError(f"--part-rows {wish.part_rows}", "is not a number of rows; use 1 or more")
     chosen = columns.choose(kind, wish.columns or (markdown.FRONT if form is ExportFormat.MARKDOWN else ()))
     if form is ExportFormat.MARKDOWN:
         chosen = columns.with_all(kind, chosen, markdown.NEEDED)
@@ -123,4 +123,4 @@ def _try_patterns(engine: Engine, given: Mapping[str, list[Any] | None]) -> None
                     export.fits(tx, pattern)
             except Unwritable as error:
                 shown = f"--where {name.removesuffix('_like')}~{pattern}"
-                raise InputError(shown, f"is no regular expression of Postgres ({error})") from None
+                raise InputError(shown, f"is not a regular expression of Postgres ({error})") from None

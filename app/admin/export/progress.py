@@ -47,7 +47,7 @@ def recall(target: ExportPlace, wish: dict[str, Any]) -> ExportState | None:
     if state.is_done:
         raise InputError(
             f"--to {target.shown}",
-            f"holds this export already; name another folder, or go on with --since {state.next_since}",
+            f"holds this export already; name another folder, or continue with --since {state.next_since}",
         )
     return state
 

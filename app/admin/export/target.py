@@ -146,7 +146,7 @@ def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
     scheme, colon, rest = to.partition("://")
     if not to.strip() or (colon and (scheme != "s3" or not rest.strip("/"))):
         raise InputError(
-            f"--to {to}", "is no place that can be written to; name a file, a folder or s3://bucket/prefix/"
+            f"--to {to}", "is not a place that can be written to; name a file, a folder or s3://bucket/prefix/"
         )
     last = to.rstrip("/").rpartition("/")[2]
     is_bucket = bool(colon) and to.count("/") < 3

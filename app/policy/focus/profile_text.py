@@ -191,7 +191,9 @@ class _Keys:
     def only(self, known: Iterable[str]) -> None:
         for key in self._values:
             if key not in known:
-                raise InputError(f"{self.what}: {key}", f"is no key of a profile here; use: {', '.join(sorted(known))}")
+                raise InputError(
+                    f"{self.what}: {key}", f"is not a key of a profile here; use: {', '.join(sorted(known))}"
+                )
 
     def value(self, key: str, kind: type[Any], default: Any) -> Any:
         found = self._values.get(key, default)

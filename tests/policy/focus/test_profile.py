@@ -25,13 +25,14 @@ def url(target: str) -> Url:
         ("x =", "my.toml: is not TOML: Invalid value"),
         (
             "foo = 1",
-            "my.toml: foo: is no key of a profile here; use: lanes, name, paths, recrawl, render, rest, topics, traps",
+            "my.toml: foo: is not a key of a profile here; "
+            "use: lanes, name, paths, recrawl, render, rest, topics, traps",
         ),
         ("[render]\npost = true", "my.toml: [render]: post = True: must be a list"),
         ("[render]\npost = [1]", "my.toml: [render]: post: must be a list of texts"),
         ("[render]\npost = ['(']", "my.toml: [render]: post '(': is not a regular expression"),
         ("[render]\npost = ['(a+)+$']", "my.toml: [render]: post '(a+)+$': may take forever"),
-        ("[render]\nposts = ['a']", "my.toml: [render]: posts: is no key of a profile here; use: post"),
+        ("[render]\nposts = ['a']", "my.toml: [render]: posts: is not a key of a profile here; use: post"),
         ("[render]\npost = [" + "'a'," * 21 + "]", "my.toml: [render]: post: 21 are too many; use at most 20"),
         ("lanes = 1", "my.toml: lanes = 1: must be a table"),
         ("name = 3", "my.toml: name = 3: must be a text in quotes"),
