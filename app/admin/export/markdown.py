@@ -15,6 +15,7 @@ FRONT: Final = (
 NEEDED: Final = ("url", "key", "text", "markdown")
 _CONTENT: Final = ("key", "text", "markdown")
 LONGEST_NAME: Final = 80
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # JSON takes these, and YAML does not (5.1)
 _NOT_A_NAME = re.compile(r"[^\w.-]+")
 
 
@@ -43,4 +44,4 @@ def _yaml(value: object) -> str:
         case datetime():
             return value.isoformat(timespec="seconds")
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

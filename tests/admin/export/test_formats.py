@@ -154,6 +154,12 @@ def test_a_page_as_markdown() -> None:
     assert name == "a.test/docs-Über-uns-q-1-0123456789ab.md"
 
 
+@pytest.mark.parametrize("title", ["a\x7fb", "a\x92s", "a\x85b", "a\u2028b", "\ufeffa", "a\ufffeb", "tab\t", "😀 \\ é"])
+def test_front_matter_holds_what_yaml_does_not_print(title: str) -> None:
+    _, text = markdown.file_of({**PAGE, "title": title})
+    assert yaml.safe_load(text.split("---\n", 2)[1])["title"] == title
+
+
 # URL → the file's name, without the hash
 @pytest.mark.parametrize(
     ("url", "name"),
