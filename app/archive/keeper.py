@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import structlog
 
@@ -70,10 +71,9 @@ class ArchiveKeeper:
         self._stopped: ArchiveStopped | None = None
         self._has_failed = False
         self._trouble: str | None = None
-        self._waiting = 0
+        self._waiting, self._strays = 0, set[Path]()
         self._reported: tuple[float, str | None, str | None] | None = None
-        self._upload_at = 0.0
-        self._clean_at = self._tend_at = 0.0
+        self._upload_at = self._clean_at = self._tend_at = 0.0
         self._failures = 0  # of `tend`, in a row
         self._recovered, self._recover_at, self._recover_wait_s = False, 0.0, LOOK_S
         self._ended, self._is_closed = threading.Event(), threading.Event()
@@ -236,7 +236,7 @@ class ArchiveKeeper:
                 disk.probe(self._place.folder)
             free = disk.free_bytes(self._place.folder)
             if self._place.remote is not None:
-                self._waiting = waiting_bytes(self._place.folder)
+                self._waiting = waiting_bytes(self._place.folder, but=self._strays)
         except OSError as error:
             self._stopped = stopped(self._place.folder / disk.PROBE, error)
             self._make_room_after(error)
@@ -263,7 +263,7 @@ class ArchiveKeeper:
         if remote is None or self._monotonic() < self._upload_at:
             return
         try:
-            upload_closed(self._writer.engine, self._place.folder, remote)
+            upload_closed(self._writer.engine, self._place.folder, remote, self._strays)
             self._trouble = None
         except (ServiceError, InputError, ArchiveMissing, OSError) as error:
             if self._trouble is None:

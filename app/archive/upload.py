@@ -5,6 +5,7 @@ upload of one segment, which ends in the same object.
 """
 
 import fcntl
+from collections.abc import Collection
 from pathlib import Path
 
 import structlog
@@ -19,18 +20,22 @@ from app.store import db, segments
 _log = structlog.get_logger()
 
 
-def upload_closed(engine: Engine, folder: Path, remote: Remote) -> int:
+def upload_closed(engine: Engine, folder: Path, remote: Remote, strays: set[Path]) -> int:
     """Upload the closed segments of a folder.
+
+    strays: gets those that no row knows, such as another database's; they stay
 
     Returns how many. Raises ServiceError, OSError at the first that fails.
     """
-    return sum(_upload(engine, folder, remote, path) for path in sorted(folder.rglob(f"*{segment.WARC}")))
+    return sum(_upload(engine, folder, remote, path, strays) for path in sorted(folder.rglob(f"*{segment.WARC}")))
 
 
-def waiting_bytes(folder: Path) -> int:
-    """Bytes of closed segments that are in the folder still."""
+def waiting_bytes(folder: Path, *, but: Collection[Path]) -> int:
+    """Bytes of closed segments that are in the folder still.   but: of those that wait for nothing"""
     found = 0
     for path in folder.rglob(f"*{segment.WARC}"):
+        if path in but:
+            continue
         try:
             found += path.stat().st_size
         except FileNotFoundError:  # it was uploaded meanwhile
@@ -44,7 +49,7 @@ def remove(path: Path) -> None:
     segment.index_of(path).unlink(missing_ok=True)
 
 
-def _upload(engine: Engine, folder: Path, remote: Remote, path: Path) -> bool:
+def _upload(engine: Engine, folder: Path, remote: Remote, path: Path, strays: set[Path]) -> bool:
     """Whether this segment was uploaded."""
     try:
         file = open(path, "rb")  # noqa: SIM115  # its lock is held to the end
@@ -58,9 +63,10 @@ def _upload(engine: Engine, folder: Path, remote: Remote, path: Path) -> bool:
         name = str(path.relative_to(folder))
         with db.transaction(engine) as tx:
             row = segments.by_name(tx, name)
-        if (
-            row is None or row.state == SegmentState.OPEN
-        ):  # a stray one, or its writer has not told yet that it is final
+        if row is None:
+            strays.add(path)
+            return False
+        if row.state == SegmentState.OPEN:  # its writer has not told yet that it is final
             return False
         if row.state == SegmentState.CLOSED:
             _put(engine, remote, row, path)

@@ -106,6 +106,23 @@ def test_a_store_that_is_down_costs_nothing_but_time(
     assert sql(engine, "SELECT DISTINCT state FROM segments") == [{"state": "uploaded"}]
 
 
+def test_segments_of_another_database_stay_and_wait_for_nothing(
+    engine: Engine, make_writer: MakeWriter, folder: Path, objects: ObjectStore
+) -> None:
+    """Such as those of a home whose database was made anew: they would stop the archive for good."""
+    clock, stray = Clock(), folder / "old" / "tiptoe-old.warc.gz"
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"x" * 20_000)
+    keeper = make_keeper(make_writer(), clock, spool_bytes=15_000)
+    with pytest.raises(ArchiveStopped, match="wait for it in"):
+        keeper.check()
+    keeper.move()
+    clock.now += LOOK_S
+    keeper.check()
+    assert stray.exists()
+    assert objects.names() == []
+
+
 def test_a_store_that_hangs_holds_up_neither_closing_nor_the_bound(
     engine: Engine, make_writer: MakeWriter, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,9 +222,9 @@ def test_an_upload_that_was_cut_off_before_its_row_is_repeated(
     assert remote is not None
     (path,) = folder.rglob("*.warc.gz")
     remote.put(path, str(path.relative_to(folder)))
-    assert upload_closed(engine, folder, remote) == 1
+    assert upload_closed(engine, folder, remote, set()) == 1
     assert far.read(capture).body == b"<p>hello"
-    assert upload_closed(engine, folder, remote) == 0
+    assert upload_closed(engine, folder, remote, set()) == 0
 
 
 def test_a_stray_file_is_left_alone(engine: Engine, folder: Path, objects: ObjectStore) -> None:
@@ -215,5 +232,5 @@ def test_a_stray_file_is_left_alone(engine: Engine, folder: Path, objects: Objec
     (folder / "c" / "mine.warc.gz").write_bytes(b"x")
     remote = ArchivePlace(folder.parent, objects.url).remote
     assert remote is not None
-    assert upload_closed(engine, folder, remote) == 0
+    assert upload_closed(engine, folder, remote, set()) == 0
     assert (folder / "c" / "mine.warc.gz").exists()
