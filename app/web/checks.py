@@ -9,11 +9,15 @@ from sqlalchemy import Engine
 from app.admin.board.readiness import readiness
 from app.admin.doctor import Check, Grade
 from app.config import Settings
+from app.errors import ServiceError
 from app.runtime.broker import BrokerProbe
+from app.store import db, fleet
+from app.words import counted
 
 CHECKED_EVERY_S = 3.0
 BROKER_S = 2.0
 AT_ONCE_S = 1.0
+POLITENESS = "politeness"
 
 
 class Checks:
@@ -39,9 +43,24 @@ class Checks:
         """Checks of this moment."""
         with self._lock:
             if time.monotonic() - self._at >= AT_ONCE_S:  # else another has just made them
-                self._found = [*readiness(self._engine, self._settings).checks, *self._of_broker()]
+                ready = readiness(self._engine, self._settings).checks
+                self._found = [*ready, *self._of_broker(), *(self._of_politeness() if len(ready) > 1 else [])]
                 self._at = time.monotonic()
             return self._found
+
+    def _of_politeness(self) -> Sequence[Check]:
+        """Judge the newest requests as the alert does. It is no matter of readiness."""
+        try:
+            with db.transaction(self._engine) as tx:
+                judged = fleet.judged(tx)
+        except ServiceError:  # it went since: the next look says so
+            return []
+        early = judged.gap + judged.concurrent
+        if not early:
+            return []
+        remedy = "`tiptoe audit` names the host; pause its crawls until this is understood"
+        finding = f"{counted(early, 'request')} of the last 5 minutes came too early"
+        return [Check(name=POLITENESS, grade=Grade.FAIL, finding=finding, remedy=remedy)]
 
     def _of_broker(self) -> Sequence[Check]:
         if self._broker is None:

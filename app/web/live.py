@@ -94,7 +94,13 @@ def notes(now: Pulsation, checks: Sequence[Check]) -> Sequence[tuple[str, str, s
     ]
     if found or now.stopped or not now.crawls:
         return [(tone, harmless(point), harmless(remedy)) for tone, point, remedy in found]
-    return [("good", "All is well.", "Postgres answers, due hosts are claimed, and offers are taken up.")]
+    return [
+        (
+            "good",
+            "All is well.",
+            "Postgres answers, due hosts are claimed, offers are taken up, and no request came too early.",
+        )
+    ]
 
 
 def wait_cells(row: Row) -> Sequence[str]:

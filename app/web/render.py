@@ -52,7 +52,8 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
 
 def refusal(request: Request, board: "Board", status: int, why: str) -> Response:
     """The page of a refused request; with the login form where a login would help."""
-    context = {"title": HTTPStatus(status).phrase, "why": why, "can_log_in": status == 401 and board.users.has_login}
+    can_log_in = status == 401 and board.users.has_login
+    context = {"title": "Log in" if can_log_in else HTTPStatus(status).phrase, "why": why, "can_log_in": can_log_in}
     given: str = request.scope.get("form", {}).get("to", "/")  # by a login that was refused
     asked = f"{request.url.path}?{request.url.query}" if request.method == "GET" else given
     return _rendered(request, board, "refusal.html", {**context, "status": status, "to": asked}, status)

@@ -47,6 +47,26 @@ def test_nobody_looks_and_nothing_is_asked(watched: Browser) -> None:
     assert pulse_of(watched).looks == 0
 
 
+EARLY = """
+    INSERT INTO fetches (host_id, visit_id, url_key, kind, reason, url, status, outcome, delay_s, started_at, ended_at,
+                         wire_bytes, body_bytes, truncated, total_ms, conditional, attempt)
+    SELECT (SELECT min(id) FROM hosts), 1, '', 'page', 'new', 'http://x.test/', 200, 'page', 60,
+           now() - n * interval '9 s', now() - n * interval '9 s', 10, 100, false, 5, false, 1
+    FROM generate_series(1, 2) AS n"""
+
+
+def test_a_request_that_came_too_early_is_told_and_is_no_matter_of_readiness(
+    crawled: Engine, database_url: str
+) -> None:
+    sql(crawled, EARLY)
+    with served(crawled, settings_of(database_url)) as browser:
+        (found,) = messages(browser, 1)
+        assert "came too early" in str(found["notes"])
+        assert "All is well" not in browser.get("/").text
+        assert "politeness" not in browser.get("/readyz").json()["checks"]
+    sql(crawled, "DELETE FROM fetches WHERE url = 'http://x.test/'")
+
+
 def test_many_viewers_share_one_look(watched: Browser) -> None:
     streams = [messages(watched, EVENTS) for _ in range(20)]
     first = [next(stream) for stream in streams]
