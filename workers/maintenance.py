@@ -29,8 +29,8 @@ def promote() -> None:
 
 @app.task(name="tiptoe.finish")
 def finish() -> None:
-    """End crawls with nothing left, and crawls at a budget."""
-    _quietly("finish", lambda: finish_crawls.finish(process.engine()))
+    """End crawls with nothing left, and crawls at a budget. What ended is measured at once: beat may end with it."""
+    _quietly("finish", lambda: finish_crawls.finish(process.engine()) and measure_crawls.measure(process.engine()))
 
 
 @app.task(name="tiptoe.sweep")

@@ -3,7 +3,7 @@ SELECT c.id, greatest(coalesce(m.at, c.created_at), now.at - make_interval(secs 
 FROM crawls AS c
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 LEFT JOIN LATERAL (SELECT at FROM crawl_metrics WHERE crawl_id = c.id ORDER BY at DESC LIMIT 1) AS m ON true
-WHERE c.state = 'active' OR m.at < c.state_since
+WHERE c.state = 'active' OR coalesce(m.at, '-infinity') < c.state_since
 ORDER BY c.id
 
 -- of_fetches: the requests for pages in each crawl's span

@@ -65,6 +65,13 @@ def test_a_crawl_that_has_ended_is_measured_once_more_and_no_more(worker: Worker
     assert one(worker.engine, "SELECT sum(requests) FROM crawl_metrics") == 4, "each request is in one row"
 
 
+def test_a_crawl_that_ended_before_it_was_measured_is_measured_once(worker: Worker, site: Site) -> None:
+    start(worker, site.url())
+    run(worker)
+    assert [measure(worker.engine), measure(worker.engine)] == [1, 0]
+    assert measured(worker)["requests"] == 4
+
+
 def test_the_report_shows_the_days(worker: Worker, site: Site) -> None:
     start(worker, site.url())
     measure(worker.engine)
