@@ -176,12 +176,15 @@ class CrawlFocus:
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 
-    def redirected(self, url: Url, to: Url) -> None:
-        """Note a redirect within the host, which brings something only by what it leads to, and is credited with that.
+    def redirected(self, url: Url, to: Url, *, redirected_by: str | None) -> None:
+        """Note a redirect within its origin, which brings something only by what it leads to, and is credited with that.
 
-        To its own shape it is a matter of spelling.
+        To its own shape it is a matter of spelling.   redirected_by: the path and query on its host that led to it by a
+        redirect: what comes of that is known behind this one only
         """
-        if url.host == to.host and shape_of(url.target).name != shape_of(to.target).name:
+        if redirected_by is not None:
+            self._credit(shape_of(redirected_by))
+        if url.origin == to.origin and shape_of(url.target).name != shape_of(to.target).name:
             self.note(url, is_new=False, found_on=None)
 
     def note(self, url: Url, *, is_new: bool, found_on: str | None) -> None:
