@@ -146,8 +146,17 @@ class CrawlFocus:
             return 0.0
         return self.vocabulary.topics.relevance(topic_share(self.profile, words))
 
-    def learn(self, url: Url, text: str, words: list[str], labels: Iterable[str], found_on: str | None) -> None:
-        """Note what a page brought that was fetched for the first time.
+    def learn(
+        self,
+        url: Url,
+        text: str,
+        words: list[str],
+        *,
+        labels: Iterable[str],
+        found_on: str | None,
+        is_seed: bool = False,
+    ) -> None:
+        """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
         words     of its text, by `novelty.words_of`;   labels: of its links to pages of its host
         found_on  the path and query on its host that named it first
@@ -156,7 +165,7 @@ class CrawlFocus:
         fetched before, whose fault it is.
         """
         is_new = self.seen.judge(text, url.target, labels)
-        is_said = self.seen.had_view(url.target) and not is_new
+        is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
         if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on)
         if is_new:
