@@ -146,7 +146,7 @@ def candidate(
 
 def as_view(found: Candidate) -> Candidate:
     """A candidate that has a query, and whose URL is known without: it may show the same in another way."""
-    parts = score.as_view(unpacked(found.score_parts or 0))
+    parts = score.as_view(unpacked(found.score_parts or 0), found.url.target)
     return found._replace(score=parts.score, score_parts=parts.packed())
 
 

@@ -14,6 +14,7 @@ from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.request.learn import block, retry_after_s, soft_blocked
 from app.crawl.robots import obtain
 from app.crawl.state.batch import Batch
+from app.crawl.state.focus import on_host
 from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
@@ -142,7 +143,8 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
     else:
         visit.batch.read(None, admit.redirected(visit, due, url, target))
         if due.kind == RequestKind.PAGE and due.fetched_at is None:
-            visit.picked.focus[due.crawl_id].redirected(url, target)
+            by = on_host(due.found_on, url) if due.hops else None
+            visit.picked.focus[due.crawl_id].redirected(url, target, redirected_by=by)
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.ALIASED, attempt, alias_of=target.text))
     asked_s = retry_after_s(visit.worker, visit.lease, attempt.reply)
     if asked_s:

@@ -65,8 +65,14 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
     if is_first:
-        labels = _labels(attempt.url, document)
-        focus.learn(attempt.url, document.main_text, words, labels, on_host(due.found_on, attempt.url))
+        focus.learn(
+            attempt.url,
+            document.main_text,
+            words,
+            labels=_labels(attempt.url, document),
+            found_on=on_host(due.found_on, attempt.url),
+            is_seed=due.depth == 0,
+        )
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,

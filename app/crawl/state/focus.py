@@ -171,8 +171,17 @@ class CrawlFocus:
             return 0.0
         return self.vocabulary.topics.relevance(topic_share(self.profile, words))
 
-    def learn(self, url: Url, text: str, words: list[str], labels: Iterable[str], found_on: str | None) -> None:
-        """Note what a page brought that was fetched for the first time.
+    def learn(
+        self,
+        url: Url,
+        text: str,
+        words: list[str],
+        *,
+        labels: Iterable[str],
+        found_on: str | None,
+        is_seed: bool = False,
+    ) -> None:
+        """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
         words     of its text, by `novelty.words_of`;   labels: of its links to pages of its host
         found_on  the path and query on its host that named it first
@@ -181,7 +190,7 @@ class CrawlFocus:
         fetched before, whose fault it is.
         """
         is_new = self.seen.judge(text, url.target, labels)
-        is_said = self.seen.had_view(url.target) and not is_new
+        is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
         if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on)
         if is_new:
@@ -201,12 +210,15 @@ class CrawlFocus:
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 
-    def redirected(self, url: Url, to: Url) -> None:
-        """Note a redirect within the host, which brings something only by what it leads to, and is credited with that.
+    def redirected(self, url: Url, to: Url, *, redirected_by: str | None) -> None:
+        """Note a redirect within its origin, which brings something only by what it leads to, and is credited with that.
 
-        To its own shape it is a matter of spelling.
+        To its own shape it is a matter of spelling.   redirected_by: the path and query on its host that led to it by a
+        redirect: what comes of that is known behind this one only
         """
-        if url.host == to.host and shape_of(url.target).name != shape_of(to.target).name:
+        if redirected_by is not None:
+            self._credit(shape_of(redirected_by))
+        if url.origin == to.origin and shape_of(url.target).name != shape_of(to.target).name:
             self.note(url, is_new=False, found_on=None)
 
     def note(self, url: Url, *, is_new: bool, found_on: str | None) -> None:

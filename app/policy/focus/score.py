@@ -118,12 +118,13 @@ def score(
     return Scored(branch.lane, parts, shape)
 
 
-def as_view(parts: Parts) -> Parts:
+def as_view(parts: Parts, target: str) -> Parts:
     """The parts of a URL with a query, whose path alone is known, too: it may show the same in another way.
 
-    It comes later, and is no more a trap for it: a site may keep all it has below one path.
+    It comes later, and is no more a trap for it: a site may keep all it has below one path. A list's next page is none.
     """
-    return parts._replace(duplicate=max(parts.duplicate, VIEW))
+    is_next = _PAGED.search(target, target.find("?"))
+    return parts if is_next else parts._replace(duplicate=max(parts.duplicate, VIEW))
 
 
 def handed_on(parts: Parts, relevance: float) -> Parts:

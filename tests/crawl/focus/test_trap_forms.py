@@ -51,6 +51,18 @@ def test_redirects_that_lead_to_news_are_followed(worker: Worker, site: Site, to
     assert {to(n) for n in range(MANY)} <= set(site.pages_asked)
 
 
+def test_redirects_in_two_steps_to_news_are_followed(worker: Worker, site: Site) -> None:
+    links = [f"/old/{n}" for n in range(MANY)]
+    for n, path in enumerate(links):
+        site.pages[path] = redirect(f"/go/{n}/on")
+        site.pages[f"/go/{n}/on"] = redirect(f"/article/{n}x")
+        site.pages[f"/article/{n}x"] = html(text=words(n))
+    site.pages["/"] = html(*links, text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert len(asked(site, "/article")) == MANY
+
+
 def test_months_that_show_nothing_but_themselves_are_a_trap(worker: Worker, site: Site) -> None:
     def month(hit: Hit) -> Answer:
         number = int(hit.path.rpartition("=")[2])

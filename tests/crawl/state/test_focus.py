@@ -66,3 +66,21 @@ def test_ours_what_was_refused_before_its_trial_gets_it_once_another_turns() -> 
     )
     focus.note(url("/item/1"), is_new=True, found_on="/a?page=1")
     assert focus.turned == {"/a?page", "/b?page&q"}
+
+
+# from → to: whether the redirect counts as a page that brought nothing, until what it leads to does
+@pytest.mark.parametrize(
+    ("to", "counts"),
+    [
+        ("http://h/article/1", True),
+        ("http://h/b", False),  # of its own shape
+        ("https://h/article/1", False),  # pages of another origin credit nobody here
+        ("http://elsewhere/article/1", False),
+    ],
+)
+def test_ours_a_redirect_counts_within_its_origin(to: str, counts: bool) -> None:
+    focus = CrawlFocus(profile=profile_of("general"), vocabulary=Vocabulary(), seen=SeenPhrases())
+    target = Canon().canonicalise(to)
+    assert isinstance(target, Url)
+    focus.redirected(url("/a"), target, redirected_by=None)
+    assert ("/w" in focus.yields) is counts

@@ -71,9 +71,15 @@ def test_ordinary_numbers_are_no_risk(target: str) -> None:
 # the risk of a duplicate by its form → with its path known alone
 @pytest.mark.parametrize(("before", "after"), [(0.0, VIEW), (0.05, VIEW), (0.2, 0.2), (0.4, 0.4)])
 def test_ours_a_view_comes_later_and_is_no_suspect(before: float, after: float) -> None:
-    found = as_view(Parts(0.5, 0.0, 0.0, before, 0.0))
+    found = as_view(Parts(0.5, 0.0, 0.0, before, 0.0), "/a?ref=front")
     assert found.duplicate == after
     assert (found.risk >= RISKY) == (before >= RISKY)
+
+
+@pytest.mark.parametrize("target", ["/list?page=2", "/list?start=20", "/list?sort=up&p=3"])
+def test_ours_the_next_page_of_a_list_is_no_view_of_it(target: str) -> None:
+    parts = Parts(0.5, 0.0, 0.0, 0.0, 0.0)
+    assert as_view(parts, target) == parts
 
 
 def test_a_score_falls_with_depth_a_little() -> None:
