@@ -53,7 +53,7 @@ def test_a_declared_handler_stays_a_function() -> None:
         (one_too_many, {}, "missing a required argument: 'other'"),
         (later, {}, "is async"),
         (books, {"match": "("}, "match '(' is not a regular expression"),
-        (books, {"match": [r"/a/", 7]}, "match 7 is no text"),
+        (books, {"match": [r"/a/", 7]}, "match 7 is not a text"),
         (books, {"version": 0}, "version 0 is not a whole number"),
         (books, {"version": "2"}, "version '2' is not a whole number"),
         (books, {"version": True}, "version True is not a whole number"),

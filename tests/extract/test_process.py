@@ -214,7 +214,7 @@ def test_two_files_may_not_share_a_name_of_a_handler(write: Callable[..., str]) 
 
 
 @pytest.mark.parametrize(
-    ("source", "words"), [("./gone.py", "is not there"), ("no_module_of_mine", "there is no such module here")]
+    ("source", "words"), [("./gone.py", "does not exist"), ("no_module_of_mine", "there is no such module here")]
 )
 def test_a_source_that_is_not_there(source: str, words: str) -> None:
     with pytest.raises(InputError, match=words):

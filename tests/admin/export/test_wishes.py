@@ -78,12 +78,12 @@ def test_filters(kind: ExportKind, texts: list[str], found: dict[str, object]) -
     [
         (PAGES, "titel=x", ("--where titel=x", "status=…", "url~…")),
         (PAGES, "url=x", ("--where url=x", "url~…")),
-        (PAGES, "status", ("--where status", "no filter")),
+        (PAGES, "status", ("--where status", "not a filter")),
         (PAGES, "status=abc", ("--where status=abc", "three digits")),
         (PAGES, "host=", ("--where host=", "no value")),
-        (PAGES, "outcome=page", ("no filter of pages",)),
+        (PAGES, "outcome=page", ("not a filter of pages",)),
         (FETCHES, "outcome=pages", ("--where outcome=pages", "not_found")),
-        (FETCHES, "language=en", ("no filter of fetches",)),
+        (FETCHES, "language=en", ("not a filter of fetches",)),
     ],
 )
 def test_filters_that_there_are_not(kind: ExportKind, text: str, words: tuple[str, ...]) -> None:
