@@ -7,7 +7,7 @@ from app.crawl.frontier.worth import FoundAt
 from app.crawl.page import isolation, preferences, recrawls, renders, sitemaps
 from app.crawl.page.attempt import Attempt, Conclusion, conclude
 from app.crawl.page.preferences import Wishes
-from app.crawl.state.focus import on_host
+from app.crawl.state.focus import CrawlFocus, on_host
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
 from app.policy.focus import novelty
@@ -65,14 +65,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
     if is_first:
-        focus.learn(
-            attempt.url,
-            document.main_text,
-            words,
-            labels=_labels(attempt.url, document),
-            found_on=on_host(due.found_on, attempt.url),
-            is_seed=due.depth == 0,
-        )
+        _learn(focus, attempt, document, words)
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
@@ -86,6 +79,12 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         wishes=wished,
     )
     conclude(visit.batch, visit.picked, due, end)
+
+
+def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, words: list[str]) -> None:
+    due, url = attempt.due, attempt.url
+    labels, found_on = _labels(url, document), on_host(due.found_on, url)
+    focus.learn(url, document.main_text, words, labels=labels, found_on=found_on, is_seed=due.depth == 0)
 
 
 def _labels(url: Url, document: Page) -> list[str]:
