@@ -49,8 +49,8 @@ class SeenPhrases:
         """
         if not text:
             return None
-        own, names = novelty.own_text(text, labels)
-        found = novelty.phrases(own, novelty.words_of(own), target)
+        own, words, names = novelty.own_text(text, labels)
+        found = novelty.phrases(own, words, target)
         if not found:
             return False
         share = novelty.new_share(found, self._filters, names=names)

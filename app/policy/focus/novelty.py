@@ -36,21 +36,28 @@ def words_of(text: str) -> list[str]:
     return tokens(_sample(text))
 
 
-def own_text(text: str, labels: Iterable[str]) -> tuple[str, int]:
-    """A text as it is compared, without the lines that mostly name other pages, and the number of these.
+def own_text(text: str, labels: Iterable[str]) -> tuple[str, list[str], int]:
+    """A text as it is compared, without the lines that mostly name other pages; its words; the number of these lines.
 
     labels: of links to pages of its host, some 500 of them
     """
     named = {words for label in labels if (words := _label(label))}
+    sample = _sample(text)
+    if not named:
+        return sample, tokens(sample), 0
     sizes: dict[str, set[int]] = {}
     for words in named:
         sizes.setdefault(words[0], set()).add(len(words))
-    sample = _sample(text)
-    if not named:
-        return sample, 0
+    own: list[str] = []
+    found: list[str] = []
     lines = sample.split("\n")
-    own = [line for line in lines if len(line) > LONGEST_NAMES or not _names_pages(tokens(line), named, sizes)]
-    return "\n".join(own), len(lines) - len(own)
+    for line in lines:
+        said = tokens(line)
+        may_name = len(line) <= LONGEST_NAMES and not sizes.keys().isdisjoint(said)
+        if not may_name or not _names_pages(said, named, sizes):
+            own.append(line)
+            found += said
+    return "\n".join(own), found, len(lines) - len(own)
 
 
 @lru_cache(maxsize=2_048)

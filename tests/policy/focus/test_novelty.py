@@ -21,13 +21,14 @@ CAPTION = "A heron waits beside the frozen weir"
     ],
 )
 def test_ours_lines_that_name_other_pages_are_their_news(lines: list[str], own: list[str]) -> None:
-    text, names = own_text("\n".join(lines), LABELS)
+    text, words, names = own_text("\n".join(lines), LABELS)
     assert text == "\n".join(own)
+    assert words == words_of(text)
     assert names == len(lines) - len(own)
 
 
 def test_a_text_without_labels_is_its_own() -> None:
-    assert own_text(CAPTION, ["17", ""]) == (CAPTION, 0)
+    assert own_text(CAPTION, ["17", ""]) == (CAPTION, words_of(CAPTION), 0)
 
 
 # path and query, text → path and query, text; whether they say the same
