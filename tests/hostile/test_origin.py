@@ -86,7 +86,7 @@ def test_the_log_knows_when_the_client_hung_up(origin: HostileOrigin) -> None:
     assert origin.quiet()
     assert (line.hung_up, line.sent) == (True, 0)
     assert line.end is not None
-    assert line.took_s >= LOOK_S
+    assert line.took_s >= LOOK_S - 0.01  # it looks by another clock than it logs by
     assert abs(line.end - gone) < 1.0
 
 

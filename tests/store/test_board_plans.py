@@ -50,7 +50,7 @@ LISTS: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("board", "visiting", {"n": N}, "visits", 0),
     ("board", "workers", {"n": 500}, "visits", 1_000),
     ("board", "overdue", QUEUES, "hosts", 2),
-    ("board", "refused_links", {"crawl_id": 1, "before": END[0], "n": N}, "suppressions", N),
+    ("board", "refused_links", {"crawl_id": 1, "reason": None, "before": END[0], "n": N}, "suppressions", N),
     ("board", "duplicates", {"after_host": 0, "after_crawl": 0, "after_key": "", "n": N}, "duplicates", N),
     ("board", "traps", {"after_host": 700, "after_crawl": 1, "after_pattern": "/5", "n": N}, "url_patterns", N),
     (

@@ -29,7 +29,7 @@ _DATED: Final = re.compile(r"(?:/|-|_|\b)((?:19|20)\d\d)[-/_]?(0[1-9]|1[0-2])(?:
 _PAGED: Final = re.compile(r"(?:[?&](?:page|p|pg|paged|start|offset|skip)=|/page/)(\d{1,9})", re.IGNORECASE)
 _COPIES: Final = re.compile(
     r"(?:[?&/](?:print|printable|printview|printer[-_]?friendly|amp|mobile|sort\w*|order\w*|dir|view|filter\w*|replytocom|"
-    r"share|lang|hl)(?:=|/|\Z))",
+    r"share|lang|hl)(?:=|/|\Z))|[?&](?:ref|pos|ical|outlook-ical|lightbox|format|output)=",
     re.IGNORECASE,
 )
 _SCALE: Final = 60
@@ -121,9 +121,10 @@ def score(
 def as_view(parts: Parts, target: str) -> Parts:
     """The parts of a URL with a query, whose path alone is known, too: it may show the same in another way.
 
-    It comes later, and is no more a trap for it: a site may keep all it has below one path. A list's next page is none.
+    It comes later, and is no more a trap for it: a site may keep all it has below one path. A list's next page is none;
+    one that is filtered, too, is.
     """
-    is_next = _PAGED.search(target, target.find("?"))
+    is_next = "&" not in target and _PAGED.search(target, target.find("?"))
     return parts if is_next else parts._replace(duplicate=max(parts.duplicate, VIEW))
 
 
