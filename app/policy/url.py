@@ -23,7 +23,7 @@ MAX_LENGTH = 2_083  # characters (promise U2): the longest URL that Internet Exp
 
 # Names that hold a referrer or a session, never what is shown: general and advertisers,
 # newsletters, Matomo, sessions. `sid`, `session_id`, `source`, `campaign` and `ref` (a branch, to code hosts) are
-# left out on purpose: they name content on too many sites (but for `_HASHED_SESSION`). `*` at the end is a wildcard.
+# left out on purpose: they name content on too many sites; a hash does not (phpBB). `*` at the end is a wildcard.
 _TRACKING = """
     utm_* gclid gclsrc gbraid wbraid dclid srsltid _ga _gl ref_src ref_url
     fbclid igshid msclkid yclid ysclid _openstat twclid ttclid li_fat_id epik
@@ -33,7 +33,6 @@ _TRACKING = """
     sessionid phpsessid jsessionid aspsessionid* cfid cftoken
 """
 DEFAULT_TRACKING: tuple[str, ...] = tuple(_TRACKING.split())
-# Names of sessions where the value is a hash, as of phpBB and vBulletin; a number or a word there is content.
 _HASHED_SESSION = re.compile(r"(?:sid|s|session_id)=[0-9a-f]{32}", re.IGNORECASE)
 
 # https://fetch.spec.whatwg.org/#port-blocking: no web server listens there, and others may take a request for theirs.
@@ -198,11 +197,10 @@ class Canon:
         return path + mark + query
 
     def _is_tracking(self, parameter: str, dropped: frozenset[str]) -> bool:
-        name = parameter.partition("=")[0].lower()
-        if "%" in name:
-            name = _escapes(name).lower()
+        name = parameter.partition("=")[0]
+        name = (_escapes(name) if "%" in name else name).lower()
         is_named = name in self._names or name in dropped or name.startswith(self._prefixes)
-        return is_named or _HASHED_SESSION.fullmatch(parameter) is not None
+        return is_named or bool(_HASHED_SESSION.fullmatch(parameter))
 
     def _without_root_dot(self, origin: Origin, target: str) -> Url | Refusal:
         """The URL of `example.org` for `example.org.` (RFC 1034 section 3.1). Parsed again, to be safe."""
