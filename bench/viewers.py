@@ -143,6 +143,7 @@ class Viewers:
         rows: list[dict[str, Cell]] = [
             {"page": page, "p50": statistics.median(of), "p95": statistics.quantiles(of, n=20)[-1], "n": len(of)}
             for page, of in self.times.items()
+            if len(of) > 1
         ]
         return sorted(rows, key=lambda row: -float(row["p95"] or 0))
 
@@ -159,7 +160,11 @@ class Viewers:
         with requests.Session() as session:
             for page in itertools.islice(itertools.cycle(PAGES), hand * len(PAGES) // HANDS, None):
                 began = time.perf_counter()
-                answer = session.get(f"{self._address}{page}", timeout=START_S)
+                try:
+                    answer = session.get(f"{self._address}{page}", timeout=START_S)
+                except requests.RequestException as error:
+                    self._failures.append(f"{page}: {error}")
+                    return
                 took_s = time.perf_counter() - began
                 if not answer.ok:
                     self._failures.append(f"{page}: {answer.status_code}")
