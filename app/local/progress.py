@@ -24,7 +24,7 @@ PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 30.0
 MOST_CLASSES = 4
 MOST_REASONS = 3
-STANDS_FOR_ITSELF = frozenset({"being visited", "paused by an operator"})
+STANDS_FOR_ITSELF = frozenset({"being visited", "paused"})  # of HostRow.because: these wait for nothing
 LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor's
 
 
@@ -86,17 +86,17 @@ def line(look: Look, rate: float) -> str:
         parts.append(end)
     if look.stopped is not None:
         parts.append(f"stopped: {look.stopped}")
-    reasons = Counter(host.waits_for or "its delay" for host in look.hosts).most_common(MOST_REASONS)
+    reasons = Counter((host.because, host.waits_for or "its delay") for host in look.hosts).most_common(MOST_REASONS)
     if reasons:
-        parts.append("hosts: " + ", ".join(_hosts_that(reason, n) for reason, n in reasons))
+        parts.append("hosts: " + ", ".join(_hosts_that(*reason, n) for reason, n in reasons))
     return harmless("; ".join(parts))
 
 
-def _hosts_that(wait_for: str, n: int) -> str:
+def _hosts_that(because: str, wait_for: str, n: int) -> str:
     """`1 being visited`, `2 wait (its delay)`, `1 waits (robots.txt out of reach)`."""
-    if wait_for in STANDS_FOR_ITSELF:
+    if because in STANDS_FOR_ITSELF:
         return f"{n:,} {wait_for}"
-    return f"{n:,} {'waits' if n == 1 else 'wait'} ({wait_for.partition(': ')[2] or wait_for})"
+    return f"{n:,} {'waits' if n == 1 else 'wait'} ({because.partition(': ')[2] or wait_for})"
 
 
 def until_budget(look: Look, rate: float) -> str | None:

@@ -29,7 +29,8 @@ class CrawlRow(NamedTuple):
 class HostRow(NamedTuple):
     """A host of the crawl.
 
-    waits_for  None: its delay;   detail: more of its rest or its wait
+    waits_for  for a person; None: its delay;   detail: more of its rest or its wait
+    because    what it waits for in the words of v_host_status, by which others decide
     next_s     seconds to its next contact, negative where it is late, None under a lease
     """
 
@@ -37,6 +38,7 @@ class HostRow(NamedTuple):
     waits_for: str | None
     delay_s: float
     next_s: float | None
+    because: str
     detail: str | None = None
 
 

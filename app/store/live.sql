@@ -60,6 +60,7 @@ WITH RECURSIVE queued (host_id, n) AS (
 )
 SELECT h.name AS host, h.delay_s,
        CASE WHEN w.is_rest THEN w.waits_for || ': ' || coalesce(h.resting_because, 'blocked') ELSE w.waits_for END AS waits_for,
+       CASE WHEN w.is_rest THEN 'resting: ' || coalesce(h.resting_because, 'blocked') ELSE w.because END AS because,
        CASE WHEN h.state = 'idle' OR h.lease_until <= clock_timestamp()
             THEN CAST(extract(epoch FROM h.next_fetch_at - clock_timestamp()) AS double precision) END AS next_s,
        CASE
@@ -73,16 +74,16 @@ SELECT h.name AS host, h.delay_s,
 FROM candidates
 JOIN hosts AS h ON h.id = candidates.id
 CROSS JOIN LATERAL (
-    SELECT first.waits_for, first.is_rest
+    SELECT first.waits_for, first.because, first.is_rest
     FROM (VALUES
-        (1, h.state = 'paused' OR h.pause_requested, 'paused by an operator', false),
-        (2, h.state = 'taken' AND h.lease_until > clock_timestamp(), 'being visited', false),
-        (3, h.state = 'offered' AND h.lease_until > clock_timestamp(), 'a worker to take it up', false),
-        (4, h.blocked_until > clock_timestamp(), 'its rest', true),
-        (5, h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL, 'its wait', true),
-        (6, h.next_fetch_at > clock_timestamp(), NULL, false),
-        (7, true, 'a worker', false)
-    ) AS first (place, holds, waits_for, is_rest)
+        (1, h.state = 'paused' OR h.pause_requested, 'paused by an operator', 'paused', false),
+        (2, h.state = 'taken' AND h.lease_until > clock_timestamp(), 'being visited', 'being visited', false),
+        (3, h.state = 'offered' AND h.lease_until > clock_timestamp(), 'a worker to take it up', 'offered', false),
+        (4, h.blocked_until > clock_timestamp(), 'its rest', 'resting', true),
+        (5, h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL, 'its wait', 'resting', true),
+        (6, h.next_fetch_at > clock_timestamp(), NULL, 'delay', false),
+        (7, true, 'a worker', 'due', false)
+    ) AS first (place, holds, waits_for, because, is_rest)
     WHERE first.holds
     ORDER BY first.place
     LIMIT 1

@@ -16,8 +16,10 @@ from tests.steering import steering
 EVIL = "a\x1b[2J\x9b\u202e.test"
 
 
-def host(name: str = "a.test", waits_for: str | None = None, next_s: float | None = 0.5) -> HostRow:
-    return HostRow(host=name, waits_for=waits_for, delay_s=1.0, next_s=next_s)
+def host(
+    name: str = "a.test", waits_for: str | None = None, next_s: float | None = 0.5, because: str | None = None
+) -> HostRow:
+    return HostRow(host=name, waits_for=waits_for, delay_s=1.0, next_s=next_s, because=because or waits_for or "delay")
 
 
 def look(*hosts: HostRow, failures: tuple[tuple[str, int], ...] = (), **values: Any) -> Look:
@@ -59,7 +61,8 @@ def test_what_is_on_the_screen() -> None:
 
 def test_what_a_wait_is_about_is_on_the_screen_and_not_on_the_line() -> None:
     """There hosts are counted by their reason."""
-    away = host(waits_for="its wait: robots.txt out of reach")._replace(detail="HTTP 500")
+    away = host(waits_for="its wait: robots.txt out of reach", because="resting: robots.txt out of reach")
+    away = away._replace(detail="HTTP 500")
     assert drawn(look(away), width=120)[-1].startswith("a.test  its wait: robots.txt out of reach: HTTP 500")
     assert progress.line(look(away), 1.0).endswith("; hosts: 1 waits (robots.txt out of reach)")
 

@@ -30,7 +30,6 @@ NEXT_EVERY_S = 3.0  # a quiet crawl's next hosts are asked
 RECENT = 25
 HISTORY_S, STEP_S = 600, 5
 NONE = Rate(None, 0, 0, 0, 0)
-_WAITS = {"a worker": "due", "a worker to take it up": "offered", "paused by an operator": "paused"}  # of HostRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +180,7 @@ class PulseWatch:
 
 def next_hosts(rows: Sequence[HostRow], now: float) -> NextHosts:
     """Sum up a crawl's next hosts.   now: seconds of a monotonic clock"""
-    because = Counter(map(_because, rows))
+    because = Counter(row.because for row in rows)
     running = because.pop("being visited", 0)
     contacts = [row.next_s for row in rows if row.next_s is not None]
     return NextHosts(
@@ -190,13 +189,6 @@ def next_hosts(rows: Sequence[HostRow], now: float) -> NextHosts:
         running=running,
         next_at=now + min(contacts) if contacts else None,
     )
-
-
-def _because(row: HostRow) -> str:
-    """Say in the words of v_host_status what a host waits for."""
-    said = row.waits_for or "delay"
-    rest, _, reason = said.partition(": ")
-    return f"resting: {reason}" if rest in {"its rest", "its wait"} else _WAITS.get(said, said)
 
 
 def _stopped(tx: Connection) -> str | None:

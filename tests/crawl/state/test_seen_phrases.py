@@ -1,6 +1,9 @@
 """What a process remembers of its hosts' texts: bounded for all of them together, and the largest give way."""
 
 from app.crawl.state.focus import SeenPhrases, keep_within
+from app.crawl.state.worker import Worker
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
 
 LETTERS = str.maketrans("0123456789", "abcdefghij")
 FIRST_BYTES = 10_178
@@ -39,3 +42,25 @@ def test_the_newest_phrases_stay_whatever_they_take() -> None:
         keep_within([seen], most_bytes=0)
     assert seen.bytes > 0
     assert seen.judge(page(299)) is False
+
+
+class Huge(SeenPhrases):
+    """What another host's pages left."""
+
+    has_forgotten = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 10_000_000
+
+    def forget(self) -> None:
+        self.has_forgotten = True
+
+
+def test_a_visit_keeps_the_process_within_its_bound(worker: Worker, web: Web) -> None:
+    site, other = web.site(), Huge()
+    site.pages["/"] = html(text="A page.")
+    worker.seen_phrases.put((-1, -1), other)
+    start(worker, site.url())
+    run(worker)
+    assert other.has_forgotten
