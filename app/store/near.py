@@ -22,7 +22,7 @@ class Waiting(NamedTuple):
 
     main_text       None: it is not compared, and loses the fingerprint that it may have
     fingerprint_id  and simhash: as they were; None: it has none
-    is_noted        as being like another
+    noted           as being like another: near or review
     is_gone         it repeats nothing, and may come back
     """
 
@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
     fingerprint_id: int | None
     simhash: int | None
     main_text: str | None
-    is_noted: bool
+    noted: str | None
     is_gone: bool
 
     @property

@@ -5,7 +5,7 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans, set_co
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
-       coalesce(d.kind IN ('near', 'review'), false) AS is_noted,
+       CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
        EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key AND u.state = 'gone') AS is_gone
 FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
 LEFT JOIN crawls AS c ON c.id = q.crawl_id
