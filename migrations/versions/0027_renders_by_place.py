@@ -1,0 +1,29 @@
+"""renders by place
+
+The index of what waits for a browser leads to each crawl of a host; that of a pattern holds what was rendered alone.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0027"
+down_revision = "0026"
+branch_labels = None
+depends_on = None
+
+DUE, DONE = sa.text("state = 'due'"), sa.text("state = 'done'")
+
+
+def upgrade() -> None:
+    op.drop_index(op.f("renders_due"), table_name="renders")
+    op.drop_index(op.f("renders_pattern"), table_name="renders")
+    op.create_index(op.f("renders_due"), "renders", ["host_id", "crawl_id", "due_at"], postgresql_where=DUE)
+    pattern = ["host_id", "crawl_id", "pattern", "ended_at"]
+    op.create_index(op.f("renders_pattern"), "renders", pattern, postgresql_where=DONE)
+
+
+def downgrade() -> None:
+    op.drop_index(op.f("renders_pattern"), table_name="renders")
+    op.drop_index(op.f("renders_due"), table_name="renders")
+    op.create_index(op.f("renders_due"), "renders", ["due_at"], postgresql_where=DUE)
+    op.create_index(op.f("renders_pattern"), "renders", ["host_id", "crawl_id", "pattern", "ended_at"])
