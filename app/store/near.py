@@ -208,8 +208,9 @@ def set_lane(tx: Connection, links: Sequence[QueuedLink]) -> None:
         db.run(tx, _sql["set_lane"], {"rows": db.rows_param(rows)})
 
 
-def orphans(tx: Connection, n: int) -> list[Orphan]:
-    return db.run(tx, _sql["orphans"], {"n": n}).of(Orphan)
+def orphans(tx: Connection, n: int, *, blocks: int) -> list[Orphan]:
+    """Duplicates whose original is gone, among those in so many blocks of their table, which differ each time."""
+    return db.run(tx, _sql["orphans"], {"n": n, "blocks": blocks}).of(Orphan)
 
 
 def part(tx: Connection, orphans: Sequence[Orphan]) -> list[int]:
