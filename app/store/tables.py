@@ -340,6 +340,7 @@ hosts = Table(
     Index("hosts_pausing", "lease_until", postgresql_where=text("pause_requested")),
     Index("hosts_quiet", "id", postgresql_where=text("state = 'idle' AND next_fetch_at IS NULL")),
     Index("hosts_domain", "domain"),
+    Index("hosts_dropping", "name", postgresql_where=text("dropped_parameters <> '{}'")),
     comment="A host: pace, block, lease. The unit of politeness.",
 )
 

@@ -105,6 +105,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("pages", "shells", {"most": 20}, "pages", 20),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
+    ("parameters", "of_hosts", {}, "hosts", 0),
     ("near", "orphans", {"n": 200, "blocks": 8}, "duplicates", 1_000),  # of 20,000, some 60 a block
     ("near", "orphans", {"n": 200, "blocks": 8}, "urls", 1_000),
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred

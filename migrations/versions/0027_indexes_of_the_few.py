@@ -1,6 +1,7 @@
-"""renders by place
+"""indexes of the few
 
-The index of what waits for a browser leads to each crawl of a host; that of a pattern holds what was rendered alone.
+The index of what waits for a browser leads to each crawl of a host; that of a pattern holds what was rendered alone; and
+hosts that drop parameters have one.
 """
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ branch_labels = None
 depends_on = None
 
 DUE, DONE = sa.text("state = 'due'"), sa.text("state = 'done'")
+DROPPING = sa.text("dropped_parameters <> '{}'")
 
 
 def upgrade() -> None:
@@ -20,9 +22,11 @@ def upgrade() -> None:
     op.create_index(op.f("renders_due"), "renders", ["host_id", "crawl_id", "due_at"], postgresql_where=DUE)
     pattern = ["host_id", "crawl_id", "pattern", "ended_at"]
     op.create_index(op.f("renders_pattern"), "renders", pattern, postgresql_where=DONE)
+    op.create_index(op.f("hosts_dropping"), "hosts", ["name"], postgresql_where=DROPPING)
 
 
 def downgrade() -> None:
+    op.drop_index(op.f("hosts_dropping"), table_name="hosts")
     op.drop_index(op.f("renders_pattern"), table_name="renders")
     op.drop_index(op.f("renders_due"), table_name="renders")
     op.create_index(op.f("renders_due"), "renders", ["due_at"], postgresql_where=DUE)
