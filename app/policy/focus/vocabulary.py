@@ -14,7 +14,7 @@ LEAST_PAGES = 5  # before a vocabulary says anything
 
 
 class Vocabulary:
-    """Words and the number of pages that each is on. Not for threads: its owner locks it, or bears a lost count.
+    """Words and the number of pages that each is on. Threads that share it may lose a count.
 
     topics   how much of the pages is of the crawl's topics
     """
@@ -33,10 +33,11 @@ class Vocabulary:
         for word in set(words):
             known[word] = known.get(word, 0) + 1
         if len(known) > MOST_WORDS:
-            self._words = {word: pages for word, pages in known.items() if pages > 1}
-            if len(self._words) > MOST_WORDS // 2:  # halved, so that what is rare by now goes
-                self._words = {word: pages // 2 for word, pages in self._words.items() if pages > 3}
+            left = {word: pages for word, pages in known.copy().items() if pages > 1}  # another thread may add to it
+            if len(left) > MOST_WORDS // 2:  # halved, so that what is rare by now goes
+                left = {word: pages // 2 for word, pages in left.items() if pages > 3}
                 self._pages //= 2
+            self._words = left
 
     def worth(self, word: str) -> float:
         """0 for words of one page or none, and nearly 0 for those of all pages; near 1 for rare ones."""
