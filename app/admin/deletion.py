@@ -1,8 +1,9 @@
 """Deletes a crawl for good, with everything that belongs to it alone."""
 
 import time
+from collections.abc import Callable
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from app.admin import crawls
 from app.archive import retention
@@ -35,17 +36,22 @@ def delete(engine: Engine, settings: Settings, name: str, *, patience_s: float |
     for after in range(0, last + 1, HOSTS_AT_ONCE):
         with db.transaction(engine) as tx:
             deletion.of_hosts(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
-            near.drop_crawl(tx, crawl_id=crawl.id, after=after, until=after + HOSTS_AT_ONCE)
-    while True:
-        with db.transaction(engine) as tx:
-            if not deletion.suppressions(tx, crawl.id):
-                break
+    for drop in (near.drop_crawl, deletion.suppressions):
+        _repeat(engine, drop, crawl.id)
     with db.transaction(engine) as tx:
         crawl_metrics.drop_crawl(tx, crawl.id)
     retention.delete_crawl(engine, settings, crawl.id)
     with db.transaction(engine) as tx:
         if not deletion.crawl(tx, crawl.id):
             raise InputError(f"crawl {name}", "was started again meanwhile; finish it, then delete it again")
+
+
+def _repeat(engine: Engine, drop: Callable[[Connection, int], int], crawl_id: int) -> None:
+    """Delete lot after lot, each in a transaction of its own: there may be more than memory holds."""
+    left = True
+    while left:
+        with db.transaction(engine) as tx:
+            left = drop(tx, crawl_id) > 0
 
 
 def _await_visits(engine: Engine, crawl: Crawl, within_s: float) -> None:

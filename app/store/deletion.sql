@@ -12,6 +12,8 @@ WITH gone_pages AS (
     DELETE FROM pages WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_duplicates AS (
     DELETE FROM duplicates WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
+), gone_fingerprints AS (
+    DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_sitemaps AS (
     DELETE FROM sitemaps WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until
 ), gone_patterns AS (

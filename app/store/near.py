@@ -13,6 +13,7 @@ from app.store import db, search
 from app.store.search import Where
 
 _sql = db.queries("near")
+KEYS_AT_ONCE = 50_000
 _SIGN = 1 << 63
 _KEY_BITS = 25  # of a key of `simhash.keys`; a crawl's id stands above
 
@@ -233,10 +234,10 @@ def waiting(tx: Connection, *, crawl_id: int, most: int) -> int:
     return int(db.run(tx, _sql["waiting"], {"crawl_id": crawl_id, "most": most}).scalar_one())
 
 
-def drop_crawl(tx: Connection, *, crawl_id: int, after: int, until: int) -> None:
-    """Delete a crawl's fingerprints of the hosts with ids above `after`, up to `until`."""
-    gone = db.run(tx, _sql["drop_crawl"], {"crawl_id": crawl_id, "after": after, "until": until})
-    drop_keys(tx, [Fingerprint(row.id, (0, crawl_id, b""), _unsigned(row.simhash)) for row in gone])
+def drop_crawl(tx: Connection, crawl_id: int, n: int = KEYS_AT_ONCE) -> int:
+    """Delete keys of a crawl's fingerprints, which are deleted with its pages. Returns how many; 0: none are left."""
+    where = {"first": crawl_id << _KEY_BITS, "beyond": crawl_id + 1 << _KEY_BITS, "n": n}
+    return tx.execute(_sql["drop_crawl"], where).rowcount
 
 
 def _keyed(each: Fingerprint) -> dict[str, object]:

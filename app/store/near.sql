@@ -166,8 +166,9 @@ WHERE d.crawl_id = :crawl_id AND (CAST(:kind AS text) IS NULL OR d.kind = :kind)
 ORDER BY d.found_at DESC, d.url
 LIMIT :n
 
--- drop_crawl: delete the fingerprints of a crawl's hosts; their ids and values, to delete their keys
-DELETE FROM fingerprints WHERE crawl_id = :crawl_id AND host_id > :after AND host_id <= :until RETURNING id, simhash
+-- drop_crawl: delete n keys of a crawl's fingerprints: all from :first up to :beyond
+DELETE FROM fingerprint_keys
+WHERE ctid = ANY(ARRAY(SELECT ctid FROM fingerprint_keys WHERE key >= :first AND key < :beyond LIMIT :n))
 
 -- waiting: how many pages of a crawl are in the queue, up to a number
 SELECT count(*) AS n FROM (SELECT FROM near_queue WHERE crawl_id = :crawl_id LIMIT :most) AS q
