@@ -119,10 +119,20 @@ JOIN duplicates AS d ON d.of_host_id = r.host_id AND d.crawl_id = r.crawl_id AND
 WHERE d.kind IN ('near', 'review')
 
 -- queued_links: links of pages of these hosts that wait for their first fetch, and the lane that they are in
-SELECT u.host_id, u.crawl_id, u.key, u.url, u.lane
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, url text)
-JOIN urls AS u ON u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'queued' AND u.found_on = r.url
-WHERE u.fetched_at IS NULL AND u.kind = 'page' AND u.cause IS NULL
+-- A host's queue is read once, however many of its pages are asked about: it may hold 100,000 URLs, and the host is locked.
+WITH r AS MATERIALIZED (
+    SELECT host_id, crawl_id, url FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, url text)
+)
+SELECT waiting.host_id, waiting.crawl_id, waiting.key, waiting.url, waiting.lane
+FROM (SELECT DISTINCT host_id, crawl_id FROM r) AS place
+CROSS JOIN LATERAL (
+    SELECT u.host_id, u.crawl_id, u.key, u.url, u.lane, u.found_on
+    FROM urls AS u
+    WHERE u.host_id = place.host_id AND u.crawl_id = place.crawl_id AND u.state = 'queued'
+      AND u.fetched_at IS NULL AND u.kind = 'page' AND u.cause IS NULL
+    OFFSET 0
+) AS waiting
+WHERE (waiting.host_id, waiting.crawl_id, waiting.found_on) IN (SELECT host_id, crawl_id, url FROM r)
 
 -- set_lane: move queued URLs to another lane
 UPDATE urls AS u SET lane = r.lane

@@ -28,6 +28,7 @@ RAISES = [
 ]
 LEASES = {"ids": db.array_param(SOME), "tokens": db.array_param([UUID(int=host) for host in SOME])}
 CONTACTS = json.dumps([{"host_id": host, "token": str(UUID(int=host))} for host in SOME])
+PAGES = json.dumps([{"host_id": host, "crawl_id": 1, "url": f"http://h/{n}"} for host in (1, BIG) for n in range(25)])
 LIVE = {
     "crawl_id": 1,
     "queues": ["host-00", "host-01"],
@@ -108,6 +109,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("parameters", "of_hosts", {}, "hosts", 0),
     ("near", "orphans", {"n": 200, "blocks": 8}, "duplicates", 1_000),  # of 20,000, some 60 a block
     ("near", "orphans", {"n": 200, "blocks": 8}, "urls", 1_000),
+    ("near", "queued_links", {"rows": PAGES}, "urls", 20 + 20_000),  # both queues, once
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
     ("fleet", "frontier", {"percent": 1}, "hosts", 2_000),  # one look-up of each URL, at most
     ("fleet", "hosts", {"percent": 5}, "hosts", 1_000),
