@@ -91,7 +91,8 @@ def _directives(text: str) -> dict[str, str]:
 
 
 def _number(text: str) -> float:
-    return float(text) if text.strip().isdecimal() and text.isascii() else 0.0
+    """Seconds, 2**31 at most (RFC 9111 section 1.2.2): an age without end less another would be no number."""
+    return min(float(text), 2.0**31) if text.strip().isdecimal() and text.isascii() else 0.0
 
 
 def _until_expiry_s(headers: Mapping[str, str]) -> float:

@@ -20,6 +20,7 @@ LATER = "Tue, 24 Nov 2026 00:01:00 GMT"
         ({"cache-control": "max-age=60", "age": "80"}, 0),
         ({"cache-control": 'max-age="60"'}, 60),
         ({"cache-control": "max-age=999999999"}, 86_400),
+        ({"cache-control": f"max-age={'9' * 400}", "age": "9" * 400}, 0),  # of more digits than a float has room for
         ({"cache-control": "no-store, max-age=60"}, 0),
         ({"cache-control": "no-cache, max-age=60"}, 0),
         ({"cache-control": "max-age=60", "set-cookie": "a=b"}, 0),
