@@ -28,6 +28,7 @@ def make_app(settings: Settings, engine: Engine) -> Starlette:
         settings=settings,
         engine=engine,
         users=Users(settings),
+        watch=watch,
         pulse=Pulse(lambda: told(watch.look(), checks())),
         checks=checks,
         counts=CrawlCounts(engine, settings),

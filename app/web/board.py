@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from starlette.requests import Request
 
+from app.admin.board.pulse import PulseWatch
 from app.config import Settings
 from app.web.checks import Checks
 from app.web.crawl_counts import CrawlCounts
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 class Board:
     """Shared by the pages of a process.
 
+    watch   looks at all that is live, with the sums of its looks
     checks  whether all is there that a crawl needs, looked at a moment ago
     counts  crawls that were counted row by row
     """
@@ -27,6 +29,7 @@ class Board:
     settings: Settings
     engine: Engine
     users: Users
+    watch: PulseWatch
     pulse: Pulse
     checks: Checks
     counts: CrawlCounts

@@ -48,10 +48,10 @@ FILL = [
        FROM generate_series(1, 20000) AS n, LATERAL (SELECT 'http://big.test/' || n AS url) AS made""",
     """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
     wire_bytes,
-                            body_bytes, truncated, total_ms, conditional, attempt)
+                            body_bytes, truncated, total_ms, conditional, attempt, address_budget)
        SELECT host_id, 1, key, url, 'page', 'new', now() - id * interval '1 s', now(), 1, 'page', 0, 0, false, 1,
-       false, 1
-       FROM urls WHERE host_id = 2001""",
+       false, 1, 'b' || id % 1000
+       FROM urls WHERE host_id = 2001 OR (host_id = 1 AND url LIKE '%/7')""",
     """INSERT INTO visits (host_id, token, queue, worker, taken_at, ended_at, ending)
        SELECT 1 + n % 2000, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '1 s', now(), 'delay'
        FROM generate_series(1, 20000) AS n""",
@@ -59,6 +59,8 @@ FILL = [
        SELECT crawl, host, 1 FROM generate_series(1, 3) AS crawl, generate_series(1, 2001) AS host""",
     """INSERT INTO robots (host_id, scheme, port, availability, fetched_at, expires_at)
        SELECT id, 'http', 80, 'unavailable', now(), now() FROM hosts""",
+    """INSERT INTO robots_copies (host_id, scheme, port, since, availability)
+       SELECT id, 'http', 80, now() - interval '1 year', 'unavailable' FROM hosts""",
     """INSERT INTO pages (host_id, crawl_id, key, url, status, body_sha256, text_sha256, body_bytes, truncated, links,
                           depth, first_fetched_at, fetched_at, changed_at, needs_script)
        SELECT n, 1, 'k', 'u', 200, '', '', 0, false, 0, 0, now(), now(), now(),
@@ -73,6 +75,9 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("crawls", "finish_candidates", {}, "urls", 1),
     ("fetches", "of_url", {"host_id": BIG, "key": KEY, "n": 10}, "fetches", 10),
     ("fetches", "of_host", {"host_id": BIG, "n": 10}, "fetches", 30),  # the newest of each partition
+    ("fetches", "audit_host", {"host_id": 1}, "robots_copies", 1),
+    ("fetches", "audit_addresses", {"host_ids": [1]}, "fetches", 1 + 21),  # its own, and all that drew on its budget
+    ("parameters", "of_hosts", {}, "hosts", 0),
     ("urls", "find", {"host_id": BIG, "key": KEY, "most": 100}, "urls", 101),
     ("urls", "pick", {"rows": json.dumps([{"host_id": BIG, "n": 50, "out_of_reach": []}])}, "urls", 200),
     (

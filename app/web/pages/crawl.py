@@ -5,7 +5,6 @@ from starlette.responses import Response
 
 from app.admin import crawls
 from app.admin.board import lists
-from app.admin.board.pulse import PulseWatch
 from app.policy.focus.shipped import NAMES, profile_of
 from app.store import board, db
 from app.store import crawls as crawl_rows
@@ -24,7 +23,7 @@ def show(request: Request) -> Response:
     """A crawl by its name."""
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
-    now = PulseWatch(shared.engine, shared.settings).look_at(found.id)
+    now = shared.watch.look_at(found.id)
     with db.transaction(shared.engine) as tx:
         sizes = board.sizes(tx)
         hosts = crawl_rows.hosts_of(tx, found.id, HOSTS) if sizes.get("hosts", 0) < SMALL else []
