@@ -3,8 +3,6 @@
 Made under a lock: a worker's threads request them all at once, and `lru_cache` alone would make one for each.
 """
 
-import os
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -30,6 +28,7 @@ from app.net.http import Sender
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places
+from app.runtime.process_name import process_name
 from app.runtime.seats import SEATS
 from app.store import db
 
@@ -107,7 +106,7 @@ def _engine() -> Engine:
 def _worker() -> Worker:
     settings = current()
     sender = make_sender(settings)
-    name = f"{socket.gethostname()}:{os.getpid()}"
+    name = process_name()
     parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
     made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
     return replace(
