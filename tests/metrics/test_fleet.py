@@ -1,5 +1,6 @@
 """The fleet's figures, from a real Postgres."""
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Engine
 
 from app.metrics import exposition
+from app.metrics import fleet as fleet_page
 from app.metrics.catalogue import FLEET
 from app.metrics.fleet import GOOD_S, FleetPage
 from app.metrics.targets import targets
@@ -165,6 +167,23 @@ def test_without_postgres_the_page_says_so_and_comes_back() -> None:
     page = FleetPage(gone, QUEUES)
     assert {name: value for name, value in page.values().items() if name not in MEMORY} == {"tiptoe_postgres_up": 0.0}
     assert b"tiptoe_postgres_up 0.0" in exposition.page(exposition.registry(page.values, of_process=False))
+
+
+def test_a_postgres_that_keeps_silent_is_away_before_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scrape that waited for the end of the attempt would come too late, and say that web is away."""
+    monkeypatch.setattr(fleet_page, "WAITS_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        engine = db.connect(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none")
+        page = FleetPage(engine, QUEUES)
+        assert page.values()["tiptoe_postgres_up"] == 0.0
+        with silent.accept()[0] as connection:
+            connection.setblocking(False)
+            while True:
+                try:
+                    assert connection.recv(1024), "it was waited for"
+                except BlockingIOError:
+                    break
+        engine.dispose()
 
 
 def test_a_process_is_listed_as_long_as_it_has_a_session(engine: Engine, database_url: str) -> None:
