@@ -29,10 +29,20 @@ ROLES = ("worker", "render", "beat")
 
 
 class FleetPage:
-    """The page of a web process. Threads share it.   queues: all that hosts may be on"""
+    """The page of a web process. Threads share it.
 
-    def __init__(self, engine: Engine, queues: Sequence[str], monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._engine, self._queues, self._monotonic = engine, queues, monotonic
+    queues  all that hosts may be on;   offer_s  seconds that an offer stands
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        queues: Sequence[str],
+        *,
+        offer_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._queues, self._offer_s, self._monotonic = engine, queues, offer_s, monotonic
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._good_until = float("-inf")
@@ -84,7 +94,7 @@ class FleetPage:
             browsers = renders.workers(tx)
             renders_due = renders.depth(tx, RENDERS_MOST)
             roles = Counter(role_of(each.name) for each in fleet.serving(tx))
-            lag_s = fleet.lag_s(tx, self._queues)
+            lag_s = fleet.lag_s(tx, self._queues, offer_s=self._offer_s)
         stopped = sum(node.stopped_because is not None for node in nodes)
         without = sum(each.problem is not None for each in browsers)
         free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in nodes)} if nodes else {}
