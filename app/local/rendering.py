@@ -4,8 +4,6 @@ A browser is looked for beside the start of the stack. Where there is one, crawl
 last pages are shells does not end before the worker is up.
 """
 
-import os
-import socket
 import threading
 
 import structlog
@@ -14,6 +12,7 @@ from sqlalchemy import Engine
 from app.browser.values import BrowserProblem
 from app.config import Settings
 from app.errors import ServiceError
+from app.runtime.process_name import process_name
 from app.store import db, renders
 
 LOOK_S = 1.0
@@ -59,7 +58,7 @@ class RenderDemand:
             try:
                 with db.transaction(engine) as tx:
                     if told_s >= TELL_S:
-                        renders.seen(tx, name=f"{socket.gethostname()}:{os.getpid()}", browser=browser, problem=None)
+                        renders.seen(tx, name=process_name(), browser=browser, problem=None)
                         told_s = 0.0
                     self.is_wanted = renders.waiting(tx)
             except ServiceError as error:

@@ -79,7 +79,7 @@ def read(
 
 def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> Page:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
-    title = next(root.iter("title"), None)
+    title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
     published, modified = dates.of(root)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)

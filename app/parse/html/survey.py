@@ -76,7 +76,7 @@ class Survey:
         self.links += [link for link in deep.links if link.href not in known][: self._max_links - len(self.links)]
 
     def on_anchor(self, element: Element, kind: str) -> None:
-        href = element.get("href")
+        href = element.get("href") or _href_of_drawing(element)
         if not href or not (href := href.strip(_WHITESPACE)) or (href[0] in _NO_PAGE_STARTS and _is_no_page(href)):
             return
         words = _anchor_text(element) if self._want_text else ""
@@ -93,7 +93,7 @@ class Survey:
     def on_link(self, element: Element, _tag: str) -> None:
         href = (element.get("href") or "").strip(_WHITESPACE)
         rel = _tokens(element.get("rel"))
-        if not href or _is_no_page(href):
+        if not href or _is_no_page(href) or tree.is_drawn(element):
             return
         if "canonical" in rel and element not in self._inert:
             self.canonical = self.canonical or href
@@ -126,7 +126,7 @@ class Survey:
 
     def on_base(self, element: Element, _tag: str) -> None:
         href = element.get("href")
-        if self.base is None and href is not None and element not in self._inert:
+        if self.base is None and href is not None and element not in self._inert and not tree.is_drawn(element):
             self.base = href.strip(_WHITESPACE)
 
     def on_template(self, element: Element, _tag: str) -> None:
@@ -148,6 +148,12 @@ _STEPS: dict[str, Callable[[Survey, Element, str], None]] = {
     "base": Survey.on_base,
     "template": Survey.on_template,
 }
+
+
+def _href_of_drawing(element: Element) -> str | None:
+    """The link of an <a> of SVG as older files write it."""
+    href = element.get("xlink:href")
+    return href if href and tree.is_drawn(element) else None
 
 
 def _is_no_page(href: str) -> bool:
