@@ -65,6 +65,7 @@ def read(
     is_cut = tree.is_cut(root)
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
+    survey.add_leads(root)
     page = Page(
         truncated=is_cut,
         base=survey.base,
