@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from os import getpid
-from socket import gethostname
 
 from sqlalchemy import Engine
 
@@ -15,6 +13,7 @@ from app.admin.seeds import add_urls
 from app.browser.values import BrowserProblem
 from app.config import Settings
 from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
+from app.runtime.process_name import process_name
 from app.store import crawls, db, renders
 from app.store.crawls import Crawl
 
@@ -92,5 +91,5 @@ def _opens_pages(engine: Engine, settings: Settings, crawl: Crawl) -> bool:
     if isinstance(found := browser_check.here(settings), BrowserProblem):
         return False
     with db.transaction(engine) as tx:
-        renders.seen(tx, name=f"{gethostname()}:{getpid()}", browser=found.version, problem=None)
+        renders.seen(tx, name=process_name(), browser=found.version, problem=None)
     return True
