@@ -32,6 +32,7 @@ MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some m
 MOST_READ = 4  # texts of these that are read
 WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
 ORPHANS = 200
+BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 rows, 10 ms; a million takes ten minutes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,7 +91,7 @@ def _part(engine: Engine) -> tuple[int, list[int]]:
     with db.transaction(engine) as tx:
         if not server.be_alone(tx, "near"):
             return 0, []
-        orphans = near.orphans(tx, ORPHANS)
+        orphans = near.orphans(tx, ORPHANS, blocks=BLOCKS)
         if not orphans:
             return 0, []
         hosts.lock(tx, sorted({each.host_id for each in orphans}))
@@ -123,18 +124,25 @@ def _compare_lot(engine: Engine) -> _Compared | None:
 
 
 def _replace(tx: Connection, lot: _Compared) -> None:
-    """Replace the fingerprints that the pages had. A new text has a new id: it is younger than all that stand."""
+    """Replace the fingerprints that the pages had. A new text has a new id: it is younger than all that stand.
+
+    An original that says what it said stays as old as it was, and its likes are not asked again: two pages for review
+    would each make the other wait, for ever.
+    """
+    lot.texts = {each.where: Reading(each.main_text) for each in lot.waiting if each.main_text is not None}
+    values = {where: simhash(text.words) for where, text in lot.texts.items()}
     before = {
         each.where: Fingerprint(each.fingerprint_id, each.where, each.simhash)
         for each in lot.waiting
         if each.fingerprint_id is not None and each.simhash is not None
     }
-    near.drop(tx, list(before.values()))
-    near.queue_likes(tx, list(before))
-    lot.texts = {each.where: Reading(each.main_text) for each in lot.waiting if each.main_text is not None}
-    values = {where: simhash(text.words) for where, text in lot.texts.items()}
-    made = near.put(tx, {where: value for where, value in values.items() if value is not None})
-    lot.prints = {each.where: each for each in made}
+    same = {where for where, mine in before.items() if values.get(where) == mine.value}
+    stand = same - {each.where for each in lot.waiting if each.noted == Likeness.NEAR}
+    near.drop_keys(tx, [before[where] for where in stand])
+    near.drop(tx, [mine for where, mine in before.items() if where not in stand])
+    near.queue_likes(tx, [where for where in before if where not in same])
+    made = near.put(tx, {where: value for where, value in values.items() if value is not None and where not in stand})
+    lot.prints = {each.where: each for each in [*(before[where] for where in stand), *made]}
 
 
 def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
@@ -239,7 +247,7 @@ def _note(
 
 def _write(tx: Connection, lot: _Compared) -> None:
     """Write the notes under the hosts' locks, and move the links of near duplicates to the last lane."""
-    parted = [each for each in lot.waiting if each.is_noted and each.where not in lot.notes]
+    parted = [each for each in lot.waiting if each.noted and each.where not in lot.notes]
     if not lot.notes and not parted:
         return
     hosts.lock(tx, sorted({where[0] for where in lot.notes} | {each.host_id for each in parted}))

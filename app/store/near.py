@@ -22,7 +22,7 @@ class Waiting(NamedTuple):
 
     main_text       None: it is not compared, and loses the fingerprint that it may have
     fingerprint_id  and simhash: as they were; None: it has none
-    is_noted        as being like another
+    noted           as being like another: near or review
     is_gone         it repeats nothing, and may come back
     """
 
@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
     fingerprint_id: int | None
     simhash: int | None
     main_text: str | None
-    is_noted: bool
+    noted: str | None
     is_gone: bool
 
     @property
@@ -208,8 +208,9 @@ def set_lane(tx: Connection, links: Sequence[QueuedLink]) -> None:
         db.run(tx, _sql["set_lane"], {"rows": db.rows_param(rows)})
 
 
-def orphans(tx: Connection, n: int) -> list[Orphan]:
-    return db.run(tx, _sql["orphans"], {"n": n}).of(Orphan)
+def orphans(tx: Connection, n: int, *, blocks: int) -> list[Orphan]:
+    """Duplicates whose original is gone, among those in so many blocks of their table, which differ each time."""
+    return db.run(tx, _sql["orphans"], {"n": n, "blocks": blocks}).of(Orphan)
 
 
 def part(tx: Connection, orphans: Sequence[Orphan]) -> list[int]:

@@ -5,7 +5,7 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans, set_co
 -- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
-       coalesce(d.kind IN ('near', 'review'), false) AS is_noted,
+       CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
        EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key AND u.state = 'gone') AS is_gone
 FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
 LEFT JOIN crawls AS c ON c.id = q.crawl_id
@@ -129,12 +129,18 @@ UPDATE urls AS u SET lane = r.lane
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, lane smallint)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
--- orphans: duplicates whose original is gone, in active crawls
+-- orphans: duplicates whose original is gone, in active crawls, among a random sample of the table's blocks: all of a small one
+-- It is asked every other second: joined with all of the frontier it would keep Postgres busy. LATERAL looks each original up.
 SELECT d.host_id, d.crawl_id, d.key, d.url, d.kind, d.of_url
-FROM duplicates AS d
+FROM duplicates AS d TABLESAMPLE SYSTEM (
+    CAST(100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('duplicates'), 1)) AS real))
 JOIN crawls AS c ON c.id = d.crawl_id AND c.state = 'active'
-LEFT JOIN urls AS o ON o.host_id = d.of_host_id AND o.crawl_id = d.crawl_id AND o.key = d.of_key
-WHERE d.of_key IS NOT NULL AND (o.state = 'gone' OR o.key IS NULL)
+LEFT JOIN LATERAL (
+    SELECT u.state FROM urls AS u
+    WHERE u.host_id = d.of_host_id AND u.crawl_id = d.crawl_id AND u.key = d.of_key
+    OFFSET 0
+) AS o ON true
+WHERE d.of_key IS NOT NULL AND (o.state = 'gone' OR o.state IS NULL)
 LIMIT :n
 
 -- part: delete the notes of duplicates whose original is gone, and queue them to find another

@@ -25,13 +25,24 @@ WHERE renders.state = 'due' OR renders.body_sha256 <> excluded.body_sha256
 
 -- claim: an offer of one host with a page that a browser is to open, if the host may be contacted within :ahead_s
 -- As dispatch claims (hosts.claim_due), and as far ahead of it that plain pages of a host do not keep its rendered ones waiting for ever.
-WITH free AS MATERIALIZED (
+-- One probe of the index for each crawl of a host, its page that was due first: there may be a million pages behind it.
+WITH RECURSIVE first (host_id, crawl_id, due_at) AS (
+    (SELECT host_id, crawl_id, due_at FROM renders WHERE state = 'due' ORDER BY host_id, crawl_id, due_at LIMIT 1)
+    UNION ALL
+    SELECT further.host_id, further.crawl_id, further.due_at
+    FROM first CROSS JOIN LATERAL (
+        SELECT r.host_id, r.crawl_id, r.due_at FROM renders AS r
+        WHERE r.state = 'due' AND (r.host_id, r.crawl_id) > (first.host_id, first.crawl_id)
+        ORDER BY r.host_id, r.crawl_id, r.due_at
+        LIMIT 1
+    ) AS further
+), free AS MATERIALIZED (
     SELECT h.id, h.state = 'taken' AS outlived, h.next_fetch_at AS due_at
     FROM (
-        SELECT r.host_id, min(r.due_at) AS due_at
-        FROM renders AS r JOIN crawls AS c ON c.id = r.crawl_id AND c.state = 'active' AND c.render <> 'never'
-        WHERE r.state = 'due' AND r.due_at <= clock_timestamp()
-        GROUP BY r.host_id
+        SELECT f.host_id, min(f.due_at) AS due_at
+        FROM first AS f JOIN crawls AS c ON c.id = f.crawl_id AND c.state = 'active' AND c.render <> 'never'
+        WHERE f.due_at <= clock_timestamp()
+        GROUP BY f.host_id
     ) AS waiting
     JOIN hosts AS h ON h.id = waiting.host_id
     WHERE (h.state = 'idle' OR h.lease_until <= statement_timestamp())
@@ -56,18 +67,24 @@ WHERE hosts.id = free.id
 RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token, free.due_at
 
 -- take: the next page of a host to be rendered, under the host's lease; it is counted before the browser opens it
+-- Of each crawl the page that was due first. The state is hidden, that the page is not looked for among all that are due.
 UPDATE renders AS r
 SET takes = takes + 1
 FROM (
     SELECT w.host_id, w.crawl_id, w.key
-    FROM renders AS w JOIN crawls AS c ON c.id = w.crawl_id AND c.state = 'active' AND c.render <> 'never'
-    WHERE w.host_id = :host_id AND w.state = 'due' AND w.due_at <= clock_timestamp()
+    FROM crawls AS c
+    CROSS JOIN LATERAL (
+        SELECT host_id, crawl_id, key, due_at FROM renders
+        WHERE host_id = :host_id AND crawl_id = c.id AND state = 'due' AND due_at <= clock_timestamp()
+        ORDER BY due_at
+        LIMIT 1
+    ) AS w
+    WHERE c.state = 'active' AND c.render <> 'never'
       AND EXISTS (SELECT FROM hosts AS h WHERE h.id = :host_id AND h.lease_token = :token AND h.state = 'taken')
     ORDER BY w.due_at
     LIMIT 1
-    FOR UPDATE OF w SKIP LOCKED
 ) AS next
-WHERE r.host_id = next.host_id AND r.crawl_id = next.crawl_id AND r.key = next.key
+WHERE r.host_id = next.host_id AND r.crawl_id = next.crawl_id AND r.key = next.key AND nullif(r.state, '') = 'due'
 RETURNING r.host_id, r.crawl_id, r.key, r.url, r.takes, r.attempts, r.evidence, r.status, r.headers, r.body, r.body_sha256, r.text_sha256
 
 -- end: how renderings have ended, of pages that still wait with the same body; due_s: when it is tried again

@@ -340,7 +340,7 @@ hosts = Table(
     Index("hosts_pausing", "lease_until", postgresql_where=text("pause_requested")),
     Index("hosts_quiet", "id", postgresql_where=text("state = 'idle' AND next_fetch_at IS NULL")),
     Index("hosts_domain", "domain"),
-    Index("hosts_dropping", "id", postgresql_where=text("dropped_parameters <> '{}'")),
+    Index("hosts_dropping", "name", postgresql_where=text("dropped_parameters <> '{}'")),
     comment="A host: pace, block, lease. The unit of politeness.",
 )
 
@@ -1059,9 +1059,9 @@ renders = Table(
     CheckConstraint("(state = 'due') = (body IS NOT NULL)", name="due_has_body"),
     CheckConstraint("state = 'due' OR ended_at IS NOT NULL", name="ended_has_time"),
     CheckConstraint("state <> 'failed' OR cause IS NOT NULL", name="failed_has_cause"),
-    Index("renders_due", "due_at", postgresql_where=text("state = 'due'")),
+    Index("renders_due", "host_id", "crawl_id", "due_at", postgresql_where=text("state = 'due'")),
     Index("renders_crawl", "crawl_id", postgresql_where=text("state = 'due'")),
-    Index("renders_pattern", "host_id", "crawl_id", "pattern", "ended_at"),
+    Index("renders_pattern", "host_id", "crawl_id", "pattern", "ended_at", postgresql_where=text("state = 'done'")),
     comment="Pages that a browser is to open, or has opened: one row per page. Changed under their host's lease.",
 )
 

@@ -18,7 +18,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.config import Settings
@@ -60,7 +60,10 @@ class WebGuard:
         fresh = "" if seat or scope["path"].startswith(PUBLIC) else secrets.token_urlsafe(24)
         scope["viewer"] = Viewer(name=None, may_steer=False, seat=seat or fresh)
         guarded = _with_headers(send, fresh if scope["method"] == "GET" else "")
-        why = await self._why_not(scope, receive, headers, cookies)
+        try:
+            why = await self._why_not(scope, receive, headers, cookies)
+        except ClientDisconnect:
+            return  # nobody is left to be answered
         if why is None:
             await self._app(scope, receive, guarded)
         else:
@@ -69,7 +72,10 @@ class WebGuard:
     async def _why_not(
         self, scope: Scope, receive: Receive, headers: Headers, cookies: dict[str, str]
     ) -> tuple[int, str] | None:
-        """The status and the reason of a refusal; None: it may pass. Sets the viewer, and the fields of a form."""
+        """The status and the reason of a refusal; None: it may pass. Sets the viewer, and the fields of a form.
+
+        Raises ClientDisconnect.
+        """
         path, method = scope["path"], scope["method"]
         if path in HEALTH:
             return None
@@ -131,10 +137,12 @@ def _cookies(header: str) -> dict[str, str]:
 
 
 async def _form(receive: Receive) -> dict[str, str] | None:
-    """The fields of a form; None: too many octets."""
+    """The fields of a form; None: too many octets. Raises ClientDisconnect: half a form may mean something else."""
     body = b""
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > BODY_MOST:
             return None

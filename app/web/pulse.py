@@ -86,10 +86,13 @@ class Pulse:
             self._beat = None
 
     def _told(self) -> str:
-        """The look as JSON; while Postgres is away, that it is."""
+        """The look as JSON; where it failed, as while Postgres is away, why."""
         self.looks += 1
         try:
             return json.dumps(self._look(), ensure_ascii=True)
         except TiptoeError as error:
             _log.warning("web.look_failed", error=str(error))
             return json.dumps({"trouble": str(error)})
+        except Exception as error:  # noqa: BLE001  # it would end the looking: pages would stand still without a word
+            _log.exception("web.look_crashed")
+            return json.dumps({"trouble": f"The dashboard failed ({type(error).__name__}); its log says more."})

@@ -7,6 +7,7 @@ password ends the sessions of the old one.
 import hmac
 import ipaddress
 import secrets
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -52,6 +53,7 @@ class Users:
         self._header, self._network = _proxy(settings.web_proxy)
         self._clock = clock
         self._wrong: deque[float] = deque(maxlen=WRONG_MOST)
+        self._trying = threading.Lock()
         # A hash is what nobody else knows: names alone could be guessed, and a session signed by whoever does.
         self._key = sha256("\n".join(settings.web_users if self.has_login else [secrets.token_hex(32)]).encode())
 
@@ -70,14 +72,20 @@ class Users:
         return len(self._wrong) == WRONG_MOST and self._clock() - self._wrong[0] < WRONG_WITHIN_S
 
     def login(self, name: str, password: str) -> str | None:
-        """A session for the right password, else None. An unknown name takes as long as a wrong password."""
+        """A session for the right password, else None. An unknown name takes as long as a wrong password.
+
+        One try at a time: many at once would take 16 MiB each, and be more than are allowed.
+        """
         user = self._users.get(name)
         kept = user.hash if user is not None and user.hash else _NOBODY
-        right = matches(password, kept)
-        if right and user is not None and user.hash:
-            return self._session(name)
-        self._wrong.append(self._clock())
-        return None
+        with self._trying:
+            if self.is_held:
+                return None
+            right = matches(password, kept)
+            if right and user is not None and user.hash:
+                return self._session(name)
+            self._wrong.append(self._clock())
+            return None
 
     def viewer(self, *, session: str, seat: str, client: str, headers: Mapping[str, str]) -> Viewer | None:
         """The person behind a request; None: a login is wanted.   seat: the cookie of browsers without a session"""

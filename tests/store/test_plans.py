@@ -66,6 +66,8 @@ FILL = [
        SELECT n, 1, 'k', 'u', 200, '', '', 0, false, 0, 0, now(), now(), now(),
               CASE WHEN n % 100 = 0 THEN '{}'::jsonb END
        FROM generate_series(1, 2000) AS n""",
+    """INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url, of_host_id, of_key)
+       SELECT host_id, crawl_id, sha256(key), url, 'text', url, host_id, key FROM urls WHERE host_id = 2001""",
 ]
 
 # room, query, values, table, rows of it that may be looked at
@@ -108,6 +110,8 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("pages", "shells", {"most": 20}, "pages", 20),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
+    ("near", "orphans", {"n": 200, "blocks": 8}, "duplicates", 1_000),  # of 20,000, some 60 a block
+    ("near", "orphans", {"n": 200, "blocks": 8}, "urls", 1_000),
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
     ("fleet", "frontier", {"percent": 1}, "hosts", 2_000),  # one look-up of each URL, at most
     ("fleet", "hosts", {"percent": 5}, "hosts", 1_000),

@@ -1,18 +1,21 @@
 """Orders in the browser: each says what will happen, does what its command does, and leaves a row in the log."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from parsel import Selector
 from sqlalchemy import Engine
+from starlette.types import Message
 
 from tests.crawl.web import Web, html
 from tests.faults.waiting import until
 from tests.store.rows import clean, sql
-from tests.web.served import Browser, served, settings_of
+from tests.web.served import Browser, served, settings_of, token_of
 
 
 @pytest.fixture
@@ -61,6 +64,35 @@ def fields_in(page: str) -> dict[str, str]:
         for each in form.css("select:has(option[selected])")
     }
     return {**texts, **checked, **areas, **first, **chosen}
+
+
+def test_a_form_whose_end_never_came_is_no_order(steering: Browser, engine: Engine) -> None:
+    """Without its last lines it would take the exclude patterns away."""
+    form = {"subject": "c", "scope": "any", "token": token_of(steering.get("/act/crawl.edit?subject=c").text)}
+    jar = steering.session.cookies.get_dict()
+    cookie, before = "; ".join(f"{name}={value}" for name, value in jar.items()), order(engine)
+    heard: list[Message] = [
+        {"type": "http.request", "body": urlencode(form).encode(), "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/act/crawl.edit",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"cookie", cookie.encode())],
+        "client": ("127.0.0.1", 1),
+    }
+
+    async def receive() -> Message:
+        return heard.pop(0)
+
+    async def send(message: Message) -> None:
+        raise AssertionError(f"nobody is there for {message}")
+
+    asyncio.run(steering.app(scope, receive, send))
+    assert crawl(engine)["scope"] == "host"
+    assert order(engine) == before
 
 
 # act, its fields, what is then true of the row

@@ -153,6 +153,25 @@ def test_a_closed_pulse_ends_its_streams() -> None:
     assert asyncio.run(watch()) == ["retry: 3000\n\n", "data: {}\n\n", "over"]
 
 
+def test_a_look_that_crashes_is_told_and_the_next_one_comes() -> None:
+    looks = iter([0, 1])
+
+    def look() -> dict[str, int]:
+        return {"n": 1 // next(looks)}
+
+    async def watch() -> list[str]:
+        pulse = Pulse(look, every_s=0.0)
+        with pulse.seat():
+            stream = pulse.events()
+            found = [await asyncio.wait_for(anext(stream), 30.0) for _ in range(3)]
+        await pulse.close()
+        return found
+
+    _, crashed, well = asyncio.run(watch())
+    assert "ZeroDivisionError" in json.loads(crashed.removeprefix("data: "))["trouble"]
+    assert json.loads(well.removeprefix("data: ")) == {"n": 1}
+
+
 def test_a_slow_viewer_gets_the_latest_and_never_a_queue() -> None:
     async def watch() -> tuple[int, int]:
         numbers = itertools.count(1)

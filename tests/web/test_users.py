@@ -75,6 +75,7 @@ def test_logins_are_tried_again_after_a_minute() -> None:
         assert not users.is_held
         assert users.login("nobody", "wrong password") is None
     assert users.is_held
+    assert users.login("anna", PASSWORD) is None, "those that came at once are not tried either"
     clock.now += WRONG_WITHIN_S + 1
     assert not users.is_held
     assert users.login("anna", PASSWORD) is not None

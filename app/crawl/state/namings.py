@@ -54,8 +54,9 @@ class Namings:
             self._parts[slot] = parts
 
     def clear(self) -> None:
-        """Forget all."""
-        self._tags = array("Q")
+        """Forget all. The table stays as large as it is: other threads may be looking into it."""
+        if self._tags:
+            self._tags = array("Q", [0]) * self.SLOTS
 
     def _place(self, crawl_id: int, key: bytes) -> tuple[int, int]:
         tag, slot = _TAG_AND_SLOT(key)

@@ -1,6 +1,8 @@
 """The memory of pages that name URLs: their mean relevance, and the parts of a score as they stand; of fixed size."""
 
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import pytest
@@ -63,3 +65,25 @@ def test_a_url_that_all_pages_name_keeps_its_mean() -> None:
     for _ in range(70_000):
         found = namings.hear(1, KEY, 0.5)
     assert found == Named(0.5, 7)
+
+
+def test_a_thread_that_clears_disturbs_no_other() -> None:
+    """As when the database was restored: visits of other threads go on meanwhile."""
+    namings, before = Namings(), sys.getswitchinterval()
+
+    def visit() -> None:
+        for _ in range(30_000):
+            namings.note(1, KEY, 0.5, 7)
+            namings.hear(1, KEY, 0.5)
+            namings.raised(1, KEY, 8)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            visits = [threads.submit(visit), threads.submit(visit)]
+            while not all(each.done() for each in visits):
+                namings.clear()
+            for each in visits:
+                each.result()
+    finally:
+        sys.setswitchinterval(before)
