@@ -1,5 +1,5 @@
-# One image for every role of the fleet; docker-compose.yml names the command. BASE: any image with Python 3.11 or newer
-# as `python`, its venv and pip.
+# One image for every role of the fleet but `render`, which needs a browser: docker-compose.yml names the target and the
+# command. BASE: any image with Python 3.11 or newer as `python`, its venv and pip; for `render` one of Debian or Ubuntu.
 ARG BASE=python:3.12-slim
 
 FROM ${BASE} AS build
@@ -18,7 +18,7 @@ RUN pip --python /opt/tiptoe install --no-deps -e . \
     && python -m compileall -q app workers migrations tiptoe_clash.py \
     && chmod -R a+rX .
 
-FROM ${BASE}
+FROM ${BASE} AS fleet
 ENV PATH=/opt/tiptoe/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 \
     TIPTOE_HOME=/var/lib/tiptoe
 RUN useradd --system --uid 10001 --home-dir /var/lib/tiptoe --create-home --skel /dev/null tiptoe
@@ -28,3 +28,14 @@ WORKDIR /srv/tiptoe
 USER 10001
 VOLUME /var/lib/tiptoe
 CMD ["celery", "-A", "app", "worker"]
+
+FROM fleet AS render
+USER 0
+# The newest one: an old browser is a risk.
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*
+USER 10001
+CMD ["celery", "-A", "app", "worker", "-Q", "render"]
+
+# What is built where no target is named.
+FROM fleet

@@ -67,7 +67,7 @@ def _fetch(number: int) -> Fetch:
 
 def _fleet(engine: Engine, size: int, queues: tuple[str, ...]) -> dict[str, Cell]:
     now = iter(range(0, 10_000, 10))  # each reading is a new one
-    page = FleetPage(engine, queues, lambda: float(next(now)))
+    page = FleetPage(engine, queues, offer_s=10.0, monotonic=lambda: float(next(now)))
     times = [1000 * float(page.values()["tiptoe_fleet_read_seconds"]) for _ in range(READINGS)]  # type: ignore[arg-type]
     cuts = statistics.quantiles(times, n=100)
     depth = page.values()["tiptoe_queue_depth_urls"]

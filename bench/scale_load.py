@@ -48,11 +48,11 @@ INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, st
 status,
                      outcome, content_type, wire_bytes, body_bytes, truncated, dns_ms, connect_ms, first_byte_ms,
                      total_ms,
-                     conditional, body_sha256, attempt)
+                     conditional, body_sha256, attempt, address_budget, address_gap_s)
 SELECT u.host_id, u.crawl_id, v.id, u.key, u.url, 'page', 'new', v.taken_at + nth * interval '0.3 s',
        v.taken_at + nth * interval '0.3 s' + interval '0.1 s', 0.2, '192.0.2.1', 200,
        'page', 'text/html; charset=utf-8', 9000, 30000, false, 1, 2, 50, 90,
-       false, u.key, 1
+       false, u.key, 1, '192.0.' || u.host_id / 1024 % 256 || '.' || u.host_id / 4 % 256, 0.2
 FROM (SELECT *, row_number() OVER (PARTITION BY host_id ORDER BY id) AS nth FROM urls WHERE state = 'resting') AS u
 JOIN visits AS v ON v.host_id = u.host_id
 ORDER BY v.taken_at, nth"""

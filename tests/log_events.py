@@ -21,7 +21,8 @@ class LogCall(NamedTuple):
 def calls() -> Iterator[LogCall]:
     """Each call of `_log.LEVEL(event, field=…)` in `app` and `workers`."""
     for path in sorted(path for room in ("app", "workers") for path in (ROOT / room).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if "log" in source else ():
             if isinstance(node, ast.Call) and _is_log(node.func):
                 yield _call(node, f"{path.relative_to(ROOT)}:{node.lineno}")
 

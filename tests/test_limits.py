@@ -15,6 +15,7 @@ import pytest
 from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.store.host_rows import HostPace
+from tests.statements import statements
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(
@@ -47,7 +48,7 @@ def name_of(path: Path) -> str:
 
 def functions(source: str) -> Iterator[tuple[str, int]]:
     """(name, lines) of each function, methods and nested ones too. Decorators aside: in tests they hold the rows."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -128,7 +129,7 @@ def parts_taken() -> dict[str, int]:
     for path in FILES:
         if not name_of(path).startswith(("app/", "workers/")):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(path):
             if isinstance(node, ast.FunctionDef):
                 annotations = [each.annotation for each in [*node.args.args, *node.args.kwonlyargs]]
                 taken = [each for each in annotations if isinstance(each, ast.Name) and each.id in parts]

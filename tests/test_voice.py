@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.statements import statements
+
 ROOT = Path(__file__).parents[1]
 MOST_WORDS = 25
 RIDDLES = ("who", "whom", "whose", "what", "whatever", "which", "of", "as", "the same")
@@ -37,7 +39,7 @@ def faults(sentence: str) -> list[str]:
 def docstrings(path: Path) -> list[tuple[int, str]]:
     """(line, docstring) of a module, its classes and its functions."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(path):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             docstring = ast.get_docstring(node)
             if docstring:

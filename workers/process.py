@@ -3,8 +3,6 @@
 Made under a lock: a worker's threads request them all at once, and `lru_cache` alone would make one for each.
 """
 
-import os
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -18,6 +16,7 @@ from sqlalchemy import Engine
 
 from app.archive.keeper import ArchiveKeeper
 from app.archive.setup import make_keeper
+from app.celery import RENDER
 from app.config import Settings, current
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.visit import Visit
@@ -30,6 +29,7 @@ from app.net.http import Sender
 from app.runtime.delay_queue import DelayQueue
 from app.runtime.group_commit import CommitGroup, GroupCommit
 from app.runtime.intake import Intake, Places
+from app.runtime.process_name import process_name
 from app.runtime.seats import SEATS
 from app.store import db
 
@@ -73,7 +73,7 @@ def counts() -> Counts:
 
 def serve_metrics(role: str) -> None:
     """Serve this process's metrics if that is asked for. Call it before the engine is made: its sessions get the name
-    by which `tiptoe web` finds the process.   role: worker or beat"""
+    by which `tiptoe web` finds the process.   role: one of `app.metrics.fleet.ROLES`"""
     global _served
     settings = current()
     if settings.metrics is None:
@@ -107,7 +107,7 @@ def _engine() -> Engine:
 def _worker() -> Worker:
     settings = current()
     sender = make_sender(settings)
-    name = f"{socket.gethostname()}:{os.getpid()}"
+    name = process_name()
     parking = DelayQueue(_resume, most=settings.concurrency * PARKED_PER_THREAD, threads=settings.concurrency)
     made = make_worker(settings, engine=engine(), send=sender.send, where=sender.where, name=name)
     return replace(
@@ -186,8 +186,9 @@ def _resume(parked: Parked) -> None:
 
 
 @signals.celeryd_after_setup.connect
-def _serve_worker(**_: object) -> None:
-    serve_metrics("worker")
+def _serve_worker(instance: Any, **_: object) -> None:
+    """Serve as what it is: one with the queue `render` alone crawls nothing, and does not count as a worker."""
+    serve_metrics("render" if set(instance.app.amqp.queues.consume_from) == {RENDER} else "worker")
 
 
 @signals.beat_init.connect

@@ -3,8 +3,6 @@
 The page comes from the archive; one that is not there is fetched, as politely as any other.
 """
 
-import os
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +30,7 @@ from app.extract.run import for_handler
 from app.model import Capture, Refusal, Reply, Request, Url, VisitEnding
 from app.parse.html.html import MEDIA_TYPES
 from app.policy.document import document_of, documents
+from app.runtime.process_name import process_name
 from app.store import captures, db, extractions, hosts
 from app.store import crawls as crawls_store
 
@@ -156,8 +155,7 @@ def _fetched(engine: Engine, settings: Settings, url: Url) -> _Sample:
     """The page as its site serves it now. Raises InputError for one that may not be fetched, or is no page."""
     sender = make_sender(settings)
     try:
-        name = f"{socket.gethostname()}:{os.getpid()}"
-        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name)
+        worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=process_name())
         reply = _ask(worker, url)
     finally:
         sender.close()

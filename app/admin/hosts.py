@@ -117,14 +117,19 @@ def release(engine: Engine, name: str) -> None:
         hosts.note_event(tx, name, "released")
 
 
-def slow(engine: Engine, name: str, delay_s: float | None) -> None:
-    """Set an operator's delay between requests, which overrides robots.txt and the default; None removes it."""
+def slow(engine: Engine, name: str, delay_s: float | None) -> str:
+    """Set an operator's delay between requests, which overrides robots.txt and the default; None removes it.
+
+    Returns "", or what the host's answers do to it for now.
+    """
     name = hostname(name)
     _check_delay(delay_s)
     with db.transaction(engine) as tx:
-        if hosts.slow(tx, name, delay_s) is None:
+        doubled = hosts.slow(tx, name, delay_s)
+        if doubled is None:
             raise _unknown(name)
         hosts.note_event(tx, name, "slowed", "default" if delay_s is None else f"{delay_s:g} s")
+    return f", doubled {counted(doubled, 'time')} for now by how the host answers" if doubled else ""
 
 
 def slow_domain(engine: Engine, name: str, delay_s: float | None) -> tuple[str, int]:

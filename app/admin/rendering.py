@@ -95,6 +95,15 @@ def of_crawl(tx: Connection, crawl_id: int, mode: str) -> CrawlRenderings | None
     )
 
 
+def waiting(tx: Connection, crawl_id: int, mode: str) -> list[str]:
+    """Lines about its pages that wait for a browser, also after its end: how many, and why; none: none waits."""
+    pages = renders.due_of_crawl(tx, crawl_id)
+    if not pages:
+        return []
+    why = trouble(mode, renders.workers(tx)) or "the same command opens them"
+    return [f"{counted(pages, 'page')} {'waits' if pages == 1 else 'wait'} for a browser", why]
+
+
 def trouble(mode: str, here: Sequence[RenderWorker]) -> str | None:
     """Why nothing can be rendered, with the remedy; None: it can."""
     if mode == "never":

@@ -6,12 +6,15 @@ from enum import StrEnum
 
 from sqlalchemy import Engine
 
+from app.admin import browser_check
 from app.admin.crawls import find, go_round, start
 from app.admin.edit import open_crawl
 from app.admin.seeds import add_urls
+from app.browser.values import BrowserProblem
 from app.config import Settings
 from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
-from app.store import crawls, db
+from app.runtime.process_name import process_name
+from app.store import crawls, db, renders
 from app.store.crawls import Crawl
 
 
@@ -54,7 +57,7 @@ def prepare(
         go_round(engine, name, settings)
         beginning = Beginning.ROUND
     else:
-        beginning = _go_on(engine, before)
+        beginning = _go_on(engine, settings, before)
     return Prepared(crawl=find(engine, name), beginning=beginning, lifted=lifted)
 
 
@@ -65,10 +68,28 @@ def _lifted(before: CrawlSpec, wish: CrawlChange) -> dict[str, float]:
     return {name: value for name, value in had.items() if value is not None and name not in named}
 
 
-def _go_on(engine: Engine, before: Crawl) -> Beginning:
-    """Resume a crawl. One that had fetched everything resumes only if new seeds made it active.   before: as it was"""
-    if before.ended_because is CrawlEnding.DONE:
+def _go_on(engine: Engine, settings: Settings, before: Crawl) -> Beginning:
+    """Resume a crawl. One that had fetched everything resumes only if new seeds made it active, or where pages wait for
+    a browser and there is one.   before: as it was
+    """
+    opens = _opens_pages(engine, settings, before)
+    if before.ended_because is CrawlEnding.DONE and not opens:
         now = find(engine, before.name)
     else:
         now = start(engine, before.name, may_end=True)
     return Beginning.ENDED if now.state == "finished" else Beginning.GOING_ON
+
+
+def _opens_pages(engine: Engine, settings: Settings, crawl: Crawl) -> bool:
+    """Whether pages wait for a browser, and there is one here.
+
+    Then a worker that renders is said to be coming, so that the crawl does not end before it is up.
+    """
+    with db.transaction(engine) as tx:
+        if not renders.due_of_crawl(tx, crawl.id):
+            return False
+    if isinstance(found := browser_check.here(settings), BrowserProblem):
+        return False
+    with db.transaction(engine) as tx:
+        renders.seen(tx, name=process_name(), browser=found.version, problem=None)
+    return True

@@ -5,8 +5,6 @@ asks for is answered from the archive of its crawl. Nothing is sent, unless the 
 opened, and the rest is asked for as a rendering does, by scope, robots.txt and address, in the turns of its hosts.
 """
 
-import os
-import socket
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +36,7 @@ from app.render import elsewhere
 from app.render.fields import asking
 from app.render.requests import as_asked, judged
 from app.render.serve import user_agent
+from app.runtime.process_name import process_name
 from app.store import captures as capture_rows
 from app.store import crawls, db, hosts, renders
 from app.store.crawls import Crawl
@@ -164,8 +163,7 @@ def _answers(engine: Engine, settings: Settings, crawl: Crawl, load: bool) -> It
         yield from_archive
         return
     sender = make_sender(settings)
-    name = f"{socket.gethostname()}:{os.getpid()}"
-    worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name)
+    worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=process_name())
     try:
         yield _OrSent(from_archive, worker)
     finally:

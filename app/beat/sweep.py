@@ -4,12 +4,10 @@ No lease is rescued here: a crashed lease is due again by itself. It finds hosts
 hosts with a pause requested under a visit that vanished, and visits that vanished.
 """
 
-import os
-import socket
-
 import structlog
 from sqlalchemy import Engine
 
+from app.runtime.process_name import is_alive, machine
 from app.store import budgets, db, hosts, visits
 
 _log = structlog.get_logger()
@@ -39,20 +37,9 @@ def end_leases_of_the_dead(engine: Engine) -> int:
     It only saves time, and only where death is certain: a process id of this machine that no process has. Their
     requests ended before now, so the host's delay counts from now.
     """
-    machine = socket.gethostname()
     ended = 0
     with db.transaction(engine) as tx:
-        for host_id, token, worker in hosts.held_by(tx, machine):
-            if not _lives(int(worker.rpartition(":")[2])):
+        for host_id, token, worker in hosts.held_by(tx, machine()):
+            if not is_alive(worker):
                 ended += hosts.end_dead(tx, host_id=host_id, token=token)
     return ended
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

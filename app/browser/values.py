@@ -105,7 +105,7 @@ class Bounds:
 class Rendering:
     """A page as its scripts left it.
 
-    html            the document: open shadow roots and the text of same-origin iframes inlined
+    html            the document: shadow roots and the text of same-origin iframes inlined
     url             of the document at the end: `pushState` changes it
     navigated_to    where a script wanted to go instead; never followed
     routes          URLs that the page gave itself by `pushState`, popups and downloads: links, if somebody wants them

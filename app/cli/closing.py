@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.store.url_rows import RefusedUrls
 
 MOST_TOLD = 5
+WAITING = "SELECT url FROM renders WHERE state = 'due'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Summary:
 
     redirects  folders that came into the scope
     refused    URLs that were admitted, and refused since
+    unopened   of pages that wait for a browser: how many, and why; none: none waits
     paused     hosts that an operator paused, with URLs queued; one more than is told of
     why        there is no page; none: there is one
     """
@@ -31,6 +33,7 @@ class Summary:
     totals: "Totals"
     redirects: Sequence[str] = ()
     refused: "Sequence[RefusedUrls]" = ()
+    unopened: Sequence[str] = ()
     paused: Sequence[str] = ()
     why: Sequence[str] = ()
 
@@ -52,6 +55,10 @@ def lines(
         f"{counted(totals.suppressed, 'link')} refused"
     )
     yield from (_refused(each, command) for each in summary.refused)
+    if summary.unopened:
+        pages, why = summary.unopened
+        yield f"{pages}: {why}"
+        yield f'  which: {command} sql "{WAITING}"'
     for host in summary.paused[:MOST_TOLD]:
         yield f"paused by an operator, with URLs queued: {command} host resume {host}"
     if len(summary.paused) > MOST_TOLD:

@@ -185,6 +185,7 @@ def _tell(
 
 
 def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
+    from app.admin import rendering
     from app.admin.report import why_nothing
     from app.store import crawls, db, hosts, urls
 
@@ -192,6 +193,7 @@ def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
         totals = crawls.totals(tx, crawl.id)
         return closing.Summary(
             totals=totals,
+            unopened=rendering.waiting(tx, crawl.id, crawl.render),
             redirects=crawls.by_id(tx, crawl.id).scope_redirects,
             refused=urls.refused(tx, crawl.id),
             paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),

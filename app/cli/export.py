@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,7 +54,10 @@ Where = Annotated[
     ),
 ]
 Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Only what was fetched since then, e.g. 2026-11-23, or with a time.")
+    str | None,
+    typer.Option(
+        metavar="MOMENT", help="Only what is new since then: 2026-11-01, 2026-11-01T12:30, or 12h, 7d, 2w (ago)."
+    ),
 ]
 
 
@@ -70,7 +72,7 @@ class _Destination:
 class _Choice:
     columns: tuple[str, ...]
     where: tuple[str, ...]
-    since: datetime | None
+    since: str | None
 
 
 def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Destination:
@@ -79,7 +81,7 @@ def _place(to: To, form: Form = None, part_rows: PartRows = None) -> _Destinatio
 
 def _choice(columns: Columns = None, where: Where = None, since: Since = None) -> _Choice:
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    return _Choice(columns=names, where=tuple(where or ()), since=_moment(since))
+    return _Choice(columns=names, where=tuple(where or ()), since=since)
 
 
 @gather(place=_place, choice=_choice)
@@ -108,22 +110,9 @@ def export(
     began = time.monotonic()
     with open_database() as (settings, engine):
         done = export_rows(engine, settings, wish, _teller(what, began))
-        if what == "items" and not done.rows:
-            _tell_unhandled(engine, crawl)
+        if not done.rows:
+            _tell_nothing(engine, what, crawl, choice.where)
     _tell(done, what, seconds=time.monotonic() - began, as_json=as_json)
-
-
-def _moment(text: str | None) -> datetime | None:
-    """A time that a person gives; UTC where it names no zone. Raises InputError."""
-    from app.errors import InputError
-
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--since {text}", "is not a time; write 2026-11-23 or 2026-11-23T15:00:00Z") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _teller(what: str, began: float) -> Callable[[int], None]:
@@ -163,12 +152,23 @@ def _tell(done: "Exported", what: str, *, seconds: float, as_json: bool) -> None
     answer(f"next increment: --since {done.next_since.isoformat()}")
 
 
-def _tell_unhandled(engine: "Engine", crawl: str) -> None:
-    """Say so where there are no items because no handler has had a page."""
-    from app.admin import extract
+def _tell_nothing(engine: "Engine", what: str, crawl: str, where: tuple[str, ...]) -> None:
+    """Say so where nothing can be there: no handler has had a page, or a filter names what there is not."""
+    from app.admin import extract, hosts
+    from app.errors import InputError
 
-    if not extract.status(engine, crawl):
+    handlers = sorted({each.handler for each in extract.status(engine, crawl)}) if what == "items" else []
+    if what == "items" and not handlers:
         say(retyped(f"no handler ran over {crawl} yet: tiptoe extract run HANDLER --crawl {crawl}"))
+        return
+    for name, equals, value in (each.partition("=") for each in where):
+        if name == "handler" and equals and value not in handlers:
+            say(f"handler {value!r} had no page of {crawl}; there are: {', '.join(handlers)}")
+        elif name == "host" and equals:
+            try:
+                hosts.known(engine, value)
+            except InputError as error:
+                say(retyped(str(error)))
 
 
 def _noun(what: str) -> str:

@@ -176,7 +176,7 @@ def slow(
     with open_database() as (_, engine), ordered_of_host(engine, "host.slow", name, detail) as order:
         whose = _of_domain(*hosts.slow_domain(engine, name, delay_s)) if domain else hosts.hostname(name)
         if not domain:
-            hosts.slow(engine, name, delay_s)
+            says += hosts.slow(engine, name, delay_s)
         order.outcome = f"{whose}: {says}"
     done(f"{whose}: {says}", as_json=as_json, name=name, domain=domain, delay_s=delay_s, says=says)
 

@@ -50,17 +50,14 @@ def check(
 
 
 def _ask(engine: "Engine", settings: "Settings", url: str) -> "Ruling":
-    import os
-    import socket
-
     from app.admin import robots_check
     from app.crawl.state.setup import make_sender, make_worker
+    from app.runtime.process_name import process_name
 
     sender = make_sender(settings)
-    name = f"{socket.gethostname()}:{os.getpid()}"
     try:
         return robots_check.ask(
-            make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=name), url
+            make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=process_name()), url
         )
     finally:
         sender.close()

@@ -81,7 +81,10 @@ class Runner:
 
 @dataclass(slots=True)
 class _Lot:
-    """Rows that were taken together, on their way.   back: those that were not handled, to be given back"""
+    """Rows that were taken together, on their way.
+
+    left  not reached yet;   back  those that were not handled, to be given back
+    """
 
     shared: Extraction
     archive: Archive
@@ -89,24 +92,21 @@ class _Lot:
     captures: Mapping[tuple[int, int], Capture]
     found: list[HandledRow] = field(default_factory=list)
     back: list[Claimed] = field(default_factory=list)
+    left: list[Claimed] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
 
     def handle(self, rows: Sequence[Claimed], until: float) -> None:
         """Handle the rows, and write as they come. Those that are not begun are returned, even when a service fails."""
-        left = list(rows)
+        self.left = list(rows)
         try:
             for (crawl_id, capture_id), group in groupby(rows, key=lambda row: (row.crawl_id, row.capture_id)):
                 if self.shared.stopping.is_set() or time.monotonic() >= until:
                     break
-                together = list(group)
-                self._page(together, self.captures.get((crawl_id, capture_id)))
-                del left[: len(together)]
-                if len(self.found) >= AT_ONCE or time.monotonic() - self.written_at >= WRITE_S:
-                    self._write(left)
-            self._write([])
+                self._page(list(group), self.captures.get((crawl_id, capture_id)))
+            self._write()
         finally:
             with suppress(ServiceError), db.transaction(self.shared.engine) as tx:
-                extractions.give_back(tx, [*self.back, *left])
+                extractions.give_back(tx, [*self.back, *self.left])
 
     def _page(self, rows: Sequence[Claimed], capture: Capture | None) -> None:
         """Run the handlers of one page."""
@@ -116,20 +116,35 @@ class _Lot:
             page = for_handler(self.archive, rows[0].crawl, capture)
         except ArchiveMissing as error:
             self.found += [self._lost(row, str(error)) for row in rows]
+            self._passed(len(rows))
             return
         except SegmentElsewhere as error:
             with db.transaction(self.shared.engine) as tx:
                 extractions.give_back(tx, rows, node=error.node, due_s=ELSEWHERE_S)
+            self._passed(len(rows))
             self.shared.count("elsewhere")
             return
         for row in rows:
+            if self.shared.stopping.is_set():
+                return
             if row.takes > TAKES_MOST:
                 self.found.append(self._lost(row, f"its worker died {TAKES_MOST} times while it was handled"))
             else:
                 self._run(row, page)
+            self._passed(1)
+
+    def _passed(self, n: int) -> None:
+        """Note that so many were reached. What was found is written, and the rest kept, now and then.
+
+        Between two handlers of one page, too: each may take its deadline, and nobody else is to take the others.
+        """
+        del self.left[:n]
+        if len(self.found) >= AT_ONCE or time.monotonic() - self.written_at >= WRITE_S:
+            self._write()
 
     def _run(self, row: Claimed, page: PageForHandler) -> None:
-        process = self.process()
+        process = self.process()  # it may have to import first
+        self._passed(0)
         spec = process.specs.get(row.handler)
         if spec is None or spec.version < row.version:  # its code was changed since, and this process is fresher
             self.back.append(row)
@@ -156,13 +171,13 @@ class _Lot:
         handled = Handled(handler=row.handler, failed="lost", cause=why)
         return HandledRow(row=row, version=row.version, handled=handled)
 
-    def _write(self, left: Sequence[Claimed]) -> None:
+    def _write(self) -> None:
         """Write what was found, and keep the rows that are left."""
         found, self.found = self.found, []
         write(self.shared, found)
-        if left:
+        if self.left:
             with db.transaction(self.shared.engine) as tx:
-                extractions.extend(tx, left, lease_s=self.shared.lease_s)
+                extractions.extend(tx, self.left, lease_s=self.shared.lease_s)
         self.written_at = time.monotonic()
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from app.config import Settings
 from app.errors import Unwritable
 from app.extract.pool import HandlerPool
-from app.extract.process import Handled, HandlerProcess
+from app.extract.process import START_S, Handled, HandlerProcess
 from app.model.handler import HandlerSpec
 from app.store import db, extractions, item_views, items
 from app.store.extractions import Claimed, ExtractionEnding
@@ -65,8 +65,8 @@ class Extraction:
 
     @property
     def lease_s(self) -> float:
-        """Seconds that rows are taken for. Between two pages, which are a deadline apart at most, they are extended."""
-        return 2 * self.settings.handler_deadline_s + 15.0
+        """Seconds that rows are taken for. They are extended before and after each, which takes a deadline at most."""
+        return max(2 * self.settings.handler_deadline_s, START_S) + 15.0
 
     def wanted(self, process: HandlerProcess) -> list[HandlerSpec]:
         """The handlers of a process whose rows are taken. What is new about them is noted first."""

@@ -4,16 +4,16 @@ A browser is looked for beside the start of the stack. Where there is one, crawl
 last pages are shells does not end before the worker is up.
 """
 
-import os
-import socket
 import threading
 
 import structlog
 from sqlalchemy import Engine
 
-from app.browser.values import BrowserProblem
+from app.admin.browser_check import here
+from app.browser.values import BrowserProblem, Chromium
 from app.config import Settings
 from app.errors import ServiceError
+from app.runtime.process_name import process_name
 from app.store import db, renders
 
 LOOK_S = 1.0
@@ -39,29 +39,31 @@ class RenderDemand:
         self._thread.join()
 
     def _look(self) -> None:
-        from app.browser.find import find
-
-        found = find(self._settings.chromium)
+        found = here(self._settings)
         if isinstance(found, BrowserProblem):
             self.problem = found
             _log.info("render.no_browser", problem=found.line)
-            return
         engine = db.connect(self._database_url, pool_size=1)
         try:
-            self._until_wanted(engine, found.version)
+            self._until_wanted(engine, found)
         finally:
             engine.dispose()
 
-    def _until_wanted(self, engine: Engine, browser: str) -> None:
-        """Announce the worker, until a page wants it: then it speaks for itself, or is gone after a minute."""
+    def _until_wanted(self, engine: Engine, found: Chromium | BrowserProblem) -> None:
+        """Announce the worker, until a page wants it: then it speaks for itself, or is gone after a minute.
+
+        Without a browser there is none to come, and why is announced for those who ask what pages wait for.
+        """
+        is_here = isinstance(found, Chromium)
+        browser, problem = (found.version, None) if isinstance(found, Chromium) else (None, found.line)
         told_s = TELL_S
         while not self.is_wanted and not self._stopping.is_set():
             try:
                 with db.transaction(engine) as tx:
                     if told_s >= TELL_S:
-                        renders.seen(tx, name=f"{socket.gethostname()}:{os.getpid()}", browser=browser, problem=None)
+                        renders.seen(tx, name=process_name(), browser=browser, problem=problem)
                         told_s = 0.0
-                    self.is_wanted = renders.waiting(tx)
+                    self.is_wanted = is_here and renders.waiting(tx)
             except ServiceError as error:
                 _log.warning("render.not_asked", error=str(error))
             told_s += LOOK_S

@@ -83,7 +83,7 @@ FLEET = (
     ),
     MetricSpec("tiptoe_hosts", _G, "Hosts by what they do: an estimate.", ("state",)),
     MetricSpec("tiptoe_leases", _G, "Hosts that a worker visits now: an estimate."),
-    MetricSpec("tiptoe_dispatch_lag_seconds", _G, "Seconds that the host due for longest waits to be claimed."),
+    MetricSpec("tiptoe_dispatch_lag_seconds", _G, "Seconds that the host due for longest waits for a worker."),
     MetricSpec(
         "tiptoe_recent_violations",
         _G,

@@ -45,7 +45,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel("Pages a second", "reqps", 4, (("", "sum(rate(tiptoe_pages_total[1m]))"),), True),
             Panel("Errors", "percentunit", 4, (("", f"{_FAILED} / {_ALL}"),), True, 0.05),
             Panel("URLs due and unclaimed", "short", 4, (("", "max(tiptoe_queue_depth_urls)"),), True, 100_000),
-            Panel("Longest wait to be claimed", "s", 4, (("", "max(tiptoe_dispatch_lag_seconds)"),), True, 60),
+            Panel("Longest wait for a worker", "s", 4, (("", "max(tiptoe_dispatch_lag_seconds)"),), True, 60),
             Panel(
                 "Politeness violations, 24 h",
                 "short",

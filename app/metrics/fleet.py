@@ -1,6 +1,8 @@
 """The fleet's figures, from Postgres: `tiptoe web` shows them at /metrics.
 
-However many ask, Postgres is read once in GOOD_S. While it is away the page says so, and leaves its figures out.
+However many ask, Postgres is read once in GOOD_S. While it is away the page says so, and leaves its figures out. It
+waits no longer than Prometheus does: a name or an address that nobody answers for takes its time to fail, and a page
+that comes too late says that `tiptoe web` is away.
 """
 
 import threading
@@ -18,19 +20,31 @@ from app.metrics.targets import role_of
 from app.store import db, fleet, renders, segments
 
 GOOD_S = 5.0
+WAITS_S = 4.0  # Prometheus waits for 10 s if nobody tells it otherwise
 RENDERS_MOST = 10_000  # that are counted
 LANES = range(4)
 HOST_STATES = ("due", "offered", "visited", "waiting", "resting", "paused", "quiet")
 CRAWL_STATES = ("active", "paused", "finished")
-ROLES = ("worker", "beat")
+ROLES = ("worker", "render", "beat")
 
 
 class FleetPage:
-    """The page of a web process. Threads share it.   queues: all that hosts may be on"""
+    """The page of a web process. Threads share it.
 
-    def __init__(self, engine: Engine, queues: Sequence[str], monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._engine, self._queues, self._monotonic = engine, queues, monotonic
-        self._reading = threading.Lock()
+    queues  all that hosts may be on;   offer_s  seconds that an offer stands
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        queues: Sequence[str],
+        *,
+        offer_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._queues, self._offer_s, self._monotonic = engine, queues, offer_s, monotonic
+        self._lock = threading.Lock()
+        self._reader: threading.Thread | None = None
         self._good_until = float("-inf")
         self._values: Mapping[str, Value] = {}
         self._registry = exposition.registry(self.values)
@@ -40,25 +54,34 @@ class FleetPage:
         return exposition.page(self._registry)
 
     def values(self) -> Mapping[str, Value]:
-        """The figures, at most GOOD_S old."""
-        with self._reading:
-            now = self._monotonic()
-            if now >= self._good_until:
-                self._values = self._read()
-                self._good_until = now + GOOD_S
-            return self._values
+        """The figures, at most GOOD_S old; without Postgres' where it takes longer than WAITS_S."""
+        with self._lock:
+            if self._reader is None and self._monotonic() >= self._good_until:
+                self._reader = threading.Thread(target=self._refresh, name="metrics.fleet", daemon=True)
+                self._reader.start()
+            reader = self._reader
+        if reader is not None:
+            reader.join(WAITS_S)
+        with self._lock:
+            is_late = reader is not None and self._reader is reader
+            return _without_postgres() if is_late else self._values
+
+    def _refresh(self) -> None:
+        found: Mapping[str, Value] = _without_postgres()
+        try:
+            found = self._read()
+        finally:
+            with self._lock:
+                self._values, self._good_until, self._reader = found, self._monotonic() + GOOD_S, None
 
     def _read(self) -> Mapping[str, Value]:
-        room = memory()
-        found: dict[str, Value] = {}
-        if room is not None:
-            found = {"tiptoe_memory_limit_bytes": room.limit, "tiptoe_memory_available_bytes": room.available}
         began = time.monotonic()
         try:
-            found |= self._ask()
+            found = self._ask()
         except ServiceError:
-            return found | {"tiptoe_postgres_up": 0.0}
-        return found | {"tiptoe_postgres_up": 1.0, "tiptoe_fleet_read_seconds": time.monotonic() - began}
+            return _without_postgres()
+        took_s = time.monotonic() - began
+        return {**_without_postgres(), **found, "tiptoe_postgres_up": 1.0, "tiptoe_fleet_read_seconds": took_s}
 
     def _ask(self) -> dict[str, Value]:
         with db.transaction(self._engine) as tx:
@@ -71,7 +94,7 @@ class FleetPage:
             browsers = renders.workers(tx)
             renders_due = renders.depth(tx, RENDERS_MOST)
             roles = Counter(role_of(each.name) for each in fleet.serving(tx))
-            lag_s = fleet.lag_s(tx, self._queues)
+            lag_s = fleet.lag_s(tx, self._queues, offer_s=self._offer_s)
         stopped = sum(node.stopped_because is not None for node in nodes)
         without = sum(each.problem is not None for each in browsers)
         free = {"tiptoe_archive_free_bytes": min(node.free_bytes for node in nodes)} if nodes else {}
@@ -90,3 +113,10 @@ class FleetPage:
             "tiptoe_processes_serving": {role: roles[role] for role in ROLES},
             **free,
         }
+
+
+def _without_postgres() -> dict[str, Value]:
+    found: dict[str, Value] = {"tiptoe_postgres_up": 0.0}
+    if (room := memory()) is not None:
+        found |= {"tiptoe_memory_limit_bytes": room.limit, "tiptoe_memory_available_bytes": room.available}
+    return found

@@ -36,6 +36,7 @@ class Header(StrEnum):
     CONTENT_SIGNAL = "content-signal"
     TDM_RESERVATION = "tdm-reservation"
     TDM_POLICY = "tdm-policy"
+    LINK = "link"
 
 
 class Gate(Protocol):

@@ -16,7 +16,7 @@ class Link(NamedTuple):
     rel     lower-case rel tokens
     hidden  no person can see it (hidden attribute, display:none, visibility:hidden, aria-hidden with no text, in a
             template …)
-    kind    "a", "area", "frame", "iframe", "link" or "refresh"
+    kind    "a", "area", "frame", "iframe", "link" or "refresh" (of a <meta>, or of a script that leads on)
     """
 
     href: str

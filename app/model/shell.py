@@ -8,12 +8,13 @@ from typing import Final
 class ShellSign(StrEnum):
     """A kind of evidence: the keys of `pages.needs_script` and of `renders.evidence`.
 
-    The first three show a shell, each with scripts of its own.
+    The first four show a shell, each with scripts of its own.
     The others say more of it. Each value is a detail in our own words; none of the page's words is in it.
     """
 
     EMPTY_ROOT = "empty_root"  # the element that scripts fill, such as #root
-    EMPTY_BODY = "empty_body"  # where a bundle is the whole page
+    EMPTY_BODY = "empty_body"  # nothing is shown at all
+    TEMPLATE = "template"  # its elements are repeated for data that only its scripts have
     NOSCRIPT = "noscript"  # it asks for JavaScript
     SCRIPTS = "scripts"  # how many of its own
     TEXT = "text"  # characters that are there without them
@@ -28,6 +29,7 @@ _LINES: Final = (
     {
         ShellSign.EMPTY_ROOT: "{} is empty",
         ShellSign.EMPTY_BODY: "the body is empty",
+        ShellSign.TEMPLATE: "its text is a template",
         ShellSign.NOSCRIPT: "a noscript asks for JavaScript",
     },
     {ShellSign.PATTERN: "a browser gained {} of its pattern"},

@@ -10,6 +10,11 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGO: Final = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
+def is_ago(text: str) -> bool:
+    """Whether `text` says how long ago, so that it names another moment each time."""
+    return _AGO.fullmatch(text.strip().lower()) is not None
+
+
 def moment(text: str, now: datetime, *, option: str) -> datetime:
     """The moment that `text` names. 2026-11-01, 2026-11-01T12:30, or 45m, 12h, 7d, 2w before now.
 

@@ -4,6 +4,14 @@ Lines end in LF, CR or CRLF and may hold anything. An unknown line is ignored: i
 other records do not interfere). Misspellings that Google's parser reads are read too: the alternative is to fetch
 what a site meant to forbid. Groups of one token are merged.
 
+A line is read to its first NUL, as Google reads it. NULs before its first word, and white space of Unicode and byte
+order marks at the ends of field and value, are no part of them: an author cannot see them, and Google's parser takes
+the line for unknown. UTF-16 is read without a mark, too.
+
+A line is read to its first NUL, as Google reads it; NULs before its first word, and white space of Unicode and byte
+order marks at the ends of field and value, are no part of them, though Google takes them for such: an author cannot
+see them. UTF-16 is read without a mark, too, if the file begins as ASCII does.
+
 A slow-down line (`Crawl-delay` …) is such an "other record": in "agent a, Crawl-delay, agent b, Disallow" the
 Disallow is for a and b. The delay is for a alone, which is what authors mean by it.
 """
@@ -34,6 +42,14 @@ FIELDS: Final = {
 }
 # RFC 9309 section 2.2.1: "-", "_" and letters. Digits are taken too, so that "bot2" is not "bot".
 _TOKEN: Final = re.compile(rb"\*(?!\S)|[A-Za-z_-][A-Za-z0-9_-]*")
+# Octets of UTF-8 that nobody sees: no-break, zero-width and wide spaces, line separators, byte order marks.
+_UNSEEN: Final = re.compile(
+    rb"(?:\s|\xc2?\xa0|\xe2\x80[\x80-\x8d\xa8\xa9\xaf]|\xe2\x81[\x9f\xa0]|\xe3\x80\x80|\xef\xbb\xbf)+"
+)
+_UNSEEN_REVERSED: Final = re.compile(
+    rb"(?:\s|\xa0\xc2|[\x80-\x8d\xa8\xa9\xaf]\x80\xe2|[\x9f\xa0]\x81\xe2|\x80\x80\xe3|\xbf\xbb\xef)+"
+)
+_LEADS: Final = b"\0 \t\v\f"
 
 
 @dataclass(slots=True)
@@ -134,16 +150,34 @@ class _Reader:
 def _lines(body: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """(1-based line number, one of the known fields, value) of each line that we read."""
     for number, line in enumerate(unmarked(cut(body)).splitlines(), start=1):
-        content = line.partition(b"#")[0].strip()
-        name, colon, value = content.partition(b":")
-        if not colon:  # "Disallow /x": read with exactly two words, as Google does
-            words = content.split()
-            if len(words) != 2:
-                continue
-            name, value = words
-        known = FIELDS.get(name.strip().lower())
+        name, value = field_of(line)
+        known = FIELDS.get(name)
         if known:
-            yield number, known, value.strip()
+            yield number, known, value
+
+
+def field_of(line: bytes) -> tuple[bytes, bytes]:
+    """(field in lower case, value) of a line; empty where it has none."""
+    content = _trimmed(line.lstrip(_LEADS).partition(b"\0")[0].partition(b"#")[0])
+    name, colon, value = content.partition(b":")
+    if not colon:  # "Disallow /x": read with exactly two words, as Google does
+        words = content.split()
+        if len(words) != 2:
+            return b"", b""
+        name, value = words
+    return _trimmed(name).lower(), _trimmed(value)
+
+
+def _trimmed(octets: bytes) -> bytes:
+    """Octets without what nobody sees at their ends. Linear: what is at the end is matched backwards."""
+    octets = octets.strip()
+    if octets.isascii():
+        return octets
+    if head := _UNSEEN.match(octets):
+        octets = octets[head.end() :]
+    if tail := _UNSEEN_REVERSED.match(octets[::-1]):
+        octets = octets[: -tail.end()]
+    return octets
 
 
 def cut(body: bytes) -> bytes:
@@ -155,9 +189,12 @@ def cut(body: bytes) -> bytes:
 
 
 def unmarked(body: bytes) -> bytes:
-    """UTF-8 octets without the byte order mark. RFC 9309 demands UTF-8; UTF-16 with a mark is read too."""
+    """UTF-8 octets without the byte order mark. RFC 9309 demands UTF-8; UTF-16 is read too, with a mark or not."""
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return body.decode("utf-16", "replace").encode("utf-8", "replace")
+    for codec, zeros, letters in (("utf-16-le", body[1:8:2], body[0:8:2]), ("utf-16-be", body[0:8:2], body[1:8:2])):
+        if len(zeros) == 4 and not any(zeros) and all(letters):  # four letters of ASCII: a word begins the file
+            return body.decode(codec, "replace").encode("utf-8", "replace")
     return body.removeprefix(codecs.BOM_UTF8)
 
 

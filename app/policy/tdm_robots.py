@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from app.policy.robots_match import TOO_COSTLY, Rule, Ruleset, normal
-from app.policy.robots_text import FIELDS, STAR, cut, token_of, unmarked
+from app.policy.robots_text import FIELDS, STAR, cut, field_of, token_of, unmarked
 from app.policy.tdm import MAX_PATTERN_BYTES, MAX_RULES, MAX_SIGNALS, SIGNAL, USAGE, Signal, of_preferences
 
 
@@ -96,17 +96,10 @@ def _groups(octets: bytes, wanted: set[str]) -> dict[str, list[tuple[bytes, byte
 def _fields(octets: bytes) -> Iterator[tuple[bytes, bytes]]:
     """(field, value) of User-agent, Allow, Disallow and our lines, as `robots_text` reads lines."""
     for line in octets.splitlines():
-        content = line.partition(b"#")[0].strip()
-        name, colon, value = content.partition(b":")
-        if not colon:
-            words = content.split()
-            if len(words) != 2:
-                continue
-            name, value = words
-        name = name.strip().lower()
+        name, value = field_of(line)
         known = name if name in _OURS else FIELDS.get(name)
         if known in _OURS or known in _BORDERS:
-            yield known, value.strip()
+            yield known, value
 
 
 def _path_and_rest(value: bytes) -> tuple[bytes, str]:

@@ -38,7 +38,7 @@ class PageRequests:
 
     until     monotonic second after which none is begun
     unwanted  kinds that are left out for want of time
-    late      requests for scripts and data that were refused because their turn came too late
+    late      requests for scripts, data and frames that were refused because their turn came too late
     cached    requests that were answered without sending one;   posts: that were sent, or tried
     is_over   set when the page has ended: nothing is sent for it any more
     """
@@ -119,7 +119,7 @@ class PageRequests:
             return elsewhere.fetch(visit.worker, url, crawl_id, asking, until=self.until, is_over=self.is_over)
 
     def _note_late(self, asked: SubRequest, refused: Refused) -> None:
-        is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH}
+        is_needed = asked.resource in {ResourceKind.SCRIPT, ResourceKind.FETCH, ResourceKind.DOCUMENT}
         if is_needed and refused.reason in {RenderRefusal.TIME, RenderRefusal.BUDGET} and not self.is_over.is_set():
             with self._lock:
                 self.late += 1

@@ -24,10 +24,11 @@ from app.errors import ArchiveStopped
 from app.model import Cause, Outcome, Refusal, Url, VisitEnding
 from app.model.render import RenderRefusal
 from app.policy import backoff
+from app.policy.focus.patterns import MUCH
 from app.render import keep, limits
 from app.render.at_host import rules_of
 from app.render.cache import SharedCache
-from app.render.ending import ended, failed, given_back, retried
+from app.render.ending import ATTEMPTS_MOST, ended, failed, given_back, retried
 from app.render.requests import PageRequests
 from app.render.take_in import judge, read_in, take_in
 from app.store import db, renders
@@ -151,7 +152,7 @@ class RenderTurns:
                     failed(visit, taken, "its document cannot be read")
                 elif ask.late and visit.worker.stopping.is_set():
                     given_back(visit, taken, "its worker stopped", due_s=0.0)
-                elif ask.late and made.brought == 0:
+                elif ask.late and made.brought < (MUCH if taken.attempts + 1 < ATTEMPTS_MOST else 1):
                     late = "its hosts' turns came too late for what it asked for"
                     retried(visit, taken, late, found, cached=ask.cached)
                 else:

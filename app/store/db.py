@@ -52,6 +52,8 @@ _SESSION = {
     "tcp_keepalives_count": "2",
     "tcp_user_timeout": "10s",
 }
+# A host's proof takes 1 ms, and 90 where Postgres starts two more processes for it, as it does for a log of millions.
+_ONE_CORE = {"max_parallel_workers_per_gather": "0"}
 # A pooler that shares connections between transactions (PgBouncer in transaction mode) takes no `options`, and a
 # prepared statement would stay on a server connection that another client uses next. `?pooler=transaction` in the URL
 # declares it.
@@ -120,11 +122,12 @@ def _driven(query: TextClause) -> str:
     return _BOUND.sub(r"%(\1)s", query.text.replace("%", "%%"))
 
 
-def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe") -> Engine:
+def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_spread: bool = True) -> Engine:
     """An engine for a process; make it after a fork. url: postgresql://…  Raises InputError for a URL that is not
     Postgres'.
 
-    session_name: of its sessions, in pg_stat_activity"""
+    session_name: of its sessions, in pg_stat_activity
+    may_spread: a query may take several cores; behind a pooler it always may"""
     try:
         parsed = make_url(url)
     except ValueError as error:
@@ -140,7 +143,7 @@ def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe") -> E
             f"TIPTOE_DATABASE_URL={without_password(parsed.render_as_string(hide_password=False))}",
             f"the frontier needs Postgres, not {parsed.get_backend_name()}; write postgresql://user:password@host/name",
         )
-    session = _session(parsed)
+    session = _session(parsed, _SESSION if may_spread else _SESSION | _ONE_CORE)
     try:
         engine = create_engine(
             parsed.set(drivername="postgresql+psycopg").difference_update_query([POOLER]),
@@ -173,23 +176,23 @@ def _unless_given(url: URL) -> dict[str, int]:
     return {name: value for name, value in _NOTICES_A_DEAD_PEER.items() if name not in url.query}
 
 
-def _session(url: URL) -> dict[str, str | None]:
+def _session(url: URL, wanted: Mapping[str, str]) -> dict[str, str | None]:
     """The connect arguments of a session.
 
     Behind a pooler its settings are the role's (docs/operating.md), and nothing is prepared."""
     pooler = url.query.get(POOLER)
     if pooler is None:
-        return {"options": _options(url)}
+        return {"options": _options(url, wanted)}
     if pooler != POOLED:
         remedy = f"is an unknown mode; write pooler={POOLED}, or leave it out where sessions are pooled, or nothing"
         raise InputError(f"TIPTOE_DATABASE_URL: pooler={pooler}", remedy)
     return {"prepare_threshold": None}
 
 
-def _options(url: URL) -> str:
+def _options(url: URL, wanted: Mapping[str, str]) -> str:
     """libpq's `options`: ours, then those of the URL, which win."""
     own = url.query.get("options", "")
-    ours = (f"-c {name}={value}" for name, value in (_SESSION | {_MARK: "1"}).items())
+    ours = (f"-c {name}={value}" for name, value in [*wanted.items(), (_MARK, "1")])
     return " ".join([*ours, own if isinstance(own, str) else " ".join(own)]).strip()
 
 

@@ -89,7 +89,11 @@ def hosts_of_crawl(tx: Connection, crawl_id: int) -> list[int]:
 
 def audit(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapping[str, Any]]:
     """Rows of v_politeness_audit. None: for all hosts."""
-    return [dict(row) for row in tx.execute(_sql["audit"], _hosts(host_ids)).mappings()]
+    if host_ids is not None and len(host_ids) == 1:
+        found = tx.execute(_sql["audit_host"], {"host_id": host_ids[0]})
+    else:
+        found = tx.execute(_sql["audit"], _hosts(host_ids))
+    return [dict(row) for row in found.mappings()]
 
 
 def audit_addresses(tx: Connection, host_ids: Sequence[int] | None) -> list[Mapping[str, Any]]:

@@ -41,6 +41,9 @@ SELECT h.id FROM hosts AS h WHERE EXISTS (SELECT FROM urls AS u WHERE u.host_id 
 -- audit: v_politeness_audit of these hosts, or of all
 SELECT * FROM v_politeness_audit WHERE CAST(:host_ids AS bigint[]) IS NULL OR host_id = ANY(CAST(:host_ids AS bigint[]))
 
+-- audit_host: v_politeness_audit of one host; an array would read the history of robots.txt of all hosts
+SELECT * FROM v_politeness_audit WHERE host_id = :host_id
+
 -- audit_addresses: v_address_audit of the budgets that these hosts drew on, with all their draws; or of all
 SELECT *
 FROM v_address_audit

@@ -66,9 +66,9 @@ def hosts(tx: Connection, percent: float) -> dict[str, float]:
     return {row.state: row.hosts * 100 / percent for row in db.run(tx, _sql["hosts"], {"percent": percent})}
 
 
-def lag_s(tx: Connection, queues: Sequence[str]) -> float:
-    """Seconds that the host that has been due for longest waits to be claimed."""
-    found: float = db.run(tx, _sql["lag"], {"queues": list(queues)}).one().lag_s
+def lag_s(tx: Connection, queues: Sequence[str], *, offer_s: float) -> float:
+    """Seconds that the host that has been due for longest waits for a worker."""
+    found: float = db.run(tx, _sql["lag"], {"queues": list(queues), "offer_s": offer_s}).one().lag_s
     return found
 
 

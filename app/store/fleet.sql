@@ -28,8 +28,13 @@ SELECT CASE
 FROM hosts TABLESAMPLE SYSTEM (CAST(:percent AS real))
 GROUP BY 1
 
--- lag: how many seconds the host that has been due for longest waits to be claimed; 0: none is due
-SELECT coalesce(CAST(extract(epoch FROM statement_timestamp() - min(first.next_fetch_at)) AS double precision), 0) AS lag_s
+-- lag: how many seconds the host that has been due for longest waits for a worker; 0: none is due
+-- One that is offered again and again, because nobody serves its queue, has waited since its first offer.
+SELECT greatest(
+    coalesce(CAST(extract(epoch FROM statement_timestamp() - min(first.next_fetch_at)) AS double precision), 0),
+    (SELECT coalesce(max(o.offers_missed), 0) * CAST(:offer_s AS double precision) FROM hosts AS o
+     WHERE o.state = 'offered' AND o.lease_until > statement_timestamp() - interval '1 minute'
+       AND o.queue = ANY(CAST(:queues AS text[])) AND NOT o.pause_requested)) AS lag_s
 FROM unnest(CAST(:queues AS text[])) AS queue (name)
 CROSS JOIN LATERAL (
     SELECT h.next_fetch_at FROM hosts AS h

@@ -226,8 +226,9 @@ def release(tx: Connection, name: str) -> int | None:
 
 
 def slow(tx: Connection, name: str, delay_s: float | None) -> int | None:
+    """Set an operator's delay. Returns how often it is doubled; None: there is no such host."""
     row = tx.execute(_sql["slow"], {"name": name, "delay_s": delay_s}).one_or_none()
-    return row.id if row else None
+    return row.adaptive_level if row else None
 
 
 def quiet(tx: Connection, name: str, hours: str | None) -> int | None:

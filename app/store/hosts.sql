@@ -340,7 +340,7 @@ SET delay_override_s = CAST(:delay_s AS double precision),
     polite_at = CASE WHEN last_contact_at IS NULL THEN polite_at
                      ELSE greatest(polite_at, last_contact_at + make_interval(secs => CAST(:delay_s AS double precision))) END
 WHERE name = :name
-RETURNING id
+RETURNING adaptive_level
 
 -- quiet: an operator's quiet hours; NULL: none of its own.   reason: why a host rests in them, which has no detail
 -- A rest by the old hours ends: the next visit begins it again if the new ones require it.

@@ -139,6 +139,11 @@ def waiting(tx: Connection) -> bool:
     return bool(db.run(tx, _sql["waiting"]).one().yes)
 
 
+def due_of_crawl(tx: Connection, crawl_id: int) -> int:
+    """Pages of a crawl that wait for a browser, also where it has ended."""
+    return int(db.run(tx, _sql["due_of_crawl"], {"crawl_id": crawl_id}).one().pages)
+
+
 def depth(tx: Connection, most: int) -> int:
     """Pages of active crawls that wait for a browser, `most` if there are more."""
     return int(db.run(tx, _sql["depth"], {"most": most}).one().pages)

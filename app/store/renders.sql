@@ -121,6 +121,10 @@ SELECT EXISTS (
     SELECT FROM renders AS r JOIN crawls AS c ON c.id = r.crawl_id AND c.state = 'active' AND c.render <> 'never'
     WHERE r.state = 'due' AND r.due_at <= clock_timestamp()) AS yes
 
+-- due_of_crawl: how many pages of a crawl wait for a browser, whatever its state
+SELECT count(*) AS pages FROM renders AS r JOIN crawls AS c ON c.id = r.crawl_id AND c.render <> 'never'
+WHERE r.crawl_id = :crawl_id AND r.state = 'due'
+
 -- depth: how many pages of active crawls wait for a browser, up to a number
 SELECT count(*) AS pages FROM (
     SELECT FROM renders AS r JOIN crawls AS c ON c.id = r.crawl_id AND c.state = 'active' AND c.render <> 'never'

@@ -551,6 +551,7 @@ fetches = Table(
     CheckConstraint("ended_at >= started_at", name="ends_after_start"),
     Index("fetches_host", "host_id", "started_at"),
     Index("fetches_url", "host_id", text("substr(url_key, 1, 8)"), "started_at"),
+    Index("fetches_budget", text('address_budget COLLATE "C"'), postgresql_where=text("address_budget IS NOT NULL")),
     postgresql_partition_by="RANGE (started_at)",
     comment="The fetch log: every request that was settled, robots.txt included.",
 )

@@ -12,6 +12,7 @@ from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.web.board import Board, board_of
 from app.web.checks import Checks
+from app.web.crawl_counts import CrawlCounts
 from app.web.guard import WebGuard
 from app.web.live import told
 from app.web.pulse import Pulse
@@ -27,8 +28,10 @@ def make_app(settings: Settings, engine: Engine) -> Starlette:
         settings=settings,
         engine=engine,
         users=Users(settings),
+        watch=watch,
         pulse=Pulse(lambda: told(watch.look(), checks())),
         checks=checks,
+        counts=CrawlCounts(engine, settings),
         templates=make_templates(),
     )
 

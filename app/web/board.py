@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from starlette.requests import Request
 
+from app.admin.board.pulse import PulseWatch
 from app.config import Settings
 from app.web.checks import Checks
+from app.web.crawl_counts import CrawlCounts
 from app.web.pulse import Pulse
 from app.web.users import Users, Viewer
 
@@ -17,13 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Shared by the pages of a process.   checks: whether all is there that a crawl needs, looked at a moment ago"""
+    """Shared by the pages of a process.
+
+    watch   looks at all that is live, with the sums of its looks
+    checks  whether all is there that a crawl needs, looked at a moment ago
+    counts  crawls that were counted row by row
+    """
 
     settings: Settings
     engine: Engine
     users: Users
+    watch: PulseWatch
     pulse: Pulse
     checks: Checks
+    counts: CrawlCounts
     templates: "Environment"
 
 

@@ -104,8 +104,14 @@ def notes(now: Pulsation, checks: Sequence[Check]) -> Sequence[tuple[str, str, s
 
 
 def wait_cells(row: Row) -> Sequence[str]:
-    """The cells of a cause of waiting: its words, hosts, and the first contact; a lease's end is none."""
-    first = "" if row["because"] in {"being visited", "offered"} else ago(row["earliest"], datetime.now(UTC))
+    """The cells of a cause of waiting: its words, hosts, and the first contact; a lease's end is none.
+
+    Only what is due was to come before now: else the rows are older than the moment that they name.
+    """
+    now, earliest = datetime.now(UTC), row["earliest"]
+    if earliest is not None and row["because"] != "due":
+        earliest = max(earliest, now)
+    first = "" if row["because"] in {"being visited", "offered"} else ago(earliest, now)
     return row["because"], f"{row['hosts']:,}", first, row["because"].partition(":")[0]
 
 

@@ -24,7 +24,10 @@ def metrics(request: Request) -> Response:
     from app.metrics.exposition import CONTENT_TYPE
 
     board = board_of(request)
-    return Response(_fleet(board.engine, board.settings.queue_names).page(), headers={"content-type": CONTENT_TYPE})
+    return Response(
+        _fleet(board.engine, board.settings.queue_names, board.settings.offer_s).page(),
+        headers={"content-type": CONTENT_TYPE},
+    )
 
 
 def listed(request: Request) -> Response:
@@ -40,13 +43,13 @@ def serve_beside(settings: Settings, engine: Engine) -> None:
     from app.metrics.serve import serve_pages
 
     pages = {
-        "/metrics": lambda: (CONTENT_TYPE, _fleet(engine, settings.queue_names).page()),
+        "/metrics": lambda: (CONTENT_TYPE, _fleet(engine, settings.queue_names, settings.offer_s).page()),
         "/metrics/targets": lambda: (_JSON, orjson.dumps(targets(engine))),
     }
     serve_pages(settings.metrics, pages, role="web")
 
 
 @lru_cache(maxsize=1)
-def _fleet(engine: Engine, queues: tuple[str, ...]) -> FleetPage:
+def _fleet(engine: Engine, queues: tuple[str, ...], offer_s: float) -> FleetPage:
     """One for both ports: however many ask, Postgres is read once in a while."""
-    return FleetPage(engine, queues)
+    return FleetPage(engine, queues, offer_s=offer_s)

@@ -41,7 +41,7 @@ def serve(settings: Settings) -> None:
     """Serve until a signal. Raises InputError, ServiceError."""
     dashboard.check(settings)
     assert settings.database_url is not None
-    engine = db.connect(settings.database_url, pool_size=POOL, session_name="tiptoe web")
+    engine = db.connect(settings.database_url, pool_size=POOL, session_name="tiptoe web", may_spread=False)
     server = WebServer(make_app(settings, engine))
     with closing(dashboard.bound(settings)) as listening:
         metrics.serve_beside(settings, engine)

@@ -1,7 +1,7 @@
 """indexes of the few
 
-The index of what waits for a browser leads to each crawl of a host; that of a pattern holds what was rendered alone; and
-hosts that drop parameters have one.
+The index of what waits for a browser leads to each crawl of a host; that of a pattern holds what was rendered alone;
+hosts that drop parameters have one; and requests have one by their address budget, for the proof of one host.
 """
 
 import sqlalchemy as sa
@@ -23,9 +23,16 @@ def upgrade() -> None:
     pattern = ["host_id", "crawl_id", "pattern", "ended_at"]
     op.create_index(op.f("renders_pattern"), "renders", pattern, postgresql_where=DONE)
     op.create_index(op.f("hosts_dropping"), "hosts", ["name"], postgresql_where=DROPPING)
+    op.create_index(
+        "fetches_budget",
+        "fetches",
+        [sa.text('address_budget COLLATE "C"')],
+        postgresql_where=sa.text("address_budget IS NOT NULL"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("fetches_budget", table_name="fetches")
     op.drop_index(op.f("hosts_dropping"), table_name="hosts")
     op.drop_index(op.f("renders_pattern"), table_name="renders")
     op.drop_index(op.f("renders_due"), table_name="renders")

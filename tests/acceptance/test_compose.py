@@ -14,7 +14,7 @@ import pytest
 
 from app.config import load
 from tests.containers.engine import Engine, Network, NotHere, find_engine
-from tests.containers.stack import OURS, PASSWORD, Stack
+from tests.containers.stack import OURS, PASSWORD, STARTED, Stack
 from tests.faults.judge import Cost, judge
 from tests.faults.kit import CRAWL, SLOTS
 from tests.faults.log_judge import Fault, see, short_pairs
@@ -24,7 +24,7 @@ from tests.faults.web import Line, Web
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.faults]
 HOSTS, PAGES, DELAY_S, WORKERS = 8, quick_or_long(160, 400), 0.5, 3
-KILLED = ("worker", "beat", "postgres", "redis", "flower")
+KILLED = ("worker", "beat", "postgres", "redis", "flower", "web")
 HELD_S = (
     0.8  # each page, until the last fault: so the crawl outlasts them on a slow machine too, and requests are torn off
 )
@@ -118,9 +118,9 @@ def crash(engine: Engine, stack: Stack) -> None:
 
 
 def assert_as_promised(engine: Engine, stack: Stack) -> None:
-    """Healthy, small, not root, and Flower asks for its password."""
+    """Healthy, small, not root, Flower asks for its password, and the dashboard answers."""
     health = stack.health()
-    assert len(health) == 4 + WORKERS
+    assert len(health) == len({*STARTED, "postgres", "redis"} - {"worker"}) + WORKERS
     assert set(health.values()) == {"healthy"}
     ours = [container for service in OURS if service != "migrate" for container in stack.containers(service)]
     assert {engine.docker("exec", container, "id", "-u") for container in ours} == {"10001"}
@@ -128,13 +128,14 @@ def assert_as_promised(engine: Engine, stack: Stack) -> None:
     print(f"our image adds {added:.0f} MiB")
     assert added < ADDED_MIB_MOST
     assert "warning" not in engine.docker("exec", ours[0], "celery", "-A", "app", "--help").lower(), "plugins load"
-    assert flower_status(stack, None) == 401
-    assert flower_status(stack, f"tiptoe:{PASSWORD}") == 200
+    assert status(stack.flower_port, "/workers") == 401
+    assert status(stack.flower_port, "/workers", user=f"tiptoe:{PASSWORD}") == 200
+    assert [status(stack.web_port, path) for path in ("/", "/readyz", "/metrics")] == [200, 200, 200]
 
 
-def flower_status(stack: Stack, user: str | None) -> int:
+def status(port: int, path: str, user: str | None = None) -> int:
     headers = {"Authorization": f"Basic {b64encode(user.encode()).decode()}"} if user else {}
-    request = urllib.request.Request(f"http://127.0.0.1:{stack.flower_port}/workers", headers=headers)
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return int(answer.status)

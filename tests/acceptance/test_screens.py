@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.screens.__main__ import COMMANDS, take
+from tests.screens import dashboard
+from tests.screens.__main__ import COMMANDS, bare_env, take
 from tests.screens.terminal import COLUMNS, drawing, screens
+from tests.web.chromium import needs_chromium
 
 LIVE = """
 from rich.console import Console
@@ -38,3 +40,13 @@ def test_all_are_taken(tmp_path: Path) -> None:
     take(tmp_path, 0, is_enough=lambda shown: "pages" in shown, TIPTOE_DEFAULT_DELAY_S="0.05", TIPTOE_PROCESSES="1")
     assert {path.stem for path in tmp_path.iterdir()} == {"live", *COMMANDS}
     assert "no&#160;violation" in (tmp_path / "audit.svg").read_text()
+
+
+@needs_chromium
+@pytest.mark.acceptance
+@pytest.mark.faults
+def test_the_dashboard_is_taken(tmp_path: Path) -> None:
+    picture = tmp_path / "dashboard.png"
+    dashboard.take(picture, bare_env(), pages=1)
+    head = picture.read_bytes()[:24]
+    assert [int.from_bytes(head[at : at + 4]) for at in (16, 20)] == [1200, 780]

@@ -9,6 +9,7 @@ from app.admin import seeds
 from app.admin.crawls import find
 from app.admin.run import Beginning, Prepared, prepare
 from app.beat.finish import finish
+from app.browser.values import BrowserProblem, Chromium
 from app.crawl.state.worker import Worker
 from app.crawl.visit import settle
 from app.crawl.visit.visit import take_up
@@ -74,6 +75,37 @@ def test_a_crawl_goes_on_if_it_can(
     assert (made.crawl.active_since > before.active_since) is goes_on, "its clock starts anew when it goes on"
     if goes_on:
         assert one(worker.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 1, "it is woken"
+
+
+NO_BROWSER = BrowserProblem("no Chromium was found", "install it", is_absence=True)
+
+
+@pytest.mark.parametrize(("state", "because"), [("finished", "done"), ("finished", "operator"), ("paused", None)])
+@pytest.mark.parametrize(
+    ("here", "goes_on"), [(Chromium(path="/c", version="156.0.1.2"), True), (NO_BROWSER, False)], ids=["here", "none"]
+)
+def test_pages_that_wait_for_a_browser_are_opened_once_there_is_one(
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    because: str | None,
+    here: Chromium | BrowserProblem,
+    goes_on: bool,
+) -> None:
+    start(worker, "http://a.test/")
+    sql(worker.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
+    sql(
+        worker.engine,
+        """INSERT INTO renders (host_id, crawl_id, key, url, pattern, state, status, headers, body, body_sha256)
+        SELECT host_id, crawl_id, key, url, '/', 'due', 200, '{}', 'x', 'x' FROM urls""",
+    )
+    put(worker, state, because)
+    monkeypatch.setattr("app.admin.browser_check.here", lambda settings: here)
+    made = once_more(worker, "http://a.test/")
+    finish(worker.engine)  # as beat does, before a worker that renders is up
+    assert (how(made), find(worker.engine, "c").state) == (
+        (("active", GOING_ON), "active") if goes_on else (("finished", ENDED), "finished")
+    )
 
 
 def test_a_crawl_at_its_budget_still_does_not_go_on(worker: Worker) -> None:

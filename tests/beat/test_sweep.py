@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from app.beat import sweep as sweeping
 from app.beat.sweep import end_leases_of_the_dead, sweep
+from app.runtime.process_name import machine
 from app.store import db, hosts
 from tests.store.rows import ISOLATE, admission, admit, claim, host, make_crawl, make_due_host, make_host, one, sql
 
@@ -119,10 +121,16 @@ def dead_pid() -> int:
 
 @pytest.mark.parametrize(
     ("worker", "ended"),
-    [("{machine}:{dead}", 1), ("{machine}:{alive}", 0), ("elsewhere:{dead}", 0)],
+    [
+        ("{machine}:{dead}", 1),
+        ("{machine}:{alive}", 0),
+        ("elsewhere:{dead}", 0),
+        ("{host}:{dead}", 0),  # another container or machine of this host name has its own process ids
+        ("{host}:0a1b2c3d:{dead}", 0),
+    ],
 )
 def test_leases_of_the_dead_of_this_machine_end_at_once(engine: Engine, dead_pid: int, worker: str, ended: int) -> None:
-    name = worker.format(machine=socket.gethostname(), dead=dead_pid, alive=os.getpid())
+    name = worker.format(machine=machine(), host=socket.gethostname(), dead=dead_pid, alive=os.getpid())
     host_id = taken(engine, worker=name, delay_s=7.0)
     assert end_leases_of_the_dead(engine) == ended
     row = host(engine, host_id)
@@ -138,8 +146,9 @@ def test_a_machine_whose_name_is_alike_is_another(
     engine: Engine, dead_pid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Containers may have names with _, which stands for any character in LIKE."""
-    taken(engine, worker=f"web-1:{dead_pid}", delay_s=7.0)
-    monkeypatch.setattr(socket, "gethostname", lambda: "web_1")
+    mark = machine().rpartition(":")[2]
+    taken(engine, worker=f"web-1:{mark}:{dead_pid}", delay_s=7.0)
+    monkeypatch.setattr(sweeping, "machine", lambda: f"web_1:{mark}")
     assert end_leases_of_the_dead(engine) == 0
-    monkeypatch.setattr(socket, "gethostname", lambda: "web-1")
+    monkeypatch.setattr(sweeping, "machine", lambda: f"web-1:{mark}")
     assert end_leases_of_the_dead(engine) == 1

@@ -39,7 +39,7 @@ def rendered(browsers: Browsers, path: str, site: Site, bounds: Bounds = AMPLE) 
             ["A worker found: amber", "A shared worker found: amber"],
             ["/workers/worker.js", "/workers/shared.js"],
         ),
-        ("/shadow/", ["Text of the shadow.", "Text that was slotted."], []),
+        ("/shadow/", ["Text of the shadow.", "Text that was slotted.", "Text of the closed shadow."], []),
         ("/late/", ["Text that came after more than a second."], ["/late/app.js"]),
         pytest.param("/hostile/rest.html", ["Text before the trouble."], [], marks=RARE),
     ],

@@ -1,13 +1,16 @@
 """tiptoe: run a command in this process, against the module's database.   site: one of a small web, crawled as
 `docs`."""
 
+import functools
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from app.cli import make_app
@@ -34,10 +37,20 @@ Tiptoe = Callable[..., Ran]
 
 
 def run(*args: str, stdin: str | bytes | None = None) -> Ran:
-    result = CliRunner().invoke(make_app(), args, input=stdin, prog_name="tiptoe")
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Ran(result.exit_code, result.stdout, result.stderr)
+    with CliRunner().isolation(input=stdin) as (out, err, _):
+        with pytest.raises(SystemExit) as ended:
+            _command().main(args=args, prog_name="tiptoe")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+
+
+@functools.cache
+def _command() -> Any:
+    """The tree of commands, which holds nothing from one run to the next: to make it takes longer than most runs."""
+    return typer.main.get_command(make_app())
 
 
 @pytest.fixture

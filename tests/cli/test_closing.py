@@ -56,6 +56,12 @@ def test_a_large_crawl_fits_80_columns() -> None:
     assert [line for line in said if len(line) > 80] == []
 
 
+def test_pages_that_wait_for_a_browser_are_told_of() -> None:
+    said = written(totals(), unopened=("65 pages wait for a browser", "no Chromium was found; install one"))
+    at = said.index("65 pages wait for a browser: no Chromium was found; install one")
+    assert said[at + 1] == """  which: tiptoe --home h sql "SELECT url FROM renders WHERE state = 'due'\""""
+
+
 def test_an_interrupted_crawl_has_no_ending() -> None:
     said = written(totals(state="paused", ended_because=None, pages=1, fetches=1, failed=0, bytes=0, suppressed=1))
     assert said[:2] == [

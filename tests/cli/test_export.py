@@ -29,6 +29,8 @@ def test_json_says_what_was_written(tiptoe: Tiptoe, site: Site, tmp_path: Path) 
     since = ran.json["next_since"]
     later = tiptoe("export", "fetches", "--crawl", "docs", "--to", "more.csv", "--since", since, "--json")
     assert later.json["rows"] == ran.json["rows"]  # it was crawled within the overlap
+    ago = tiptoe("export", "fetches", "--crawl", "docs", "--to", "ago.csv", "--since", "7d", "--json")
+    assert ago.json["rows"] == ran.json["rows"]
 
 
 def test_the_summary_agrees_with_its_counts(tiptoe: Tiptoe, site: Site) -> None:
@@ -49,6 +51,12 @@ def test_items_of_a_crawl_that_no_handler_ran_over_say_so(tiptoe: Tiptoe, site: 
     assert ran.err == "no handler ran over docs yet: tiptoe extract run HANDLER --crawl docs\n"
 
 
+def test_nothing_found_names_the_host_that_there_is_not(tiptoe: Tiptoe, site: Site) -> None:
+    ran = tiptoe("export", "pages", "--crawl", "docs", "--to", "pages.csv", "--where", "host=nope.test")
+    assert (ran.code, ran.out.partition(",")[0]) == (0, "0 pages to pages.csv")
+    assert ran.err == "host nope.test: no crawl has met it; `tiptoe host list` names those that are known\n"
+
+
 # arguments after `export`, words of the line
 BAD = [
     (("urls", "--crawl", "docs", "--to", "x"), ("export urls", "pages, fetches, links, items")),
@@ -57,7 +65,7 @@ BAD = [
     (("pages", "--crawl", "docs", "--to", "x", "--columns", "titel"), ("--columns titel", "did you mean title?")),
     (("pages", "--crawl", "docs", "--to", "x", "--where", "colour=red"), ("--where colour=red", "language=…")),
     (("pages", "--crawl", "docs", "--to", "x", "--where", "url~["), ("--where url~[", "regular expression")),
-    (("pages", "--crawl", "docs", "--to", "x", "--since", "soon"), ("--since soon", "2026-11-23")),
+    (("pages", "--crawl", "docs", "--to", "x", "--since", "soon"), ("--since soon", "2026-11-01", "7d")),
     (("pages", "--crawl", "docs", "--to", "x", "--part-rows", "0"), ("--part-rows 0", "1 or more")),
     (("pages", "--crawl", "docs", "--to", "/proc/x/"), ("--to /proc/x", "cannot be written", "another folder")),
     (("pages", "--crawl", "docs", "--to", "x.txt"), ("--to x.txt", "a file that ends in .jsonl, .csv or .parquet")),

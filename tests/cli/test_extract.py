@@ -54,6 +54,8 @@ def test_a_handler_written_after_the_crawl_changed_and_run_again(tiptoe: Tiptoe,
     assert [(row["version"], row["stale"], row["item"]["v"]) for row in items(shelf.engine)] == [(2, False, 2)] * 3
     assert sql(shelf.engine, "SELECT count(*) AS n FROM fetches") == [{"n": 0}]
     assert tiptoe("sql", "SELECT title FROM items_books ORDER BY title LIMIT 1", "--json").json == [{"title": "Book 0"}]
+    nope = tiptoe("export", "items", "--crawl", "shop", "--to", "nope.csv", "--where", "handler=nope")
+    assert (nope.code, nope.err) == (0, "handler 'nope' had no page of shop; there are: books\n")
 
 
 def test_links_are_admitted_only_when_a_run_is_asked_to(tiptoe: Tiptoe, shelf: Shelf) -> None:

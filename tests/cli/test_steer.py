@@ -72,6 +72,14 @@ def test_hosts(
     assert one(engine, f"SELECT {then} FROM hosts") is True
 
 
+@pytest.mark.parametrize(("seconds", "says"), [("30", "30 s between requests"), ("default", "from the next visit on")])
+def test_a_delay_that_is_doubled_is_told_so(tiptoe: Tiptoe, docs: str, engine: Engine, seconds: str, says: str) -> None:
+    sql(engine, "UPDATE hosts SET adaptive_level = 2")
+    assert (
+        f"{says}, doubled 2 times for now by how the host answers" in tiptoe("host", "slow", "127.0.0.1", seconds).out
+    )
+
+
 def test_host_show_tells_what_operators_did(tiptoe: Tiptoe, docs: str) -> None:
     assert "what operators did" not in tiptoe("host", "show", "127.0.0.1").out
     tiptoe("host", "slow", "127.0.0.1", "2.5")

@@ -19,6 +19,7 @@ from typing import Self
 
 ROOT = Path(__file__).parents[2]
 IMAGE = "tiptoe-test"
+OF_FLEET = ("--target", "fleet", "-t", IMAGE)
 NAME = "tiptoe-test"  # of the Compose project, the network and its bridge
 OFFICIAL = {"python": "python:3.12-slim", "postgres": "postgres:17", "redis": "redis:7"}
 STAND_IN = "tiptoe-base-{}"  # tests/containers/base_images.sh
@@ -43,7 +44,7 @@ class Engine:
     def build(self) -> str:
         """The image of this checkout. Returns its name."""
         base = f"BASE={self.bases['python']}"
-        run("docker", "build", "--network=host", "--build-arg", base, "-t", IMAGE, str(ROOT), timeout_s=BUILD_S)
+        run("docker", "build", "--network=host", "--build-arg", base, *OF_FLEET, str(ROOT), timeout_s=BUILD_S)
         return IMAGE
 
     def image_bytes(self, image: str) -> int:

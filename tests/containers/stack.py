@@ -10,7 +10,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,7 +35,7 @@ class Stack:
 
     def __init__(self, folder: Path, engine: Engine, image: str, settings: Mapping[str, object], workers: int) -> None:
         self._folder, self._engine, self._workers = folder, engine, workers
-        self.flower_port, self._postgres_port = _free_ports()
+        self.flower_port, self.web_port, self._postgres_port = _free_ports(3)
         self.faults: list[Fault] = []
         passwords = {f"{name}_PASSWORD": PASSWORD for name in ("POSTGRES", "REDIS", "FLOWER", "GRAFANA")}
         lines = {**passwords, **{variable(name): value for name, value in settings.items()}}
@@ -107,6 +107,7 @@ class Stack:
         services["redis"] = {"image": bases["redis"]}
         services["worker"]["command"] = ["sh", "-c", NAMED_WORKER]
         services["flower"]["ports"] = _Instead([f"{self.flower_port}:5555"])
+        services["web"]["ports"] = _Instead([f"{self.web_port}:8800"])
         network = {"default": {"name": NAME, "external": True}}
         return str(yaml.dump({"services": services, "networks": network}, Dumper=_Dumper))
 
@@ -125,8 +126,9 @@ _Dumper.add_representer(
 )
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as first, socket.socket() as second:
-        for probe in (first, second):
+def _free_ports(n: int) -> list[int]:
+    with ExitStack() as probes:
+        found = [probes.enter_context(socket.socket()) for _ in range(n)]
+        for probe in found:
             probe.bind(("127.0.0.1", 0))
-        return first.getsockname()[1], second.getsockname()[1]
+        return [probe.getsockname()[1] for probe in found]

@@ -14,15 +14,18 @@ Unknown paths are 404, and so is /robots.txt unless `site.robots` is set.
 
 import itertools
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
 NETWORKS = "127.0.0.0/8"
+PATIENCE_S = 30.0
 
 _numbers = itertools.count(os.getpid() % 250 * 250)
 
@@ -89,7 +92,7 @@ class Site:
         self.stopped = threading.Event()
         self._server = _Server((address, port), _handler(self))
         self.port: int = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(target=self._server.serve, daemon=True).start()
 
     def url(self, path: str = "/") -> str:
         return f"http://{self.host}:{self.port}{path}"
@@ -112,8 +115,7 @@ class Site:
     def close(self) -> None:
         """Nothing listens here any more."""
         self.stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.end()
 
     def answer(self, hit: Hit) -> Answer:
         page = self.robots if hit.path == "/robots.txt" and self.robots is not None else self.pages.get(hit.path)
@@ -164,6 +166,32 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
+
+    def __init__(self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(place, handler)
+        self._is_ending = False
+        self._ended = threading.Event()
+
+    def serve(self) -> None:
+        """Take connections until `end`, looking at nothing meanwhile: `serve_forever` looks again and again, which all
+        sites of a test together pay for, and whoever ends one waits for its next look."""
+        while True:
+            try:
+                connection, peer = self.socket.accept()
+            except OSError:  # the client is gone already, or no descriptor is free
+                continue
+            if self._is_ending:
+                connection.close()
+                break
+            self.process_request(connection, peer)
+        self._ended.set()
+
+    def end(self) -> None:
+        self._is_ending = True
+        with suppress(OSError):  # its queue is full: it sees the next in there
+            socket.create_connection(self.server_address[:2], timeout=PATIENCE_S).close()  # type: ignore[arg-type]
+        assert self._ended.wait(PATIENCE_S)
+        self.server_close()
 
 
 def _handler(site: Site) -> type[BaseHTTPRequestHandler]:

@@ -1,16 +1,18 @@
 """Handlers over archived pages: rows that are due become items, once each, whatever happens on the way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import pytest
 
+from app.extract import run
 from app.extract.write import Extraction, HandledRow
 from app.model.handler import HandlerSpec
 from app.store import db
 from app.store import extractions as store
 from tests.extract.archived import BOOKS, Shelf, body, extractions, items, titles
 from tests.extract.conftest import work
-from tests.store.rows import sql
+from tests.store.rows import one, sql
 
 Shared = Callable[..., Extraction]
 
@@ -212,3 +214,22 @@ def test_links_are_recorded_where_a_run_admits_none(shelf: Shelf, shared: Shared
         [{"url": "/next", "lane": None, "score": None}],
         None,
     ]
+
+
+def test_rows_of_one_page_are_kept_while_its_handlers_take_their_time(
+    shelf: Shelf, shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "WRITE_S", 0.0)
+    names = ["a", "b", "c"]
+    text = "\n".join(f"@handler()\ndef {name}(page):\n    yield follow('/next')" for name in names)
+    kept: list[datetime] = []
+
+    def admit(rows: Sequence[HandledRow]) -> None:
+        if rows:
+            kept.append(one(shelf.engine, "SELECT max(taken_until) FROM extractions WHERE state = 'due'"))
+
+    (page,) = shelf.put_all([("/books/1", body("One"))])
+    shelf.due([page], *(HandlerSpec(name=name) for name in names))
+    work(shared(text, admit=admit))
+    assert len(kept) == len(set(kept)) == 3, "each time for longer"
+    assert kept == sorted(kept)

@@ -24,9 +24,14 @@ def robots(data: bytes) -> None:
     _work_is_bounded(body, targets[-1])
     said = _said(body, TOKEN, targets)
     assert _said(body, TOKEN.upper(), targets) == said
-    if len(body) < MAX_BYTES // 2 and not body.startswith(_BOMS):
+    if len(body) < MAX_BYTES // 2 and not _is_utf16(body):
         _is_as_before(body, targets, said)
     _signals(body, targets)
+
+
+def _is_utf16(body: bytes) -> bool:
+    """Whether it is read as UTF-16, with a mark or not: then what is ASCII before it changes it."""
+    return body.startswith(_BOMS) or unmarked(body) not in (body, body.removeprefix(b"\xef\xbb\xbf"))
 
 
 def _is_sound(file: Robots) -> None:
@@ -73,7 +78,7 @@ def _is_as_before(body: bytes, targets: tuple[str, ...], said: object) -> None:
     mark = b"\xef\xbb\xbf"
     bare = body.removeprefix(mark)
     assert _said(mark + bare, TOKEN, targets) == said
-    if not bare.startswith((*_BOMS, mark)):
+    if not bare.startswith(mark) and not _is_utf16(bare):
         assert _said(bare, TOKEN, targets) == said
         assert _said(_OTHER + bare, TOKEN, targets, shift=4) == said
     if b"\r" not in body:

@@ -189,8 +189,10 @@ def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> No
     site = web.site()
     manual(site, 3)
     beat, worker = watched.beat(), watched.worker("w1")
+    watched.celery("worker", "--hostname", "r1@test", "-Q", "render")  # it crawls nothing, whoever else is gone
     prometheus = watched.prometheus
-    until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 2, "a worker and beat are scraped")
+    until(lambda: prometheus.number('count by (role) (up{role="render"} == 1)') == 1, "a renderer is scraped")
+    until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 3, "a worker and beat are scraped")
     watched.crawl("quiet", [site])
     watched.until_finished("quiet")
     watched.until_quiet("TiptoeWorkersSilent", "TiptoeBeatSilent", "TiptoeWebSilent")

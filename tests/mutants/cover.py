@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.mutants.mutant import ROOT
+from tests.statements import statements
 
 SUITES = (
     "tests/policy",
@@ -75,7 +76,7 @@ def _paths(folder: str) -> list[str]:
 def _imports(path: str) -> set[str]:
     """Files of ours. A test has its folder's fixtures, too."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+    for node in statements(ROOT / path):
         if isinstance(node, ast.Import):
             names |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -111,10 +111,31 @@ def test_a_caller_without_a_token_gets_the_star_group_only() -> None:
         b"\xff\xfe" + "User-agent: *\nDisallow: /x".encode("utf-16-le"),
         b"\xfe\xff" + "User-agent: *\nDisallow: /x".encode("utf-16-be"),
         b"\0\0\n\xff\xfe\xfd: \x80\nUser-agent: *\nDisallow: /x",
+        "User-agent: *\nDisallow: /x".encode("utf-16-le"),
+        "# für alle\nUser-agent: *\nDisallow: /x".encode("utf-16-be"),
+        b"User-agent: *\nDisallow: /x\0\0\0\0\0\0",  # a block of a disk, filled up
+        b"User-agent: *\nDisallow: /x\0y",
+        b"User-agent: *\n\0\0Disallow: /x",
+        b"User-agent: *\0\nDisallow: /x",
+        "User-agent:\u00a0*\n\u00a0Disallow\u00a0:\u00a0/x\u00a0 \u200b".encode(),
+        b"User-agent: *\n\xa0\xa0Disallow: /x",  # in ISO 8859-1
+        b"# one file\n\xef\xbb\xbfUser-agent: *\n\xef\xbb\xbfDisallow: /x",  # of two, each with its mark
     ],
 )
 def test_line_ends_and_marks(body: bytes) -> None:
     assert not parse(body, US).allowed("/x")
+
+
+@pytest.mark.parametrize(
+    ("body", "target"),
+    [
+        ("Disallow: /caf\u00e0", "/caf%C3"),  # "à" ends with the octet of a no-break space
+        ("Disallow: /a\u00a0b", "/a"),
+        ("Disallow: /\u4000", "/x"),
+    ],
+)
+def test_what_belongs_to_a_pattern_stays_in_it(body: str, target: str) -> None:
+    assert parse(f"User-agent: *\n{body}".encode(), US).allowed(target)
 
 
 def test_rfc9309_500_kib_are_read_and_no_half_line() -> None:

@@ -161,7 +161,8 @@ HOSTS = [
     (("HOST : https://example.org:8443/ # main",), "https://example.org:8443/"),
     (("Host: a.example", "Host: b.example"), "a.example"),
     (("Host:", "host b.example"), "b.example"),
-    (("Host: a\x00" + "x" * 999,), "a\x00" + "x" * 298),
+    (("Host: a\x00" + "x" * 999,), "a"),  # a line is read to its first NUL
+    (("Host: " + "x" * 999,), "x" * 300),
     (("X-Host: a.example",), None),
     ((), None),
 ]

@@ -248,3 +248,29 @@ def test_a_document_that_is_to_be_made_again_is_not_the_page(make: Callable[...,
     (row,) = rows(worker, "SELECT state, attempts, cause FROM renders")
     assert tuple(row) == ("due", 1, "its hosts' turns came too late for what it asked for")
     assert [page.rendered_at for page in rows(worker, "SELECT rendered_at FROM pages")] == [None]
+
+
+def test_a_document_that_lacks_what_came_late_is_made_again_twice(make: Callable[..., Worker], site: Site) -> None:
+    """Its menu came, and its data came too late: twice it is tried again, and then read as it stands."""
+    worker = make(render_s=1.0, lease_s=16.0)
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand(asks=["/app.js", "/data.js"], html="<div id=root><a href=/made>made</a><p>A menu.</p></div>")
+    states: list[str] = []
+    for _ in range(3):
+        sql(worker.engine, "UPDATE hosts SET delay_override_s = 2.0, next_fetch_at = NULL, polite_at = now()")
+        sql(worker.engine, "UPDATE renders SET due_at = now()")
+        there(worker.engine)
+        turns(worker, stand).run()
+        states += [row.state for row in rows(worker, "SELECT state FROM renders")]
+    assert states == ["due", "due", "done"]
+    assert [row.gained for row in rows(worker, "SELECT brought > 0 AS gained FROM renders")] == [True]
+
+
+def test_pages_of_an_app_are_no_aliases_of_each_other(worker: Worker, site: Site) -> None:
+    """Their answers are the same shell, byte for byte, and their documents are not."""
+    site.pages["/second"] = site.pages["/"]
+    start(worker, site.url("/"), site.url("/second"))
+    go(worker)
+    assert {row.state for row in rows(worker, "SELECT state FROM urls")} == {"resting"}
+    assert rows(worker, "SELECT url FROM duplicates") == []

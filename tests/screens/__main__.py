@@ -2,7 +2,7 @@
 it.
 
 Each is a command in a terminal of 80 columns, drawn into docs/screens/. They differ from run to run in times and
-numbers. The dashboard's was taken by hand, of `tiptoe demo` in a window of 1200 × 780.
+numbers. The dashboard's is taken by Chromium.
 """
 
 import os
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.crawl.web import NETWORKS
-from tests.screens import sites
+from tests.screens import dashboard, sites
 from tests.screens.terminal import drawing, screens
 
 TARGET = Path(__file__).parents[2] / "docs" / "screens"
@@ -32,13 +32,18 @@ COMMANDS = {
 }
 
 
+def bare_env() -> dict[str, str]:
+    """The environment without settings, with our commands."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")}
+    return {**kept, "PATH": f"{BIN}:{os.environ['PATH']}"}
+
+
 def take(folder: Path, port: int, *, is_enough: Callable[[str], bool], **settings: str) -> None:
     """is_enough: the first screen of the live view that is worth a picture. settings: of the environment."""
     with sites.sites(port) as found, tempfile.TemporaryDirectory(prefix="tiptoe-") as home:
         Path(home).chmod(0o711)  # as root, Postgres runs as nobody
         env = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
-            "PATH": f"{BIN}:{os.environ['PATH']}",
+            **bare_env(),
             "TIPTOE_HOME": f"{home}/home",
             "TIPTOE_ALLOW_NETWORKS": NETWORKS,
             "TIPTOE_CONTACT": "you@example.org",
@@ -74,3 +79,4 @@ def is_busy(shown: str) -> bool:
 
 if __name__ == "__main__":
     take(TARGET, PORT, is_enough=is_busy)
+    dashboard.take(TARGET / "dashboard.png", bare_env(), pages=ENOUGH_PAGES)

@@ -31,6 +31,16 @@ def test_what_postgres_is_asked(database_url: str, parameters: str, setting: str
     engine.dispose()
 
 
+@pytest.mark.parametrize(("may_spread", "processes"), [(True, "2"), (False, "0")])
+def test_queries_of_a_session_take_one_core_where_it_is_asked_for(
+    database_url: str, may_spread: bool, processes: str
+) -> None:
+    engine = db.connect(database_url, may_spread=may_spread)
+    with db.transaction(engine) as tx:
+        assert tx.execute(text("SHOW max_parallel_workers_per_gather")).scalar_one() == processes
+    engine.dispose()
+
+
 # of the URL, libpq's parameter, its value
 CONNECTIONS = [
     ("", "connect_timeout", "5"),

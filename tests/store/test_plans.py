@@ -49,10 +49,10 @@ FILL = [
        FROM generate_series(1, 20000) AS n, LATERAL (SELECT 'http://big.test/' || n AS url) AS made""",
     """INSERT INTO fetches (host_id, visit_id, url_key, url, kind, reason, started_at, ended_at, delay_s, outcome,
     wire_bytes,
-                            body_bytes, truncated, total_ms, conditional, attempt)
+                            body_bytes, truncated, total_ms, conditional, attempt, address_budget)
        SELECT host_id, 1, key, url, 'page', 'new', now() - id * interval '1 s', now(), 1, 'page', 0, 0, false, 1,
-       false, 1
-       FROM urls WHERE host_id = 2001""",
+       false, 1, 'b' || id % 1000
+       FROM urls WHERE host_id = 2001 OR (host_id = 1 AND url LIKE '%/7')""",
     """INSERT INTO visits (host_id, token, queue, worker, taken_at, ended_at, ending)
        SELECT 1 + n % 2000, gen_random_uuid(), 'host-00', 'w:1', now() - n * interval '1 s', now(), 'delay'
        FROM generate_series(1, 20000) AS n""",
@@ -60,6 +60,8 @@ FILL = [
        SELECT crawl, host, 1 FROM generate_series(1, 3) AS crawl, generate_series(1, 2001) AS host""",
     """INSERT INTO robots (host_id, scheme, port, availability, fetched_at, expires_at)
        SELECT id, 'http', 80, 'unavailable', now(), now() FROM hosts""",
+    """INSERT INTO robots_copies (host_id, scheme, port, since, availability)
+       SELECT id, 'http', 80, now() - interval '1 year', 'unavailable' FROM hosts""",
     """INSERT INTO pages (host_id, crawl_id, key, url, status, body_sha256, text_sha256, body_bytes, truncated, links,
                           depth, first_fetched_at, fetched_at, changed_at, needs_script)
        SELECT n, 1, 'k', 'u', 200, '', '', 0, false, 0, 0, now(), now(), now(),
@@ -76,6 +78,9 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("crawls", "finish_candidates", {}, "urls", 1),
     ("fetches", "of_url", {"host_id": BIG, "key": KEY, "n": 10}, "fetches", 10),
     ("fetches", "of_host", {"host_id": BIG, "n": 10}, "fetches", 30),  # the newest of each partition
+    ("fetches", "audit_host", {"host_id": 1}, "robots_copies", 1),
+    ("fetches", "audit_addresses", {"host_ids": [1]}, "fetches", 1 + 21),  # its own, and all that drew on its budget
+    ("parameters", "of_hosts", {}, "hosts", 0),
     ("urls", "find", {"host_id": BIG, "key": KEY, "most": 100}, "urls", 101),
     ("urls", "pick", {"rows": json.dumps([{"host_id": BIG, "n": 50, "out_of_reach": []}])}, "urls", 200),
     (
@@ -106,14 +111,13 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("pages", "shells", {"most": 20}, "pages", 20),
     ("live", "fetched", {"crawl_id": 1, "after": 700, "n": 100}, "crawl_hosts", 100),
     ("urls", "queued_some", {"crawl_id": 1, "most": 100}, "urls", 100),
-    ("parameters", "of_hosts", {}, "hosts", 0),
     ("near", "orphans", {"n": 200, "blocks": 8}, "duplicates", 1_000),  # of 20,000, some 60 a block
     ("near", "orphans", {"n": 200, "blocks": 8}, "urls", 1_000),
     ("near", "queued_links", {"rows": PAGES}, "urls", 20 + 20_000),  # both queues, once
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
     ("fleet", "frontier", {"percent": 1}, "hosts", 2_000),  # one look-up of each URL, at most
     ("fleet", "hosts", {"percent": 5}, "hosts", 1_000),
-    ("fleet", "lag", {"queues": ["host-00", "host-01"]}, "hosts", 2),
+    ("fleet", "lag", {"queues": ["host-00", "host-01"], "offer_s": 10}, "hosts", 2),
     ("fleet", "judged", {"n": 30}, "fetches", 30 + 30 + 2 * 30),  # as failures, and the one before of each
 ]
 

@@ -17,6 +17,7 @@ from app.local import dashboard
 from app.web.app import make_app
 from app.web.serve import WebServer
 from tests.crawl.web import NETWORKS
+from tests.faults import waiting
 
 TIMEOUT_S = 30
 
@@ -31,6 +32,12 @@ class Browser:
 
     def get(self, path: str, **more: object) -> requests.Response:
         return self.session.get(f"{self.url}{path}", allow_redirects=False, timeout=TIMEOUT_S, **more)  # type: ignore[arg-type]
+
+    def until(self, path: str, words: str) -> requests.Response:
+        """Ask as a page does for a part that is being made, until it has these words. Raises AssertionError."""
+        return waiting.until(
+            lambda: answer if words in (answer := self.get(path)).text else None, f"{words!r} on {path}"
+        )
 
     def post(self, path: str, **fields: str) -> requests.Response:
         """Send a form as a browser would, after the page that has it."""

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from starlette.types import Message
 
 from tests.crawl.web import Web, html
+from tests.faults.waiting import until
 from tests.store.rows import clean, sql
 from tests.web.served import Browser, served, settings_of, token_of
 
@@ -162,8 +163,7 @@ def test_a_crawl_is_deleted_once_its_name_is_typed(steering: Browser, engine: En
     assert steering.post("/act/crawl.delete", subject="c", name="C").status_code == 400
     assert crawl(engine)["state"] == "active"
     assert steering.post("/act/crawl.delete", subject="c", name="c").headers["location"] == "/orders"
-    while order(engine)["act"] != "crawl.delete" or order(engine)["ended_at"] is None:  # it goes on after the answer
-        pass
+    until(lambda: order(engine)["act"] == "crawl.delete" and order(engine)["ended_at"], "it goes on after the answer")
     assert sql(engine, "SELECT FROM crawls") == []
     assert order(engine)["outcome"] == "deleted"
 

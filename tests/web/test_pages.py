@@ -88,6 +88,8 @@ def test_a_page_opens_and_says_what_is_there(
     browser: Browser, site: Site, app_site: Site, path: str, words: str
 ) -> None:
     of = {"host": site.host, "url": site.url("/"), "app": app_site.url("/")}
+    if path.startswith("/crawl/counted"):
+        browser.until(path, words)
     answer = browser.get(path.format(**of))
     assert (answer.status_code, words.format(**of) in answer.text) == (200, True), answer.text[:2000]
     if answer.headers["content-type"].startswith("text/html"):
@@ -161,7 +163,7 @@ def test_how_renderings_went_is_on_the_crawls_page_and_on_the_urls(
     browser: Browser, crawled: Engine, site: Site
 ) -> None:
     sql(crawled, RENDERED)
-    of_crawl = browser.get("/crawl/counted?name=docs").text
+    of_crawl = browser.until("/crawl/counted?name=docs", "A rendering took 2.3 s.").text
     figures = dict(re.findall(r"<dt>([\w ]+)</dt><dd>(\d+)</dd>", of_crawl.partition('data-is="rendering"')[2]))
     assert figures == {"rendered": "1", "waiting": "1", "failed": "1", "in vain": "1"}
     said = ("A rendering took 2.3 s.", "24 requests", 'images, fonts and media</td><td class="n">4')

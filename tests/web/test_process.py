@@ -14,6 +14,7 @@ import requests
 from app.config.web import WebSettings
 from app.policy.passwords import matches
 from tests.cli.conftest import Tiptoe, run, tiptoe
+from tests.faults.waiting import until
 
 __all__ = ["tiptoe"]
 ROOT = Path(__file__).parents[2]
@@ -32,6 +33,14 @@ def environment(database_url: str, port: int) -> dict[str, str]:
     return {**os.environ, "TIPTOE_DATABASE_URL": database_url, "TIPTOE_WEB_LISTEN": f"127.0.0.1:{port}"}
 
 
+def answered(process: "subprocess.Popen[str]", port: int) -> requests.Response | None:
+    try:
+        return requests.get(f"http://127.0.0.1:{port}/", timeout=30)
+    except requests.ConnectionError:
+        assert process.poll() is None
+        return None
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_it_serves_until_a_signal_and_leaves_nothing(
     database_url: str, port: int, tmp_path: Path, number: signal.Signals
@@ -45,12 +54,7 @@ def test_it_serves_until_a_signal_and_leaves_nothing(
     )
     assert process.stderr is not None
     assert process.stderr.readline() == f"dashboard: http://127.0.0.1:{port}/\n"
-    while True:
-        try:
-            answer = requests.get(f"http://127.0.0.1:{port}/", timeout=30)
-            break
-        except requests.ConnectionError:  # it says where before it listens there
-            assert process.poll() is None
+    answer = until(lambda: answered(process, port), "it says where before it listens there")
     assert answer.status_code == 200
     stream = requests.get(f"http://127.0.0.1:{port}/stream", stream=True, timeout=30)  # an open stream holds nobody up
     process.send_signal(number)

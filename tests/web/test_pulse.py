@@ -7,6 +7,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +15,7 @@ import requests
 from sqlalchemy import Engine
 
 from app.store import db
+from app.web.live import wait_cells
 from app.web.pulse import VIEWERS_MOST, Pulse
 from tests.store.rows import sql
 from tests.web.served import Browser, served, settings_of
@@ -186,3 +188,18 @@ def test_a_slow_viewer_gets_the_latest_and_never_a_queue() -> None:
 
     seen, looks = asyncio.run(watch())
     assert 50 <= seen <= looks
+
+
+@pytest.mark.parametrize(
+    ("because", "seconds", "first"),
+    [
+        ("delay", -3, "now"),
+        ("delay", 60, "in 60 s"),
+        ("due", -180, "3 min ago"),
+        ("offered", -3, ""),
+        ("paused", None, ""),
+    ],
+)
+def test_only_what_is_due_was_to_come_before_now(because: str, seconds: int | None, first: str) -> None:
+    earliest = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
+    assert wait_cells({"because": because, "hosts": 1, "earliest": earliest})[2] == first

@@ -3,6 +3,7 @@
 Rates are those of a window that ended some seconds ago: visits write their requests when they settle.
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -84,10 +85,11 @@ class NextHosts:
 
 @dataclass(slots=True)
 class PulseWatch:
-    """Looks again and again, and keeps the sums of its looks."""
+    """Looks again and again, and keeps the sums of its looks. Threads may share it: they look one after the other."""
 
     engine: Engine
     settings: Settings
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _rounds: dict[int, Round] = field(default_factory=dict)
     _waits: tuple[Sequence[Row], float] = ((), 100.0)
     _waits_at: float = float("-inf")
@@ -95,7 +97,7 @@ class PulseWatch:
 
     def look(self) -> Pulsation:
         """Read the fleet as it is now. Raises ServiceError."""
-        with db.transaction(self.engine) as tx:
+        with self._lock, db.transaction(self.engine) as tx:
             self._ask_what_hosts_wait_for(tx)
             lines = board.crawls(tx, CRAWLS)
             rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
@@ -114,12 +116,20 @@ class PulseWatch:
 
     def look_at(self, crawl_id: int) -> CrawlNow:
         """Read one crawl as it is now. Raises ServiceError."""
-        with db.transaction(self.engine) as tx:
-            self._ask_what_hosts_wait_for(tx)
+        with self._lock, db.transaction(self.engine) as tx:
             rates = {rate.crawl_id: rate for rate in board.rates(tx, from_s=LATE_S + WINDOW_S, until_s=LATE_S)}
             running = len(board.visiting(tx, 1_000))
             line = board.crawl(tx, crawl_id)
             return self._crawl(tx, line, rates.get(crawl_id, NONE), running, _stopped(tx))
+
+    def waits(self) -> tuple[Sequence[Row], float]:
+        """Count hosts by what they wait for, or return the count of some seconds ago; and the percent that was counted.
+
+        Raises ServiceError.
+        """
+        with self._lock, db.transaction(self.engine) as tx:
+            self._ask_what_hosts_wait_for(tx)
+            return self._waits
 
     def _ask_what_hosts_wait_for(self, tx: Connection) -> None:
         if time.monotonic() - self._waits_at >= WAITS_EVERY_S:

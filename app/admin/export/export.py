@@ -44,14 +44,15 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
     found = plan(engine, wish)
     with target.opened(wish.to, endings=found.endings) as (place, name), target.writing(place):
         before = progress.recall(place, found.signature) if name is None else None
-        state = before or ExportState(wish=found.signature, next_since=found.next_since, after=export.first(found.kind))
+        state = before or _fresh(found)
+        since = found.where["since"] if state.since is None else datetime.fromisoformat(state.since)
         bodies = Bodies(engine, settings, found.crawl, found.columns)
         rows = ExportRows(
             engine=engine,
             kind=found.kind,
             crawl_id=found.crawl.id,
             columns=found.columns,
-            where=found.where,
+            where={**found.where, "since": since},
             after=state.after,
             furnish=bodies.furnish if bodies.wanted else None,
         )
@@ -68,6 +69,17 @@ def export_rows(engine: Engine, settings: Settings, wish: ExportWish, tell: Tell
         next_since=datetime.fromisoformat(state.next_since),
         is_resumed=before is not None,
         missing=bodies.missing,
+    )
+
+
+def _fresh(found: ExportPlan) -> ExportState:
+    """The state of an export that begins."""
+    since = found.where["since"]
+    return ExportState(
+        wish=found.signature,
+        next_since=found.next_since,
+        since=since.isoformat() if since else None,
+        after=export.first(found.kind),
     )
 
 

@@ -12,6 +12,7 @@ from app.admin.export import bodies, columns, filters, formats, markdown
 from app.admin.export.columns import ExportColumn, ExportKind
 from app.admin.export.formats import ExportFormat
 from app.errors import InputError, Unwritable
+from app.policy.moment import is_ago, moment
 from app.store import db, export, links, server
 from app.store.crawls import Crawl
 
@@ -29,7 +30,7 @@ class ExportWish:
     to         a file, a folder, or s3://bucket/prefix/
     columns    names; one with a + is added to the usual ones; none: the usual ones
     where      filters, as `app.admin.export.filters` reads them
-    since      rows from then on: pages by when they were fetched last
+    since      rows from then on: pages by when they were fetched last; a text is read by `app.policy.moment`
     part_rows  rows of a part, in a folder
     """
 
@@ -39,7 +40,7 @@ class ExportWish:
     to: str
     columns: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
-    since: datetime | None = None
+    since: datetime | str | None = None
     part_rows: int = PART_ROWS
 
 
@@ -83,7 +84,8 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
     if kind is ExportKind.LINKS:
         _check_keeps_links(engine, crawl)
     with db.transaction(engine) as tx:
-        next_since = server.now(tx) - OVERLAP
+        now = server.now(tx)
+    since = moment(wish.since, now, option="--since") if isinstance(wish.since, str) else wish.since
     _try_patterns(engine, given)
     return ExportPlan(
         kind=kind,
@@ -91,18 +93,25 @@ def plan(engine: Engine, wish: ExportWish) -> ExportPlan:
         endings=formats.endings(form, is_chosen=wish.form is not None),
         crawl=crawl,
         columns=chosen,
-        where={**given, **flags, "since": wish.since},
+        where={**given, **flags, "since": since},
         signature={
             "what": kind,
             "crawl": [crawl.id, crawl.name],
             "form": form,
             "columns": [column.name for column in chosen],
             "where": sorted(wish.where),
-            "since": wish.since.isoformat() if wish.since else None,
+            "since": _signed(wish.since, since),
         },
         part_rows=wish.part_rows,
-        next_since=next_since.isoformat(timespec="seconds"),
+        next_since=(now - OVERLAP).isoformat(timespec="seconds"),
     )
+
+
+def _signed(asked: datetime | str | None, since: datetime | None) -> str | None:
+    """The part of the signature for `--since`: `7d` stays `7d`, though it is later each time that it is given."""
+    if isinstance(asked, str) and is_ago(asked):
+        return asked.strip().lower()
+    return since.isoformat() if since else None
 
 
 def _check_keeps_links(engine: Engine, crawl: Crawl) -> None:

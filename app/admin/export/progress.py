@@ -19,6 +19,7 @@ class ExportState:
     after     the position behind the last whole part
     rows      in all of them
     next_since  the --since of the next increment
+    since     rows from then on; None: all, or as `wish` says
     is_done   nothing is left to do
     """
 
@@ -27,6 +28,7 @@ class ExportState:
     after: tuple[str, ...]
     parts: list[tuple[str, int]] = field(default_factory=list)
     rows: int = 0
+    since: str | None = None
     is_done: bool = False
 
 

@@ -16,6 +16,11 @@
   for (const [name, answer] of [["alert", undefined], ["confirm", false], ["prompt", null], ["print", undefined]]) {
     globalThis[name] = () => answer;
   }
+  // A closed shadow root is a part of the page like any other, and could not be read.
+  const { attachShadow } = Element.prototype;
+  Element.prototype.attachShadow = function (init) {
+    return attachShadow.call(this, { ...init, mode: init && init.mode === "closed" ? "open" : init && init.mode });
+  };
   if (globalThis.ServiceWorkerContainer) {
     ServiceWorkerContainer.prototype.register = () => Promise.reject(refused("service worker", "SecurityError"));
   }

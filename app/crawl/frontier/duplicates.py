@@ -1,9 +1,9 @@
 """Exact duplicates (promise C1): documents that say what another of the crawl says, byte for byte or in their text.
 
-All are noted. Within a host, the same bytes make the URL an alias of the first that had them. Its links are not
-followed again where that loses nothing or stops a trap: in the same folder they lead to the same URLs, and a document
-that repeats itself in ever deeper folders is one. The same bytes on another host are a mirror: noted, and crawled for
-its own sake.
+All are noted, but for pages that a browser is to open: an app's have one shell, and differ by what it shows.
+Within a host, the same bytes make the URL an alias of the first that had them. Its links are not followed again where
+that loses nothing or stops a trap: in the same folder they lead to the same URLs, and a document that repeats itself in
+ever deeper folders is one. The same bytes on another host are a mirror: noted, and crawled for its own sake.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ def note(batches: Sequence[Batch], tx: Connection) -> set[Where]:
     rows = {
         (row["host_id"], row["crawl_id"], row["key"]): row
         for row in (reading.page for batch in batches for reading in batch.readings)
-        if row is not None and row["body_bytes"] > 0
+        if row is not None and row["body_bytes"] > 0 and not row.get("awaits")
     }
     if not rows:
         return set()

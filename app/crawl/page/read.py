@@ -10,6 +10,7 @@ from app.crawl.page.preferences import Wishes
 from app.crawl.state.focus import CrawlFocus, on_host
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
+from app.policy import link_header
 from app.policy.focus import novelty
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
@@ -47,13 +48,12 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
         nofollow=wished.nofollow,
         relevance=relevance,
     )
-    home_link = in_encoding(document.canonical, document.charset) if document.canonical else None
-    canonical = visit.worker.canon.join(base, home_link) if home_link else None
-    home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical if isinstance(canonical, Url) else None)
+    canonical = _canonical(visit.worker.canon, attempt, base, document)
+    home = _home(visit.picked.scopes[due.crawl_id], attempt, canonical)
     if home is not None:
         found += admit.candidates(visit, due.crawl_id, [home], FoundAt(due.url, due.depth, 0, relevance))
     text_sha256 = sha256(document.main_text.encode()).digest() if settings.keep_text else attempt.body_sha256 or _EMPTY
-    canonical_text = canonical.text if isinstance(canonical, Url) else None
+    canonical_text = canonical.text if canonical else None
     is_kept = settings.keep_text and wished.kept_out is None
     row = page_row(attempt, document, wished, text_sha256, canonical_text) if is_kept else None
     awaits = home is None and renders.put_up(visit.batch, attempt, document, wished, focus, row)
@@ -139,6 +139,17 @@ def base_of(canon: Canon, url: Url, document: Page) -> str:
     """<base href> where it is one of ours, else the document's own URL."""
     base = canon.join(url.text, document.base) if document.base else url
     return base.text if isinstance(base, Url) else url.text
+
+
+def _canonical(canon: Canon, attempt: Attempt, base: str, document: Page) -> Url | None:
+    """The URL that the document calls its own: by rel=canonical of its head, else of its `Link` header."""
+    if document.canonical:
+        found = canon.join(base, in_encoding(document.canonical, document.charset))
+    elif header := link_header.canonical(attempt.reply.header(Header.LINK) or ""):
+        found = canon.join(attempt.url.text, header)
+    else:
+        return None
+    return found if isinstance(found, Url) else None
 
 
 def _home(scope: Scope, attempt: Attempt, canonical: Url | None) -> Url | None:

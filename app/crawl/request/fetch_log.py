@@ -38,13 +38,11 @@ class _Ended(NamedTuple):
     """The end of a request.
 
     evidence  that a page met a wall made for bots
-    shift_s   what is known to be lost between the visit's take-up and the database's moment of it
     """
 
     outcome: Outcome
     evidence: walls.Evidence | None = None
     conditional: bool = False
-    shift_s: float = 0.0
     body_sha256: bytes | None = None
 
 
@@ -53,7 +51,9 @@ def log(visit: Visit, slot: Slot, sending: Sending, reply: Reply, *, body_sha256
     request = sending.request
     conditional = request.etag is not None or request.last_modified is not None
     outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
-    ended = _Ended(outcome, evidence, conditional, _shift_s(visit.lease, slot), body_sha256)
+    ended = _Ended(outcome, evidence, conditional, body_sha256)
+    if slot.granted_at is not None:
+        visit.lease.tie(*slot.granted_at)
     visit.batch.fetches.append(_row(visit.lease, visit.pace.delay_s, slot, sending, reply, ended))
     return outcome
 
@@ -86,19 +86,11 @@ def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Out
     return Outcome.CHALLENGED if evidence.kind is walls.BlockKind.CHALLENGE else Outcome.SOFT_BLOCKED, evidence
 
 
-def _shift_s(lease: Lease, slot: Slot) -> float:
-    """Take-up and grant each tie a moment of ours to the database's, no later than it was: the later of the two is nearer."""
-    if slot.granted_at is None:
-        return 0.0
-    now, received = slot.granted_at
-    return max((now - lease.taken_at).total_seconds() - (received - lease.anchor), 0.0)
-
-
 def _row(lease: Lease, delay_s: float, slot: Slot, sending: Sending, reply: Reply, ended: _Ended) -> Fetch:
     """A request as a row: its moments are seconds since the visit's take-up."""
-    anchor, shift_s = lease.anchor, ended.shift_s
+    anchor = lease.anchor - lease.behind_s
     loan, budget = sending.loan, slot.address_budget
-    start_s = max(reply.started_s - anchor + shift_s, 0.0)
+    start_s = max(reply.started_s - anchor, 0.0)
     return {
         "host_id": loan.host_id if loan else lease.host_id,
         "crawl_id": sending.crawl_id,
@@ -109,8 +101,8 @@ def _row(lease: Lease, delay_s: float, slot: Slot, sending: Sending, reply: Repl
         "kind": sending.request.kind.value,
         "reason": sending.reason,
         "start_s": start_s,
-        "end_s": max(reply.ended_s - anchor + shift_s, start_s),
-        "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - anchor, 0.0),
+        "end_s": max(reply.ended_s - anchor, start_s),
+        "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - lease.anchor, 0.0),
         "delay_s": loan.delay_s if loan else delay_s,
         "address_budget": budget.name if budget else None,
         "address_gap_s": budget.gap_s if budget else None,

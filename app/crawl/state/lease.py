@@ -19,6 +19,7 @@ class Lease:
     lineage        since when, at the take-up, the rows have been in their present database (app.store.lineage)
     ends           monotonic second; counted from sending the query that set it
     monotonic      the process's clock
+    behind_s       the least by which the anchor came after `taken_at`, as far as is known
     """
 
     host_id: int
@@ -30,6 +31,7 @@ class Lease:
     lineage: datetime | None
     ends: float
     monotonic: Callable[[], float]
+    behind_s: float = 0.0
 
     def now(self) -> float:
         return self.monotonic()
@@ -37,6 +39,14 @@ class Lease:
     def renew(self, sent: float, lease_s: float) -> None:
         """Note that it was extended by a query that was sent at this monotonic second."""
         self.ends = sent + lease_s
+
+    def tie(self, now: datetime, received: float) -> None:
+        """Note a moment of the database's, and the monotonic second at which it arrived here.
+
+        Each shows at least so much of what was lost between take-up and anchor; the most holds for the whole visit. With one
+        for each request their gaps would be those of the ties.
+        """
+        self.behind_s = max(self.behind_s, (now - self.taken_at).total_seconds() - (received - self.anchor))
 
     def left_s(self) -> float:
         """Seconds until it ends."""

@@ -65,6 +65,7 @@ def read(
     is_cut = tree.is_cut(root)
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
+    survey.add_leads(root)
     page = Page(
         truncated=is_cut,
         base=survey.base,
@@ -79,7 +80,7 @@ def read(
 
 def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> Page:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
-    title = next(root.iter("title"), None)
+    title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
     published, modified = dates.of(root)
     main_text = text.main_text(root, hidden)
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)

@@ -35,6 +35,12 @@ _NEVER_PAGE_RELS = frozenset({"stylesheet", "icon", "canonical", "pingback", "sh
 _PAGE_TYPE = re.compile(r"\s*(?:text/|application/(?:xhtml|rss|atom)\+xml)", re.IGNORECASE)
 # https://html.spec.whatwg.org/#shared-declarative-refresh-steps
 _REFRESH = re.compile(r"\s*[\d.]+[\s;,]+(?:url\s*=\s*)?(?:'([^']*)|\"([^\"]*)|(.*))", re.IGNORECASE | re.DOTALL)
+# A script that leads elsewhere, to an address that is written out.
+_LEADS = re.compile(
+    r"\blocation(?:\.href)?\s*=(?!=)\s*(?P<q>[\"'])(?P<set>[^\"'\\\n]+)(?P=q)(?=\s*(?:[;})\n]|$))"
+    r"|\blocation\s*\.\s*(?:replace|assign)\s*\(\s*(?P<p>[\"'])(?P<call>[^\"'\\\n]+)(?P=p)\s*\)"
+)
+_LEADS_CHARS = 5_000  # of a script, as far as we look
 # TDMRep of 10 May 2024; what they mean is in `app.policy.tdm`.
 _TDM_NAMES = frozenset({"tdm-reservation", "tdm-policy"})
 _SEPARATORS = re.compile("[,;]")
@@ -75,8 +81,18 @@ class Survey:
         known = {link.href for link in self.links}
         self.links += [link for link in deep.links if link.href not in known][: self._max_links - len(self.links)]
 
+    def add_leads(self, root: Element) -> None:
+        """Add where scripts lead, if the page has no link to follow: it is there to send visitors on."""
+        if any(link.kind != "link" for link in self.links):
+            return
+        for script in root.iter("script"):
+            for found in _LEADS.finditer((script.text or "")[:_LEADS_CHARS]):
+                href = (found["set"] or found["call"]).strip(_WHITESPACE)
+                if href and not _is_no_page(href) and len(self.links) < self._max_links:
+                    self.links.append(Link(href, kind="refresh"))
+
     def on_anchor(self, element: Element, kind: str) -> None:
-        href = element.get("href")
+        href = element.get("href") or _href_of_drawing(element)
         if not href or not (href := href.strip(_WHITESPACE)) or (href[0] in _NO_PAGE_STARTS and _is_no_page(href)):
             return
         words = _anchor_text(element) if self._want_text else ""
@@ -93,7 +109,7 @@ class Survey:
     def on_link(self, element: Element, _tag: str) -> None:
         href = (element.get("href") or "").strip(_WHITESPACE)
         rel = _tokens(element.get("rel"))
-        if not href or _is_no_page(href):
+        if not href or _is_no_page(href) or tree.is_drawn(element):
             return
         if "canonical" in rel and element not in self._inert:
             self.canonical = self.canonical or href
@@ -126,7 +142,7 @@ class Survey:
 
     def on_base(self, element: Element, _tag: str) -> None:
         href = element.get("href")
-        if self.base is None and href is not None and element not in self._inert:
+        if self.base is None and href is not None and element not in self._inert and not tree.is_drawn(element):
             self.base = href.strip(_WHITESPACE)
 
     def on_template(self, element: Element, _tag: str) -> None:
@@ -148,6 +164,12 @@ _STEPS: dict[str, Callable[[Survey, Element, str], None]] = {
     "base": Survey.on_base,
     "template": Survey.on_template,
 }
+
+
+def _href_of_drawing(element: Element) -> str | None:
+    """The link of an <a> of SVG as older files write it."""
+    href = element.get("xlink:href")
+    return href if href and tree.is_drawn(element) else None
 
 
 def _is_no_page(href: str) -> bool:

@@ -36,6 +36,12 @@ _ENDS = {
 }
 _UNSHOWN = re.compile(b"|".join(_ENDS), re.IGNORECASE)
 _LINK = re.compile(rb"<(?:a|area|i?frame|link)\s[^<>]{0,4096}+>[^<]{0,200}+", re.IGNORECASE)
+_FOREIGN = frozenset({"svg", "math"})
+# https://html.spec.whatwg.org/#parsing-main-inforeign: start tags at which a drawing ends; and what holds HTML in one.
+_ENDS_FOREIGN = frozenset(
+    """b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta
+    nobr ol p pre ruby s small span strong strike sub sup table tt u ul var foreignobject desc""".split()  # noqa: SIM905
+)
 _LONG_TAG_BYTES = 2 * MAX_ATTRIBUTES
 # A quoted value with ">" in it, which would hide a long tag from the scan for ">".
 _QUOTED_GT = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
@@ -56,6 +62,16 @@ def grow(markup: bytes) -> Element | None:
             raise MemoryError from error
         return None
     return None if root is None else _whole(root)
+
+
+def is_drawn(element: Element) -> bool:
+    """Whether it belongs to a drawing or a formula, and so is none of HTML's, whatever its name."""
+    for above in element.iterancestors():
+        if above.tag in _FOREIGN:
+            return True
+        if above.tag in _ENDS_FOREIGN:
+            return False
+    return False
 
 
 def is_cut(root: Element) -> bool:

@@ -23,8 +23,7 @@ def _slow(board: Board, subject: str, fields: Fields) -> str:
     if fields.get("domain"):
         domain, known = hosts.slow_domain(board.engine, subject, delay_s)
         return f"{says} for {domain}, {counted(known, 'known host')}"
-    hosts.slow(board.engine, subject, delay_s)
-    return says
+    return says + hosts.slow(board.engine, subject, delay_s)
 
 
 def _quiet(board: Board, subject: str, fields: Fields) -> str:

@@ -3,9 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.admin import crawls, focus, report
+from app.admin import crawls
 from app.admin.board import lists
-from app.admin.board.pulse import PulseWatch
 from app.policy.focus.shipped import NAMES, profile_of
 from app.store import board, db
 from app.store import crawls as crawl_rows
@@ -16,6 +15,7 @@ from app.web.order import acts_on, order_of
 from app.web.render import page
 
 HOSTS = 10
+COUNT_WAIT_S = 0.1
 SMALL = 200_000  # rows of the frontier up to which everything is counted without asking
 
 
@@ -23,7 +23,7 @@ def show(request: Request) -> Response:
     """A crawl by its name."""
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
-    now = PulseWatch(shared.engine, shared.settings).look_at(found.id)
+    now = shared.watch.look_at(found.id)
     with db.transaction(shared.engine) as tx:
         sizes = board.sizes(tx)
         hosts = crawl_rows.hosts_of(tx, found.id, HOSTS) if sizes.get("hosts", 0) < SMALL else []
@@ -43,14 +43,10 @@ def show(request: Request) -> Response:
 
 
 def counted(request: Request) -> Response:
-    """The part of the page that counts every URL, and reads the crawl's log."""
+    """The part of the page that counts every URL, and reads the crawl's log; or word that it is being counted."""
     shared = board_of(request)
-    name = request.query_params.get("name", "")
-    found = report.report(shared.engine, name, shared.settings)
-    with db.transaction(shared.engine) as tx:
-        shape = board.shape(tx, crawl_id=found.crawl.id)
-    fresh = focus.freshness(shared.engine, name)
-    return page(request, "crawl_counted.html", report=found, shape=shape, freshness=fresh)
+    found = crawls.find(shared.engine, request.query_params.get("name", ""))
+    return page(request, "crawl_counted.html", crawl=found, tally=shared.counts.of(found.name, wait_s=COUNT_WAIT_S))
 
 
 def refused(request: Request) -> Response:

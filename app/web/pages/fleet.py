@@ -17,8 +17,8 @@ def show(request: Request) -> Response:
     with db.transaction(shared.engine) as tx:
         workers = board.workers(tx, VISITS)
         offers = hosts.offers_outstanding(tx)
-        waits, percent = hosts.waits(tx, most=2_000)
         sizes = board.sizes(tx)
+    waits, percent = shared.watch.waits()
     return page(
         request,
         "fleet.html",

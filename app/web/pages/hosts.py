@@ -14,6 +14,7 @@ from app.web.board import board_of
 from app.web.order import acts_on, order_of
 from app.web.render import page
 from app.web.timeline import timeline
+from app.words import counted
 
 PATTERNS = 20
 REQUESTS = 25
@@ -65,7 +66,7 @@ def delay_source(found: HostPage, settings: Settings) -> str:
     else:
         base = f"the default, {settings.default_delay_s:g} s"
     doubled = host["adaptive_level"]
-    return base + (f", doubled {doubled} times by how the host answers" if doubled else "")
+    return base + (f", doubled {counted(doubled, 'time')} by how the host answers" if doubled else "")
 
 
 def _robots(request: Request, found: HostPage) -> list[Mapping[str, Any]]:

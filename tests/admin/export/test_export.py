@@ -192,6 +192,16 @@ def test_the_same_command_goes_on_behind_the_last_whole_part(
     assert [path.name for path in folder.glob(".*")] == []
 
 
+def test_how_long_ago_is_said_once(planted: Planted) -> None:
+    """The same command, given later, goes on with what the first one began."""
+    state = planted.folder / "parts" / "export.json"
+    with pytest.raises(_Killed):
+        planted.export("pages", "parts", part_rows=30, since="999w", tell=killed_after(31))
+    since = json.loads(state.read_text())["since"]
+    done = planted.export("pages", "parts", part_rows=30, since="999W")
+    assert (done.is_resumed, json.loads(state.read_text())["since"]) == (True, since)
+
+
 def test_a_folder_of_another_export_is_left_alone(planted: Planted) -> None:
     with pytest.raises(_Killed):
         planted.export("pages", "parts", part_rows=30, tell=killed_after(31))

@@ -157,6 +157,25 @@ def test_rel_canonical_names_the_home_of_a_document(worker: Worker, web: Web, ca
     assert "/a" in site.pages_asked, "its links count all the same"
 
 
+# the Link header of "/", and its alias
+@pytest.mark.parametrize(
+    ("link", "head", "alias"),
+    [
+        ('<home>; rel="canonical"', '<base href="/d/">', "/home"),
+        ("</home>; rel=canonical", '<link rel=canonical href="/a">', "/a"),
+        ('</home>; rel="canonical"; anchor="/a"', "", None),
+    ],
+)
+def test_the_header_names_the_home_where_the_document_does_not(
+    worker: Worker, web: Web, link: str, head: str, alias: str | None
+) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/a", head=head, headers={"Link": link}), "/home": html(), "/a": html()}
+    start(worker, site.url())
+    run(worker)
+    assert url(worker.engine, site.url())["alias_of"] == (alias and site.url(alias))
+
+
 @pytest.mark.parametrize("batch", [1, 50])
 def test_the_same_bytes_under_two_urls_have_one_home(make: Callable[..., Worker], web: Web, batch: int) -> None:
     worker = make(settle_urls=batch)

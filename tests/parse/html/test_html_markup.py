@@ -35,6 +35,30 @@ def test_a_base_within_a_template_is_none(opening: str) -> None:
     assert [link.href for link in page.links] == ["x"]
 
 
+# a part of a page, and its base, canonical, title and links
+DRAWINGS = [
+    ("<svg><base href=/b/><a href=x></a></svg>", (None, None, None), ["x"]),
+    ("<svg><link rel=canonical href=/c><link rel=next href=/n></svg>", (None, None, None), []),
+    ("<svg><title>a drawing</title></svg><title>the page</title>", (None, None, "the page"), []),
+    ("<math><title>a formula</title></math>", (None, None, None), []),
+    (
+        "<svg><a xlink:href=old></a><a href=new xlink:href=old></a></svg><a xlink:href=no></a>",
+        (None,) * 3,
+        ["old", "new"],
+    ),
+    ("<svg><foreignObject><base href=/b/></foreignObject></svg>", ("/b/", None, None), []),
+    ("<svg><p><base href=/b/><link rel=canonical href=/c>", ("/b/", "/c", None), []),  # at <p> the drawing ends
+]
+
+
+@pytest.mark.parametrize(("markup", "fields", "links"), DRAWINGS)
+def test_what_stands_in_a_drawing_is_not_html(markup: str, fields: tuple[str | None, ...], links: list[str]) -> None:
+    """https://html.spec.whatwg.org/#parsing-main-inforeign"""
+    page = read(markup.encode(), content_type="text/html")
+    assert (page.base, page.canonical, page.title) == fields
+    assert [link.href for link in page.links] == links
+
+
 @pytest.mark.parametrize(
     ("markup", "content_type", "links"),
     [

@@ -6,7 +6,7 @@ import pytest
 
 from app.model.shell import ShellSign, lines
 from app.parse.html.shell import LITTLE_TEXT_CHARS
-from tests.parse.html.reading import read
+from tests.parse.html.reading import BUNDLE, module, page, read
 
 PROSE = "This sentence is long enough to be read as one by whoever counts the letters in it. " * 8
 CHINESE = "这是一个足够长的句子，任何数其中字母的人都会把它读成一句话。" * 40  # as they are written there
@@ -15,21 +15,12 @@ DATA = json.dumps({"props": {"pageProps": {"post": [{"body": PROSE}]}}})
 ROOT, BODY, NOSCRIPT, TEXT = ShellSign.EMPTY_ROOT, ShellSign.EMPTY_BODY, ShellSign.NOSCRIPT, ShellSign.TEXT
 
 
-def page(body: str, head: str = "") -> str:
-    return f"<!doctype html><html lang=en><head><title>T</title>{head}</head><body>{body}</body></html>"
-
-
-def module(src: str) -> str:
-    return f"<script type=module src={src}></script>"
-
-
 def data(of: str, kind: str = "id=__NEXT_DATA__ type=application/json") -> str:
     return f"<script {kind}>{of}</script>"
 
 
 NEXT = '<div id="__next"></div><script src="/_next/static/chunks/main-0a1b2c3d4e5f6a7b.js" defer></script>'
 VITE = page("<div id=app></div>", "<script type=module crossorigin src=/assets/index-BkQz81ab.js></script>")
-BUNDLE = "<script src=/static/js/main.3f2a91bc.js></script>"
 
 SHELLS = [
     # markup, evidence that it is one
@@ -165,7 +156,21 @@ PLAIN = {
     "a template": page(f"<template><div id=root></div></template><p>A note.</p>{BUNDLE}"),
     "a shadow root": page(f"<div id=x><template shadowrootmode=open><p>A note.</p></template></div>{ASKS}{BUNDLE}"),
     "a word after dots": page("." * 190 + f"x<div id=app>{'.' * 9}x</div>{BUNDLE}"),
-    "a script alone": page("", "<script src=/js/effects.js></script>"),
+    "a library alone": page("", "<script src=/js/jquery.min.js></script>"),
+    "a counter's script alone": page(
+        "<script>document.body.appendChild(t).src='//www.google-analytics.com/a'</script>"
+    ),
+    "a window to close": page("<script>window.opener.postMessage('ok', '*'); window.close()</script>"),
+    "a drawing in SVG": page("<svg viewBox='0 0 9 9'><text>Map</text></svg><script src=/js/d3.js></script>"),
+    "a place for comments": page(
+        "<h1>A post</h1><p>A short one.</p><div id=talk></div><script>fetch('/talk').then(r => {"
+        "document.querySelector('#talk').innerHTML = r})</script>"
+    ),
+    "a place that grows": page("<h1>A post</h1><p>A short one.</p><div hx-get=/talk>Loading…</div>" + BUNDLE),
+    "a menu, and a picture": page(f"<nav><a href=/>Home</a></nav><main><img src=a.jpg></main>{BUNDLE}"),
+    "a menu, and no bundle": page("<nav><a href=/>Home</a></nav><main></main><script src=/js/effects.js></script>"),
+    "a word of a template": page("<p>Write {{ name }} where the name should be.</p>" + BUNDLE),
+    "a table": page("<table><tr><td>1<tr><td>2</table>" + BUNDLE),
 }
 
 

@@ -1,0 +1,214 @@
+"""Looks at what a page shows without scripts, as far as it is little enough for a shell, and at its empty places.
+
+Menus, headers and footers are its frame, and no content. A sign of loading says nothing, nor does a template's hole.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, NamedTuple
+
+from app.parse.html.tree import Element
+
+_MOST_CHARS = 200  # that a shell shows: a name, "loading", a copyright
+_MOST_FRAME_CHARS = 1_000
+_MOST_LINKS = 5
+_MOST_IMAGES = 1  # a logo
+_MOST_ELEMENTS = 400
+_LOADING_CHARS = 80
+_LOOK_CHARS = 1_000  # of a URL
+
+
+class Mount(NamedTuple):
+    """An element that a framework fills, by id, or by tag or attribute. weak: others have it too; it needs a noscript
+    or data beside it."""
+
+    name: str
+    by: str = "id"
+    weak: bool = False
+
+
+_MOUNTS: Final = (
+    Mount("root"),  # React: Create React App, Vite
+    Mount("react-root"),
+    Mount("app"),  # Vue, Svelte, Vite
+    Mount("q-app"),  # Quasar
+    Mount("__next"),
+    Mount("__nuxt"),
+    Mount("___gatsby"),
+    Mount("svelte"),
+    Mount("swagger-ui"),
+    Mount("app-root", "tag"),  # Angular
+    Mount("ng-view", "tag"),  # AngularJS
+    Mount("ui-view", "tag"),
+    Mount("ng-view", "attribute"),
+    Mount("ui-view", "attribute"),
+    Mount("data-reactroot", "attribute"),
+    Mount("main", weak=True),
+    Mount("mount", weak=True),
+    Mount("application", weak=True),
+    Mount("app-root", weak=True),
+)
+_BY_ID: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "id"}
+_BY_TAG: Final = {mount.name: mount for mount in _MOUNTS if mount.by == "tag"}
+_BY_ATTRIBUTE: Final = tuple(mount for mount in _MOUNTS if mount.by == "attribute")
+# What stands in a mount, or in a page, until the scripts have run: one line with such a word in it.
+_LOADING: Final = re.compile(
+    r"\b(?:loading|loads|please wait|one moment|initiali[sz]ing|starting|laden|lädt|wird geladen|chargement|cargando"
+    r"|caricamento|carregando|загрузка)\b|加载|載入|载入|读取|请稍候|請稍候|読み込み|読込|로딩|불러오는",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"\w")
+_HOLE: Final = re.compile(r"\{\{[^{}]*\}\}")  # AngularJS, Vue
+_REPEATS: Final = ("ng-repeat", "data-ng-repeat", "v-for")
+_HIDDEN: Final = re.compile(r"display\s*+:\s*+none", re.IGNORECASE)
+_SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
+# A page with one of these shows something, or is elsewhere; with one of the second kind where anything is in it.
+_SHOWS: Final = frozenset(
+    """form input textarea button frame frameset object embed video audio canvas map""".split()  # noqa: SIM905
+)
+_SHOWS_FULL: Final = frozenset({"article", "table", "pre", "select", "picture"})
+_FRAME: Final = frozenset({"header", "nav", "footer"})
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_UNSHOWN: Final = frozenset({"script", "style", "noscript", "head", "title"})
+
+
+class _ShownPart(NamedTuple):
+    """An element that is shown, with the text directly in it.   where: "frame", "heading" or "": it stands in"""
+
+    element: Element
+    text: str
+    where: str
+
+
+@dataclass(slots=True)
+class Shown:
+    """The content of a page without scripts, with evidence.
+
+    chars, framed  of text: of its content, and of its frame
+    spoken         whether there are words that are no heading and no sign of loading
+    holes          texts with a place for data;   repeats: an element is repeated for data that only scripts have
+    shows          a form, a film, a frame …;   draws: a picture in SVG
+    """
+
+    chars: int = 0
+    framed: int = 0
+    spoken: bool = False
+    holes: int = 0
+    repeats: bool = False
+    shows: bool = False
+    draws: bool = False
+    _links: int = 0
+    _images: int = 0
+    _says: bool = False
+    _named: list[Element] = field(default_factory=list)  # elements with an id, or <main>
+    _mounts: list[tuple[Mount, Element]] = field(default_factory=list)
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether it is more than a shell's, whatever follows."""
+        too_long = self.chars > _MOST_CHARS or self.framed > _MOST_FRAME_CHARS
+        return too_long or self._links > _MOST_LINKS or self._images > _MOST_IMAGES
+
+    @property
+    def is_template(self) -> bool:
+        return self.repeats and self.holes > 0
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is no word, link or picture but a sign of loading. A frame may be there."""
+        return not (self._says or self.draws or self._links or self._images)
+
+    def mount(self) -> Mount | None:
+        """The first that is empty."""
+        return next((mount for mount, element in self._mounts if _is_empty(element)), None)
+
+    def places(self) -> list[Element]:
+        """Empty elements with an id, or <main>; none where words are shown that are no heading."""
+        if self.spoken or self._links or self._images:
+            return []
+        return [element for element in self._named if _is_empty(element)]
+
+    def add(self, part: _ShownPart) -> None:
+        element, plain = part.element, " ".join(_HOLE.sub("", part.text).split())
+        if part.where == "frame":
+            self.framed += len(plain)
+            return
+        self.chars += len(plain)
+        self.holes += _HOLE.search(part.text) is not None
+        is_said = not _is_sign(plain)
+        self._says = self._says or is_said
+        self.spoken = self.spoken or (is_said and part.where != "heading")
+        self._links += element.tag == "a" and "{{" not in element.get("href", "{{")
+        self._images += element.tag == "img" and not _is_spinner(element)
+        self.shows = self.shows or _is_content(element)
+        self.draws = self.draws or (element.tag == "svg" and not _is_spinner(element))
+        self.repeats = self.repeats or any(element.get(name) is not None for name in _REPEATS)
+        if element.get("id") or element.tag == "main":
+            self._named.append(element)
+        if (mount := _mount(element)) is not None:
+            self._mounts.append((mount, element))
+
+
+def of(root: Element) -> Shown | None:
+    """The content of the page; None as soon as it is more than a shell's."""
+    shown = Shown()
+    for n, part in enumerate(_readable(root)):
+        shown.add(part)
+        if shown.is_too_much or n > _MOST_ELEMENTS:
+            return None
+    return None if shown.shows and not shown.is_template else shown
+
+
+def _readable(root: Element) -> Iterator[_ShownPart]:
+    """Each element that is shown, in the order of the document. Of a hidden mount itself alone."""
+    stack = [(root, "")]
+    while stack:
+        element, where = stack.pop()
+        if element.tag in _UNSHOWN or (element.tag == "template" and element.get("shadowrootmode") is None):
+            continue
+        if _is_hidden(element):
+            if _mount(element) is not None:
+                yield _ShownPart(element, "", where)
+            continue
+        if where != "frame":
+            where = "frame" if element.tag in _FRAME else "heading" if element.tag in _HEADINGS else where
+        if element.tag == "svg":
+            yield _ShownPart(element, "", where)
+            continue
+        yield _ShownPart(element, " ".join([element.text or "", *(child.tail or "" for child in element)]), where)
+        stack.extend((child, where) for child in reversed(element))
+
+
+def _is_hidden(element: Element) -> bool:
+    return element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "") is not None
+
+
+def _is_content(element: Element) -> bool:
+    if element.tag == "iframe":  # one without an address is a tool of scripts
+        src = (element.get("src") or element.get("srcdoc") or "").strip().lower()
+        return src != "" and not src.startswith(("about:", "javascript:"))
+    return element.tag in _SHOWS or (element.tag in _SHOWS_FULL and not _is_empty(element))
+
+
+def _is_spinner(image: Element) -> bool:
+    told = (image.get(name) or "" for name in ("src", "class", "id", "alt"))
+    return any(_SPINNER.search(each[:_LOOK_CHARS]) for each in told)
+
+
+def _is_sign(text: str) -> bool:
+    """Whether it is nothing, or a sign of loading."""
+    return _WORD.search(text) is None or (len(text) <= _LOADING_CHARS and _LOADING.search(text) is not None)
+
+
+def _mount(element: Element) -> Mount | None:
+    if (mount := _BY_ID.get(element.get("id", "")) or _BY_TAG.get(str(element.tag))) is not None:
+        return mount
+    return next((mount for mount in _BY_ATTRIBUTE if element.get(mount.name) is not None), None)
+
+
+def _is_empty(element: Element) -> bool:
+    """Whether nothing but a sign of loading is in it."""
+    found = islice(_readable(element), _MOST_ELEMENTS)
+    return all(part.element.tag != "a" and _is_sign(" ".join(_HOLE.sub("", part.text).split())) for part in found)
