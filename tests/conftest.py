@@ -10,6 +10,7 @@ import gc
 import importlib.util
 import itertools
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -32,6 +33,11 @@ REDIS_DATABASES = 64  # app.local.valkey
 
 hypothesis.settings.register_profile("tests", max_examples=examples(100), deadline=None, derandomize=IS_FULL)
 hypothesis.settings.load_profile("tests")
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as for `make test &`, and so for what a test starts and interrupts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for _name in [name for name in os.environ if name.startswith("TIPTOE_")]:
     del os.environ[_name]

@@ -87,14 +87,14 @@ def test_many_links_are_settled_before_it_is_parked(make: Make, web: Web, monkey
 
 def test_an_address_that_answers_again_is_told_at_once(make: Make, web: Web) -> None:
     worker, shelf = shelved(make, address_gap_s=0.05, settle_s=100.0)
-    site = site_of(web, 3)
+    site = site_of(web, 9)
     start(worker, site.url())
     sql(worker.engine, "INSERT INTO budgets (kind, name, failures) VALUES ('address', :name, 1)", name=site.host)
     assert begin(worker).ending == VisitEnding.PARKED
     assert one(worker.engine, "SELECT failures FROM budgets") == 0
-    assert (shelf.next().ending, site.paths) == (VisitEnding.PARKED, ["/robots.txt", "/"]), (
-        "and does not wait for the next probe"
-    )
+    assert shelf.next().ending == VisitEnding.PARKED
+    # Another may follow in the same turn: on a busy machine one request takes longer than the gap.
+    assert site.paths[:2] == ["/robots.txt", "/"], "and does not wait for the next probe"
 
 
 def test_what_may_kill_a_worker_is_not_parked(make: Make, web: Web) -> None:
