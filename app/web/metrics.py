@@ -24,7 +24,10 @@ def metrics(request: Request) -> Response:
     from app.metrics.exposition import CONTENT_TYPE
 
     board = board_of(request)
-    return Response(_fleet(board.engine, board.settings.queue_names, board.settings.offer_s).page(), headers={"content-type": CONTENT_TYPE})
+    return Response(
+        _fleet(board.engine, board.settings.queue_names, board.settings.offer_s).page(),
+        headers={"content-type": CONTENT_TYPE},
+    )
 
 
 def listed(request: Request) -> Response:

@@ -81,7 +81,9 @@ def test_a_host_that_is_offered_in_vain_waits_since_its_first_offer(engine: Engi
         assert shown(FleetPage(engine, QUEUES, offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == lag_s, missed
         sql(engine, "UPDATE hosts SET lease_until = now() - interval '1 ms', next_fetch_at = now() - interval '1 ms'")
     sql(engine, "UPDATE hosts SET lease_until = now() - interval '2 min', next_fetch_at = now() + interval '1 h'")
-    assert shown(FleetPage(engine, QUEUES, offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == 0, "nobody offers it any more"
+    assert shown(FleetPage(engine, QUEUES, offer_s=10.0))["tiptoe_dispatch_lag_seconds"] == 0, (
+        "nobody offers it any more"
+    )
 
 
 def test_hosts_are_counted_by_what_they_do(engine: Engine) -> None:

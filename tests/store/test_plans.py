@@ -106,7 +106,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
     ("fleet", "frontier", {"percent": 1}, "urls", 2_000),  # of 60,000, a block in a hundred
     ("fleet", "frontier", {"percent": 1}, "hosts", 2_000),  # one look-up of each URL, at most
     ("fleet", "hosts", {"percent": 5}, "hosts", 1_000),
-    ("fleet", "lag", {"queues": ["host-00", "host-01"]}, "hosts", 2),
+    ("fleet", "lag", {"queues": ["host-00", "host-01"], "offer_s": 10}, "hosts", 2),
     ("fleet", "judged", {"n": 30}, "fetches", 30 + 30 + 2 * 30),  # as failures, and the one before of each
 ]
 
