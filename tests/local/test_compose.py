@@ -25,7 +25,7 @@ from tests.containers.engine import find_program
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = {name: service for name, service in SERVICES.items() if service["image"] == "tiptoe"}
+OURS = {name: service for name, service in SERVICES.items() if service["image"].startswith("tiptoe")}
 SETTINGS = {variable(name) for name in Settings.model_fields}
 
 
@@ -123,6 +123,16 @@ def test_image_copies_what_it_needs() -> None:
     modules = {f"{name}.py" for name in installed["py-modules"]}
     assert {"pyproject.toml", "README.md", "LICENSE", "alembic.ini", *packages, *modules} <= let_in
     assert all((ROOT / name).exists() for name in let_in)
+
+
+def test_each_image_is_a_target_of_its_own() -> None:
+    """Chromium is in that of `render` alone, and Docker's profile for system calls forbids its sandbox."""
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    targets = {name: service["build"]["target"] for name, service in OURS.items()}
+    assert {(targets[name], OURS[name]["image"]) for name in OURS} == {("fleet", "tiptoe"), ("render", "tiptoe-render")}
+    assert all(re.search(rf"^FROM \S+ AS {target}$", dockerfile, re.MULTILINE) for target in targets.values())
+    assert dockerfile.rstrip().endswith("FROM fleet"), "what is built where no target is named"
+    assert [name for name, service in OURS.items() if "security_opt" in service] == ["render"]
 
 
 def test_logs_are_bounded() -> None:
