@@ -10,7 +10,7 @@ from app.admin import browser_check
 from app.admin.crawls import find, go_round, start
 from app.admin.edit import open_crawl
 from app.admin.seeds import add_urls
-from app.browser.values import BrowserProblem
+from app.browser.values import Chromium
 from app.config import Settings
 from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
 from app.runtime.process_name import process_name
@@ -83,13 +83,14 @@ def _go_on(engine: Engine, settings: Settings, before: Crawl) -> Beginning:
 def _opens_pages(engine: Engine, settings: Settings, crawl: Crawl) -> bool:
     """Whether pages wait for a browser, and there is one here.
 
-    Then a worker that renders is said to be coming, so that the crawl does not end before it is up.
+    Then a worker that renders is said to be coming, so that the crawl does not end before it is up; else why none is.
     """
     with db.transaction(engine) as tx:
         if not renders.due_of_crawl(tx, crawl.id):
             return False
-    if isinstance(found := browser_check.here(settings), BrowserProblem):
-        return False
+    found = browser_check.here(settings)
+    is_here = isinstance(found, Chromium)
+    browser, problem = (found.version, None) if isinstance(found, Chromium) else (None, found.line)
     with db.transaction(engine) as tx:
-        renders.seen(tx, name=process_name(), browser=found.version, problem=None)
-    return True
+        renders.seen(tx, name=process_name(), browser=browser, problem=problem)
+    return is_here

@@ -106,6 +106,8 @@ def test_pages_that_wait_for_a_browser_are_opened_once_there_is_one(
     assert (how(made), find(worker.engine, "c").state) == (
         (("active", GOING_ON), "active") if goes_on else (("finished", ENDED), "finished")
     )
+    problem = None if goes_on else "no Chromium was found; install it"
+    assert [row["problem"] for row in sql(worker.engine, "SELECT problem FROM render_workers")] == [problem]
 
 
 def test_a_crawl_at_its_budget_still_does_not_go_on(worker: Worker) -> None:
