@@ -25,7 +25,7 @@ def forms(target: str) -> set[int]:
 
 
 def differences(target: str) -> Iterator[tuple[int, str]]:
-    """Hashes of what a URL has in common with siblings that were fetched before, each with the name of the difference."""
+    """Hashes of what a URL has in common with siblings that were fetched before, with the names of the differences."""
     segments, query = _parted(target)
     yield from _differences(target)
     if len(segments) > _MOST_SEGMENTS:
