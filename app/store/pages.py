@@ -1,6 +1,7 @@
 """Pages and their duplicates. One query of pages.sql each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from sqlalchemy import Connection
@@ -101,6 +102,16 @@ def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, Copi
         {at: CopiedPage(row.same_body, row.body_host, row.body_key) for at, row in keyed if row.same_body is not None},
         {at: CopiedPage(row.same_text, row.text_host, row.text_key) for at, row in keyed if row.same_text is not None},
     )
+
+
+def said(
+    tx: Connection, *, host_id: int, crawl_id: int, since: datetime | None, part: int, n: int
+) -> list[tuple[str, str]]:
+    """URLs and texts of the n pages that were fetched last, and after `since`; of long texts two parts of so many
+    characters.
+    """
+    where = {"host_id": host_id, "crawl_id": crawl_id, "since": since, "part": part, "n": n}
+    return [(row.url, row.text) for row in tx.execute(_sql["said"], where)]
 
 
 def note_duplicates(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:

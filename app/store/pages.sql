@@ -35,6 +35,20 @@ SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
+-- said: what a host's pages say that were fetched since, of the latest: their URLs, and of a long text a part from its beginning and one from its middle
+SELECT p.url, CASE WHEN length(p.main_text) <= 2 * :part THEN p.main_text
+                   ELSE left(p.main_text, :part) || ' ' || substr(p.main_text, length(p.main_text) / 2 + 1, :part) END AS text
+FROM (
+    SELECT url_key
+    FROM fetches
+    WHERE host_id = :host_id AND crawl_id = :crawl_id AND kind = 'page' AND outcome = 'page'
+      AND started_at > coalesce(CAST(:since AS timestamptz), '-infinity')
+    ORDER BY started_at DESC
+    LIMIT :n
+) AS f
+JOIN pages AS p ON p.host_id = :host_id AND p.crawl_id = :crawl_id AND p.key = f.url_key
+WHERE p.main_text <> ''
+
 -- drop: delete pages that their owners do not want kept; those with a fingerprint queue up to lose it
 WITH dropped AS (
     DELETE FROM pages AS p

@@ -37,7 +37,12 @@ class Fold(NamedTuple):
 
 def brought(tx: Connection, *, host_id: int, n: int) -> list[Brought]:
     """The latest n pages of a host, in every crawl."""
-    return db.run(tx, _sql["brought"], {"host_id": host_id, "n": n}).of(Brought)
+    where = {"host_id": host_id, "n": n}
+    named = {(row.crawl_id, row.found_on): tuple(row.urls) for row in db.run(tx, _sql["named"], where)}
+    return [
+        Brought(row.crawl_id, row.url, row.body, row.text, named.get((row.crawl_id, row.url), ()))
+        for row in db.run(tx, _sql["brought"], where)
+    ]
 
 
 def of_hosts(tx: Connection) -> dict[str, frozenset[str]]:

@@ -10,6 +10,13 @@ UNION ALL
  ORDER BY crawl_id, key, id DESC
  LIMIT :n)
 
+-- named: URLs of a host, and the pages with a query that were the first to name them
+SELECT crawl_id, found_on, array_agg(url) AS urls
+FROM urls
+WHERE host_id = :host_id AND position('?' IN found_on) > 0
+GROUP BY crawl_id, found_on
+LIMIT :n
+
 -- of_hosts: the parameters that are dropped, by host
 SELECT name, dropped_parameters FROM hosts WHERE dropped_parameters <> '{}'
 

@@ -54,6 +54,19 @@ def test_they_are_found_from_pages(worker: Worker, site: Site) -> None:
     assert found.dropped == []
 
 
+def test_a_page_number_whose_pages_name_others_is_none_of_them(worker: Worker, site: Site) -> None:
+    """The text of a list is the same on each of its pages; what it lists is none of it."""
+    numbers = range(ENOUGH + 2)
+    site.pages["/"] = html(*[f"/all?page={n}" for n in numbers], text="Front.")
+    site.pages |= {f"/all?page={n}": html(f"/thing/{n}", text="") for n in numbers}
+    site.pages |= {f"/thing/{n}": html(text=f"Thing {n}.") for n in numbers}
+    engine = crawled(worker, site)
+    assert one(engine, "SELECT count(DISTINCT text_sha256) FROM pages WHERE url LIKE '%page=%'") == len(numbers)
+    sql(engine, "UPDATE pages SET text_sha256 = sha256('The same') WHERE url LIKE '%page=%'")
+    (found,) = parameters.found(engine, site.host).tested
+    assert (found.name, found.passed, found.failed) == ("page", 0, ENOUGH + 1)
+
+
 def test_they_are_found_from_captures_where_no_text_is_kept(archiving: Archiving, site: Site) -> None:
     worker = archiving.worker
     engine = crawled(worker, site)

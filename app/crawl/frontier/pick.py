@@ -25,9 +25,12 @@ from app.policy import lane, scope
 from app.policy.focus.patterns import RISKY
 from app.policy.focus.score import unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
+from app.policy.lane import LAST_LANE
 from app.store import captures, crawls, parameters, urls
 from app.store.crawls import Crawl
 from app.store.url_rows import Due, Wanted
+
+FEW = 5  # URLs that nothing speaks for, in a row: each may name better ones
 
 
 def pick(visits: Sequence[Visit], tx: Connection) -> None:
@@ -97,7 +100,8 @@ def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wante
     """Take from these as far as the crawl's budget of pages goes, where it has one."""
     crawl_id = wanted[0].crawl_id
     picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
-    worth.take_up(worker, picked, tx, lease.host_id, crawl_id, refuses=wanted[0].has_page_budget)
+    now, refuses = lease.database_time(lease.now()), wanted[0].has_page_budget
+    worth.take_up(worker, picked, tx, lease.host_id, crawl_id, refuses=refuses, now=now)
     set_floor(worker.settings, picked, crawl_id, wanted[0].admits_above)
     if not wanted[0].has_page_budget:
         return wanted
@@ -185,15 +189,27 @@ def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]
         waiting = {number: len(here) for number, here in lanes.items()}
         drawn = lane.draw(waiting, share, worker.rng, profile.weights)
         if drawn:
-            chosen[crawl_id] = _without_risks([lanes[number].popleft() for number in drawn])
+            chosen[crawl_id] = _worth_now([lanes[number].popleft() for number in drawn])
             left -= len(drawn)
     return chosen
 
 
+def _worth_now(drawn: list[Due]) -> list[Due]:
+    """Those of a draw that are fetched before the next one, which may know better links.
+
+    URLs that their form speaks against wait for the others: they may copy what these lead to. In a crawl with a budget
+    the last lane waits, too, once the others are empty; where there is nothing else, a few are tried.
+    """
+    if not drawn[0].has_page_budget:
+        return _without_risks(drawn) or drawn
+    places = [place for place, due in enumerate(drawn) if due.lane != LAST_LANE]
+    shared = drawn[: places[-1] + 1] if places else drawn
+    safe = _without_risks(shared)
+    return safe if places and safe else (safe or shared)[:FEW]
+
+
 def _without_risks(drawn: list[Due]) -> list[Due]:
-    """The URLs that no form speaks against, if there are any: the others may copy what these lead to, and wait."""
-    safe = [due for due in drawn if due.fetched_at is not None or unpacked(due.score_parts or 0).risk < RISKY]
-    return safe or drawn
+    return [due for due in drawn if due.fetched_at is not None or unpacked(due.score_parts or 0).risk < RISKY]
 
 
 def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:

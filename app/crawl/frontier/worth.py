@@ -11,18 +11,20 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, SeenPhrases, keep_within, on_host
+from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, on_host
 from app.crawl.state.picked import Picked
+from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
 from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.policy.candidate import Candidate
-from app.policy.focus import score
+from app.policy.focus import novelty, score
 from app.policy.focus.patterns import TrapKind, Yield
 from app.policy.focus.score import handed_on, unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lifecycle import UrlEvent
+from app.store import pages
 from app.store import patterns as store
 from app.store.crawls import Crawl
 from app.store.patterns import Kept, Turned
@@ -34,6 +36,7 @@ REFUSALS: Final = {
     TrapKind.PATTERN: Refusal.TRAP_PATTERN,
 }
 _PAGE = RequestKind.PAGE
+MOST_CAUGHT_UP = 200  # pages that other processes read: 20 ms
 
 
 class FoundAt(NamedTuple):
@@ -57,24 +60,44 @@ def read_profile(worker: Worker, crawl: Crawl) -> None:
         _log.warning("profile.unreadable", crawl=crawl.name, error=str(error))
 
 
-def take_up(worker: Worker, picked: Picked, tx: Connection, host_id: int, crawl_id: int, *, refuses: bool) -> None:
+def take_up(
+    worker: Worker,
+    picked: Picked,
+    tx: Connection,
+    host_id: int,
+    crawl_id: int,
+    *,
+    refuses: bool,
+    now: datetime | None = None,
+) -> None:
     """Load what URLs of the crawl have brought on the host, once a visit; its profile may be new at each pick.
 
-    refuses: as in CrawlFocus
+    refuses: as in CrawlFocus.   now: by the database; None: nothing is judged that other processes may have seen
     """
     profile = worker.profiles.get(crawl_id) or profile_of(GENERAL)
     focus = picked.focus.get(crawl_id)
-    if focus is not None:
-        focus.profile, focus.refuses = profile, refuses
-        return
-    rows = store.of_host(tx, host_id=host_id, crawl_id=crawl_id)
-    picked.focus[crawl_id] = CrawlFocus(
-        profile=profile,
-        vocabulary=_vocabulary(worker, crawl_id),
-        seen=_seen(worker, host_id, crawl_id),
-        yields={row.pattern: Yield(*row[1:]) for row in rows},
-        refuses=refuses,
-    )
+    if focus is None:
+        rows = store.of_host(tx, host_id=host_id, crawl_id=crawl_id)
+        focus = picked.focus[crawl_id] = CrawlFocus(
+            profile=profile,
+            vocabulary=_vocabulary(worker, crawl_id),
+            seen=_seen(worker, host_id, crawl_id),
+            yields={row.pattern: Yield(*row[1:]) for row in rows},
+        )
+        if refuses and rows and now is not None:
+            _catch_up(tx, focus.seen, host_id, crawl_id)
+    focus.profile, focus.refuses = profile, refuses
+    if refuses and now is not None:
+        focus.seen.as_of = now
+
+
+def _catch_up(tx: Connection, seen: SeenPhrases, host_id: int, crawl_id: int) -> None:
+    """Learn what other processes read on the host: what they know already is news to this one, and a copy would count
+    as new.
+    """
+    part = novelty.MOST_CHARS // 2 - 1
+    for url, text in pages.said(tx, host_id=host_id, crawl_id=crawl_id, since=seen.as_of, part=part, n=MOST_CAUGHT_UP):
+        seen.catch_up("/" + url.partition("://")[2].partition("/")[2], text)
 
 
 def _vocabulary(worker: Worker, crawl_id: int) -> Vocabulary:
@@ -121,7 +144,7 @@ def candidate(
             else focus.trap_by_form(url, shape)
         )
         if kind is TrapKind.PATTERN:
-            retried, refused = focus.is_retried(shape), focus.refuse(shape)
+            retried, refused = focus.is_retried(shape.groups[0]), focus.refuse(shape.name, shape.groups[0])
             if not retried and refused >= MOST_KEPT_REFUSED:
                 return Refusal.TRAP_PATTERN
             event, detail = (UrlEvent.FORCED, None) if retried else (UrlEvent.TRAPPED, shape.name)

@@ -166,6 +166,8 @@ def _respelt(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, tar
 def _missing(settings: Settings, batch: Batch, picked: Picked, attempt: Attempt) -> None:
     """404 and 410: the first 404 may be a mistake and is looked at again soon, another one and a 410 rarely."""
     due = attempt.due
+    if due.outcome is None:
+        picked.focus[due.crawl_id].note(attempt.url, is_new=False, found_on=None)
     if attempt.outcome is Outcome.NOT_FOUND and due.outcome != Outcome.NOT_FOUND:
         conclude(batch, picked, due, Conclusion(UrlEvent.MISSING, attempt, due_s=settings.recrawl_base_s))
     else:

@@ -79,15 +79,21 @@ def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
         return False
     focus = visit.picked.focus[due.crawl_id]
     shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
-    kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
+    found_on = on_host(due.found_on, url)
+    kind = focus.trap(url, shape, risk=risk, found_on=found_on)
+    if kind is None and focus.ends_chain(url, shape, found_on):
+        kind = TrapKind.PATTERN
+    names = (shape.name, shape.groups[0])
+    if kind is None and (copies := focus.copies(url)) is not None:
+        kind, names = TrapKind.PATTERN, (copies, copies)
     if kind is None:
         return False
     if kind is TrapKind.PATTERN:
-        is_retried = focus.is_retried(shape)
-        focus.refuse(shape)
+        is_retried = focus.is_retried(names[1])
+        focus.refuse(*dict.fromkeys(names))
         if is_retried:
             return False
-    detail = shape.name if kind is TrapKind.PATTERN else kind.value
+    detail = names[0] if kind is TrapKind.PATTERN else kind.value
     conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
     return True
 

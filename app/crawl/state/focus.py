@@ -4,15 +4,13 @@ Patterns are the host's rows, which its visits alone write. Words and phrases ar
 page counts as new, and anchors count for nothing, until they are learned again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import attrgetter
 
-from rbloom import Bloom
-
+from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
-from app.policy.focus import novelty, patterns
+from app.policy.focus import patterns
 from app.policy.focus.patterns import TrapKind, Yield
 from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
@@ -24,76 +22,7 @@ from app.policy.lane import LAST_LANE
 MOST_KEPT_REFUSED = (
     500  # refused URLs of a pattern that have a row, and are queued again when it turns; the others are logged only
 )
-MOST_SEEN_BYTES = 6_000_000  # of a process: two hundred hosts of 200 pages
-_FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
-_ERRORS = 0.02
 _NONE = Yield()
-
-
-class SeenPhrases:
-    """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB.
-
-    bytes  of all filters
-    """
-
-    __slots__ = ("_filters", "_left", "bytes")
-
-    def __init__(self) -> None:
-        self._filters: list[Bloom] = []
-        self._left = self.bytes = 0
-
-    def judge(self, text: str, target: str = "", labels: Iterable[str] = ()) -> bool | None:
-        """Whether a page says something new on its host; None: it says nothing at all. It is remembered.
-
-        target: its path and query;   labels: of its links to pages of its host
-        """
-        if not text:
-            return None
-        own, words, names = novelty.own_text(text, labels)
-        found = novelty.phrases(own, words, target)
-        if not found:
-            return False
-        share = novelty.new_share(found, self._filters, names=names)
-        if self._left < len(found):
-            self._grow()
-        self._filters[-1].update(found)
-        self._left -= len(found)
-        return share >= patterns.NEW_SHARE
-
-    def had_view(self, target: str) -> bool:
-        """Whether a page without a query was fetched with one before. What is asked for is remembered."""
-        path, mark, _ = target.partition("?")
-        place = hash(path)
-        if mark and self._left > 0:
-            self._filters[-1].add(place)
-            self._left -= 1
-        return not mark and any(place in each for each in self._filters)
-
-    def forget(self) -> None:
-        """Forget the oldest phrases; the newest stay."""
-        self._filters = self._filters[1:] or self._filters  # a copy: another thread may be looking them up
-        self._weigh()
-
-    def _grow(self) -> None:
-        self._left = min(_FIRST << len(self._filters), _MOST)
-        self._filters = [*self._filters, Bloom(self._left, _ERRORS)][-_FILTERS:]
-        self._weigh()
-
-    def _weigh(self) -> None:
-        self.bytes = sum(each.size_in_bits for each in self._filters) // 8
-
-
-def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = MOST_SEEN_BYTES) -> None:
-    """Let the largest forget their oldest phrases, as far as all together are larger than that."""
-    excess = sum(each.bytes for each in seen) - most_bytes
-    if excess <= 0:
-        return
-    for each in sorted(seen, key=attrgetter("bytes"), reverse=True):
-        if excess <= 0:
-            return
-        before = each.bytes
-        each.forget()
-        excess -= before - each.bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,16 +48,28 @@ class CrawlFocus:
     def __post_init__(self) -> None:
         self.found = sum(each.urls for each in self.yields.values())
 
+    @property
+    def judges(self) -> bool:
+        """Whether URLs are refused for what their like has brought."""
+        return self.refuses and self.found > patterns.SMALL_SITE
+
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.
 
         risk: by its form, the score's components.   found_on: the path and query on its host that named it first
         """
         kind = patterns.by_form(self.profile.traps, shape)
-        judges = self.refuses and self.found > patterns.SMALL_SITE
-        if kind is None and judges and not self._is_worth(shape, risk, found_on):
+        if kind is None and self.judges and not self._is_worth(shape, risk, found_on):
             kind = TrapKind.PATTERN
         return None if kind is None or self.profile.allows(url) else kind
+
+    def copies(self, url: Url) -> str | None:
+        """How it differs from a page that was fetched, if that has brought nothing new on this host (`siblings`)."""
+        if not self.judges or self.profile.allows(url):
+            return None
+        terms = self.profile.traps
+        names = (name for name in self.seen.twins(url.target) if patterns.is_poor(terms, self._yield(name)))
+        return min(names, default=None)
 
     def trap_by_form(self, url: Url, shape: Shape) -> TrapKind | None:
         """The trap that the path of a URL of any host gives away."""
@@ -155,13 +96,13 @@ class CrawlFocus:
         self.found += 1
         return LAST_LANE if before.waits else scored.lane
 
-    def is_retried(self, shape: Shape) -> bool:
-        return patterns.is_retried(self.profile.traps, self._yield(shape.groups[0]))
+    def is_retried(self, group: str) -> bool:
+        return patterns.is_retried(self.profile.traps, self._yield(group))
 
-    def refuse(self, shape: Shape) -> int:
-        """Count a refusal. Returns how many the shape has had before."""
-        before = self._yield(shape.name)
-        for name in (shape.name, shape.groups[0]):
+    def refuse(self, *names: str) -> int:
+        """Count a refusal of a pattern, and of its group. Returns how many the pattern has had before."""
+        before = self._yield(names[0])
+        for name in names:
             self._put(name, self._yield(name).refusing())
         return before.refused
 
@@ -178,12 +119,14 @@ class CrawlFocus:
         words: list[str],
         *,
         labels: Iterable[str],
+        named: Iterable[Url],
         found_on: str | None,
         is_seed: bool = False,
     ) -> None:
         """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
         words     of its text, by `novelty.words_of`;   labels: of its links to pages of its host
+        named     URLs that it is the first to name, and that are not refused
         found_on  the path and query on its host that named it first
 
         A page without text proves nothing: its site may leave that to scripts. Nor does one that a view of it was
@@ -193,8 +136,31 @@ class CrawlFocus:
         is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
         if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on)
+        if self.refuses:
+            self._compare(url, is_new, named, found_on)
         if is_new:
             self.vocabulary.learn(words)
+
+    def _compare(self, url: Url, is_new: bool | None, named: Iterable[Url], found_on: str | None) -> None:
+        """Note what a page brought beside its siblings, and whether it leads nowhere.
+
+        It does where it says nothing new, and is the first to name nothing but pages of its own shape.
+        """
+        if is_new is not None:
+            for name in self.seen.twins(url.target):
+                if self.seen.counts(name, url.target):
+                    self._put(name, self._yield(name).after(is_new))
+        self.seen.met(url.target)
+        own = shape_of(url.target).name
+        if is_new is False and not any(each.host == url.host and shape_of(each.target).name != own for each in named):
+            again = hash(found_on) in self.seen.vain and _shape_of_page(found_on or "").name == own
+            self.seen.note_vain(url.target, again=again)
+
+    def ends_chain(self, url: Url, shape: Shape, found_on: str | None) -> bool:
+        """Whether two like it, that lead to it one after the other, say and name nothing new: pages behind a list's end."""
+        if not self.judges or not self.seen.vain.get(hash(found_on)) or self.profile.allows(url):
+            return False
+        return _shape_of_page(found_on or "").name == shape.name
 
     def rendered(self, url: Url, gained: int) -> None:
         """Note what a browser gained on a page, for others of its shape."""
@@ -217,7 +183,7 @@ class CrawlFocus:
         redirect: what comes of that is known behind this one only
         """
         if redirected_by is not None:
-            self._credit(shape_of(redirected_by))
+            self._credit(redirected_by)
         if url.origin == to.origin and shape_of(url.target).name != shape_of(to.target).name:
             self.note(url, is_new=False, found_on=None)
 
@@ -227,10 +193,12 @@ class CrawlFocus:
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new))
         if is_new and found_on is not None:
-            self._credit(shape_of(found_on))
+            self._credit(found_on)
 
-    def _credit(self, shape: Shape) -> None:
-        for name in (shape.name, *shape.groups):
+    def _credit(self, target: str) -> None:
+        shape = shape_of(target)
+        beside = self.seen.counted(target) if self.refuses else ()
+        for name in (shape.name, *shape.groups, *beside):
             before = self.yields.get(name)
             if before is not None:
                 self._put(name, before.credited())

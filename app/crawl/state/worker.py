@@ -18,12 +18,12 @@ from app.archive.keeper import ArchiveKeeper
 from app.config import Settings
 from app.crawl.state.cap_estimates import FullHosts
 from app.crawl.state.ceiling import Ceiling
-from app.crawl.state.focus import SeenPhrases
 from app.crawl.state.grants import Grants
 from app.crawl.state.line import Lines
 from app.crawl.state.namings import Namings
 from app.crawl.state.robots_book import RobotsBook
 from app.crawl.state.seen import KnownKeys
+from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.shared_budgets import SharedBudgets
 from app.metrics.counts import Counts
 from app.model import Reply, Request, Unsent, Whereabouts

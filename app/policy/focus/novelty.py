@@ -14,10 +14,11 @@ from typing import Final, Protocol
 
 from app.policy.focus.words import tokens
 
-_NUMBER: Final = re.compile(r"\d+")
+_PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
 
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
 LEAST_PHRASES = 3
+FEW_PHRASES = 20  # of so few, what the URL says already counts for nothing
 MOST_LABELS = 500  # of a page: what follows is more of its kind
 MOST_NAMES = 8  # lines that count: a sentence of six words is news among any number of links
 LONGEST_NAMES = 300  # characters of a line: longer ones are prose
@@ -80,21 +81,29 @@ def phrases(text: str, words: list[str], target: str = "") -> set[int]:
     """Hashes of a text's phrases, valid in this process. A text of a few words is one phrase, with its numbers; none
     has none.
 
-    target: path and query of the page. A number that stands there says nothing more: a calendar's months are endless.
+    target: path and query of the page. What stands there says nothing more in a short text: a calendar's months are
+    endless, and so are the names of users.
     """
-    found = set(map(hash, zip(words, words[1:], words[2:], strict=False)))
+    found = _threes(words)
     if len(found) >= MANY_PHRASES:
         return {phrase for phrase in found if phrase % SAMPLED == 0}
+    if len(found) >= FEW_PHRASES:
+        return found
+    named = {_plain(piece) for piece in _PIECE.findall(target.lower())}
+    found = _threes([word for word in words if word not in named])
     if len(found) >= LEAST_PHRASES:
         return found
     sample = _sample(text)
-    numbers = {_plain(number) for number in _NUMBER.findall(target)}
-    short = " ".join(_NUMBER.sub(lambda found: "" if _plain(found[0]) in numbers else found[0], sample).split())
+    short = " ".join(_PIECE.sub(lambda found: "" if _plain(found[0].lower()) in named else found[0], sample).split())
     return {hash(short)} if sample.strip() else set()
 
 
-def _plain(number: str) -> str:
-    return number.lstrip("0")
+def _threes(words: list[str]) -> set[int]:
+    return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
+
+
+def _plain(piece: str) -> str:
+    return piece.lstrip("0")
 
 
 def new_share(found: set[int], seen: Iterable[Seen], *, names: int = 0) -> float:

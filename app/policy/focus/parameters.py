@@ -2,6 +2,9 @@
 
 Two URLs that differ in one parameter alone, its value or its presence, test it: it counts for it where both brought the
 same bytes or the same main text, and against it where they did not. One test against it is enough to keep it.
+
+The text of a list may say nothing of what it lists. So the same text counts against it where both are the first to name
+URLs without the parameter: pages of a list do, and a page and its copy name the same.
 """
 
 from collections import defaultdict
@@ -13,12 +16,16 @@ ENOUGH: Final = 5  # tests that a parameter must have passed
 
 
 class Brought(NamedTuple):
-    """A page of a host, in a crawl, and what it brought. text: None where it has none"""
+    """A page of a host, in a crawl, and what it brought.
+
+    text: None where it has none.   named: URLs of the host that it was the first to name
+    """
 
     crawl_id: int
     url: str
     body: bytes | None
     text: bytes | None
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +58,7 @@ def parameters(pages: Sequence[Brought]) -> list[Parameter]:
     tests: dict[str, list[tuple[bool, str, str]]] = defaultdict(list)
     for (name, _, _), members in groups.items():
         first = members[0]
-        tests[name] += [(_is_same(first, other), first.url, other.url) for other in members[1:]]
+        tests[name] += [(_is_same(first, other, name), first.url, other.url) for other in members[1:]]
     tested = [_parameter(name, tried) for name, tried in tests.items() if tried]
     return sorted(tested, key=lambda each: (each.failed > 0, -each.passed, each.name))
 
@@ -70,8 +77,15 @@ def _parameter(name: str, tried: Sequence[tuple[bool, str, str]]) -> Parameter:
     return Parameter(name=name, passed=passed, failed=len(tried) - passed, same=same[0], other=same[1])
 
 
-def _is_same(one: Brought, other: Brought) -> bool:
-    return (one.body is not None and one.body == other.body) or (one.text is not None and one.text == other.text)
+def _is_same(one: Brought, other: Brought, name: str) -> bool:
+    if one.body is not None and one.body == other.body:
+        return True
+    return one.text is not None and one.text == other.text and not (_leads(one, name) and _leads(other, name))
+
+
+def _leads(page: Brought, name: str) -> bool:
+    """Whether it was the first to name URLs without the parameter."""
+    return any(name not in _names(url) for url in page.named)
 
 
 def _names(url: str) -> set[str]:

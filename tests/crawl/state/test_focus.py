@@ -1,10 +1,15 @@
 """A visit's memory of what pages brought: whether one says something new, and whose refused URLs get another try."""
 
+from collections.abc import Sequence
+from random import Random
+
 import pytest
 
-from app.crawl.state.focus import CrawlFocus, SeenPhrases
+from app.crawl.state.focus import CrawlFocus
+from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
-from app.policy.focus.patterns import Yield
+from app.policy.focus.patterns import SMALL_SITE, Yield
+from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.url import Canon
@@ -66,6 +71,96 @@ def test_ours_what_was_refused_before_its_trial_gets_it_once_another_turns() -> 
     )
     focus.note(url("/item/1"), is_new=True, found_on="/a?page=1")
     assert focus.turned == {"/a?page", "/b?page&q"}
+
+
+def judging() -> CrawlFocus:
+    """Of a host that is no small site, in a crawl with a budget."""
+    yields = {"/w": Yield(urls=SMALL_SITE + 1)}
+    return CrawlFocus(
+        profile=profile_of("general"), vocabulary=Vocabulary(), seen=SeenPhrases(), yields=yields, refuses=True
+    )
+
+
+def learn(focus: CrawlFocus, target: str, text: str, *, found_on: str | None = "/", named: Sequence[str] = ()) -> None:
+    focus.learn(url(target), text, [], labels=(), named=[url(each) for each in named], found_on=found_on)
+
+
+def prose(seed: object) -> str:
+    rng = Random(str(seed))
+    return " ".join("".join(rng.choice("abcdefghij") for _ in range(6)) for _ in range(60))
+
+
+@pytest.mark.parametrize(
+    ("page", "copy"),
+    [
+        ("/r/tree/d/f{}.c", "/r/blame/d/f{}.c"),
+        ("/photo/{}", "/album/7/photo/{}"),
+        ("/x?id={}&cat=1", "/x?id={}&cat=2"),
+        ("/job/{}?src=list&rank=1", "/job/{}?src=similar&rank=2"),
+    ],
+)
+def test_ours_what_siblings_differ_in_is_learned(page: str, copy: str) -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, page.format(n), prose(n))
+    for n in range(4):
+        learn(focus, copy.format(n), prose(n))
+    assert focus.copies(url(copy.format(5)))
+    assert not focus.copies(url(copy.format(77)))  # nobody fetched a sibling of it
+    assert not focus.copies(url(page.format(77)))
+    name = focus.copies(url(copy.format(5))) or ""
+    focus.refuse(name)
+    for n in range(4, 7):
+        learn(focus, copy.format(n), prose(f"other {n}"))
+    assert name in focus.turned
+    assert not focus.copies(url(copy.format(8)))
+
+
+def test_ours_siblings_that_say_something_are_no_copies() -> None:
+    focus = judging()
+    for n in range(9):
+        for language in ("en", "de"):
+            learn(focus, f"/{language}/x{n}", prose((language, n)))
+    assert not focus.copies(url("/de/x5"))
+
+
+def test_ours_a_list_that_leads_to_news_is_no_copy_of_the_one_before() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/list?page={n}", "All things", named=[f"/thing/{n}"])
+        learn(focus, f"/thing/{n}", prose(n), found_on=f"/list?page={n}")
+    assert not focus.copies(url("/list?page=10"))
+
+
+def test_ours_a_word_of_one_url_alone_is_no_rule() -> None:
+    focus = judging()
+    learn(focus, "/sport", prose("sport"))
+    for n in range(9):
+        learn(focus, f"/sport/a-story-{'abcdefghi'[n]}", prose("sport"))
+    assert [name for name in focus.yields if name.startswith("≈")] == []
+
+
+# what the pages of a chain name beside the next one → whether it is followed beyond the second of them
+@pytest.mark.parametrize(("named", "ends"), [((), True), (("/thing/1",), False), (("/day/77",), True)])
+def test_ours_two_that_lead_nowhere_end_a_chain(named: Sequence[str], ends: bool) -> None:
+    focus = judging()
+    shape = shape_of("/day/3")
+    learn(focus, "/day/0", "No events take place here")
+    learn(focus, "/day/1", "No events take place here", found_on="/day/0", named=["/day/2", *named])
+    assert not focus.ends_chain(url("/day/2"), shape, "/day/1")
+    learn(focus, "/day/2", "No events take place here", found_on="/day/1", named=["/day/3", *named])
+    assert focus.ends_chain(url("/day/3"), shape, "/day/2") is ends
+    assert not focus.ends_chain(url("/thing/x"), shape_of("/thing/x"), "/day/2")
+
+
+def test_ours_without_a_budget_nothing_is_compared() -> None:
+    focus = judging()
+    focus.refuses = False
+    for n in range(9):
+        learn(focus, f"/photo/{n}", prose(n))
+        learn(focus, f"/album/7/photo/{n}", prose(n))
+    assert focus.copies(url("/album/7/photo/5")) is None
+    assert [name for name in focus.yields if name.startswith("≈")] == []
 
 
 # from → to: whether the redirect counts as a page that brought nothing, until what it leads to does

@@ -1,6 +1,6 @@
 """What a process remembers of its hosts' texts: bounded for all of them together, and the largest give way."""
 
-from app.crawl.state.focus import SeenPhrases, keep_within
+from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html

@@ -1,4 +1,4 @@
-"""A page's own words: without names of other pages, and numbers of its own URL."""
+"""A page's own words: without names of other pages, and what stands in its own URL."""
 
 import pytest
 
@@ -40,9 +40,12 @@ def test_a_text_without_labels_is_its_own() -> None:
         (("/user?u=7", "Member 7"), ("/user?u=8", "Member 8"), True),
         (("/user?u=007", "Member 7"), ("/user?u=8", "Member 8"), True),
         (("/price/a", "Price 7"), ("/price/b", "Price 8"), False),
+        (("/u/anna", "Anna\nanna joined, posts, likes"), ("/u/otto", "Otto\notto joined, posts, likes"), True),
+        (("/u/anna", "Anna grows old roses"), ("/u/otto", "Otto likes to sing"), False),
+        (("/tag/red/blue", "Red Blue"), ("/tag/red/green", "Red Green"), True),
     ],
 )
-def test_ours_a_number_of_the_url_says_nothing_more(
+def test_ours_what_stands_in_the_url_says_nothing_more(
     one: tuple[str, str], other: tuple[str, str], is_same: bool
 ) -> None:
     found = [phrases(text, words_of(text), target) for target, text in (one, other)]

@@ -45,6 +45,23 @@ def test_pages_without_text_are_the_same_by_their_bytes_alone() -> None:
     assert verdicts(both) == {"a": (0, 1, False)}
 
 
+# what each of two pages with the same text was the first to name → whether they are the same
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (["/thing/1"], ["/thing/2"], False),  # pages of a list
+        (["/thing/1"], [], True),
+        (["/?page=2"], ["/?page=3"], True),  # they name nothing but each other: behind the list's end
+    ],
+)
+def test_ours_pages_of_a_list_that_name_other_urls_differ(one: list[str], other: list[str], is_same: bool) -> None:
+    both = [
+        Brought(1, f"http://h.test/?page={n}", body, A, tuple(f"http://h.test{path}" for path in named))
+        for n, body, named in ((1, A, one), (2, B, other))
+    ]
+    assert verdicts(both) == {"page": (int(is_same), int(not is_same), False)}
+
+
 def test_a_test_is_shown() -> None:
     (found,) = parameters(pages(("/", A), ("/?a=1", A)))
     assert (found.same, found.other) == ("http://h.test/", "http://h.test/?a=1")

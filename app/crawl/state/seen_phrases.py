@@ -1,0 +1,124 @@
+"""Remembers what pages of a host have said and which URLs they had, in Bloom filters: a cache of the process."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from operator import attrgetter
+
+from rbloom import Bloom
+
+from app.policy.focus import novelty, patterns, siblings
+
+MOST_SEEN_BYTES = 6_000_000  # of a process: two hundred hosts of 200 pages
+_FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
+_ERRORS = 0.02
+_MOST_VAIN = 200
+
+
+class SeenPhrases:
+    """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB.
+
+    bytes  of all filters
+    vain   pages that led nowhere, by their hashes: whether the one like it that names it did so, too
+    as_of  the database's time up to which it has the host's pages, other processes' too; None: it has none
+    """
+
+    __slots__ = ("_filters", "_left", "as_of", "bytes", "vain")
+
+    def __init__(self) -> None:
+        self._filters: list[Bloom] = []
+        self.as_of: datetime | None = None
+        self.vain: dict[int, bool] = {}
+        self._left = self.bytes = 0
+
+    def judge(self, text: str, target: str = "", labels: Iterable[str] = ()) -> bool | None:
+        """Whether a page says something new on its host; None: it says nothing at all. It is remembered.
+
+        target: its path and query;   labels: of its links to pages of its host
+        """
+        if not text:
+            return None
+        own, words, names = novelty.own_text(text, labels)
+        found = novelty.phrases(own, words, target)
+        if not found:
+            return False
+        share = novelty.new_share(found, self._filters, names=names)
+        self._remember(found)
+        return share >= patterns.NEW_SHARE
+
+    def twins(self, target: str) -> list[str]:
+        """How a URL differs from those that were fetched before, for each sibling of it."""
+        return list({name for form, name in siblings.differences(target) if self._has(form)})
+
+    def counts(self, name: str, target: str) -> bool:
+        """Whether this difference was met before: a word that stands in one URL alone is no rule of its site.
+
+        That the URL counts for it is remembered.
+        """
+        counts = self._has(hash(name))
+        self._remember({hash(name), hash((name, target))})
+        return counts
+
+    def counted(self, target: str) -> list[str]:
+        """The differences that a URL which was fetched has counted for."""
+        return [name for name in {name for _, name in siblings.differences(target)} if self._has(hash((name, target)))]
+
+    def note_vain(self, target: str, *, again: bool) -> None:
+        """Remember a page that led nowhere, exactly: of such the latest.   again: so did the one like it that names it"""
+        self.vain[hash(target)] = again
+        if len(self.vain) > _MOST_VAIN:
+            del self.vain[next(iter(self.vain))]
+
+    def met(self, target: str) -> None:
+        """Remember a URL that was fetched."""
+        self._remember(siblings.forms(target))
+
+    def _has(self, item: int) -> bool:
+        return any(item in each for each in self._filters)
+
+    def catch_up(self, target: str, text: str) -> None:
+        """Remember a page that another process read."""
+        self.had_view(target)
+        self.met(target)
+        self._remember(novelty.phrases(text, novelty.words_of(text), target))
+
+    def _remember(self, found: set[int]) -> None:
+        if self._left < len(found):
+            self._grow()
+        if found:
+            self._filters[-1].update(found)
+            self._left -= len(found)
+
+    def had_view(self, target: str) -> bool:
+        """Whether a page without a query was fetched with one before. What is asked for is remembered."""
+        path, mark, _ = target.partition("?")
+        place = hash(path)
+        if mark and self._left > 0:
+            self._filters[-1].add(place)
+            self._left -= 1
+        return not mark and any(place in each for each in self._filters)
+
+    def forget(self) -> None:
+        """Forget the oldest phrases; the newest stay."""
+        self._filters = self._filters[1:] or self._filters  # a copy: another thread may be looking them up
+        self._weigh()
+
+    def _grow(self) -> None:
+        self._left = min(_FIRST << len(self._filters), _MOST)
+        self._filters = [*self._filters, Bloom(self._left, _ERRORS)][-_FILTERS:]
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self.bytes = sum(each.size_in_bits for each in self._filters) // 8
+
+
+def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = MOST_SEEN_BYTES) -> None:
+    """Let the largest forget their oldest phrases, as far as all together are larger than that."""
+    excess = sum(each.bytes for each in seen) - most_bytes
+    if excess <= 0:
+        return
+    for each in sorted(seen, key=attrgetter("bytes"), reverse=True):
+        if excess <= 0:
+            return
+        before = each.bytes
+        each.forget()
+        excess -= before - each.bytes

@@ -1,0 +1,78 @@
+"""Siblings of a URL: those that differ from it in one word of the path, in a run of words, or in parameters.
+
+Sites show one page under several URLs: `/r/blame/x` beside `/r/tree/x`, `/mirror/en/x`, `/x/print`, `?ref=list`. Which
+differences are none is learned from pages that were fetched after a sibling (as Z. Bar-Yossef, I. Keidar, U. Schonfeld,
+"Do not crawl in the DUST", 2007): a difference is a pattern of its own, and brings new text or none (`patterns`).
+
+    /r/blame/x.c   ≈/w/{blame}/w     beside the same path with another word there
+    /x/y/print     ≈/w/w/[print]     beside the path without these words
+    /x?id=1&ref=a  ≈?ref             beside the same with other values of these, or without them
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from app.policy.focus.shape import LONGEST, fold
+
+MARK: Final = "≈"
+_MOST_SEGMENTS: Final = 8
+_MOST_NAMES: Final = 6
+
+
+def forms(target: str) -> set[int]:
+    """Hashes of what a URL's siblings have in common with it, valid in this process."""
+    return {form for form, _ in _differences(target)} | {_whole(*_parted(target))}
+
+
+def differences(target: str) -> Iterator[tuple[int, str]]:
+    """Hashes of what a URL has in common with siblings that were fetched before, with the names of the differences."""
+    segments, query = _parted(target)
+    yield from _differences(target)
+    if len(segments) > _MOST_SEGMENTS:
+        return
+    folded = [fold(segment) for segment in segments]
+    for size in (1, 2):
+        for at in range(len(segments) - size + 1):
+            rest = segments[:at] + segments[at + size :]
+            if rest:
+                word = "/".join(_word(segments[place], folded[place]) for place in range(at, at + size))
+                yield _whole(rest, query), _named(folded, at, size, f"[{word}]")
+    for name in {_name(part) for part in query[:_MOST_NAMES]}:
+        yield _whole(segments, [part for part in query if _name(part) != name]), f"{MARK}?{name}"[:LONGEST]
+
+
+def _differences(target: str) -> Iterator[tuple[int, str]]:
+    """Those that a URL and its sibling see alike."""
+    segments, query = _parted(target)
+    if 1 < len(segments) <= _MOST_SEGMENTS:
+        folded = [fold(segment) for segment in segments]
+        for at in range(len(segments) - 1):
+            form = hash((at, *segments[:at], "", *segments[at + 1 :], *query))
+            yield form, _named(folded, at, 1, f"{{{_word(segments[at], folded[at])}}}")
+    names = sorted({_name(part) for part in query[:_MOST_NAMES]})
+    for name in names:
+        rest = [part for part in query if _name(part) != name]
+        yield hash((name, *segments, "?", *rest)), f"{MARK}?{name}"[:LONGEST]
+    if len(names) > 1:
+        yield hash(("?", *names, *segments)), f"{MARK}?{'&'.join(names)}"[:LONGEST]
+
+
+def _parted(target: str) -> tuple[list[str], list[str]]:
+    path, _, query = target.partition("?")
+    return [segment for segment in path.split("/") if segment], sorted(part for part in query.split("&") if part)
+
+
+def _whole(segments: list[str], query: list[str]) -> int:
+    return hash((*segments, "?", *query))
+
+
+def _named(folded: list[str], at: int, size: int, what: str) -> str:
+    return f"{MARK}/{'/'.join([*folded[:at], what, *folded[at + size :]])}"[:LONGEST]
+
+
+def _word(segment: str, folded: str) -> str:
+    return segment.lower() if folded in {"w", "w#"} else folded
+
+
+def _name(part: str) -> str:
+    return part.partition("=")[0].lower()

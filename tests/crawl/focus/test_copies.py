@@ -1,0 +1,87 @@
+"""A visit with a budget: which copies it leaves out, what it takes first, and what other workers have read."""
+
+from datetime import UTC, datetime, timedelta
+
+from app.admin.crawls import find
+from app.crawl.frontier import worth
+from app.crawl.state.finder import Outside
+from app.crawl.state.seen_phrases import SeenPhrases
+from app.crawl.state.worker import Worker
+from app.policy.focus.patterns import SMALL_SITE
+from app.store import db
+from tests.crawl.focus.test_traps import AMPLE, asked, words
+from tests.crawl.loop import run, start
+from tests.crawl.web import Web, html
+from tests.store.rows import one, sql
+
+PAGES = SMALL_SITE // 2
+
+
+def test_copies_below_another_folder_are_refused(worker: Worker, web: Web) -> None:
+    site = web.site()
+    files = [f"d{n % 4}/f{n}" for n in range(PAGES)]
+    for n, each in enumerate(files):
+        site.pages[f"/r/tree/{each}"] = html(f"/r/blame/{each}", f"/r/plain/{each}", text=words(n))
+        site.pages[f"/r/blame/{each}"] = site.pages[f"/r/plain/{each}"] = html("/", text=words(n))
+    site.pages["/"] = html(*[f"/r/tree/{each}" for each in files], text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert len(asked(site, "/r/tree")) == PAGES
+    assert len(asked(site, "/r/blame")) + len(asked(site, "/r/plain")) < PAGES / 2
+    found = one(worker.engine, "SELECT count(*) FROM urls WHERE state = 'refused' AND detail = '≈/w/{blame}/w#/w#'")
+    assert found > PAGES / 4
+
+
+def test_links_to_nothing_bring_nothing(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = html(*[f"/old/{n}" for n in range(2 * SMALL_SITE)], text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert len(asked(site, "/old")) < 10
+
+
+def test_the_last_lane_fills_no_batch(worker: Worker, web: Web) -> None:
+    """What the others name is known after the next settle only."""
+    site = web.site()
+    for n in range(40):
+        site.pages[f"/docs/{n}"] = html(f"/docs/{2 * n + 1}", f"/docs/{2 * n + 2}", text=words(n))
+    users = [f"/user/{n}" for n in range(60)]
+    site.pages |= {path: html(text=words(path)) for path in users}
+    site.pages["/"] = html("/docs/0", *users, text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert len([path for path in site.pages_asked[:30] if path.startswith("/user")]) < 15
+    assert set(asked(site, "/user")) == set(users)
+
+
+def test_what_another_worker_read_is_known(worker: Worker, web: Web) -> None:
+    site = web.site()
+    long = words("long") + "\n" + "\n".join(words(n) for n in range(60))
+    site.pages |= {"/": html("/a", "/b?x=1", text=words("/")), "/a": html(text=words("a")), "/b?x=1": html(text=long)}
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    seen = taken_up(worker, now=datetime.now(UTC))
+    assert [seen.judge(text, "/c") for text in (words("a"), long, words("c"))] == [False, False, True]
+    assert seen.had_view("/b")
+    assert seen.twins("/b?x=2")
+
+
+def test_what_was_read_before_is_not_read_again(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/a", text=words("/")), "/a": html(text=words("a"))}
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    seen = taken_up(worker, now=None, as_of=datetime.now(UTC) + timedelta(minutes=1))
+    assert seen.judge(words("a"), "/c")
+
+
+def taken_up(worker: Worker, *, now: datetime | None, as_of: datetime | None = None) -> SeenPhrases:
+    """What a worker that was never at the host knows of it after its take-up."""
+    (row,) = sql(worker.engine, "SELECT DISTINCT host_id FROM pages")
+    host_id, crawl_id = int(str(row["host_id"])), find(worker.engine, "c").id
+    worker.seen_phrases.put((host_id, crawl_id), fresh := SeenPhrases())
+    fresh.as_of = as_of
+    finder = Outside(worker=worker, moment=datetime.now(UTC))
+    with db.transaction(worker.engine) as tx:
+        worth.take_up(worker, finder.picked, tx, host_id, crawl_id, refuses=True, now=now or datetime.now(UTC))
+    return fresh

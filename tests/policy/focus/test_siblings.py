@@ -1,0 +1,35 @@
+"""How URLs differ that a site may show one page under."""
+
+import pytest
+
+from app.policy.focus.siblings import differences, forms
+
+
+def beside(target: str, fetched: str) -> set[str]:
+    known = forms(fetched)
+    return {name for form, name in differences(target) if form in known}
+
+
+# a URL, one that was fetched before → what they differ in
+@pytest.mark.parametrize(
+    ("target", "fetched", "named"),
+    [
+        ("/r/blame/d/f.c", "/r/tree/d/f.c", {"≈/w/{blame}/w/w"}),
+        ("/en/3.1/x.html", "/en/latest/x.html", {"≈/w/{#}/w"}),
+        ("/mirror/en/x", "/en/x", {"≈/[mirror]/w/w"}),
+        ("/album/3/photo/512", "/photo/512", {"≈/[album/#]/w/#"}),
+        ("/recipe/17/print", "/recipe/17", {"≈/w/#/[print]"}),
+        ("/x?id=5&cat=2", "/x?id=5&cat=1", {"≈?cat", "≈?cat&id"}),
+        ("/x?cat=2&id=5", "/x?id=5", {"≈?cat"}),
+        ("/x?ref=list", "/x", {"≈?ref"}),
+        ("/x?pos=1&src=list", "/x?pos=2&src=like", {"≈?pos&src"}),
+        ("/photo/512", "/photo/513", set()),  # the last word names the page
+        ("/x?id=5", "/y?id=5", set()),
+        ("/x", "/x/print", set()),  # the shorter one is no copy of the longer one
+        ("/a/b/x", "/c/d/x", set()),
+        ("/", "/x", set()),
+        ("/" + "a/" * 9 + "print", "/" + "a/" * 9, set()),  # too deep to be compared
+    ],
+)
+def test_ours_what_siblings_differ_in(target: str, fetched: str, named: set[str]) -> None:
+    assert beside(target, fetched) == named
