@@ -163,8 +163,8 @@ def test_a_deadline_that_the_lease_cuts_short_is_kept(make: Make) -> None:
     assert not found.is_proof
 
 
-def test_words_on_standard_output_are_no_answer(readers: Readers) -> None:
-    page = read(readers, poison("say"))
+def test_words_on_standard_output_are_no_answer(make: Make) -> None:
+    page = read(make(deadline_s=AMPLE_S), poison("say"))
     assert isinstance(page, Page)
     assert page.title == "Poison"
 
