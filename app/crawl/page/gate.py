@@ -79,10 +79,7 @@ def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
         return False
     focus = visit.picked.focus[due.crawl_id]
     shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
-    found_on = on_host(due.found_on, url)
-    kind = focus.trap(url, shape, risk=risk, found_on=found_on)
-    if kind is None and focus.ends_chain(url, shape, found_on):
-        kind = TrapKind.PATTERN
+    kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
     names = (shape.name, shape.groups[0])
     if kind is None and (copies := focus.copies(url)) is not None:
         kind, names = TrapKind.PATTERN, (copies, copies)

@@ -1,6 +1,5 @@
 """A page that was fetched: parsed, its links put up for admission, its text kept, its next recrawl set."""
 
-from collections.abc import Sequence
 from hashlib import sha256
 
 from app.crawl.frontier import admit
@@ -12,9 +11,8 @@ from app.crawl.state.focus import CrawlFocus, on_host
 from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
 from app.policy import link_header
-from app.policy.candidate import Candidate
 from app.policy.focus import novelty
-from app.policy.lifecycle import UrlEvent, UrlState
+from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding, is_skipped_extension
 from app.store.pages import PageRow
@@ -67,7 +65,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
     if is_first:
-        _learn(focus, attempt, document, words, found)
+        _learn(focus, attempt, document, words)
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
@@ -83,7 +81,7 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     conclude(visit.batch, visit.picked, due, end)
 
 
-def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, words: list[str], found: Sequence[Candidate]) -> None:
+def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, words: list[str]) -> None:
     """Let the crawl learn from a page that is read for the first time."""
     due = attempt.due
     focus.learn(
@@ -91,7 +89,6 @@ def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, words: list[str]
         document.main_text,
         words,
         labels=_labels(attempt.url, document),
-        named=[each.url for each in found if each.state is UrlState.QUEUED],
         found_on=on_host(due.found_on, attempt.url),
         is_seed=due.depth == 0,
     )

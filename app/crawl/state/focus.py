@@ -119,14 +119,12 @@ class CrawlFocus:
         words: list[str],
         *,
         labels: Iterable[str],
-        named: Iterable[Url],
         found_on: str | None,
         is_seed: bool = False,
     ) -> None:
         """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
         words     of its text, by `novelty.words_of`;   labels: of its links to pages of its host
-        named     URLs that it is the first to name, and that are not refused
         found_on  the path and query on its host that named it first
 
         A page without text proves nothing: its site may leave that to scripts. Nor does one that a view of it was
@@ -137,30 +135,17 @@ class CrawlFocus:
         if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on)
         if self.refuses:
-            self._compare(url, is_new, named, found_on)
+            self._compare(url, is_new)
         if is_new:
             self.vocabulary.learn(words)
 
-    def _compare(self, url: Url, is_new: bool | None, named: Iterable[Url], found_on: str | None) -> None:
-        """Note what a page brought beside its siblings, and whether it leads nowhere.
-
-        It does where it says nothing new, and is the first to name nothing but pages of its own shape.
-        """
+    def _compare(self, url: Url, is_new: bool | None) -> None:
+        """Note what a page brought beside its siblings."""
         if is_new is not None:
             for name in self.seen.twins(url.target):
                 if self.seen.counts(name, url.target):
                     self._put(name, self._yield(name).after(is_new))
         self.seen.met(url.target)
-        own = shape_of(url.target).name
-        if is_new is False and not any(each.host == url.host and shape_of(each.target).name != own for each in named):
-            again = hash(found_on) in self.seen.vain and _shape_of_page(found_on or "").name == own
-            self.seen.note_vain(url.target, again=again)
-
-    def ends_chain(self, url: Url, shape: Shape, found_on: str | None) -> bool:
-        """Whether two like it, that lead to it one after the other, say and name nothing new: pages behind a list's end."""
-        if not self.judges or not self.seen.vain.get(hash(found_on)) or self.profile.allows(url):
-            return False
-        return _shape_of_page(found_on or "").name == shape.name
 
     def rendered(self, url: Url, gained: int) -> None:
         """Note what a browser gained on a page, for others of its shape."""

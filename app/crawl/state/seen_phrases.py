@@ -11,23 +11,20 @@ from app.policy.focus import novelty, patterns, siblings
 MOST_SEEN_BYTES = 6_000_000  # of a process: two hundred hosts of 200 pages
 _FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
 _ERRORS = 0.02
-_MOST_VAIN = 200
 
 
 class SeenPhrases:
     """The phrases of a host's pages, in Bloom filters that double: 10 kB for fifty pages, and at most 350 kB.
 
     bytes  of all filters
-    vain   pages that led nowhere, by their hashes: whether the one like it that names it did so, too
     as_of  the database's time up to which it has the host's pages, other processes' too; None: it has none
     """
 
-    __slots__ = ("_filters", "_left", "as_of", "bytes", "vain")
+    __slots__ = ("_filters", "_left", "as_of", "bytes")
 
     def __init__(self) -> None:
         self._filters: list[Bloom] = []
         self.as_of: datetime | None = None
-        self.vain: dict[int, bool] = {}
         self._left = self.bytes = 0
 
     def judge(self, text: str, target: str = "", labels: Iterable[str] = ()) -> bool | None:
@@ -61,12 +58,6 @@ class SeenPhrases:
     def counted(self, target: str) -> list[str]:
         """The differences that a URL which was fetched has counted for."""
         return [name for name in {name for _, name in siblings.differences(target)} if self._has(hash((name, target)))]
-
-    def note_vain(self, target: str, *, again: bool) -> None:
-        """Remember a page that led nowhere, exactly: of such the latest.   again: so did the one like it that names it"""
-        self.vain[hash(target)] = again
-        if len(self.vain) > _MOST_VAIN:
-            del self.vain[next(iter(self.vain))]
 
     def met(self, target: str) -> None:
         """Remember a URL that was fetched."""

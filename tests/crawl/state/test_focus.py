@@ -1,6 +1,5 @@
 """A visit's memory of what pages brought: whether one says something new, and whose refused URLs get another try."""
 
-from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -9,7 +8,6 @@ from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus.patterns import SMALL_SITE, Yield
-from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.url import Canon
@@ -81,8 +79,8 @@ def judging() -> CrawlFocus:
     )
 
 
-def learn(focus: CrawlFocus, target: str, text: str, *, found_on: str | None = "/", named: Sequence[str] = ()) -> None:
-    focus.learn(url(target), text, [], labels=(), named=[url(each) for each in named], found_on=found_on)
+def learn(focus: CrawlFocus, target: str, text: str, *, found_on: str | None = "/") -> None:
+    focus.learn(url(target), text, [], labels=(), found_on=found_on)
 
 
 def prose(seed: object) -> str:
@@ -127,7 +125,7 @@ def test_ours_siblings_that_say_something_are_no_copies() -> None:
 def test_ours_a_list_that_leads_to_news_is_no_copy_of_the_one_before() -> None:
     focus = judging()
     for n in range(9):
-        learn(focus, f"/list?page={n}", "All things", named=[f"/thing/{n}"])
+        learn(focus, f"/list?page={n}", "All things")
         learn(focus, f"/thing/{n}", prose(n), found_on=f"/list?page={n}")
     assert not focus.copies(url("/list?page=10"))
 
@@ -138,19 +136,6 @@ def test_ours_a_word_of_one_url_alone_is_no_rule() -> None:
     for n in range(9):
         learn(focus, f"/sport/a-story-{'abcdefghi'[n]}", prose("sport"))
     assert [name for name in focus.yields if name.startswith("≈")] == []
-
-
-# what the pages of a chain name beside the next one → whether it is followed beyond the second of them
-@pytest.mark.parametrize(("named", "ends"), [((), True), (("/thing/1",), False), (("/day/77",), True)])
-def test_ours_two_that_lead_nowhere_end_a_chain(named: Sequence[str], ends: bool) -> None:
-    focus = judging()
-    shape = shape_of("/day/3")
-    learn(focus, "/day/0", "No events take place here")
-    learn(focus, "/day/1", "No events take place here", found_on="/day/0", named=["/day/2", *named])
-    assert not focus.ends_chain(url("/day/2"), shape, "/day/1")
-    learn(focus, "/day/2", "No events take place here", found_on="/day/1", named=["/day/3", *named])
-    assert focus.ends_chain(url("/day/3"), shape, "/day/2") is ends
-    assert not focus.ends_chain(url("/thing/x"), shape_of("/thing/x"), "/day/2")
 
 
 def test_ours_without_a_budget_nothing_is_compared() -> None:
