@@ -4,10 +4,6 @@ Lines end in LF, CR or CRLF and may hold anything. An unknown line is ignored: i
 other records do not interfere). Misspellings that Google's parser reads are read too: the alternative is to fetch
 what a site meant to forbid. Groups of one token are merged.
 
-A line is read to its first NUL, as Google reads it. NULs before its first word, and white space of Unicode and byte
-order marks at the ends of field and value, are no part of them: an author cannot see them, and Google's parser takes
-the line for unknown. UTF-16 is read without a mark, too.
-
 A line is read to its first NUL, as Google reads it; NULs before its first word, and white space of Unicode and byte
 order marks at the ends of field and value, are no part of them, though Google takes them for such: an author cannot
 see them. UTF-16 is read without a mark, too, if the file begins as ASCII does.

@@ -20,7 +20,7 @@ from tests.store.rows import one, sql, url
         "Crawl-delay: 0\x00",
         "Request-rate: 1\x00/5",
         "Visit-time: 00\x0000-2400",
-        "Disallow: /\x00",
+        "Disallow: /no\x00thing",
         "User-agent: \x00",
         "\x00",
     ],
