@@ -105,12 +105,13 @@ def originals(tx: Connection, rows: Sequence[PageRow]) -> tuple[dict[Where, Copi
 
 
 def said(
-    tx: Connection, *, host_id: int, crawl_id: int, since: datetime | None, part: int, n: int
+    tx: Connection, *, host_id: int, crawl_id: int, worker: str, since: datetime | None, part: int, n: int
 ) -> list[tuple[str, str]]:
-    """URLs and texts of the n pages that were fetched last, and after `since`; of long texts two parts of so many
-    characters.
+    """URLs and texts of the n pages that others than this worker fetched last, and after `since`.
+
+    since: None: of all pages, its own included;   part: characters of each of the two parts of a long text
     """
-    where = {"host_id": host_id, "crawl_id": crawl_id, "since": since, "part": part, "n": n}
+    where = {"host_id": host_id, "crawl_id": crawl_id, "worker": worker, "since": since, "part": part, "n": n}
     return [(row.url, row.text) for row in tx.execute(_sql["said"], where)]
 
 

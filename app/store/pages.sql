@@ -35,7 +35,8 @@ SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
--- said: what a host's pages say that were fetched since, of the latest: their URLs, and of a long text a part from its beginning and one from its middle
+-- said: what a host's pages say that others fetched since, of the latest: their URLs, and of a long text a part from its beginning and one from its middle
+-- A worker's own visits since then began an hour earlier at most. Without :since it has nothing in mind, of its own neither.
 SELECT p.url, CASE WHEN length(p.main_text) <= 2 * :part THEN p.main_text
                    ELSE left(p.main_text, :part) || ' ' || substr(p.main_text, length(p.main_text) / 2 + 1, :part) END AS text
 FROM (
@@ -43,6 +44,9 @@ FROM (
     FROM fetches
     WHERE host_id = :host_id AND crawl_id = :crawl_id AND kind = 'page' AND outcome = 'page'
       AND started_at > coalesce(CAST(:since AS timestamptz), '-infinity')
+      AND (CAST(:since AS timestamptz) IS NULL OR visit_id NOT IN (
+          SELECT v.id FROM visits AS v
+          WHERE v.host_id = :host_id AND v.taken_at > CAST(:since AS timestamptz) - interval '1 hour' AND v.worker = :worker))
     ORDER BY started_at DESC
     LIMIT :n
 ) AS f

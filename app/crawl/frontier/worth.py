@@ -85,18 +85,21 @@ def take_up(
             yields={row.pattern: Yield(*row[1:]) for row in rows},
         )
         if refuses and rows and now is not None:
-            _catch_up(tx, focus.seen, host_id, crawl_id)
+            _catch_up(worker, tx, focus.seen, host_id, crawl_id)
     focus.profile, focus.refuses = profile, refuses
     if refuses and now is not None:
         focus.seen.as_of = now
 
 
-def _catch_up(tx: Connection, seen: SeenPhrases, host_id: int, crawl_id: int) -> None:
+def _catch_up(worker: Worker, tx: Connection, seen: SeenPhrases, host_id: int, crawl_id: int) -> None:
     """Learn what other processes read on the host: what they know already is news to this one, and a copy would count
     as new.
     """
     part = novelty.MOST_CHARS // 2 - 1
-    for url, text in pages.said(tx, host_id=host_id, crawl_id=crawl_id, since=seen.as_of, part=part, n=MOST_CAUGHT_UP):
+    by_others = pages.said(
+        tx, host_id=host_id, crawl_id=crawl_id, worker=worker.name, since=seen.as_of, part=part, n=MOST_CAUGHT_UP
+    )
+    for url, text in by_others:
         seen.catch_up("/" + url.partition("://")[2].partition("/")[2], text)
 
 

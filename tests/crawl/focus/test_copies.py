@@ -1,6 +1,9 @@
 """A visit with a budget: which copies it leaves out, what it takes first, and what other workers have read."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from app.admin.crawls import find
 from app.crawl.frontier import worth
@@ -73,6 +76,17 @@ def test_what_was_read_before_is_not_read_again(worker: Worker, web: Web) -> Non
     run(worker)
     seen = taken_up(worker, now=None, as_of=datetime.now(UTC) + timedelta(minutes=1))
     assert seen.judge(words("a"), "/c")
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_worker_reads_what_others_read_since_it_left(worker: Worker, web: Web, is_own: bool) -> None:
+    site = web.site()
+    site.pages |= {"/": html("/a", text=words("/")), "/a": html(text=words("a"))}
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    again = worker if is_own else replace(worker, name="other:1")
+    seen = taken_up(again, now=None, as_of=datetime.now(UTC) - timedelta(minutes=1))
+    assert seen.judge(words("a"), "/c") == is_own
 
 
 def taken_up(worker: Worker, *, now: datetime | None, as_of: datetime | None = None) -> SeenPhrases:
