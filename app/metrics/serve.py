@@ -17,6 +17,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import structlog
 
+from app.errors import TiptoeError
 from app.metrics import process
 from app.metrics.counts import Counts
 from app.store import fleet
@@ -99,6 +100,10 @@ def _answer(pages: Mapping[str, Callable[[], Page]], environ: Mapping[str, Any],
         return []
     try:
         kind, body = page()
+    except TiptoeError as error:  # Postgres is away, say
+        _log.warning("metrics.not_read", path=environ["PATH_INFO"], error=str(error))
+        start("503 Service Unavailable", [("Content-Length", "0")])
+        return []
     except Exception:  # noqa: BLE001  # a page that fails must not end the process, nor be silent
         _log.exception("metrics.failed", path=environ["PATH_INFO"])
         start("503 Service Unavailable", [("Content-Length", "0")])
