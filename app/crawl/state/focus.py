@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
-from app.policy.focus import patterns
+from app.policy.focus import patterns, siblings
 from app.policy.focus.patterns import TrapKind, Yield
 from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
@@ -140,10 +140,14 @@ class CrawlFocus:
             self.vocabulary.learn(words)
 
     def _compare(self, url: Url, is_new: bool | None) -> None:
-        """Note what a page brought beside its siblings."""
+        """Note what a page brought beside its siblings.
+
+        A word of a path has no row before it brings nothing: a site has many, and most bring something.
+        """
         if is_new is not None:
             for name in self.seen.twins(url.target):
-                if self.seen.counts(name, url.target):
+                is_kept = not is_new or name in self.yields or not siblings.is_of_path(name)
+                if self.seen.counts(name, url.target) and is_kept:
                     self._put(name, self._yield(name).after(is_new))
         self.seen.met(url.target)
 

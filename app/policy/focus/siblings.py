@@ -19,6 +19,11 @@ _MOST_SEGMENTS: Final = 8
 _MOST_NAMES: Final = 6
 
 
+def is_of_path(name: str) -> bool:
+    """Whether a difference is one of words in the path, of which a site has many."""
+    return name.startswith(f"{MARK}/")
+
+
 def forms(target: str) -> set[int]:
     """Hashes of what a URL's siblings have in common with it, valid in this process."""
     return {form for form, _ in _differences(target)} | {_whole(*_parted(target))}

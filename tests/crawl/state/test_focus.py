@@ -122,6 +122,14 @@ def test_ours_siblings_that_say_something_are_no_copies() -> None:
     assert not focus.copies(url("/de/x5"))
 
 
+def test_ours_a_word_that_brings_something_takes_no_row() -> None:
+    focus = judging()
+    for n in range(9):
+        for part in ("about", "prices", "reviews"):
+            learn(focus, f"/product/name-{'abcdefghi'[n]}/{part}", prose((part, n)))
+    assert [name for name in focus.yields if name.startswith("≈")] == []
+
+
 def test_ours_a_list_that_leads_to_news_is_no_copy_of_the_one_before() -> None:
     focus = judging()
     for n in range(9):
