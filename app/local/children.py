@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LOG_BYTES_MAX = 8 * 1024 * 1024  # a log beyond this becomes `<name>.1` at the next start
+_interrupts: list[int] = []  # signals that came in an `interruptible`
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # looked up here: not safe after a fork
 
 
@@ -74,16 +75,33 @@ def await_end(process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Context in which SIGTERM, and SIGHUP of a terminal that closes, end us like Ctrl-C. `nohup` is respected."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Context in which SIGTERM, and SIGHUP of a terminal that closes, end us like Ctrl-C. `nohup` is respected.
+
+    Python drops what is raised in a callback of the garbage collector or of an import, a KeyboardInterrupt too: who
+    loops calls `heed_interrupts`.
+    """
+    _interrupts.clear()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     for number in taken:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
         for number, handler in taken.items():
             signal.signal(number, handler)
+        _interrupts.clear()
+
+
+def heed_interrupts() -> None:
+    """Raise the KeyboardInterrupt of a signal that came, in case it was dropped. Nothing without `interruptible`."""
+    if _interrupts:
+        raise KeyboardInterrupt
+
+
+def _interrupt(number: int, _: object) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from types import TracebackType
 from app.config import Settings
 from app.errors import ServiceError
 from app.local import dashboard
-from app.local.children import await_end, spawn, stop
+from app.local.children import await_end, heed_interrupts, spawn, stop
 from app.local.rendering import RenderDemand
 from app.local.services import Services
 
@@ -87,7 +87,8 @@ class Stack:
             await_end(child.process, timeout_s=max(until - time.monotonic(), 0.1))
 
     def tend(self) -> None:
-        """Replace each process that has ended. Raises ServiceError for one that cannot stay up."""
+        """Replace each process that has ended. Raises ServiceError for one that cannot stay up, KeyboardInterrupt."""
+        heed_interrupts()
         if self._rendering.is_wanted and RENDERER not in self._commands:
             self._commands[RENDERER] = _celery("worker", "--hostname", "render@%h", "-Q", RENDERER, *_SOLITARY)
             self._add(RENDERER, self._commands[RENDERER])

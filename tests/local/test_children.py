@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from app.local import children
-from app.local.children import spawn, stop
+from app.local.children import heed_interrupts, interruptible, spawn, stop
 
 SOURCE = Path(__file__).parents[2]
 DEAF = "trap '' TERM; echo ready; sleep 60 & wait; sleep 60"
@@ -112,3 +114,17 @@ def test_ctrl_c_in_the_middle_of_a_start_is_not_lost(tmp_path: Path, when: str, 
     """Python drops what a hook of a fork raises, and the handler of a signal may run in one."""
     argv = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "log"), when, str(int(number))]
     assert subprocess.run(argv, cwd=SOURCE, timeout=60, check=False).returncode == 130
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_in_a_callback_of_python_is_not_lost(number: signal.Signals) -> None:
+    with interruptible():
+        thing = Event()
+        mark = weakref.ref(thing, lambda _: signal.raise_signal(number))
+        heed_interrupts()
+        del thing  # what the callback raises is printed and dropped
+        with pytest.raises(KeyboardInterrupt):
+            heed_interrupts()
+    assert mark() is None
+    heed_interrupts()
