@@ -1,8 +1,12 @@
-"""Checks whether pages can be rendered here, for `tiptoe doctor`."""
+"""Checks whether pages can be rendered here, for `tiptoe doctor`, and announces it to crawls."""
+
+from sqlalchemy import Connection
 
 from app.admin.doctor import Check, Grade
 from app.browser.values import BrowserProblem, Chromium
 from app.config import Settings
+from app.runtime.process_name import process_name
+from app.store import renders
 
 NAME = "browser"
 
@@ -26,6 +30,12 @@ def here(settings: Settings) -> Chromium | BrowserProblem:
 
     machine = memory()
     return find(settings.chromium, free_bytes=None if machine is None else machine.available)
+
+
+def announce(tx: Connection, found: Chromium | BrowserProblem) -> None:
+    """Tell crawls that a worker that renders is coming, so that none ends before it is up; or why none is."""
+    browser, problem = (found.version, None) if isinstance(found, Chromium) else (None, found.line)
+    renders.seen(tx, name=process_name(), browser=browser, problem=problem)
 
 
 def _problem(problem: BrowserProblem, named: str | None) -> Check:

@@ -13,7 +13,6 @@ from app.admin.seeds import add_urls
 from app.browser.values import Chromium
 from app.config import Settings
 from app.model import Budgets, CrawlChange, CrawlEnding, CrawlSpec, Url
-from app.runtime.process_name import process_name
 from app.store import crawls, db, renders
 from app.store.crawls import Crawl
 
@@ -89,8 +88,6 @@ def _opens_pages(engine: Engine, settings: Settings, crawl: Crawl) -> bool:
         if not renders.due_of_crawl(tx, crawl.id):
             return False
     found = browser_check.here(settings)
-    is_here = isinstance(found, Chromium)
-    browser, problem = (found.version, None) if isinstance(found, Chromium) else (None, found.line)
     with db.transaction(engine) as tx:
-        renders.seen(tx, name=process_name(), browser=browser, problem=problem)
-    return is_here
+        browser_check.announce(tx, found)
+    return isinstance(found, Chromium)

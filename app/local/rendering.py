@@ -9,11 +9,10 @@ import threading
 import structlog
 from sqlalchemy import Engine
 
-from app.admin.browser_check import here
+from app.admin.browser_check import announce, here
 from app.browser.values import BrowserProblem, Chromium
 from app.config import Settings
 from app.errors import ServiceError
-from app.runtime.process_name import process_name
 from app.store import db, renders
 
 LOOK_S = 1.0
@@ -55,13 +54,12 @@ class RenderDemand:
         Without a browser there is none to come, and why is announced for those who ask what pages wait for.
         """
         is_here = isinstance(found, Chromium)
-        browser, problem = (found.version, None) if isinstance(found, Chromium) else (None, found.line)
         told_s = TELL_S
         while not self.is_wanted and not self._stopping.is_set():
             try:
                 with db.transaction(engine) as tx:
                     if told_s >= TELL_S:
-                        renders.seen(tx, name=process_name(), browser=browser, problem=problem)
+                        announce(tx, found)
                         told_s = 0.0
                     self.is_wanted = is_here and renders.waiting(tx)
             except ServiceError as error:

@@ -25,13 +25,18 @@ KEPT_TIMES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlCount:
-    """A crawl, counted exactly. shape: URLs by depth and lane; at: when it was begun; took_s: seconds"""
+    """A crawl, counted exactly.
+
+    shape   URLs by depth and lane
+    at      when it was begun;   took_s: seconds;   until: the monotonic second until which it is kept
+    """
 
     report: Report
     shape: Sequence[Row]
     freshness: Freshness
     at: datetime
     took_s: float
+    until: float
 
 
 class CrawlCounts:
@@ -41,7 +46,7 @@ class CrawlCounts:
         self._engine, self._settings = engine, settings
         self._one_at_a_time = threading.Lock()
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[Future[CrawlCount], float]] = {}
+        self._known: dict[str, Future[CrawlCount]] = {}
 
     def of(self, name: str, *, wait_s: float) -> CrawlCount | None:
         """The latest count of a crawl; None: it is being made, and will be there when it is asked for again.
@@ -50,20 +55,14 @@ class CrawlCounts:
         """
         with self._lock:
             known = self._known.get(name)
-            if known is None or not self._is_kept(*known):
-                self._known = {each: of for each, of in self._known.items() if self._is_kept(*of)}
-                known = self._known[name] = (Future(), time.monotonic())
-                threading.Thread(target=self._count, args=(name, known[0]), name="counts", daemon=True).start()
+            if known is None or not _is_kept(known):
+                self._known = {each: of for each, of in self._known.items() if _is_kept(of)}
+                known = self._known[name] = Future()
+                threading.Thread(target=self._count, args=(name, known), name="counts", daemon=True).start()
         try:
-            return known[0].result(wait_s)
+            return known.result(wait_s)
         except TimeoutError:
             return None
-
-    def _is_kept(self, future: Future[CrawlCount], begun: float) -> bool:
-        """Whether it is being made, or was made not long ago."""
-        if not future.done():
-            return True
-        return future.exception() is None and time.monotonic() - begun < (1 + KEPT_TIMES) * future.result().took_s
 
     def _count(self, name: str, future: Future[CrawlCount]) -> None:
         with self._one_at_a_time:
@@ -78,4 +77,11 @@ class CrawlCounts:
         with db.transaction(self._engine) as tx:
             shape = board.shape(tx, crawl_id=found.crawl.id)
         fresh = focus.freshness(self._engine, name)
-        return CrawlCount(report=found, shape=shape, freshness=fresh, at=at, took_s=time.monotonic() - began)
+        now = time.monotonic()
+        until = now + KEPT_TIMES * (now - began)
+        return CrawlCount(report=found, shape=shape, freshness=fresh, at=at, took_s=now - began, until=until)
+
+
+def _is_kept(count: Future[CrawlCount]) -> bool:
+    """Whether it is being made, or waits for another to be made, or was made not long ago."""
+    return not count.done() or (count.exception() is None and time.monotonic() < count.result().until)

@@ -5,7 +5,7 @@ without.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -124,14 +124,7 @@ QUERIES: list[tuple[str, str, dict[str, Any], str, int]] = [
 
 @pytest.fixture(scope="module", params=["with statistics", "without"])
 def frontier(request: pytest.FixtureRequest, make_database: Callable[[], str]) -> Iterator[Engine]:
-    engine = db.connect(make_database())
-    make_crawl(engine)
-    for statement in FILL:
-        sql(engine, statement)
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("VACUUM" if request.param == "without" else "VACUUM ANALYZE"))
-    yield engine
-    engine.dispose()
+    yield from filled(make_database(), FILL, statistics=request.param)
 
 
 @pytest.mark.parametrize(("room", "name", "values", "table", "most"), QUERIES)
@@ -140,6 +133,18 @@ def test_it_looks_at_no_more_than_it_needs(
 ) -> None:
     plan = explained(frontier, db.queries(room)[name].text, values)
     assert sum(looked_at(plan, table)) <= most, json.dumps(plan, indent=1)
+
+
+def filled(url: str, statements: Iterable[str], *, statistics: str) -> Iterator[Engine]:
+    """A database with a crawl and what these insert.   statistics: "with statistics" or "without" """
+    engine = db.connect(url)
+    make_crawl(engine)
+    for statement in statements:
+        sql(engine, statement)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM" if statistics == "without" else "VACUUM ANALYZE"))
+    yield engine
+    engine.dispose()
 
 
 def explained(engine: Engine, query: str, values: dict[str, Any]) -> dict[str, Any]:

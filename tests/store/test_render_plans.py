@@ -9,11 +9,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from app.store import db
-from tests.store.rows import make_crawl, sql
-from tests.store.test_plans import explained, looked_at
+from tests.store.test_plans import explained, filled, looked_at
 
 BIG, TOKEN = 21, UUID(int=21)
 FILL = [
@@ -47,14 +46,7 @@ QUERIES: list[tuple[str, dict[str, Any], int]] = [
 
 @pytest.fixture(scope="module", params=["with statistics", "without"])
 def engine(request: pytest.FixtureRequest, make_database: Callable[[], str]) -> Iterator[Engine]:
-    engine = db.connect(make_database())
-    make_crawl(engine)
-    for statement in FILL:
-        sql(engine, statement)
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("VACUUM" if request.param == "without" else "VACUUM ANALYZE"))
-    yield engine
-    engine.dispose()
+    yield from filled(make_database(), FILL, statistics=request.param)
 
 
 @pytest.mark.parametrize(("name", "values", "most"), QUERIES)
