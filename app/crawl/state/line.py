@@ -14,7 +14,6 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from datetime import datetime
 
 from app.store.budgets import BudgetAnswer
 
@@ -36,13 +35,11 @@ class StartLot:
     starts_at   the first start, by the later bound of the database's moment
     last_at     no start after this
     is_single   one start only: an address is probed
-    granted_at  database time of the grant, and the moment its answer arrived
     """
 
     starts_at: float
     last_at: float
     is_single: bool
-    granted_at: tuple[datetime, float]
 
 
 Draw = Callable[[int, float, int], StartLot | BudgetAnswer]

@@ -48,7 +48,7 @@ class Clock:
 
 
 def lot(starts_at: float, lasts_s: float = FAR_S, *, is_single: bool = False) -> StartLot:
-    return StartLot(starts_at=starts_at, last_at=starts_at + lasts_s, is_single=is_single, granted_at=(NOW, starts_at))
+    return StartLot(starts_at=starts_at, last_at=starts_at + lasts_s, is_single=is_single)
 
 
 class Drawing:
