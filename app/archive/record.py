@@ -60,7 +60,7 @@ def digest(*block: Payload) -> bytes:
     """The SHA-256 of the block."""
     sha = sha256()
     for part in block:
-        for piece in pieces(part):
+        for piece in (part,) if isinstance(part, bytes) else pieces(part):
             sha.update(piece)
     return sha.digest()
 

@@ -44,7 +44,7 @@ class Shape(NamedTuple):
 
 @lru_cache(maxsize=2_048)
 def shape_of(target: str) -> Shape:
-    """The shape of a path and query as they are sent. A page's own is asked for several times, and by each of its links."""
+    """The shape of a path and query as they are sent. A page's own is asked for several times, and for its links."""
     path, _, query = target.partition("?")
     segments = [segment for segment in path.split("/") if segment]
     folded = [
