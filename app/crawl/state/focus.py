@@ -32,6 +32,7 @@ class CrawlFocus:
     yields   of its patterns, by shape
     changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
     found    about how many URLs of the host were met
+    has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
              nothing that may be worth reading is left out; they wait in the last lane
     """
@@ -43,10 +44,12 @@ class CrawlFocus:
     changed: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
     found: int = 0
+    has_proof: bool = False
     refuses: bool = False
 
     def __post_init__(self) -> None:
         self.found = sum(each.urls for each in self.yields.values())
+        self.has_proof = any(each.is_proven for each in self.yields.values())
 
     @property
     def judges(self) -> bool:
@@ -158,9 +161,12 @@ class CrawlFocus:
         if after != before:
             self.yields[name] = after
             self.changed.add(name)
+            self.has_proof = self.has_proof or after.is_proven
 
     def needing_browser(self, url: Url, chars: int) -> Yield | None:
         """Whether a page with so much main text needs a browser, by the gains of its shape, which are returned; else None."""
+        if not self.has_proof:  # as on nearly all hosts: no page of theirs costs a look at its shape
+            return None
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 

@@ -84,12 +84,17 @@ class Yield:
         least = min(gained, self.gain) if self.rendered else gained
         return replace(self, rendered=min(self.rendered + 1, RENDERED_MOST), gain=min(least, GAIN_MOST))
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether each of the last renderings gained much."""
+        return self.rendered >= PROOF
+
     def needs_browser(self, chars: int) -> bool:
         """Whether a page with so much main text is likely to hold far less than a browser would show of it.
 
         Proof is needed, and lasts as long as each rendering confirms it: one that gains little ends it.
         """
-        return self.rendered >= PROOF and chars < self.gain
+        return self.is_proven and chars < self.gain
 
 
 class TrapKind(Enum):
