@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import BinaryIO
-from uuid import UUID
+from uuid import UUID, uuid4
 
 LEVEL = 4  # zlib's usual 6 saves 1.5 % of a page, and takes 1.6 times as long (bench/archive.py)
 PACKED_LEVEL = 1  # for what the server packed already: more finds nothing
@@ -73,9 +73,7 @@ def labelled(sha: bytes) -> str:
 
 
 def new_id() -> str:
-    """A new record's name: a random UUID (RFC 9562 5.4), written at once; `uuid4` takes three times as long."""
-    n = os.urandom(16).hex()
-    return f"<urn:uuid:{n[:8]}-{n[8:12]}-4{n[13:16]}-{'89ab'[int(n[16], 16) & 3]}{n[17:20]}-{n[20:]}>"
+    return f"<{uuid4().urn}>"
 
 
 def named_id(uuid: UUID) -> str:

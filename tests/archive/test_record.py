@@ -1,7 +1,6 @@
 import io
 from pathlib import Path
 from typing import Any
-from uuid import RFC_4122, UUID
 
 import pytest
 
@@ -146,9 +145,3 @@ def test_sitemaps_are_archived_from_their_file(tmp_path: Path) -> None:
     (found,) = by_warcio(path)
     assert is_accepted(path)
     assert found.body == file.getvalue()
-
-
-def test_names_are_random_uuids() -> None:
-    found = [UUID(record.new_id().removeprefix("<urn:uuid:").removesuffix(">")) for _ in range(100)]
-    assert {(each.version, each.variant) for each in found} == {(4, RFC_4122)}
-    assert len(set(found)) == 100
