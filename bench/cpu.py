@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 TICKS = os.sysconf("SC_CLK_TCK")
-ORIGIN, COMMAND = "origin", "command"
+ORIGIN, COMMAND, DASHBOARD = "origin", "command", "dashboard"
 ENDED = "ended"  # children of ours that are no more
 # Words of the command line, without folders (all of them), and the role. The first that fits.
 ROLES = (
@@ -27,6 +27,7 @@ ROLES = (
     (("celery", "worker"), "workers"),
     (("celery", "beat"), "beat"),
     (("tiptoe", "crawl"), COMMAND),
+    (("app.web",), DASHBOARD),
     (("nginx",), ORIGIN),
     (("bench.road_origin",), ORIGIN),
     (("valkey-server",), "broker"),

@@ -24,9 +24,8 @@ from sqlalchemy import Engine, text
 
 from app.config import load
 from app.local.services import start_postgres
-from bench import scale_load, tiptoe
+from bench import cpu, scale_load, tiptoe
 from bench.children import group, tail
-from bench.cpu import read_stat
 from bench.report import ROOT, BenchError, Cell, save, table
 from bench.tree import load as load_tree
 from bench.web import Line, Web, serve
@@ -180,7 +179,7 @@ class Phases:
         self.viewers, self.each_s = viewers, each_s
         self._engine = engine
         self._warm_at = self._from_at = self._until_at = 0.0
-        self._spent_s = 0.0
+        self._spent_s = self._web_s = 0.0
         self._seen: dict[int, float] = {}
 
     def tick(self, *, is_begun: bool) -> None:
@@ -191,11 +190,13 @@ class Phases:
         elif not self._from_at and now >= self._warm_at + self.each_s:
             self._count()
             self._spent_s, self._from_at = 0.0, now
+            self._web_s = -cpu.seconds()[cpu.DASHBOARD]
             self.viewers.start()
         elif self._from_at and not self._until_at:
             self._count()
             if now >= self._from_at + self.each_s:
                 self._until_at = now
+                self._web_s += cpu.seconds()[cpu.DASHBOARD]
                 self.viewers.stop()
 
     def cost(self, lines: list[Line]) -> dict[str, Cell]:
@@ -212,6 +213,7 @@ class Phases:
             "after": after,
             "ratio": round(2 * watched / (before + after), 3),
             "Postgres, of a core": round(self._spent_s / (self._until_at - self._from_at), 4),
+            "web, of a core": round(self._web_s / (self._until_at - self._from_at), 4),
             "events": self.viewers.events,
             "pages opened": sum(map(len, self.viewers.times.values())),
         }
@@ -221,7 +223,7 @@ class Phases:
             pids = connection.execute(text(_BACKENDS)).scalars().all()
         for pid in pids:
             with suppress(OSError):
-                spent_s = read_stat(Path(f"/proc/{pid}/stat").read_text())[1]
+                spent_s = cpu.read_stat(Path(f"/proc/{pid}/stat").read_text())[1]
                 self._spent_s += spent_s - self._seen.get(pid, 0.0)
                 self._seen[pid] = spent_s
 

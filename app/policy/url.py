@@ -247,6 +247,7 @@ def without_fragment(href: str) -> str:
     return href[:at] if at > 0 and href[at - 1] > " " else href
 
 
+@lru_cache(maxsize=4_096)  # links of a site repeat from page to page
 def is_skipped_extension(target: str) -> bool:
     """Whether the last segment of a target's path names a file that holds neither links nor text."""
     segment = target.partition("?")[0].rpartition("/")[2]

@@ -20,9 +20,9 @@ class ClockTie:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._bounds: deque[tuple[float, float, float]] = (
-            deque()
-        )  # when received, and offsets of our clock: at least, at most
+        # When received, and offsets of our clock: at least, at most.
+        self._bounds: deque[tuple[float, float, float]] = deque()
+        self._most = float("inf")
 
     def moments(self, now: datetime, *, sent: float, received: float) -> tuple[float, float]:
         """The earliest and the latest monotonic second of `now`, a database time received between these two."""
@@ -38,4 +38,9 @@ class ClockTie:
                 bounds.clear()
                 bounds.append((heard, sent - told, received - told))
                 least, most = sent - told, received - told
+            self._most = most
         return told + least, told + most
+
+    def latest(self, moment: datetime) -> float:
+        """The latest monotonic second of a database time, by the exchanges of the seconds before the last one."""
+        return moment.timestamp() + self._most

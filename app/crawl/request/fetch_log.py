@@ -52,8 +52,7 @@ def log(visit: Visit, slot: Slot, sending: Sending, reply: Reply, *, body_sha256
     conditional = request.etag is not None or request.last_modified is not None
     outcome, evidence = _outcome(reply, request.kind, conditional=conditional)
     ended = _Ended(outcome, evidence, conditional, body_sha256)
-    if slot.granted_at is not None:
-        visit.lease.tie(*slot.granted_at)
+    visit.lease.tie(visit.worker.clock_tie.latest(visit.lease.taken_at))
     visit.batch.fetches.append(_row(visit.lease, visit.pace.delay_s, slot, sending, reply, ended))
     return outcome
 

@@ -118,7 +118,6 @@ class LineGate:
             starts_at=latest + answer.wait_s,
             last_at=earliest + answer.wait_s + lot_s + self._slack_s * LATE_SHARE,
             is_single=answer.failures > 0,
-            granted_at=(answer.now, latest),
         )
 
 
@@ -145,4 +144,4 @@ def passed(slot: Slot, gate: LineGate) -> Slot:
     """The slot with the start that the gate opened for."""
     if gate.lot is None:
         return slot
-    return slot._replace(granted_at=gate.lot.granted_at, probes=gate.lot.is_single)
+    return slot._replace(probes=gate.lot.is_single)

@@ -57,7 +57,9 @@ def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: Start
     ready_in_s, horizon_s = max(terms.ready_in_s, LEAD_S), max(terms.horizon_s, 2 * LEAD_S)
     sent = worker.monotonic()
     answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
-    return TimedAnswer(answer=answer, sent=sent, received=worker.monotonic(), hold_s=terms.hold_s)
+    received = worker.monotonic()
+    worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
+    return TimedAnswer(answer=answer, sent=sent, received=received, hold_s=terms.hold_s)
 
 
 def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:
@@ -70,7 +72,6 @@ def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, d
         drawn=wanted,
         ready_at=asked.received + answer.wait_s,
         not_after=asked.sent + answer.took_s + last_s + late_s,
-        granted_at=(answer.now, asked.received),
         probes=answer.failures > 0,
         dns_ms=dns_ms,
         held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,

@@ -40,13 +40,12 @@ class Lease:
         """Note that it was extended by a query that was sent at this monotonic second."""
         self.ends = sent + lease_s
 
-    def tie(self, now: datetime, received: float) -> None:
-        """Note a moment of the database's, and the monotonic second at which it arrived here.
+    def tie(self, latest: float) -> None:
+        """Note the latest monotonic second that `taken_at` can be, by what is known now.
 
-        Each shows at least so much of what was lost between take-up and anchor; the most holds for the whole visit. With one
-        for each request their gaps would be those of the ties.
+        It shows at least so much of what was lost between take-up and anchor; the most holds for the whole visit.
         """
-        self.behind_s = max(self.behind_s, (now - self.taken_at).total_seconds() - (received - self.anchor))
+        self.behind_s = max(self.behind_s, self.anchor - latest)
 
     def left_s(self) -> float:
         """Seconds until it ends."""

@@ -39,8 +39,8 @@ class KnownKeys:
         self.evicted = Evicted(bloom_keys) if bloom_keys else None
 
     def has(self, crawl_id: int, key: bytes) -> bool:
-        slot, tag = self._place(crawl_id, key)
-        return self._tags[slot] == tag
+        tag, slot = _TAG_AND_SLOT(key)  # as `_place`, without its call: each link of each page is asked for
+        return self._tags[(slot ^ crawl_id) % self.SLOTS] == (tag ^ crawl_id or 1)
 
     def may_have(self, crawl_id: int, key: bytes) -> bool:
         """Whether the key was probably known and then evicted: confirm it."""

@@ -1,6 +1,5 @@
 """The start of one request."""
 
-from datetime import datetime
 from typing import NamedTuple
 
 from app.crawl.state.line import Line
@@ -13,7 +12,6 @@ class Slot(NamedTuple):
     address     the only one to connect to; None: no budget depends on it
     drawn       budgets that it was granted on
     ready_at    monotonic second;   not_after: a later start would be too close to the next one
-    granted_at  database time and monotonic second of the grant, by which the log dates the start
     probes      its address had refused the last connection
     dns_ms      milliseconds that finding the address took
     line        where the request waits for its start, with a connection: several hosts share the budgets
@@ -23,7 +21,6 @@ class Slot(NamedTuple):
     drawn: tuple[Budget, ...] = ()
     ready_at: float = 0.0
     not_after: float | None = None
-    granted_at: tuple[datetime, float] | None = None
     probes: bool = False
     dns_ms: float | None = None
     held_until: float | None = None

@@ -177,7 +177,9 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
         taken = hosts.take_up(tx, host_id=host_id, token=token, worker=worker.name, lease_s=settings.lease_s)
         if taken is None:
             return None
-        visit = _taken_up(worker, host_id, token, taken, sent, worker.monotonic())
+        received = worker.monotonic()
+        visit = _taken_up(worker, host_id, token, taken, sent, received)
+        worker.clock_tie.moments(taken.now, sent=sent, received=received)
         worker.known.renew(visit.lease.anchor)
         worker.forget_if_restored(taken.lineage)
         caps.take_up(worker, visit.lease, visit.picked, tx)

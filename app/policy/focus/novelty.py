@@ -10,8 +10,8 @@ is credited to the page that was the first to name them (`patterns`).
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
-from typing import Final, Protocol
+from itertools import chain, groupby
+from typing import Final, NamedTuple, Protocol
 
 from app.policy.focus.words import tokens
 
@@ -36,33 +36,45 @@ class Seen(Protocol):
     def update(self, items: Iterable[int], /) -> object: ...
 
 
+class Said(NamedTuple):
+    """A text as it is compared: its lines, and the words of each."""
+
+    lines: list[str]
+    words: list[list[str]]
+
+    @property
+    def all_words(self) -> list[str]:
+        return list(chain.from_iterable(self.words))
+
+
+def said(text: str) -> Said:
+    """Split a text once for all that is asked of it."""
+    lines = _sample(text).split("\n")
+    return Said(lines, [tokens(line) for line in lines])
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text that are compared."""
     return tokens(_sample(text))
 
 
-def own_text(text: str, labels: Iterable[str]) -> tuple[str, list[str], int]:
+def own_text(text: Said, labels: Iterable[str]) -> tuple[str, list[str], int]:
     """A text as it is compared, without the lines that mostly name other pages; its words; the number of these lines.
 
     labels: of links to pages of its host, some 500 of them
     """
-    named = {words for label in labels if (words := _label(label))}
-    sample = _sample(text)
-    if not named:
-        return sample, tokens(sample), 0
     sizes: dict[str, set[int]] = {}
+    named = {words for label in labels if (words := _label(label))}
     for words in named:
         sizes.setdefault(words[0], set()).add(len(words))
     own: list[str] = []
     found: list[str] = []
-    lines = sample.split("\n")
-    for line in lines:
-        said = tokens(line)
-        may_name = len(line) <= LONGEST_NAMES and not sizes.keys().isdisjoint(said)
-        if not may_name or not _names_pages(said, named, sizes):
-            own.append(line)
-            found += said
-    return "\n".join(own), found, len(lines) - len(own)
+    for line, said in zip(*text, strict=True):
+        if sizes and len(line) <= LONGEST_NAMES and _names_pages(said, named, sizes):
+            continue
+        own.append(line)
+        found += said
+    return "\n".join(own), found, len(text.lines) - len(own)
 
 
 @lru_cache(maxsize=2_048)
@@ -73,11 +85,12 @@ def _label(text: str) -> tuple[str, ...]:
 
 def _names_pages(words: list[str], named: set[tuple[str, ...]], sizes: Mapping[str, set[int]]) -> bool:
     """Whether half of a line's words, or more, are labels of links.   sizes: of these, by their first word"""
-    at = covered = 0
-    while at < len(words):
-        found = [size for size in sizes.get(words[at], ()) if tuple(words[at : at + size]) in named]
-        covered += max(found, default=0)
-        at += max(found, default=1)
+    end = covered = 0
+    for at in [at for at, word in enumerate(words) if word in sizes]:
+        if at >= end:
+            size = max([size for size in sizes[words[at]] if tuple(words[at : at + size]) in named], default=0)
+            covered += size
+            end = at + size
     return 2 * covered >= len(words) > 0
 
 
@@ -143,7 +156,7 @@ def new_share(found: Sequence[int], seen: Iterable[Seen], *, names: int = 0) -> 
 
 
 def _changed(is_new: list[bool]) -> int:
-    """The fewest words that make these phrases new. Each stands in three of them, as a name in a form that is filled in."""
+    """The fewest words that make these phrases new. Each stands in three, as another name in a form does."""
     most = len(is_new)
     runs = [(new, len(list(run))) for new, run in groupby(is_new)]
     if len(runs) == 1:

@@ -8,6 +8,7 @@ import pytest
 from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
+from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE, Yield
 from app.policy.focus.score import Parts
 from app.policy.focus.shape import shape_of
@@ -21,8 +22,8 @@ CAPTION = "A heron waits beside the frozen weir"
 def test_a_list_in_another_order_says_nothing_new() -> None:
     seen = SeenPhrases()
     names = [f"{a} {b} shirt" for a in ("red", "blue", "green") for b in ("summer", "winter", "autumn")]
-    assert seen.judge("Shirts\n" + "\n".join(names), "/shirts", names) is False
-    assert seen.judge("Shirts\n" + "\n".join(reversed(names)), "/shirts?dir=up", names) is False
+    assert seen.judge(said("Shirts\n" + "\n".join(names)), "/shirts", names) is False
+    assert seen.judge(said("Shirts\n" + "\n".join(reversed(names))), "/shirts?dir=up", names) is False
 
 
 # what a gallery's page says besides eight names of other pages: few words are enough
@@ -30,16 +31,16 @@ def test_a_list_in_another_order_says_nothing_new() -> None:
 def test_a_short_page_among_links_says_something_new(caption: str) -> None:
     seen = SeenPhrases()
     frame = ["Large", "Small", "Original", "Next photo", "Previous photo", "Album"]
-    assert seen.judge("\n".join(["Herons at dawn", *frame]), "/photo/1", frame) is True
-    assert seen.judge("\n".join([caption, *frame]), "/photo/2", frame) is True
-    assert seen.judge("\n".join([caption, *frame]), "/photo/2?size=s", frame) is False
+    assert seen.judge(said("\n".join(["Herons at dawn", *frame])), "/photo/1", frame) is True
+    assert seen.judge(said("\n".join([caption, *frame])), "/photo/2", frame) is True
+    assert seen.judge(said("\n".join([caption, *frame])), "/photo/2?size=s", frame) is False
 
 
 def test_a_sentence_among_many_links_says_something_new() -> None:
     seen = SeenPhrases()
     links = [f"{a}{b} page" for a in "bcdfgh" for b in "aeiou"]
-    assert seen.judge("\n".join(["Stubs", *links]), "/", links) is False
-    assert seen.judge("\n".join([CAPTION, *links]), "/stub", links) is True
+    assert seen.judge(said("\n".join(["Stubs", *links])), "/", links) is False
+    assert seen.judge(said("\n".join([CAPTION, *links])), "/stub", links) is True
 
 
 @pytest.mark.parametrize("is_own", [True, False])
@@ -47,26 +48,26 @@ def test_a_form_that_is_filled_in_with_names_says_nothing_new(is_own: bool) -> N
     seen = SeenPhrases()
     places = ["Avebury", "Barrow Hill", "Corfe", "Dunster", "Ely", "Fowey"]
     if is_own:
-        assert seen.judge("\n".join(places), "/places", places) is False
+        assert seen.judge(said("\n".join(places)), "/places", places) is False
     else:  # another process read it
         seen.catch_up("/places", "\n".join(places))
-    said = [
-        seen.judge(f"From {one} to {other} it is {n * 37} km.", f"/way?from={n}&to={n + 9}", ["More"])
+    new = [
+        seen.judge(said(f"From {one} to {other} it is {n * 37} km."), f"/way?from={n}&to={n + 9}", ["More"])
         for n, (one, other) in enumerate(permutations([*places, "Garth", "Hexham"], 2))
     ]
-    assert said[0]
-    assert sum(filter(None, said)) < 4
-    assert seen.judge("Ely\nEly is a city of the Fens with a great cathedral.", "/place/5", ["More"]) is True
+    assert new[0]
+    assert sum(filter(None, new)) < 4
+    assert seen.judge(said("Ely\nEly is a city of the Fens with a great cathedral."), "/place/5", ["More"]) is True
 
 
 def test_a_page_without_text_proves_nothing() -> None:
-    assert SeenPhrases().judge("", "/app", ["Next"]) is None
+    assert SeenPhrases().judge(said(""), "/app", ["Next"]) is None
 
 
 def test_a_page_is_not_blamed_for_a_view_of_it_that_came_first() -> None:
     seen = SeenPhrases()
     assert not seen.had_view("/a?ref=1")  # nothing was read so far
-    seen.judge(CAPTION, "/a?ref=1")
+    seen.judge(said(CAPTION), "/a?ref=1")
     assert [seen.had_view(target) for target in ("/a?ref=1", "/a", "/b", "/a?ref=2")] == [False, True, False, False]
 
 
@@ -100,7 +101,7 @@ def judging() -> CrawlFocus:
 
 
 def learn(focus: CrawlFocus, target: str, text: str, *, found_on: str | None = "/") -> None:
-    focus.learn(url(target), text, [], labels=(), found_on=found_on)
+    focus.learn(url(target), said(text), labels=(), found_on=found_on)
 
 
 def prose(seed: object) -> str:
