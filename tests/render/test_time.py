@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
+from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.crawl.state.worker import Worker
 from app.render.limits import LEASE_REST_S
 from app.render.requests import PageRequests
+from app.render.turn import SLOW_STARTS_MOST
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Site
-from tests.render.shells import Stand, render
+from tests.render.shells import Stand, render, turns
 from tests.store.rows import sql
 
 LEASE_S, RENDER_S, LATE_S = 40.0, 20.0, 12.0
@@ -57,3 +58,22 @@ def test_the_lease_outlasts_the_page_and_its_reading(make: Callable[..., Worker]
     render(worker, stand)
     assert clock.more_s == LATE_S, "it was asked for once"
     assert stand.left_s >= LEASE_REST_S
+
+
+def test_a_start_that_was_slow_is_no_problem_until_others_are(worker: Worker, site: Site) -> None:
+    """A crawl ends without its renders where no worker has a browser: one slow start is not that."""
+    start(worker, site.url("/"))
+    go(worker)
+    slow = BrowserProblem("Chromium did not start: no answer within 30 s", "wait", is_slowness=True)
+    stand = Stand(dies=BrowserDeath(cause="it", problem=slow))
+    made = turns(worker, stand)
+    found: list[BrowserProblem | None] = []
+    for _ in range(SLOW_STARTS_MOST):
+        sql(worker.engine, "UPDATE renders SET due_at = now()")
+        made.run()
+        found.append(made.problem)
+    assert found == [*[None] * (SLOW_STARTS_MOST - 1), slow]
+    stand.dies = None
+    sql(worker.engine, "UPDATE renders SET due_at = now()")
+    made.run()
+    assert (made.problem, made.slow_starts) == (None, 0)
