@@ -25,7 +25,7 @@ class PageRest:
         self._channel, self._targets, self._traffic = channel, targets, traffic
         self._asked_at = self._next_at = 0.0
         self._took_s = 0.0
-        self._is_asking = False
+        self._is_asking = self._is_scrolling = False
         self._seen: Mapping[str, Any] | None = None
         self._scrolls = 0
         self._text_before = -1
@@ -33,7 +33,7 @@ class PageRest:
     def is_reached(self) -> bool:
         """Whether the page is done. Looks again, and scrolls, as it is called."""
         now = time.monotonic()
-        if not self._traffic.is_idle:
+        if not self._traffic.is_idle or self._is_scrolling:
             return False
         self._probe(now)
         seen, self._seen = self._seen, None  # one look is judged once
@@ -67,16 +67,20 @@ class PageRest:
         if self._scrolls >= SCROLLS_MOST or seen["text"] <= self._text_before:
             return True
         world = self._targets.world()
-        assert world is not None
+        if world is None:  # it reloads itself: what was seen is gone
+            return False
         self._text_before = seen["text"]
         self._scrolls += 1
-        self._is_asking = True
+        self._is_scrolling = True
         self._evaluate("tiptoe.scroll()", world, self._scrolled)
         return False
 
     def _scrolled(self, answer: Mapping[str, Any] | None) -> None:
-        """Wait for what the end of the page loads. Without an end to scroll to, the next look settles it."""
-        self._is_asking = False
+        """Wait for what the end of the page loads. Without an end to scroll to, the next look settles it.
+
+        A look that was under way when it was told to scroll saw the page before.
+        """
+        self._is_scrolling, self._seen = False, None
         if answer is not None and answer["result"].get("value"):
             self._traffic.changed_at = time.monotonic()
 
