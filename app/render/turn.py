@@ -204,11 +204,8 @@ def _lacking(taken: TakenRender, found: Rendering, brought: int, *, late: int) -
         return "its hosts' turns came too late for what it asked for"
     # No script kept it from rest: the machine was busy with something else, or what it waited for came late.
     is_idle = found.ending is RenderEnding.DEADLINE and found.cpu_s < found.wall_s * BUSY_SHARE
-    return (
-        "it was not at rest in time, and its browser had done little"
-        if is_idle and brought < MUCH and not is_last
-        else None
-    )
+    lacks = brought < 1 or (brought < MUCH and RenderRefusal.TIME in found.refused)
+    return "it was not at rest in time, and its browser had done little" if is_idle and lacks and not is_last else None
 
 
 def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> None:

@@ -4,14 +4,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import pytest
+
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.crawl.state.worker import Worker
+from app.model.render import RenderEnding, RenderRefusal
 from app.render.limits import LEASE_REST_S
 from app.render.requests import PageRequests
 from app.render.turn import SLOW_STARTS_MOST
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Site
-from tests.render.shells import Stand, render, turns
+from tests.render.shells import DOCUMENT, SHELL, Stand, render, rows, there, turns
 from tests.store.rows import sql
 
 LEASE_S, RENDER_S, LATE_S = 40.0, 20.0, 12.0
@@ -77,3 +80,32 @@ def test_a_start_that_was_slow_is_no_problem_until_others_are(worker: Worker, si
     sql(worker.engine, "UPDATE renders SET due_at = now()")
     made.run()
     assert (made.problem, made.slow_starts) == (None, 0)
+
+
+AGAIN, STANDS = ["due", "due", "done"], ["done"] * 3
+
+
+# of 30 s that the page was open, seconds of processor time; its document; what it waited for → its states
+@pytest.mark.parametrize(
+    ("cpu_s", "document", "waited", "states"),
+    [
+        (1.0, SHELL, {}, AGAIN),
+        (20.0, SHELL, {}, STANDS),
+        (1.0, DOCUMENT, {RenderRefusal.TIME: 1}, AGAIN),
+        (1.0, DOCUMENT, {}, STANDS),
+    ],
+)
+def test_a_page_that_a_busy_machine_cut_short_is_made_again_twice(
+    worker: Worker, site: Site, cpu_s: float, document: str, waited: dict[RenderRefusal, int], states: list[str]
+) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    there(worker.engine)
+    ending = {"ending": RenderEnding.DEADLINE, "wall_s": 30.0, "cpu_s": cpu_s, "refused": waited}
+    stand = Stand(html=document, options=ending)
+    found: list[str] = []
+    for _ in states:
+        sql(worker.engine, "UPDATE renders SET due_at = now()")
+        turns(worker, stand).run()
+        found += [row.state for row in rows(worker, "SELECT state FROM renders")]
+    assert found == states
