@@ -83,7 +83,7 @@ def test_an_index_of_any_length_is_sorted_in_little_memory(tmp_path: Path) -> No
 
 def test_what_cannot_be_sorted_stays_open(tmp_path: Path) -> None:
     (tmp_path / "a.cdxj").mkdir()
-    with pytest.raises(OSError):
+    with pytest.raises(IsADirectoryError):
         finished(tmp_path, [b"test,a)/ 2026 {}\n"])
     assert (tmp_path / "a.cdxj.open").read_bytes() == b"test,a)/ 2026 {}\n"
     assert (tmp_path / "a.warc.gz.open").exists()

@@ -40,7 +40,8 @@ class KnownKeys:
 
     def has(self, crawl_id: int, key: bytes) -> bool:
         tag, slot = _TAG_AND_SLOT(key)  # as `_place`, without its call: each link of each page is asked for
-        return self._tags[(slot ^ crawl_id) % self.SLOTS] == (tag ^ crawl_id or 1)
+        kept: int = self._tags[(slot ^ crawl_id) % self.SLOTS]
+        return kept == (tag ^ crawl_id or 1)
 
     def may_have(self, crawl_id: int, key: bytes) -> bool:
         """Whether the key was probably known and then evicted: confirm it."""
