@@ -154,7 +154,7 @@ def candidate(
         elif kind is not None:
             return REFUSALS[kind]
         elif is_here:
-            lane = focus.lane_of(scored)
+            lane, parts = focus.lane_of(scored), focus.learned(parts, shape)
     return Candidate(
         crawl_id,
         url,

@@ -14,7 +14,7 @@ from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import TrapKind, Yield
 from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
-from app.policy.focus.score import Scored
+from app.policy.focus.score import Parts, Scored
 from app.policy.focus.shape import Shape, shape_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lane import LAST_LANE
@@ -22,6 +22,8 @@ from app.policy.lane import LAST_LANE
 MOST_KEPT_REFUSED = (
     500  # refused URLs of a pattern that have a row, and are queued again when it turns; the others are logged only
 )
+LEARNED = 0.3  # of a score, from shapes whose pages had no new text of their own to those that all had: as an anchor
+PROVEN = 0.8  # of a shape's pages had new text of their own: its form is no risk then
 _NONE = Yield()
 
 
@@ -71,8 +73,11 @@ class CrawlFocus:
         if not self.judges or self.profile.allows(url):
             return None
         terms = self.profile.traps
-        names = (name for name in self.seen.twins(url.target) if patterns.is_poor(terms, self._yield(name)))
-        return min(names, default=None)
+        names = self.seen.twins(url.target)
+        path, query, _ = url.target.partition("?")
+        if query:
+            names += self.seen.twins(path)  # a view of a copy is one, too
+        return min((name for name in names if patterns.is_poor(terms, self._yield(name))), default=None)
 
     def trap_by_form(self, url: Url, shape: Shape) -> TrapKind | None:
         """The trap that the path of a URL of any host gives away."""
@@ -98,6 +103,18 @@ class CrawlFocus:
         self._put(scored.shape.name, before.found())
         self.found += 1
         return LAST_LANE if before.waits else scored.lane
+
+    def learned(self, parts: Parts, shape: Shape) -> Parts:
+        """The parts of a link to the visited host, by what its shape has brought.
+
+        In a crawl with a budget proven ones come first, whatever their form, and lists after the pages that they name.
+        """
+        own = self._yield(shape.name).own_share if self.judges else None
+        if own is None:
+            return parts
+        base, anchor, fresh, duplicate, trap, page = parts
+        base = min(max(base + LEARNED * (own - 0.5), 0.0), 1.0)
+        return Parts(base, anchor, fresh, 0.0 if own >= PROVEN else duplicate, trap, page)
 
     def is_retried(self, group: str) -> bool:
         return patterns.is_retried(self.profile.traps, self._yield(group))
@@ -177,7 +194,7 @@ class CrawlFocus:
         redirect: what comes of that is known behind this one only
         """
         if redirected_by is not None:
-            self._credit(redirected_by)
+            self._credit(redirected_by, to.target)
         if url.origin == to.origin and shape_of(url.target).name != shape_of(to.target).name:
             self.note(url, is_new=False, found_on=None)
 
@@ -187,11 +204,16 @@ class CrawlFocus:
         for name in (shape.name, *shape.groups):
             self._put(name, self._yield(name).after(is_new))
         if is_new and found_on is not None:
-            self._credit(found_on)
+            self._credit(found_on, url.target)
 
-    def _credit(self, target: str) -> None:
+    def _credit(self, target: str, named: str) -> None:
+        """Credit the page that named another. A word of the path is not, where both are of one shape and have it: the
+        links of a copy lead to copies.
+        """
         shape = shape_of(target)
-        beside = self.seen.counted(target) if self.refuses else ()
+        beside = self.seen.counted(target) if self.refuses else []
+        if beside and shape_of(named).name == shape.name:
+            beside = [name for name in beside if not siblings.is_shared(name, target, named)]
         for name in (shape.name, *shape.groups, *beside):
             before = self.yields.get(name)
             if before is not None:

@@ -1,6 +1,6 @@
 """Remembers what pages of a host have said and which URLs they had, in Bloom filters: a cache of the process."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
 
@@ -35,7 +35,13 @@ class SeenPhrases:
         """
         if text.lines == [""]:
             return None
+        labels = list(labels)
         own, words, names = novelty.own_text(text, labels)
+        if len(words) < novelty.FEW_WORDS:
+            count = len(words)
+            words = novelty.without_names(words, self._has)
+            own = own if len(words) == count else " ".join(words)
+        self._remember(self._unknown(novelty.names_of(labels)))
         found = novelty.phrases(own, words, target)
         if not found:
             return False
@@ -67,13 +73,21 @@ class SeenPhrases:
     def _has(self, item: int) -> bool:
         return any(item in each for each in self._filters)
 
+    def _unknown(self, items: Iterable[int]) -> list[int]:
+        """Those that are not remembered."""
+        left = list(items)
+        for each in self._filters:
+            left = [item for item in left if item not in each]
+        return left
+
     def catch_up(self, target: str, text: str) -> None:
-        """Remember a page that another process read."""
+        """Remember a page that another process read. Its short lines are the labels of its links, or its title."""
         self.had_view(target)
         self.met(target)
+        self._remember(self._unknown(novelty.names_of(text.split("\n"))))
         self._remember(novelty.phrases(text, novelty.words_of(text), target))
 
-    def _remember(self, found: set[int]) -> None:
+    def _remember(self, found: Collection[int]) -> None:
         if self._left < len(found):
             self._grow()
         if found:

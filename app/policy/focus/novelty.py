@@ -8,18 +8,21 @@ is credited to the page that was the first to name them (`patterns`).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from typing import Final, NamedTuple, Protocol
 
 from app.policy.focus.words import tokens
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
+_NAME: Final = re.compile(r"[?&][^=&]*=")  # of a parameter
 
 MOST_CHARS = 4_000  # of a text: half from its beginning, half from its middle
 LEAST_PHRASES = 3
 FEW_PHRASES = 20  # of so few, what the URL says already counts for nothing
+FEW_WORDS = 40  # of so few, names of other pages, wherever these stand, count for nothing
+LONGEST_NAME = 4  # words of such a name
 MOST_LABELS = 500  # of a page: what follows is more of its kind
 MOST_NAMES = 8  # lines that count: a sentence of six words is news among any number of links
 LONGEST_NAMES = 300  # characters of a line: longer ones are prose
@@ -91,42 +94,76 @@ def _names_pages(words: list[str], named: set[tuple[str, ...]], sizes: Mapping[s
     return 2 * covered >= len(words) > 0
 
 
-def phrases(text: str, words: list[str], target: str = "") -> set[int]:
-    """Hashes of a text's phrases, valid in this process. A text of a few words is one phrase, with its numbers; none
-    has none.
+def names_of(labels: Iterable[str]) -> set[int]:
+    """Hashes of labels: what pages of the host are called."""
+    return {_hashed(words) for label in labels if (words := _label(label)) and len(words) <= LONGEST_NAME}
+
+
+@lru_cache(maxsize=2_048)
+def _hashed(name: tuple[str, ...]) -> int:
+    """A hash of a name that is none of a phrase."""
+    return hash(("", *name))
+
+
+def without_names(words: list[str], is_name: Callable[[int], bool]) -> list[str]:
+    """The words of a short text without those that are what some page of the host is called, by any page so far."""
+    own, at = [], 0
+    while at < len(words):
+        size = next((n for n in range(LONGEST_NAME, 0, -1) if is_name(hash(("", *words[at : at + n])))), 0)
+        if not size:
+            own.append(words[at])
+        at += size or 1
+    return own
+
+
+def phrases(text: str, words: list[str], target: str = "") -> list[int]:
+    """Hashes of a text's phrases in their order, valid in this process. A text of a few words is one phrase, with its
+    numbers; none has none.
 
     target: path and query of the page. What stands there says nothing more in a short text: a calendar's months are
     endless, and so are the names of users.
     """
     found = _threes(words)
     if len(found) >= MANY_PHRASES:
-        return {phrase for phrase in found if phrase % SAMPLED == 0}
+        return [phrase for phrase in found if phrase % SAMPLED == 0]
     if len(found) >= FEW_PHRASES:
         return found
-    named = {_plain(piece) for piece in _PIECE.findall(target.lower())}
+    named = {_plain(piece) for piece in _PIECE.findall(_NAME.sub(" ", target.lower()))}
     found = _threes([word for word in words if word not in named])
     if len(found) >= LEAST_PHRASES:
         return found
     sample = _sample(text)
     short = " ".join(_PIECE.sub(lambda found: "" if _plain(found[0].lower()) in named else found[0], sample).split())
-    return {hash(short)} if sample.strip() else set()
+    return [hash(short)] if sample.strip() else []
 
 
-def _threes(words: list[str]) -> set[int]:
-    return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
+def _threes(words: list[str]) -> list[int]:
+    return list(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 def _plain(piece: str) -> str:
     return piece.lstrip("0")
 
 
-def new_share(found: set[int], seen: Iterable[Seen], *, names: int = 0) -> float:
-    """The share of these that no set holds.   names: lines that name other pages, and are nothing new"""
-    new = list(found)
+def new_share(found: Sequence[int], seen: Iterable[Seen], *, names: int = 0) -> float:
+    """The share of these phrases that no set holds.   names: lines that name other pages, and are nothing new"""
+    is_new = [True] * len(found)
     for each in seen:
-        new = [phrase for phrase in new if phrase not in each]
+        is_new = [new and phrase not in each for new, phrase in zip(is_new, found, strict=True)]
+    new = sum(is_new) if len(found) >= FEW_PHRASES else _changed(is_new)
     weight = max(LEAST_PHRASES / len(found), 1.0)  # of a short text, which is one phrase
-    return len(new) * weight / (len(found) * weight + min(names, MOST_NAMES))
+    return new * weight / (len(found) * weight + min(names, MOST_NAMES))
+
+
+def _changed(is_new: list[bool]) -> int:
+    """The fewest words that make these phrases new. Each stands in three, as another name in a form does."""
+    most = len(is_new)
+    runs = [(new, len(list(run))) for new, run in groupby(is_new)]
+    if len(runs) == 1:
+        return most if runs[0][0] else 0
+    inner = runs[1:-1]
+    ends = sum(size if size > 3 else 1 for new, size in (runs[0], runs[-1]) if new)
+    return ends + sum(max(size - 2, 1) for new, size in inner if new)
 
 
 def _sample(text: str) -> str:

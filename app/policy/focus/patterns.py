@@ -69,6 +69,11 @@ class Yield:
         """Whether so many wait, unproven, that others come first."""
         return self.urls - self.fetched > MOST_WAITING and self.new < MOST_WAITING // 100
 
+    @property
+    def own_share(self) -> float | None:
+        """The share of its pages with new text of their own; None until it has had a few."""
+        return self.new / self.fetched if self.fetched >= PROOF else None
+
     def found(self) -> "Yield":
         """With one more link."""
         counts = (self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)

@@ -46,6 +46,8 @@ class Shape(NamedTuple):
 def shape_of(target: str) -> Shape:
     """The shape of a path and query as they are sent. A page's own is asked for several times, and for its links."""
     path, _, query = target.partition("?")
+    if "%5" in query:
+        query = query.replace("%5B", "[").replace("%5D", "]")
     segments = [segment for segment in path.split("/") if segment]
     folded = [
         segment.lower() if before == _ROUTE else fold(segment)

@@ -7,6 +7,7 @@ differences are none is learned from pages that were fetched after a sibling (as
     /r/blame/x.c   ≈/w/{blame}/w     beside the same path with another word there
     /x/y/print     ≈/w/w/[print]     beside the path without these words
     /x?id=1&ref=a  ≈?ref             beside the same with other values of these, or without them
+    /r/diff?id=1   ≈/w/{diff}?id     beside another word before the same query
 """
 
 from collections.abc import Iterator
@@ -42,19 +43,32 @@ def differences(target: str) -> Iterator[tuple[int, str]]:
             if rest:
                 word = "/".join(_word(segments[place], folded[place]) for place in range(at, at + size))
                 yield _whole(rest, query), _named(folded, at, size, f"[{word}]")
-    for name in {_name(part) for part in query[:_MOST_NAMES]}:
+    names = sorted({_name(part) for part in query[:_MOST_NAMES]})
+    for name in names:
         yield _whole(segments, [part for part in query if _name(part) != name]), f"{MARK}?{name}"[:LONGEST]
+    if len(names) > 1:
+        yield _whole(segments, []), f"{MARK}?{'&'.join(names)}"[:LONGEST]
+
+
+def is_shared(name: str, target: str, other: str) -> bool:
+    """Whether another URL has the word of the path by which this one differs from a sibling."""
+    at = next((place for place, part in enumerate(name.split("/")[1:]) if part[:1] in {"{", "["}), None)
+    if at is None:
+        return False
+    return _parted(target)[0][at : at + 1] == _parted(other)[0][at : at + 1] != []
 
 
 def _differences(target: str) -> Iterator[tuple[int, str]]:
     """Those that a URL and its sibling see alike."""
     segments, query = _parted(target)
+    names = sorted({_name(part) for part in query[:_MOST_NAMES]})
     if 1 < len(segments) <= _MOST_SEGMENTS:
         folded = [fold(segment) for segment in segments]
-        for at in range(len(segments) - 1):
+        asked = f"?{'&'.join(names)}" if names else ""
+        is_asked = names and folded[-1] == "w"  # the last word names a page, or a program and the query its page
+        for at in range(len(segments) - (not is_asked)):
             form = hash((at, *segments[:at], "", *segments[at + 1 :], *query))
-            yield form, _named(folded, at, 1, f"{{{_word(segments[at], folded[at])}}}")
-    names = sorted({_name(part) for part in query[:_MOST_NAMES]})
+            yield form, _named(folded, at, 1, f"{{{_word(segments[at], folded[at])}}}", asked)
     for name in names:
         rest = [part for part in query if _name(part) != name]
         yield hash((name, *segments, "?", *rest)), f"{MARK}?{name}"[:LONGEST]
@@ -71,8 +85,8 @@ def _whole(segments: list[str], query: list[str]) -> int:
     return hash((*segments, "?", *query))
 
 
-def _named(folded: list[str], at: int, size: int, what: str) -> str:
-    return f"{MARK}/{'/'.join([*folded[:at], what, *folded[at + size :]])}"[:LONGEST]
+def _named(folded: list[str], at: int, size: int, what: str, asked: str = "") -> str:
+    return f"{MARK}/{'/'.join([*folded[:at], what, *folded[at + size :]])}{asked}"[:LONGEST]
 
 
 def _word(segment: str, folded: str) -> str:

@@ -1,5 +1,6 @@
 """A visit's memory of what pages brought: whether one says something new, and whose refused URLs get another try."""
 
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -9,6 +10,8 @@ from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE, Yield
+from app.policy.focus.score import Parts
+from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.url import Canon
@@ -38,6 +41,23 @@ def test_a_sentence_among_many_links_says_something_new() -> None:
     links = [f"{a}{b} page" for a in "bcdfgh" for b in "aeiou"]
     assert seen.judge(said("\n".join(["Stubs", *links])), "/", links) is False
     assert seen.judge(said("\n".join([CAPTION, *links])), "/stub", links) is True
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_form_that_is_filled_in_with_names_says_nothing_new(is_own: bool) -> None:
+    seen = SeenPhrases()
+    places = ["Avebury", "Barrow Hill", "Corfe", "Dunster", "Ely", "Fowey"]
+    if is_own:
+        assert seen.judge(said("\n".join(places)), "/places", places) is False
+    else:  # another process read it
+        seen.catch_up("/places", "\n".join(places))
+    new = [
+        seen.judge(said(f"From {one} to {other} it is {n * 37} km."), f"/way?from={n}&to={n + 9}", ["More"])
+        for n, (one, other) in enumerate(permutations([*places, "Garth", "Hexham"], 2))
+    ]
+    assert new[0]
+    assert sum(filter(None, new)) < 4
+    assert seen.judge(said("Ely\nEly is a city of the Fens with a great cathedral."), "/place/5", ["More"]) is True
 
 
 def test_a_page_without_text_proves_nothing() -> None:
@@ -137,6 +157,42 @@ def test_ours_a_list_that_leads_to_news_is_no_copy_of_the_one_before() -> None:
         learn(focus, f"/list?page={n}", "All things")
         learn(focus, f"/thing/{n}", prose(n), found_on=f"/list?page={n}")
     assert not focus.copies(url("/list?page=10"))
+
+
+def test_ours_a_copy_is_not_credited_for_copies() -> None:
+    focus = judging()
+    for n in range(5):
+        learn(focus, f"/docs/x{n}", prose(n))
+    for n in range(5):
+        learn(focus, f"/mirror/docs/x{n}", prose(n))
+        learn(focus, f"/mirror/docs/y{n}", prose(f"other {n}"), found_on=f"/mirror/docs/x{n}")
+    assert focus.copies(url("/mirror/docs/x0"))
+    assert focus.copies(url("/mirror/docs/x0?highlight=word"))  # a view of a copy
+
+
+def test_ours_a_list_is_credited_for_pages_below_it() -> None:
+    focus = judging()
+    for page in range(1, 5):
+        for folder in ("shoes", "shirts"):
+            learn(focus, f"/shop/{folder}?page={page}", "All things")
+            learn(focus, f"/shop/{folder}/{page}", prose((folder, page)), found_on=f"/shop/{folder}?page={page}")
+    assert not focus.copies(url("/shop/shoes?page=5"))
+    assert not focus.copies(url("/shop/shirts?page=5"))
+
+
+def test_ours_proven_shapes_come_first_where_a_budget_counts() -> None:
+    focus = judging()
+    parts = Parts(0.5, 0.0, 0.0, 0.2, 0.05)
+    for n in range(3):
+        learn(focus, f"/recipe/{n}?src=list", prose(n))
+        learn(focus, f"/recipes/w{'abc'[n]}/x", "All recipes")
+    proven, lists, unknown = (
+        focus.learned(parts, shape_of(target)) for target in ("/recipe/9?src=list", "/recipes/y/z", "/other/9")
+    )
+    assert proven.score > unknown.score > lists.score
+    assert (proven.duplicate, lists.duplicate, unknown) == (0.0, 0.2, parts)
+    focus.refuses = False
+    assert focus.learned(parts, shape_of("/recipe/9?src=list")) == parts
 
 
 def test_ours_a_word_of_one_url_alone_is_no_rule() -> None:

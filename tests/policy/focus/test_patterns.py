@@ -22,6 +22,7 @@ TERMS = TrapTerms()
         ("/calendar/2031-05-07", "/calendar/@", ["/calendar/**"]),
         ("/calendar?month=5&year=2031", "/calendar?month&year", ["?month", "?year"]),
         ("/shop?Color=red&size=m&sort=price", "/shop?color&size&sort", ["?color", "?size", "?sort"]),
+        ("/shop?f%5B0%5D=red&size=m", "/shop?f[#]&size", ["?f[#]", "?size"]),
         ("/shop?sort=x&size=l&color=blue", "/shop?color&size&sort", ["?color", "?size", "?sort"]),
         ("/9f86d081884c7d659a2feaa0c55ad015/docs/x", "/~/w/w", ["/~/**"]),
         ("/f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "/~", ["/~/**"]),
@@ -173,12 +174,15 @@ TEXT = "the quick brown fox jumps over the lazy dog and runs away from the farm 
         (TEXT, TEXT[::-1], 1, 1),
         ("not found", "not found", 0, 0),
         ("not found", "page 2", 1, 1),
+        ("here you see how far it is from ely to stow", "here you see how far it is from ely to wells", 0.1, 0.2),
+        ("here you see how far it is from ely to stow", "here you see how far it is to wells from ely", 0.3, 0.6),
+        ("the way to ely by rail is short", "the way to stow by rail is short", 0.1, 0.2),  # one word of eight
         (TEXT, TEXT + " " + " ".join(f"{a}{b}" for a in "bcdfg" for b in "aeiou"), 0.4, 0.7),
     ],
 )
 def test_new_share(seen: str, text: str, least: float, most: float) -> None:
     before, found = phrases(seen, words_of(seen)), phrases(text, words_of(text))
-    assert least <= new_share(found, [before]) <= most
+    assert least <= new_share(found, [set(before)]) <= most
 
 
 # text → how many phrases it has

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.focus.siblings import differences, forms
+from app.policy.focus.siblings import differences, forms, is_shared
 
 
 def beside(target: str, fetched: str) -> set[str]:
@@ -21,6 +21,10 @@ def beside(target: str, fetched: str) -> set[str]:
         ("/recipe/17/print", "/recipe/17", {"≈/w/#/[print]"}),
         ("/x?id=5&cat=2", "/x?id=5&cat=1", {"≈?cat", "≈?cat&id"}),
         ("/x?cat=2&id=5", "/x?id=5", {"≈?cat"}),
+        ("/x?pos=1&src=list", "/x", {"≈?pos&src"}),
+        ("/r/diff?id=5", "/r/commit?id=5", {"≈/w/{diff}?id"}),
+        ("/r/diff?id=5", "/r/diff?id=6", {"≈?id"}),
+        ("/job/7?ref=list", "/job/8?ref=list", set()),  # a number names a page,
         ("/x?ref=list", "/x", {"≈?ref"}),
         ("/x?pos=1&src=list", "/x?pos=2&src=like", {"≈?pos&src"}),
         ("/photo/512", "/photo/513", set()),  # the last word names the page
@@ -33,3 +37,22 @@ def beside(target: str, fetched: str) -> set[str]:
 )
 def test_ours_what_siblings_differ_in(target: str, fetched: str, named: set[str]) -> None:
     assert beside(target, fetched) == named
+
+
+# a difference, the URL that has it, another URL → whether it has the same
+@pytest.mark.parametrize(
+    ("name", "target", "other", "is_same"),
+    [
+        ("≈/w/{#}/w", "/en/3.1/x.html", "/en/3.1/y.html", True),  # a copy's links lead to copies
+        ("≈/w/{#}/w", "/en/3.1/x.html", "/en/3.1/a/b.html", True),
+        ("≈/w/{#}/w", "/en/3.1/x.html", "/en/latest/y.html", False),
+        ("≈/w/{#}/w", "/en/3.1/x.html", "/en", False),
+        ("≈/[mirror]/w/w", "/mirror/en/x", "/mirror/en/y", True),
+        ("≈/w/#/[print]", "/recipe/17/print", "/recipe/18", False),
+        ("≈/w/{diff}?id", "/r/diff?id=5", "/r/diff?id=6", True),
+        ("≈/w/{diff}?id", "/r/diff?id=5", "/r/commit?id=6", False),
+        ("≈?lang", "/x?lang=de", "/y?lang=de", False),  # a list's pages may have its parameter
+    ],
+)
+def test_ours_a_difference_that_another_url_shares(name: str, target: str, other: str, is_same: bool) -> None:
+    assert is_shared(name, target, other) is is_same
