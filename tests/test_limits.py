@@ -24,7 +24,7 @@ FILES = sorted(
     for path in (ROOT / room).rglob("*.py")
     if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # Scrapy's environment, for one
 )
-FILE_MOST, FUNCTION_MOST, LINE_MOST = 300, 50, 130  # lines, lines, characters; ruff holds 120 where it is kept already
+FILE_MOST, FUNCTION_MOST, LINE_MOST = 300, 50, 130  # lines, lines, characters: ruff holds 120, but in lists of words
 
 PARTS_MOST = 3
 

@@ -130,7 +130,8 @@ SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS ad
        coalesce(taken.delay_override_s, d.delay_override_s) AS delay_override_s, taken.robots_delay_s, taken.failures,
        taken.adaptive_level, taken.recent_statuses, taken.recent_ms, taken.latency_s, taken.breaker_trips,
        coalesce(taken.quiet_hours, d.quiet_hours) AS quiet_hours, taken.resting_because,
-       (SELECT since FROM lineage) AS lineage, taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.last_contact_at IS NOT NULL AS contacted, taken.unfetched,
+       (SELECT since FROM lineage) AS lineage, taken.isolate, taken.answered_at IS NOT NULL AS answered,
+           taken.last_contact_at IS NOT NULL AS contacted, taken.unfetched,
        taken.taken_at AS now,
        CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
 FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
@@ -327,7 +328,8 @@ LIMIT :n
 
 -- release: forget why a host rests; its delay still holds
 UPDATE hosts
-SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failures = 0, isolate = 0, breaker_trips = 0, recent_statuses = '{}', recent_ms = '{}',
+SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failures = 0, isolate = 0, breaker_trips = 0,
+    recent_statuses = '{}', recent_ms = '{}',
     next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
                          THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
 WHERE name = :name

@@ -1,7 +1,7 @@
 """Archives what a page or a sitemap brought, after it was read: only then is it known what may be kept of it.
 
-`noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What was not read as a page (an error, a redirect,
-a document that no reader survives) has only its header to say so.
+`noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What was not read as a page (an error, a
+redirect, a document that no reader survives) has only its header to say so.
 """
 
 from dataclasses import replace

@@ -23,7 +23,10 @@ from app.store.url_rows import Due
 
 
 def fetch(visit: Visit, due: Due) -> VisitEnding | None:
-    """Take one URL as far as it goes. Returns how the visit ends, or None to go on. Raises LeaseLost, ArchiveStopped."""
+    """Take one URL as far as it goes. Returns how the visit ends, or None to go on.
+
+    Raises LeaseLost, ArchiveStopped.
+    """
     visit.picked.current = due
     archive.check(visit, due)
     match gate.check(visit, due):

@@ -1,10 +1,10 @@
 """The gate of one URL: whether it may be fetched now.
 
-    still a URL of the crawl ▶ its scope ▶ robots.txt of its origin ▶ what its site reserves (crawls that honour opt-outs)
-    ▶ whether it is taken for a trap
+    still a URL of the crawl ▶ its scope ▶ robots.txt of its origin ▶
+    what its site reserves (crawls that honour opt-outs) ▶ whether it is taken for a trap
 
-A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after the gate,
-in `app.crawl.request.slots`.
+A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after
+the gate, in `app.crawl.request.slots`.
 """
 
 from enum import Enum
@@ -74,7 +74,10 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
 
 
 def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
-    """Whether it is refused as a trap, by what its pattern has brought by now. Not what a person asked for, nor what we have."""
+    """Whether it is refused as a trap, by what its pattern has brought by now.
+
+    Not what a person asked for, nor what we have.
+    """
     if due.depth == 0 or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
     focus = visit.picked.focus[due.crawl_id]
@@ -98,8 +101,8 @@ def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
 def _without_robots(visit: Visit, url: Url) -> None:
     """No page of the origin for now: its URLs stay queued, and are not picked until it may be tried again.
 
-    An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh, which
-    have no end, nor before its last good copy comes into force: that is worth waiting for.
+    An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh,
+    which have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
     file = visit.origins.robots[url.origin]
     most = failures.most_in_a_row(visit.worker.settings, answered=visit.pace.answered)

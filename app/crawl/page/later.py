@@ -1,8 +1,9 @@
 """Pages that are read when their batch is settled, one after another.
 
-Read right after its fetch, a page meets cold caches, and threads that send other visits' requests meanwhile: it takes up
-to twice the CPU (`python -m bench polite`). The visits of a group commit are parked until it ends anyway, and the links
-of a page are not needed before. So a plain page of a host with a delay waits for that, with the others of its group.
+Read right after its fetch, a page meets cold caches, and threads that send other visits' requests meanwhile: it takes
+up to twice the CPU (`python -m bench polite`). The visits of a group commit are parked until it ends anyway, and the
+links of a page are not needed before. So a plain page of a host with a delay waits for that, with the others of its
+group.
 
 What may take long, or kill its reader, is read at once: no other visit waits for it.
 """
@@ -39,8 +40,8 @@ def put(visit: Visit, attempt: Attempt) -> None:
 def read_all(visit: Visit) -> None:
     """Read the pages of the batch that wait, and archive them. Raises ArchiveStopped, ServiceError.
 
-    Repeat it after a failure: a page that could not be archived then waits as any other, and one whose reading failed is
-    read again.
+    Repeat it after a failure: a page that could not be archived then waits as any other, and one whose reading failed
+    is read again.
     """
     unread = visit.batch.unread
     while unread:

@@ -1,9 +1,9 @@
-"""Puts answers into the archive: their records are written at once, in the visit's thread; their rows wait in the batch.
+"""Puts answers into the archive: writes their records at once, in the visit's thread; their rows wait in the batch.
 
     keep (after an answer was read) ▶ store (before a settle: what could not be written, and a sync) ▶ the settle's rows
 
-While the archive is stopped nothing is fetched. An answer that could not be written stays in the batch, and nothing of the batch
-is settled before it is.
+While the archive is stopped nothing is fetched. An answer that could not be written stays in the batch, and nothing of
+the batch is settled before it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,10 @@ def check(visit: Visit, due: Due) -> None:
 
 
 def keep(visit: Visit, answer: Recording, row: Fetch) -> None:
-    """Archive the answer to a request. Raises ArchiveStopped, ServiceError: then it is stored later.   row: of the log"""
+    """Archive the answer to a request. Raises ArchiveStopped, ServiceError: then it is stored later.
+
+    row: of the log
+    """
     archive = visit.worker.archive
     assert archive is not None, "the caller asks first"
     visit.batch.unstored.append((answer, row))

@@ -161,12 +161,12 @@ class CrawlFocus:
             self.changed.add(name)
 
     def needing_browser(self, url: Url, chars: int) -> Yield | None:
-        """Whether a page with so much main text needs a browser, by the gains of its shape, which are returned; else None."""
+        """The gains of its shape by which a page with so much main text needs a browser; None: it needs none."""
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 
     def redirected(self, url: Url, to: Url, *, redirected_by: str | None) -> None:
-        """Note a redirect within its origin, which brings something only by what it leads to, and is credited with that.
+        """Note a redirect within its origin: it is credited with what its target brings.
 
         To its own shape it is a matter of spelling.   redirected_by: the path and query on its host that led to it by a
         redirect: what comes of that is known behind this one only

@@ -10,7 +10,7 @@ from app.runtime.lru import Lru
 
 
 class RobotsBook:
-    """Parsed robots.txt: by content for the origins we visit, by origin (for a minute) for those that links point to."""
+    """Parsed robots.txt: by content for origins we visit; by origin, for a minute, for those that links point to."""
 
     FOREIGN_S = 60.0
 
@@ -41,8 +41,9 @@ class RobotsBook:
         return found
 
     def foreign(self, origin: Origin, now: float) -> robots.Robots | None:
-        """The rules of an origin that links point to: ALLOW_ALL where its file was never fetched. None: look them up, and
-        call `remember`."""
+        """The rules of an origin that links point to: ALLOW_ALL where its file was never fetched. None: look them up,
+        and call `remember`.
+        """
         entry = self._foreign.get(origin)
         return entry[1] if entry and entry[0] > now else None
 

@@ -14,7 +14,10 @@ MIB = 1024 * 1024
 
 
 def settled(visits: Sequence[Visit], batches: Sequence[Batch], *, took_s: float | None) -> None:
-    """Count batches that were settled together, after their commit. Each visit that left has its ending in `leaving`."""
+    """Count batches that were settled together, after their commit.
+
+    Each visit that left has its ending in `leaving`.
+    """
     worker = visits[0].worker
     found = [_as_settled(visit, batch, visit.leaving) for visit, batch in zip(visits, batches, strict=True)]
     pages = worker.counts.settled(found, took_s=took_s)
