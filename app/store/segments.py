@@ -73,7 +73,6 @@ class ArchiveNode(NamedTuple):
     free_bytes: int
     waiting_bytes: int
     stopped_because: str | None
-    stopped_for_s: float | None
     trouble: str | None
     seen_ago_s: float
 

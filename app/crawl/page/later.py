@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from app.crawl.page import archiving, read
 from app.crawl.page.attempt import Attempt
+from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
 from app.errors import ServiceError
 from app.model import Outcome
@@ -37,13 +38,13 @@ def put(visit: Visit, attempt: Attempt) -> None:
     visit.batch.unread.append(_UnreadPage(visit, attempt))
 
 
-def read_all(visit: Visit) -> None:
+def read_all(batch: Batch) -> None:
     """Read the pages of the batch that wait, and archive them. Raises ArchiveStopped, ServiceError.
 
     Repeat it after a failure: a page that could not be archived then waits as any other, and one whose reading failed
     is read again.
     """
-    unread = visit.batch.unread
+    unread = batch.unread
     while unread:
         try:
             unread[0].read()

@@ -23,9 +23,9 @@ from app.store.fetches import Fetch
 from app.store.url_rows import Due
 
 
-def holds(visit: Visit, due: Due | None) -> bool:
+def holds(worker: Worker, due: Due | None) -> bool:
     """Whether answers of the crawl that this URL is of are kept."""
-    return due is not None and due.archive and visit.worker.archive is not None
+    return due is not None and due.archive and worker.archive is not None
 
 
 def check(visit: Visit, due: Due) -> None:
@@ -103,17 +103,17 @@ def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
     is_known: it has been asked for before, and may be in the archive.
     """
     due = visit.picked.current
-    if due is None or not holds(visit, due) or reply.status is None:
+    if due is None or not holds(visit.worker, due) or reply.status is None:
         return
     row = visit.batch.fetches[-1]
     answer = of_request(row, reply, CaptureKind.ROBOTS, due.crawl_id)
-    original = _original(visit, row, due.crawl_id) if is_known else None
+    original = _original(visit.worker, row, due.crawl_id) if is_known else None
     keep(visit, replace(answer, original=original), row)
 
 
-def _original(visit: Visit, row: Fetch, crawl_id: int) -> Original | None:
+def _original(worker: Worker, row: Fetch, crawl_id: int) -> Original | None:
     place = row["host_id"], crawl_id, row["url_key"]
-    with db.transaction(visit.worker.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         return captures.originals(tx, [place]).get(place)
 
 

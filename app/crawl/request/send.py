@@ -63,7 +63,7 @@ def send_elsewhere(
         _not_sent(visit.lease, visit.rest, error)
         return None
     if isinstance(reply, Unsent):
-        log_unsent(visit, slot, sending, reply, why=_why(gate))
+        log_unsent(visit.lease, visit.pace, visit.batch, slot, sending, reply, why=_why(gate))
         return None
     if gate is not None:
         slot = line_gate.passed(slot, gate)
@@ -92,7 +92,7 @@ def _in_turn(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Slot] |
         if isinstance(reply, Reply):
             return reply, _used(visit.start, slot, reply, gate)
         why = _why(gate)
-        log_unsent(visit, slot, sending, reply, why=why)
+        log_unsent(visit.lease, visit.pace, visit.batch, slot, sending, reply, why=why)
         again = _again(visit, slot, sending, gate)
         if again is None:
             return None

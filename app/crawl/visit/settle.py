@@ -72,7 +72,7 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
     """
     worker = visits[0].worker
     for visit in visits:
-        later.read_all(visit)
+        later.read_all(visit.batch)
     archive.store(visits)
     worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
@@ -252,7 +252,7 @@ def log_fenced(visit: Visit) -> None:
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
         if rest.is_blocked and rest.why is not None and rest.until is not None:
             hosts.block(tx, host_id=visit.host_id, rest_s=rest.until - visit.now(), why=rest.why)
-    counting.fenced(visit)
+    counting.fenced(visit.worker, visit.lease, visit.batch)
     visit.batch.move(BatchEvent.FENCED)
     visit.move(VisitEvent.FENCED)
     _log.warning("visit.fenced", host=visit.lease.host, fetches=len(visit.batch.fetches))
