@@ -9,7 +9,7 @@ import sys
 
 from celery.__main__ import main
 
-import app.celery  # noqa: F401
+import app.celery  # noqa: F401  # it configures Celery
 import workers.dispatch
 import workers.extract
 import workers.maintenance

@@ -73,6 +73,7 @@ class ArchiveNode(NamedTuple):
     free_bytes: int
     waiting_bytes: int
     stopped_because: str | None
+    stopped_for_s: float | None
     trouble: str | None
     seen_ago_s: float
 

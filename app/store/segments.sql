@@ -34,7 +34,8 @@ SET place = excluded.place, free_bytes = excluded.free_bytes, waiting_bytes = ex
     trouble = excluded.trouble, seen_at = clock_timestamp()
 
 -- nodes: machines that write the archive, and how each fared lately
-SELECT *, CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision) AS seen_ago_s
+SELECT *, CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision) AS seen_ago_s,
+       CAST(extract(epoch FROM clock_timestamp() - stopped_at) AS double precision) AS stopped_for_s
 FROM archive_nodes
 WHERE seen_at > clock_timestamp() - make_interval(secs => :seen_s)
 ORDER BY node

@@ -188,7 +188,7 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
         worker.clock_tie.moments(taken.now, sent=sent, received=received)
         worker.known.renew(visit.lease.anchor)
         worker.forget_if_restored(taken.lineage)
-        caps.take_up(worker, visit.lease, visit.picked, tx)
+        caps.recount_sometimes(worker, visit.lease, visit.picked, tx)
         obtain.load(worker, visit.lease, visit.origins, tx)
         visit.turn.adapt(worker, visit.origins.crawl_delay_s())
         if picks:

@@ -66,7 +66,7 @@ _HIDDEN: Final = re.compile(r"display\s*+:\s*+none", re.IGNORECASE)
 _SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
 # A page with one of these shows something, or is elsewhere; with one of the second kind where anything is in it.
 _SHOWS: Final = frozenset(
-    """form input textarea button frame frameset object embed video audio canvas map""".split()  # noqa: SIM905
+    """form input textarea button frame frameset object embed video audio canvas map""".split()  # noqa: SIM905 (a list literal takes a line per word)
 )
 _SHOWS_FULL: Final = frozenset({"article", "table", "pre", "select", "picture"})
 _FRAME: Final = frozenset({"header", "nav", "footer"})
