@@ -105,4 +105,6 @@ class LeaseLost(TiptoeError):
 
 def one_line(text: str) -> str:
     """Remove characters that end a line or steer a terminal: a message may quote its input."""
+    if text.isprintable():
+        return text
     return "".join(each if each.isprintable() else " " if each.isspace() else repr(each)[1:-1] for each in text)

@@ -34,7 +34,7 @@ from app.model.render import RenderEnding, RenderRefusal
 from app.policy.scope import judge
 from app.render import elsewhere
 from app.render.fields import asking
-from app.render.requests import as_asked, judged
+from app.render.requests import TOO_MANY, HostsAsked, as_asked, judged
 from app.render.serve import user_agent
 from app.runtime.process_name import process_name
 from app.store import captures as capture_rows
@@ -97,7 +97,7 @@ def take(
     kept = _kept(engine, settings, url, crawl=crawl, at=at, plain=plain or load)
     browsers = Browsers(found.path, most=1)
     try:
-        with _answers(engine, settings, kept.crawl, load) as ask:
+        with _answers(engine, settings, kept, load) as ask:
             bounds = Bounds(wall_s=settings.render_s, requests=settings.render_requests)
             shown = browsers.render(kept.opened, ask, bounds, user_agent=user_agent(settings), screenshot=True)
     finally:
@@ -156,16 +156,17 @@ def _waiting(engine: Engine, url: Url, crawl: str | None) -> _Kept | None:
 
 
 @contextmanager
-def _answers(engine: Engine, settings: Settings, crawl: Crawl, load: bool) -> Iterator[Ask]:
+def _answers(engine: Engine, settings: Settings, kept: _Kept, load: bool) -> Iterator[Ask]:
     """The function that answers what the page asks for."""
-    from_archive = _FromArchive(engine, settings, crawl)
+    from_archive = _FromArchive(engine, settings, kept.crawl)
     if not load:
         yield from_archive
         return
     sender = make_sender(settings)
     worker = make_worker(settings, engine=engine, send=sender.send, where=sender.where, name=process_name())
     try:
-        yield _OrSent(from_archive, worker)
+        own = canonical(settings, kept.opened.url, engine=engine).host
+        yield _OrSent(from_archive, worker, HostsAsked(own))
     finally:
         worker.stop()
         sender.close()
@@ -198,9 +199,10 @@ class _FromArchive:
 
 
 class _OrSent:
-    """Answers from the archive, else by a request in its host's turn."""
+    """Answers from the archive, else by a request in its host's turn, of as many hosts as a rendering may ask."""
 
-    def __init__(self, from_archive: _FromArchive, worker: Worker) -> None:
+    def __init__(self, from_archive: _FromArchive, worker: Worker, hosts_asked: HostsAsked) -> None:
+        self._hosts = hosts_asked
         self._from_archive, self._worker = from_archive, replace(worker, parking=None, gatherer=None)
         self._scope = make_scope(from_archive.crawl)
 
@@ -212,5 +214,7 @@ class _OrSent:
         url = judged(asked, worker.canon, lambda each: judge(self._scope, each, 0) is None)
         if isinstance(url, Refused):
             return url
+        if not self._hosts.may_ask(url.host):
+            return TOO_MANY
         until = worker.monotonic() + worker.settings.render_s
         return elsewhere.fetch(worker, url, self._from_archive.crawl.id, asking(asked), until=until)

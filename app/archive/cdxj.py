@@ -5,7 +5,6 @@ which folds more than ours: case, `www.`, a slash at the end. https://specs.webr
 """
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -57,11 +56,6 @@ def line(entry: IndexEntry) -> bytes:
 def offset(line: bytes) -> int:
     """Where the record of a line begins in its segment."""
     return int(orjson.loads(line.split(b" ", 2)[2])["offset"])
-
-
-def ordered(lines: Iterable[bytes]) -> bytes:
-    """Lines as a finished index has them."""
-    return b"".join(sorted(lines))
 
 
 def media_type(content_type: str | None) -> str:

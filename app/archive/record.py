@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import BinaryIO
 from uuid import UUID, uuid4
@@ -31,11 +32,12 @@ def member(fields: Fields, *block: Payload, level: int = LEVEL) -> bytes:
     length = sum(map(size, block))
     named = "".join([f"{name}: {value}\r\n" for name, value in fields])
     head = f"WARC/1.1\r\n{named}Content-Length: {length}\r\n\r\n".encode()
-    if len(head) + length <= SMALL_BYTES and all(isinstance(part, bytes) for part in block):
+    if all([isinstance(part, bytes) for part in block]):  # noqa: C419  # of two or three parts: quicker than a generator
+        octets = b"".join((head, *block, b"\r\n\r\n"))  # type: ignore[arg-type]
+        if len(head) + length > SMALL_BYTES:
+            return zlib.compress(octets, level, GZIP)
         packer = zlib.compressobj(level, zlib.DEFLATED, SMALL_GZIP, SMALL_MEMORY)
-        return packer.compress(b"".join((head, *block, b"\r\n\r\n"))) + packer.flush()  # type: ignore[arg-type]
-    if all(isinstance(part, bytes) for part in block):
-        return zlib.compress(b"".join((head, *block, b"\r\n\r\n")), level, GZIP)  # type: ignore[arg-type]
+        return packer.compress(octets) + packer.flush()
     packer = zlib.compressobj(level, zlib.DEFLATED, GZIP)
     packed = [packer.compress(head)]
     packed += [packer.compress(piece) for part in block for piece in pieces(part)]
@@ -60,7 +62,7 @@ def digest(*block: Payload) -> bytes:
     """The SHA-256 of the block."""
     sha = sha256()
     for part in block:
-        for piece in pieces(part):
+        for piece in (part,) if isinstance(part, bytes) else pieces(part):
             sha.update(piece)
     return sha.digest()
 
@@ -78,6 +80,7 @@ def named_id(uuid: UUID) -> str:
     return f"<{uuid.urn}>"
 
 
+@lru_cache(maxsize=64)  # the records of an answer share theirs
 def date(moment: datetime) -> str:
     """WARC-Date: UTC, to the microsecond (ISO 28500:2017 5.4)."""
     return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:-6]}Z"

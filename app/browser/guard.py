@@ -25,12 +25,13 @@ DATA_BYTES: Final = 8 * 1024**3
 PROFILE: Final = "/dev/shm/profile"  # a folder of the launcher's: it is gone with the last process
 
 _CONTAINER: Final = "in a container add --cap-add=SYS_ADMIN, or --security-opt seccomp=unconfined"
+_MOUNTS: Final = f"{_CONTAINER}; where AppArmor runs, --security-opt apparmor=unconfined, too: Docker's denies mounts"
 _USER_NAMESPACES: Final = (
     "allow user namespaces: sysctl user.max_user_namespaces=15000 kernel.apparmor_restrict_unprivileged_userns=0"
 )
 _REMEDIES: Final = {
     "namespaces": f"{_USER_NAMESPACES}; {_CONTAINER}",
-    "folders": f"{_USER_NAMESPACES}; {_CONTAINER}",
+    "folders": f"{_USER_NAMESPACES}; {_MOUNTS}",
     "privileges": "use Linux 3.5 or newer",
     "sandbox": f"{_USER_NAMESPACES}; {_CONTAINER}",
     "network": "use a kernel with CONFIG_NET_NS",

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -13,6 +14,7 @@ from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Renderi
 MOST: Final = 2
 PAGES_MOST: Final = 200
 AGE_S: Final = 1_800.0
+LEAST_S: Final = 15.0  # that a page has, however late its browser is there
 IDLE_S: Final = 60.0
 IDLE_BYTES_MOST: Final = 600_000_000  # what a browser without a page may hold; a fresh one holds 150 MB
 _log = structlog.get_logger()
@@ -49,7 +51,11 @@ class Browsers:
     def render(
         self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False
     ) -> Rendering | BrowserDeath:
-        """Render a page; waits while all browsers are taken. Raises what `ask` raised."""
+        """Render a page; waits while all browsers are taken. Raises what `ask` raised.
+
+        Waiting for a browser, and for its start, is of the page's time, as its host's lease lasts no longer.
+        """
+        until = time.monotonic() + bounds.wall_s
         with self._room:
             browser = self._from_idle()
             if browser is None:
@@ -58,9 +64,9 @@ class Browsers:
                 except NotStarted as error:
                     _log.error("browser.not_started", why=str(error))
                     return BrowserDeath(cause=str(error), problem=error.problem)
-            is_kept = False
+            is_kept, left_s = False, max(until - time.monotonic(), min(bounds.wall_s, LEAST_S))
             try:
-                found = OpenPage(browser, plain, ask, bounds, user_agent).render(screenshot)
+                found = OpenPage(browser, plain, ask, replace(bounds, wall_s=left_s), user_agent).render(screenshot)
                 is_kept = not self._is_worn(browser)
                 return found
             finally:

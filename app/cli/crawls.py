@@ -206,7 +206,8 @@ def _show_needs_script(found: "Report") -> None:
             answer(f"{line}.")
         return
     heading("empty without JavaScript")
-    pages, with_data = (sum(row[name] for row in found.needs_script) for name in ("pages", "with_data"))
+    counts = ("pages", "with_data", "with_routes")
+    pages, with_data, with_routes = (sum(row[name] for row in found.needs_script) for name in counts)
     where = f"{counted(pages, 'page')} of {counted(len(found.needs_script), 'host')}"
     answer(f"{where}: an empty shell each.")
     for line in said:
@@ -216,6 +217,9 @@ def _show_needs_script(found: "Report") -> None:
     if with_data:
         holds = "holds" if with_data == 1 else "hold"
         answer(f"{counted(with_data, 'page')} {holds} prose as JSON, for a handler to read.")
+    if with_routes:
+        links = "links" if with_routes == 1 else "link"
+        answer(f"{counted(with_routes, 'page')} {links} to pages behind a #, which are not followed.")
     rows_table(("host", "pages", "with_data", "example"), found.needs_script[:MOST_SHELL_HOSTS])
 
 

@@ -22,6 +22,7 @@ class ShellSign(StrEnum):
     DATA = "data"  # well-formed JSON in the page that holds prose: where, and how many characters
     ARTICLE = "article"  # its data has the article as JSON-LD: its text is taken from there, and no browser is needed
     STATE = "state"  # data for the scripts in which no prose was found, or that is not JSON: where
+    ROUTES = "routes"  # of its document: links to "#/…" or "#!…", which are pages of the site and no URLs of ours
 
 
 Evidence = Mapping[ShellSign, str]
@@ -39,6 +40,7 @@ _LINES: Final = (
         ShellSign.ARTICLE: "its text was taken from there",
         ShellSign.STATE: "data for the scripts: {}",
     },
+    {ShellSign.ROUTES: "{} behind a #, which are not followed"},
 )
 
 

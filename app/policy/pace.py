@@ -60,19 +60,21 @@ class History(NamedTuple):
 
 def after(history: History, rules: PaceRules, *, status: int, ms: int | None) -> History:
     """The history with one more result. ms: None where no byte came."""
-    known = history._replace(
-        statuses=(*history.statuses, status)[-rules.window :],
-        ms=(*history.ms, ms)[-rules.window :],
-        latency_s=_average(history.latency_s, ms, rules.latency_weight),
-    )
-    steps = _steps((*history.statuses, status), rules)
-    if _is_slow(known.ms, rules):
+    statuses = (*history.statuses, status)
+    known, last = (*history.ms, ms)[-rules.window :], statuses[-rules.window :]
+    steps = _steps(statuses, rules)
+    if _is_slow(known, rules):
         # The next judgement needs a full window of new answers: the longer delay needs time to help.
-        known = known._replace(ms=(None,) * len(known.ms))
+        known = (None,) * len(known)
         steps += 1
-    elif history.level and _is_good(status) and _is_healthy(known, rules):
+    elif history.level and _is_good(status) and _is_healthy(last, known, rules):
         steps -= 1
-    return known._replace(level=min(max(history.level + steps, 0), rules.level_max))
+    return History(
+        statuses=last,
+        ms=known,
+        latency_s=_average(history.latency_s, ms, rules.latency_weight),
+        level=min(max(history.level + steps, 0), rules.level_max),
+    )
 
 
 def soft_blocked(history: History, rules: PaceRules) -> History:
@@ -156,11 +158,11 @@ def _is_slow(ms: Sequence[int | None], rules: PaceRules) -> bool:
     return len(known) >= rules.window and sum(known) > len(known) * rules.slow_s * 1000
 
 
-def _is_healthy(history: History, rules: PaceRules) -> bool:
-    known = [each for each in history.ms if each is not None]
-    errors = sum(map(is_error, history.statuses))
+def _is_healthy(statuses: Sequence[int], ms: Sequence[int | None], rules: PaceRules) -> bool:
+    known = [each for each in ms if each is not None]
+    errors = sum(map(is_error, statuses))
     is_quick = not known or sum(known) < len(known) * rules.slow_s * 1000
-    return is_quick and errors < rules.healthy_errors * len(history.statuses)
+    return is_quick and errors < rules.healthy_errors * len(statuses)
 
 
 def _is_good(status: int) -> bool:

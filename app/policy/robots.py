@@ -75,7 +75,16 @@ class Robots:
     host             the main mirror that the file names; kept for a person to see, and decides nothing
     """
 
-    __slots__ = ("_group", "_rules", "crawl_delay_raw", "crawl_delay_s", "host", "sitemaps", "visit_time")
+    __slots__ = (
+        "__weakref__",
+        "_group",
+        "_rules",
+        "crawl_delay_raw",
+        "crawl_delay_s",
+        "host",
+        "sitemaps",
+        "visit_time",
+    )
 
     def __init__(self, text: Text) -> None:
         self._group = text.name

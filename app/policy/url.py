@@ -236,8 +236,7 @@ def _encoded(text: str, encoding: str) -> str:
 
 
 def is_of_document(href: str) -> bool:
-    """Whether a reference takes its path from the document, so that it leads elsewhere from another page of the
-    directory."""
+    """Whether a reference takes its path from the document: it leads elsewhere from another page of the folder."""
     return _OF_DOCUMENT.match(href) is not None
 
 
@@ -247,6 +246,7 @@ def without_fragment(href: str) -> str:
     return href[:at] if at > 0 and href[at - 1] > " " else href
 
 
+@lru_cache(maxsize=4_096)  # links of a site repeat from page to page
 def is_skipped_extension(target: str) -> bool:
     """Whether the last segment of a target's path names a file that holds neither links nor text."""
     segment = target.partition("?")[0].rpartition("/")[2]

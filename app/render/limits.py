@@ -8,7 +8,7 @@ from typing import Final
 from app.browser.values import Bounds, ResourceKind
 
 REST_S: Final = 5.0  # for what the page does beside its requests
-LEASE_REST_S: Final = 15.0  # of a lease, for the settle and the request that is under way
+LEASE_REST_S: Final = 15.0  # of a lease, for reading the document, the settle, and the request that is under way
 # Scripts and styles of a document, as a browser finds them. A count for an estimate, not a parser.
 _SCRIPTS: Final = re.compile(rb"<script\b[^>]*\bsrc\s*=", re.IGNORECASE)
 _STYLES: Final = re.compile(rb"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet", re.IGNORECASE)

@@ -27,9 +27,22 @@ _SAFE: Final = frozenset({"GET", "HEAD"})  # RFC 9110 9.2.1: they ask for nothin
 POST_BYTES_MOST: Final = 16 * 1024
 POSTS_MOST: Final = 10  # of one page
 HOSTS_MOST: Final = 10  # besides its own, for one page: each is a row, a robots.txt and a lease
+TOO_MANY: Final = Refused(RenderRefusal.REQUESTS)
 
 
-_TOO_MANY: Final = Refused(RenderRefusal.REQUESTS)
+class HostsAsked:
+    """The hosts that a page asks. Besides its own, the first ten may be. Threads share it."""
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self._others: set[str] = set()
+        self._lock = threading.Lock()
+
+    def may_ask(self, host: str) -> bool:
+        with self._lock:
+            if host != self._own and len(self._others) < HOSTS_MOST:
+                self._others.add(host)
+            return host == self._own or host in self._others
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,8 +66,11 @@ class PageRequests:
     posts: int = 0
     is_over: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)  # of the counts
-    _others: set[str] = field(default_factory=set)
+    _hosts: HostsAsked = field(init=False)
     _turns: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+
+    def __post_init__(self) -> None:
+        self._hosts = HostsAsked(self.visit.host)
 
     def __call__(self, asked: SubRequest) -> Answer | Refused:
         """Raises LeaseLost, ServiceError: the page is then not worth going on with."""
@@ -92,7 +108,7 @@ class PageRequests:
         url = judged(
             asked, self.visit.worker.canon, lambda url: judge(scope, url, depth) is None, may_post=profile.may_post
         )
-        return url if isinstance(url, Refused) or asked.method != "POST" or self._counts_post() else _TOO_MANY
+        return url if isinstance(url, Refused) or asked.method != "POST" or self._counts_post() else TOO_MANY
 
     def _counts_post(self) -> bool:
         """Count a POST. False: the page has sent as many as it may."""
@@ -100,17 +116,10 @@ class PageRequests:
             self.posts += 1
             return self.posts <= POSTS_MOST
 
-    def _may_go_to(self, host: str) -> bool:
-        """Whether it is one of the first other hosts that the page asks."""
-        with self._lock:
-            if len(self._others) < HOSTS_MOST:
-                self._others.add(host)
-            return host in self._others
-
     def _sent(self, url: Url, asking: Asking) -> Answer | Refused:
         visit, crawl_id = self.visit, self.due.crawl_id
-        if url.host != visit.host and not self._may_go_to(url.host):
-            return _TOO_MANY
+        if not self._hosts.may_ask(url.host):
+            return TOO_MANY
         with self._turns[url.host]:
             if self.is_over.is_set() or visit.now() >= self.until:
                 return Refused(RenderRefusal.TIME)

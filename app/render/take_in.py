@@ -4,10 +4,12 @@ Its links are admitted, its text replaces what the plain answer said, and change
 holds as if the plain answer had said so.
 """
 
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Final
 
 from app.browser.values import Rendering
 from app.crawl.frontier import admit
@@ -22,6 +24,10 @@ from app.parse.html.html import read as read_html
 from app.policy.focus import novelty
 from app.store.renders import TakenRender
 from app.store.url_rows import Due
+from app.words import counted
+
+# A link as a browser serialises it, to a page that only a script can show: "#/post/1", or "#!post/1".
+_ROUTE: Final = re.compile(r'<a\s[^<>]{0,500}?\bhref="[^"#<>]{0,500}(#!?/[^"<>]+|#![^"<>]+)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +110,27 @@ def take_in(visit: Visit, due: Due, taken: TakenRender, found: Rendering, made: 
         row = read.page_row(attempt, document, wished, judged.text_sha256, None)
         if not may_be_kept(due, due.directives, due.opt_out):  # scripts cannot take it back
             row["main_text"] = None
-        row |= {"needs_script": _shell(taken), "rendered": True, "links": len(links)}
+        row |= {"needs_script": _shell(taken, found), "rendered": True, "links": len(links)}
         row["content_type"] = taken.headers.get("content-type")
     visit.batch.read(row, admitted)
     read.keep_links(visit, due, base, document, wished)
 
 
-def _shell(taken: TakenRender) -> Mapping[ShellSign, str] | None:
-    """The evidence that it was empty; None where nothing but its pattern, or its crawl, spoke for a browser."""
+def _shell(taken: TakenRender, found: Rendering) -> Mapping[ShellSign, str] | None:
+    """The evidence that it was empty, and that its links lead nowhere by themselves.
+
+    None where nothing but its pattern, or its crawl, spoke for a browser.
+    """
     evidence = taken.evidence
-    return None if evidence is None or ShellSign.PATTERN in evidence else evidence
+    if evidence is None or ShellSign.PATTERN in evidence:
+        return None
+    routes = hash_routes(found.html)
+    return {**evidence, ShellSign.ROUTES: counted(len(routes), "link")} if routes else evidence
+
+
+def hash_routes(document: str) -> set[str]:
+    """The fragments by which links of the document name pages of its site, not parts of the page."""
+    return set(_ROUTE.findall(document))
 
 
 def _attempt(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering) -> Attempt:

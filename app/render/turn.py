@@ -22,7 +22,7 @@ from app.crawl.state.worker import Worker
 from app.crawl.visit.visit import CutOff, return_host, stay, take_up
 from app.errors import ArchiveStopped
 from app.model import Cause, Outcome, Refusal, Url, VisitEnding
-from app.model.render import RenderRefusal
+from app.model.render import RenderEnding, RenderRefusal
 from app.policy import backoff
 from app.policy.focus.patterns import MUCH
 from app.render import keep, limits
@@ -38,6 +38,7 @@ from app.store.url_rows import Due
 AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
 TAKES_MOST: Final = 3
 PROBLEM_S: Final = 60.0
+BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
 KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _log = structlog.get_logger()
 
@@ -123,7 +124,7 @@ class RenderTurns:
         elif not rules.permits(url):
             failed(visit, taken, "robots.txt does not allow it any more")
         else:
-            slots.outlast(visit.worker, visit.lease, bounds.wall_s)
+            slots.outlast(visit.worker, visit.lease, bounds.wall_s + limits.LEASE_REST_S)
             unwanted = limits.unwanted(expected, bounds)
             keep.check(visit, due)
             ask = PageRequests(visit=visit, due=due, cache=self.cache, until=until, unwanted=unwanted)
@@ -152,9 +153,8 @@ class RenderTurns:
                     failed(visit, taken, "its document cannot be read")
                 elif ask.late and visit.worker.stopping.is_set():
                     given_back(visit, taken, "its worker stopped", due_s=0.0)
-                elif ask.late and made.brought < (MUCH if taken.attempts + 1 < ATTEMPTS_MOST else 1):
-                    late = "its hosts' turns came too late for what it asked for"
-                    retried(visit, taken, late, found, cached=ask.cached)
+                elif (lacking := _lacking(taken, found, made.brought, late=ask.late)) is not None:
+                    retried(visit, taken, lacking, found, cached=ask.cached)
                 else:
                     brought = judge(visit, due, url, taken, found, made)
                     keep.keep(visit, due, url, taken, found, brought)  # first: without its record it is not the page
@@ -186,6 +186,20 @@ def _otherwise_now(due: Due, taken: TakenRender) -> str | None:
     if due.outcome in {Outcome.GONE, Outcome.REDIRECT}:
         return "it is gone since, or redirects"
     return None if due.body_sha256 == taken.body_sha256 else "it has changed since, and is not empty any more"
+
+
+def _lacking(taken: TakenRender, found: Rendering, brought: int, *, late: int) -> str | None:
+    """Say why the document is to be made again, twice at most; None: it stands as it is.   late: of what it needs"""
+    is_last = taken.attempts + 1 >= ATTEMPTS_MOST
+    if late and brought < (1 if is_last else MUCH):
+        return "its hosts' turns came too late for what it asked for"
+    # No script kept it from rest: the machine was busy with something else, or what it waited for came late.
+    is_idle = found.ending is RenderEnding.DEADLINE and found.cpu_s < found.wall_s * BUSY_SHARE
+    return (
+        "it was not at rest in time, and its browser had done little"
+        if is_idle and brought < MUCH and not is_last
+        else None
+    )
 
 
 def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> None:

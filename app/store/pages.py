@@ -156,5 +156,8 @@ def shells(tx: Connection, *, most: int) -> Sequence[Mapping[str, Any]]:
 
 
 def needing_script(tx: Connection, crawl_id: int) -> Sequence[Mapping[str, Any]]:
-    """Hosts whose pages are empty without JavaScript: host, pages, with_data (the prose is there as JSON), example."""
+    """Hosts whose pages are empty without JavaScript: host, pages, with_data, with_routes, example.
+
+    with_data: the prose is there as JSON;   with_routes: their documents have links behind a "#"
+    """
     return [dict(row) for row in tx.execute(_sql["needing_script"], {"crawl_id": crawl_id}).mappings()]

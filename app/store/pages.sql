@@ -135,7 +135,7 @@ SELECT kind, count(*) AS pages FROM duplicates WHERE crawl_id = :crawl_id GROUP 
 
 -- needing_script: hosts of a crawl whose pages are empty without JavaScript, those with the most first
 SELECT h.name AS host, count(*) AS pages, count(*) FILTER (WHERE p.needs_script ->> 'data' IS NOT NULL) AS with_data,
-       min(p.url) AS example
+       count(*) FILTER (WHERE p.needs_script ->> 'routes' IS NOT NULL) AS with_routes, min(p.url) AS example
 FROM pages AS p JOIN hosts AS h ON h.id = p.host_id
 WHERE p.crawl_id = :crawl_id AND p.needs_script IS NOT NULL
 GROUP BY h.name ORDER BY pages DESC, host

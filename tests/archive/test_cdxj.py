@@ -1,11 +1,12 @@
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import surt
 from cdxj_indexer.main import CDXJIndexer
 
-from app.archive import cdxj, record, recording
+from app.archive import cdxj, record, recording, segment
 from app.archive.cdxj import IndexEntry
 from tests.archive import answers
 from tests.archive.answers import BEGUN
@@ -64,6 +65,36 @@ def split(line: bytes) -> tuple[bytes, bytes, object]:
     return key, stamp, json.loads(rest)
 
 
-def test_an_index_is_in_the_order_of_its_keys() -> None:
-    lines = [b"test,b)/ 2026 {}\n", b"test,a)/ 2027 {}\n", b"test,a)/ 2026 {}\n"]
-    assert cdxj.ordered(lines) == b"test,a)/ 2026 {}\ntest,a)/ 2027 {}\ntest,b)/ 2026 {}\n"
+def test_a_finished_index_is_in_the_order_of_its_keys_each_line_once(tmp_path: Path) -> None:
+    lines = [b"test,b)/ 2026 {}\n", b"test,a)/ 2027 {}\n", b"test,a)/ 2026 {}\n", b"test,b)/ 2026 {}\n", b"test,a)/ 20"]
+    assert finished(tmp_path, lines) == b"test,a)/ 2026 {}\ntest,a)/ 2027 {}\ntest,b)/ 2026 {}\n"
+
+
+def test_an_index_of_any_length_is_sorted_in_little_memory(tmp_path: Path) -> None:
+    """Of 30,000 lines, 10 MB: their order is that of runs, merged."""
+    lines = [b"test,%05d)/ 2026 {%s}\n" % (n * 7_919 % 30_000, bytes(300)) for n in range(30_000)]
+    tracemalloc.start()
+    found = finished(tmp_path, lines)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == b"".join(sorted(lines))
+    assert peak - len(found) < 10_000_000
+
+
+def test_what_cannot_be_sorted_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "a.cdxj").mkdir()
+    with pytest.raises(IsADirectoryError):
+        finished(tmp_path, [b"test,a)/ 2026 {}\n"])
+    assert (tmp_path / "a.cdxj.open").read_bytes() == b"test,a)/ 2026 {}\n"
+    assert (tmp_path / "a.warc.gz.open").exists()
+
+
+def finished(folder: Path, lines: list[bytes]) -> bytes:
+    """The index of a segment with these lines, once it is final."""
+    path = folder / "a.warc.gz.open"
+    path.touch()
+    with open(segment.index_of(path), "wb") as file:
+        file.writelines(lines)
+    segment.finish(path)
+    assert {each.name for each in folder.iterdir()} == {"a.warc.gz", "a.cdxj"}
+    return (folder / "a.cdxj").read_bytes()

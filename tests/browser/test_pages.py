@@ -29,6 +29,7 @@ def rendered(browsers: Browsers, path: str, site: Site, bounds: Bounds = AMPLE) 
         ),
         ("/hydration/", ["Tides of the harbour", "Sentence 5 about tides"], ["/hydration/app.js"]),
         ("/scroll/", ["Entry 1 of", "Entry 50 of"], ["/scroll/part-1.json", "/scroll/part-5.json"]),
+        ("/boxes/", ["Entry 1 of", "Entry 50 of"], ["/scroll/part-1.json", "/scroll/part-5.json"]),
         (
             "/data/",
             ["By the old way: 42", "After a redirect: 42", "From elsewhere: 42"],

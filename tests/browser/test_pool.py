@@ -6,21 +6,23 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from app.browser.page import OpenPage
-from app.browser.pool import Browsers
+from app.browser.page import READ_S, OpenPage
+from app.browser.pool import LEAST_S, Browsers
 from app.browser.process import BrowserProcess
 from app.browser.tree import TreeUse
 from app.browser.values import Answer, Bounds, BrowserDeath, Chromium, Refused, Rendering, SubRequest
-from app.model.render import RenderRefusal
+from app.model.render import RenderEnding, RenderRefusal
 from tests.browser.processes import PROC, below, named, status
 from tests.browser.site import Site, plain
 from tests.faults.waiting import until
 
 AMPLE = Bounds(wall_s=60)
 RARE = pytest.mark.faults  # the rest: with the faults
+START_S = 10
 SECCOMP_FILTER = "2"  # proc(5)
 
 
@@ -242,3 +244,20 @@ def test_memory_is_watched_while_the_document_is_read(chromium: Chromium) -> Non
         assert found == BrowserDeath(cause="page took more than 1,500 MB", is_proof=True)
     finally:
         browser.kill()
+
+
+@RARE
+def test_the_start_of_a_browser_is_of_its_pages_time(chromium: Chromium, reachable_tmp: Path) -> None:
+    """Its host's lease does not last longer because a busy machine is slow to start a browser."""
+    slow = reachable_tmp / "slow-chromium"
+    slow.write_text(f'#!/bin/sh\nsleep {START_S}\nexec {chromium.path} "$@"\n')
+    slow.chmod(0o755)
+    pool = Browsers(str(slow))
+    bounds = Bounds(wall_s=START_S + READ_S + LEAST_S)
+    try:
+        found = pool.render(plain("/hostile/endless-later.html"), Site(), bounds, user_agent="Tiptoe")
+    finally:
+        pool.close()
+    assert isinstance(found, Rendering), found
+    assert found.ending is RenderEnding.DEADLINE
+    assert found.wall_s < bounds.wall_s

@@ -118,7 +118,7 @@ def test_the_report_counts_them_by_host(tiptoe: Tiptoe, crawled: tuple[Worker, S
         "1 page holds prose as JSON, for a handler to read.",
     ]
     assert all(len(line) <= 80 for line in said.splitlines())
-    row = {"host": site.host, "pages": 2, "with_data": 1, "example": site.url("/next")}
+    row = {"host": site.host, "pages": 2, "with_data": 1, "with_routes": 0, "example": site.url("/next")}
     assert tiptoe("crawl", "report", "c", "--json").json["needs_script"] == [row]
 
 

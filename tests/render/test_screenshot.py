@@ -7,6 +7,7 @@ import pytest
 from app.admin import audit, screenshot
 from app.browser.values import Chromium
 from app.crawl.state.worker import Worker
+from app.render.requests import HOSTS_MOST
 from tests.crawl.loop import go, start
 from tests.crawl.web import Web
 from tests.render.shells import rows, script, shell
@@ -35,3 +36,21 @@ def test_it_sends_nothing_unless_it_is_told_to_and_then_in_its_hosts_turns(
     assert min(site.gaps()) >= GAP_S
     assert [row.state for row in rows(worker, "SELECT state FROM renders")] == ["due"], "the page still waits"
     assert audit.audit(worker.engine, worker.settings, None).violations == 0
+
+
+def test_a_loaded_page_asks_no_more_hosts_than_a_rendered_one_and_each_in_turn(
+    make: Callable[..., Worker], web: Web, chromium: Chromium
+) -> None:
+    worker = make(default_delay_s=GAP_S)
+    site, others = web.site(), [web.site() for _ in range(HOSTS_MOST + 3)]
+    own = [f"/{n}.js" for n in range(12)]
+    site.pages |= {"/": shell([*own, *(other.url("/a.js") for other in others)])}
+    for each in (site, *others):
+        each.pages |= dict.fromkeys(["/a.js", *own], script())
+    start(worker, site.url("/"))
+    go(worker)
+    found = screenshot.take(worker.engine, worker.settings, site.url("/"), load=True)
+    assert sum(bool(other.paths) for other in others) == HOSTS_MOST
+    assert (found.asked, found.unanswered) == (len(own) + len(others), 3)
+    assert sorted(site.paths[2:]) == sorted(own)
+    assert min(site.gaps()) >= GAP_S

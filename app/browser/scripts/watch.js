@@ -7,6 +7,9 @@
   const nameOf = getter(Node, "nodeName");
   const childrenOf = getter(Node, "childNodes");
   const baseOf = getter(Node, "baseURI");
+  const heightOf = getter(Element, "scrollHeight");
+  const shownOf = getter(Element, "clientHeight");
+  const setTop = Object.getOwnPropertyDescriptor(Element.prototype, "scrollTop").set;
   const shadowOf = getter(Element, "shadowRoot");
   const innerOf = getter(HTMLIFrameElement, "contentDocument");
   const { getAttribute, hasAttribute, setAttribute, querySelectorAll } = Element.prototype;
@@ -15,6 +18,8 @@
   const { assignedNodes } = HTMLSlotElement.prototype;
 
   const DEPTH_MOST = 3; // frames within frames
+  const BOX_LOOKS_MOST = 2000; // elements that are asked whether they scroll
+  const BOXES_MOST = 5;
   const SHORT = 200; // characters: less than that is hardly a page yet
 
   let changedAt = performance.now();
@@ -44,12 +49,28 @@
     text: textLength(),
   });
 
+  // Boxes that scroll by themselves, and are a large part of the page: apps often scroll one instead of the document.
+  const boxes = () => {
+    const found = [];
+    const walker = document.createTreeWalker(rootOf.call(document), NodeFilter.SHOW_ELEMENT);
+    for (let n = 0; n < BOX_LOOKS_MOST && found.length < BOXES_MOST && walker.nextNode(); n++) {
+      const element = walker.currentNode;
+      const shown = shownOf.call(element);
+      if (shown < innerHeight / 2 || heightOf.call(element) <= shown + 8) continue;
+      if (/auto|scroll/.test(getComputedStyle(element).overflowY)) found.push(element);
+    }
+    return found;
+  };
+
   // Whether there is an end to scroll to.
   const scroll = () => {
-    const element = document.scrollingElement || rootOf.call(document);
-    if (!element || element.scrollHeight <= innerHeight + 8) return false;
-    scrollTo(0, element.scrollHeight);
-    return true;
+    const page = document.scrollingElement || rootOf.call(document);
+    if (!page) return false;
+    const ends = boxes();
+    for (const box of ends) setTop.call(box, heightOf.call(box));
+    const isLong = page.scrollHeight > innerHeight + 8;
+    if (isLong) scrollTo(0, page.scrollHeight);
+    return isLong || ends.length > 0;
   };
 
   const absolute = (copy, source) => {

@@ -74,7 +74,10 @@ def links(
     unseen: dict[bytes, Url] = {}
     anchors: dict[bytes, str | datetime] = {}
     for link in found:
-        url = _join(canon, joined, base, directory, in_encoding(link.href, encoding))
+        href = link.href
+        url = joined.get((directory, href))  # most were joined before, as they are written
+        if url is None or not href.isascii():
+            url = _join(canon, joined, base, directory, in_encoding(href, encoding))
         if isinstance(url, Refusal):
             if url not in _SILENT:
                 _suppress_text(known, batch, due.crawl_id, link.href, url, found_on=due.url)

@@ -12,6 +12,7 @@ from app.crawl.state.visit import Visit
 from app.model import Header, Page, Url, VisitEnding
 from app.policy import link_header
 from app.policy.focus import novelty
+from app.policy.focus.novelty import Said
 from app.policy.lifecycle import UrlEvent
 from app.policy.scope import Scope, judge
 from app.policy.url import Canon, in_encoding, is_skipped_extension
@@ -37,8 +38,8 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     settings, due = visit.worker.settings, attempt.due
     base = base_of(visit.worker.canon, attempt.url, document)
     focus, is_first = visit.picked.focus[due.crawl_id], settings.keep_text and due.fetched_at is None
-    words = novelty.words_of(document.main_text) if is_first or focus.profile.topics else []
-    relevance = focus.relevance(words)
+    said = novelty.said(document.main_text) if is_first or focus.profile.topics else None
+    relevance = focus.relevance(said.all_words if said is not None and focus.profile.topics else [])
     found = admit.links(
         visit,
         due,
@@ -64,8 +65,8 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     is_same = (due.text_sha256 == text_sha256 and not awaits) or due.body_sha256 == attempt.body_sha256
     changed = due.text_sha256 is not None and not is_same
     following = recrawls.after(visit, attempt, changed=None if due.text_sha256 is None else changed)
-    if is_first:
-        _learn(focus, attempt, document, words)
+    if is_first and said is not None:
+        _learn(focus, attempt, document, said)
     sitemaps.score_claim(visit.batch, due, changed=changed)
     end = Conclusion(
         UrlEvent.ALIASED if home else UrlEvent.SETTLED,
@@ -81,13 +82,12 @@ def _take_in(visit: Visit, attempt: Attempt, document: Page, wished: Wishes) -> 
     conclude(visit.batch, visit.picked, due, end)
 
 
-def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, words: list[str]) -> None:
+def _learn(focus: CrawlFocus, attempt: Attempt, document: Page, said: Said) -> None:
     """Let the crawl learn from a page that is read for the first time."""
     due = attempt.due
     focus.learn(
         attempt.url,
-        document.main_text,
-        words,
+        said,
         labels=_labels(attempt.url, document),
         found_on=on_host(due.found_on, attempt.url),
         is_seed=due.depth == 0,

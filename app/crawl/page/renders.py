@@ -52,18 +52,21 @@ def _evidence(attempt: Attempt, document: Page, wished: Wishes, focus: CrawlFocu
         return document.shell
     if document.shell:
         return None  # its text is known without a browser
-    is_html = "html" in (attempt.reply.header(Header.CONTENT_TYPE) or "html")
     if render == "always":
-        return {} if is_html else None
-    return _learned(attempt, document, focus) if is_html else None
+        return {} if _is_html(attempt) else None
+    return _learned(attempt, document, focus)
 
 
 def _learned(attempt: Attempt, document: Page, focus: CrawlFocus) -> Evidence | None:
     """A page that looks plain, and says less than a browser gained on each of the last pages of its pattern."""
     found = focus.needing_browser(attempt.url, len(document.main_text))
-    if found is None or _SCRIPT.search(attempt.reply.body) is None:
+    if found is None or not _is_html(attempt) or _SCRIPT.search(attempt.reply.body) is None:
         return None
     return {ShellSign.PATTERN: f"{found.gain:,} or more on each of the last {counted(found.rendered, 'page')}"}
+
+
+def _is_html(attempt: Attempt) -> bool:
+    return "html" in (attempt.reply.header(Header.CONTENT_TYPE) or "html")
 
 
 def _row(attempt: Attempt, evidence: Evidence) -> RenderRow:

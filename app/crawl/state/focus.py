@@ -6,11 +6,11 @@ page counts as new, and anchors count for nothing, until they are learned again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus import patterns, siblings
+from app.policy.focus.novelty import Said
 from app.policy.focus.patterns import TrapKind, Yield
 from app.policy.focus.profile import Profile
 from app.policy.focus.relevance import topic_share
@@ -32,6 +32,7 @@ class CrawlFocus:
     yields   of its patterns, by shape
     changed  shapes whose yields the next settle writes;   turned: of these, those whose refused URLs it queues again
     found    about how many URLs of the host were met
+    has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
              nothing that may be worth reading is left out; they wait in the last lane
     """
@@ -43,10 +44,12 @@ class CrawlFocus:
     changed: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
     found: int = 0
+    has_proof: bool = False
     refuses: bool = False
 
     def __post_init__(self) -> None:
         self.found = sum(each.urls for each in self.yields.values())
+        self.has_proof = any(each.is_proven for each in self.yields.values())
 
     @property
     def judges(self) -> bool:
@@ -78,7 +81,7 @@ class CrawlFocus:
 
     def _is_worth(self, shape: Shape, risk: float, found_on: str | None) -> bool:
         terms = self.profile.traps
-        named_by = self._yield(_shape_of_page(found_on).name) if found_on is not None else _NONE
+        named_by = self._yield(shape_of(found_on).name) if found_on is not None else _NONE
         return patterns.is_worth(
             terms,
             self._yield(shape.name),
@@ -115,8 +118,7 @@ class CrawlFocus:
     def learn(
         self,
         url: Url,
-        text: str,
-        words: list[str],
+        text: Said,
         *,
         labels: Iterable[str],
         found_on: str | None,
@@ -124,7 +126,7 @@ class CrawlFocus:
     ) -> None:
         """Note what a page brought that was fetched for the first time. A seed is no evidence against its like.
 
-        words     of its text, by `novelty.words_of`;   labels: of its links to pages of its host
+        labels    of its links to pages of its host
         found_on  the path and query on its host that named it first
 
         A page without text proves nothing: its site may leave that to scripts. Nor does one that a view of it was
@@ -137,7 +139,7 @@ class CrawlFocus:
         if self.refuses:
             self._compare(url, is_new)
         if is_new:
-            self.vocabulary.learn(words)
+            self.vocabulary.learn(text.all_words)
 
     def _compare(self, url: Url, is_new: bool | None) -> None:
         """Note what a page brought beside its siblings.
@@ -159,9 +161,12 @@ class CrawlFocus:
         if after != before:
             self.yields[name] = after
             self.changed.add(name)
+            self.has_proof = self.has_proof or after.is_proven
 
     def needing_browser(self, url: Url, chars: int) -> Yield | None:
         """The gains of its shape by which a page with so much main text needs a browser; None: it needs none."""
+        if not self.has_proof:  # as on nearly all hosts: no page of theirs costs a look at its shape
+            return None
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 
@@ -203,12 +208,6 @@ class CrawlFocus:
         """Shapes of which URLs were refused before their trial was over: another's fault, which may have turned."""
         trial = self.profile.traps.trial
         return {name for name, found in self.yields.items() if found.refused and found.fetched < trial}
-
-
-@lru_cache(maxsize=1_000)
-def _shape_of_page(target: str) -> Shape:
-    """The shape of a page whose links are judged one after another."""
-    return shape_of(target)
 
 
 def on_host(found_on: str | None, url: Url) -> str | None:

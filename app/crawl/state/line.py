@@ -25,7 +25,7 @@ SLOWEST = 8  # visits that find the line full are called back at most this many 
 AGAIN_AHEAD_S = 0.1  # a budget is asked again this long before the start that it announced
 LEAST_WAIT_S = 0.01
 SENT_WITHIN_S = 0.1  # a request whose start was granted is sent by then, or its thread has failed
-LINES_KEPT = 10_000
+LINES_KEPT = 2_000  # 2 KB each; those of the visits in hand are used all the time
 LATE_MOST_S = 1.0  # no start is really later than this: the database's clock was set, or its rows restored
 
 

@@ -7,6 +7,7 @@ from operator import attrgetter
 from rbloom import Bloom
 
 from app.policy.focus import novelty, patterns, siblings
+from app.policy.focus.novelty import Said
 
 MOST_SEEN_BYTES = 6_000_000  # of a process: two hundred hosts of 200 pages
 _FIRST, _MOST, _FILTERS = 10_000, 160_000, 5  # phrases of the first filter and of any; of filters
@@ -27,12 +28,12 @@ class SeenPhrases:
         self.as_of: datetime | None = None
         self._left = self.bytes = 0
 
-    def judge(self, text: str, target: str = "", labels: Iterable[str] = ()) -> bool | None:
+    def judge(self, text: Said, target: str = "", labels: Iterable[str] = ()) -> bool | None:
         """Whether a page says something new on its host; None: it says nothing at all. It is remembered.
 
         target: its path and query;   labels: of its links to pages of its host
         """
-        if not text:
+        if text.lines == [""]:
             return None
         own, words, names = novelty.own_text(text, labels)
         found = novelty.phrases(own, words, target)

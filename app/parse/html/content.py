@@ -58,9 +58,9 @@ def kept(blocks: Blocks) -> list[bool]:
 
 def _is_enough(blocks: Blocks, keep: list[bool], top: int) -> bool:
     if blocks.prose[top] >= _ENOUGH_CHARS:
-        left = sum(prose for at, _, _, prose, _ in blocks.lines if keep[at])
+        left = sum([prose for at, _, _, prose, _ in blocks.lines if keep[at]])
         return left >= max(_ENOUGH_CHARS // 2, blocks.prose[top] // _LEAST_SHARE)
-    left = sum(len(text) for at, text, _, _, _ in blocks.lines if keep[at])
+    left = sum([len(text) for at, text, _, _, _ in blocks.lines if keep[at]])
     return left > 0 and left * _LEAST_SHARE >= blocks.sizes[top] * 2
 
 

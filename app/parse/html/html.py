@@ -7,10 +7,10 @@ hidden or nofollow link is followed. Sources: the HTML standard, sections quoted
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from typing import TypedDict
 
-from app.model.page import Page
-from app.model.shell import ShellSign
+from app.model.page import Dated, Page
+from app.model.shell import Evidence, ShellSign
 from app.parse import charset, language
 from app.parse.html import dates, shell, shell_data, text, tree
 from app.parse.html.survey import MAX_FIELD_CHARS, Survey
@@ -66,7 +66,7 @@ def read(
     if is_cut and not _may_hide(markup):
         survey.add_deep(markup)
     survey.add_leads(root)
-    page = Page(
+    return Page(
         truncated=is_cut,
         base=survey.base,
         links=tuple(survey.links),
@@ -74,11 +74,24 @@ def read(
         robots=frozenset(survey.robots),
         tdm=survey.tdm,
         charset=encoding,
+        **_texts(root, survey, hidden, content_language) if want_text else {},
     )
-    return _with_text(page, root, survey, hidden, content_language) if want_text else page
 
 
-def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> Page:
+class _Texts(TypedDict, total=False):
+    """The fields of a page that are read from its text; none of them without `want_text`."""
+
+    title: str | None
+    description: str | None
+    language: str | None
+    language_detected: str | None
+    published: Dated | None
+    modified: Dated | None
+    main_text: str
+    shell: Evidence
+
+
+def _texts(root: Element, survey: Survey, hidden: list[Element], content_language: str | None) -> _Texts:
     declared = _language(root.get("lang") or root.get("xml:lang") or survey.language or content_language)
     title = next((each for each in root.iter("title") if not tree.is_drawn(each)), None)
     published, modified = dates.of(root)
@@ -86,8 +99,7 @@ def _with_text(page: Page, root: Element, survey: Survey, hidden: list[Element],
     evidence = {} if len(main_text) >= shell.LITTLE_TEXT_CHARS else shell.evidence(root)
     if article := shell_data.article(root) if ShellSign.DATA in evidence else "":
         main_text, evidence = article[: text.MAX_TEXT_CHARS], {**evidence, ShellSign.ARTICLE: "JSON-LD"}
-    return replace(
-        page,
+    return _Texts(
         title=None if title is None else _field("".join(title.itertext())),
         description=_field(survey.description),
         language=declared,

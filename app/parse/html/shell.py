@@ -20,6 +20,7 @@ from app.words import counted
 
 LITTLE_TEXT_CHARS: Final = 500  # of main text: a page with more is not looked at
 _LOOK_CHARS = 1_000  # of a noscript, and of a script's URL, as far as we look
+_NAME_CHARS = 60  # of an element, as it is told
 _INLINE_CHARS = 2_000  # an inline script of so many builds something
 
 _ASKS = re.compile(
@@ -30,9 +31,9 @@ _ASKS = re.compile(
     r"|(?:включи\w*|启用|有効)\s?java\s?script|java\s?scriptを有効",
     re.IGNORECASE,
 )
-# A file that a bundler wrote, by its name: main.3f2a91bc.js, index-BkQz81ab.js, runtime.js, /_next/static/….
+# A file that a bundler wrote, or a site's one script, by its name: main.3f2a91bc.js, runtime.js, /_next/static/….
 _BUNDLE = re.compile(
-    r"(?:^|/)(?:main|index|app|bundle|runtime|vendors?|polyfills|chunk-\w+)"
+    r"(?:^|/)(?:main|index|app|site|scripts?|bundle|runtime|vendors?|polyfills|chunk-\w+)"
     r"(?:[.-][\w-]{6,})?(?:\.(?:bundle|chunk))?(?:\.min)?\.m?js\b"
     r"|/_next/|/_nuxt/|/_app/immutable/|/build/bundle\.js|/static/js/",
     re.IGNORECASE,
@@ -55,6 +56,7 @@ _WRITES = re.compile(
     r"|\.(?:append|appendChild|html|load|write|writeln|render|mount|init|bootstrap|createRoot|createApp)\s*\("
 )
 _RUNS = frozenset({"", "module", "text/javascript", "application/javascript", "text/ecmascript", "text/babel"})
+_LISTS: Final = frozenset({"ul", "ol", "tbody"})
 _REDIRECTS = re.compile(r"\blocation\s*(?:\.href\s*)?=(?!=)|\blocation\s*\.\s*(?:replace|assign)\s*\(")
 
 
@@ -86,12 +88,18 @@ def _empty(shown: Shown, scripts: list[Element], *, is_bare: bool, is_backed: bo
     if any(_fills(script, place) for script in scripts for place in places):
         return {ShellSign.EMPTY_ROOT: "an element that a script names"}
     builders = [script for script in scripts if _LIBRARY.search(_src(script)) is None]
-    if not is_bare or not builders:
-        return {}
-    if not shown.framed:
+    if is_bare and builders and not shown.framed:
         return {ShellSign.EMPTY_BODY: "body"}
-    has_main = any("main" in (place.tag, place.get("id")) for place in places)
-    return {ShellSign.EMPTY_ROOT: "<main>"} if has_main and any(map(_is_bundle, builders)) else {}
+    is_bundled = any(map(_is_bundle, builders))
+    place = next((each for each in places if _is_theirs(each, is_bare=is_bare, is_bundled=is_bundled)), None)
+    return {ShellSign.EMPTY_ROOT: _place(place)} if builders and place is not None else {}
+
+
+def _is_theirs(place: Element, *, is_bare: bool, is_bundled: bool) -> bool:
+    """Whether scripts fill the empty place: there is nothing else beside a frame, or it is an empty list."""
+    if is_bare:
+        return is_bundled or shell_shown.is_filled(place)
+    return is_bundled and place.tag in _LISTS
 
 
 def _is_own(script: Element) -> bool:
@@ -131,6 +139,10 @@ def _refreshes(root: Element) -> bool:
 
 def _redirects(script: Element) -> bool:
     return script.text is not None and _REDIRECTS.search(script.text) is not None
+
+
+def _place(element: Element) -> str:
+    return f"#{element.get('id')}"[:_NAME_CHARS] if element.get("id") else f"<{element.tag}>"[:_NAME_CHARS]
 
 
 def _named(mount: Mount) -> str:

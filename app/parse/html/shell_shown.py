@@ -1,6 +1,7 @@
 """Looks at what a page shows without scripts, as far as it is little enough for a shell, and at its empty places.
 
-Menus, headers and footers are its frame, and no content. A sign of loading says nothing, nor does a template's hole.
+Menus, headers, footers and questions for consent are its frame, and no content. A sign of loading says nothing, nor
+does a template's hole.
 """
 
 import re
@@ -17,6 +18,7 @@ _MOST_LINKS = 5
 _MOST_IMAGES = 1  # a logo
 _MOST_ELEMENTS = 400
 _LOADING_CHARS = 80
+_TINY_CHARS = 200  # of a picture in its own address: one of a few pixels
 _LOOK_CHARS = 1_000  # of a URL
 
 
@@ -62,14 +64,21 @@ _LOADING: Final = re.compile(
 _WORD: Final = re.compile(r"\w")
 _HOLE: Final = re.compile(r"\{\{[^{}]*\}\}")  # AngularJS, Vue
 _REPEATS: Final = ("ng-repeat", "data-ng-repeat", "v-for")
-_HIDDEN: Final = re.compile(r"display\s*+:\s*+none", re.IGNORECASE)
+_HIDDEN: Final = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
 _SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
+# An element with such a class stands for what is not there yet. Words such as "downloads" are no such class.
+_STANDS_IN: Final = re.compile(r"(?<![a-z])(?:pre)?load(?:er|ing)(?![a-z])|spinner|splash|skeleton", re.IGNORECASE)
 # A page with one of these shows something, or is elsewhere; with one of the second kind where anything is in it.
-_SHOWS: Final = frozenset(
-    """form input textarea button frame frameset object embed video audio canvas map""".split()  # noqa: SIM905 (a list literal takes a line per word)
-)
+_SHOWS: Final = frozenset("form input textarea frame frameset object embed video audio canvas map".split())  # noqa: SIM905
 _SHOWS_FULL: Final = frozenset({"article", "table", "pre", "select", "picture"})
-_FRAME: Final = frozenset({"header", "nav", "footer"})
+_FRAME: Final = frozenset({"header", "nav", "footer", "aside"})
+# The same by role (WAI-ARIA 1.2, landmarks), and by classes and ids: whole words, as most sites have them.
+_FRAME_ROLES: Final = frozenset({"banner", "navigation", "contentinfo", "complementary", "search"})
+_FRAME_NAMES: Final = frozenset(
+    "header site-header topbar nav navbar navigation menu sidebar footer site-footer".split()  # noqa: SIM905
+)
+_CONSENT: Final = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
+_PAGE: Final = frozenset({"html", "body", "main"})  # whatever their classes are, they are no frame
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _UNSHOWN: Final = frozenset({"script", "style", "noscript", "head", "title"})
 
@@ -89,7 +98,7 @@ class Shown:
     chars, framed  of text: of its content, and of its frame
     spoken         whether there are words that are no heading and no sign of loading
     holes          texts with a place for data;   repeats: an element is repeated for data that only scripts have
-    shows          a form, a film, a frame …;   draws: a picture in SVG
+    shows          a form, a film, a frame …;   draws: a picture in SVG, or a button without a word
     """
 
     chars: int = 0
@@ -125,7 +134,7 @@ class Shown:
         return next((mount for mount, element in self._mounts if _is_empty(element)), None)
 
     def places(self) -> list[Element]:
-        """Empty elements with an id, or <main>; none where words are shown that are no heading."""
+        """Empty elements with an id, <main>, or that scripts fill; none where words are shown beside a heading."""
         if self.spoken or self._links or self._images:
             return []
         return [element for element in self._named if _is_empty(element)]
@@ -135,6 +144,8 @@ class Shown:
         if part.where == "frame":
             self.framed += len(plain)
             return
+        if part.where == "loading" and len(plain) <= _LOADING_CHARS:
+            plain = ""
         self.chars += len(plain)
         self.holes += _HOLE.search(part.text) is not None
         is_said = not _is_sign(plain)
@@ -143,9 +154,10 @@ class Shown:
         self._links += element.tag == "a" and "{{" not in element.get("href", "{{")
         self._images += element.tag == "img" and not _is_spinner(element)
         self.shows = self.shows or _is_content(element)
-        self.draws = self.draws or (element.tag == "svg" and not _is_spinner(element))
+        is_drawn = element.tag in {"svg", "button"} and part.where != "loading" and not _is_spinner(element)
+        self.draws = self.draws or is_drawn
         self.repeats = self.repeats or any(element.get(name) is not None for name in _REPEATS)
-        if element.get("id") or element.tag == "main":
+        if element.get("id") or element.tag == "main" or is_filled(element):
             self._named.append(element)
         if (mount := _mount(element)) is not None:
             self._mounts.append((mount, element))
@@ -161,6 +173,11 @@ def of(root: Element) -> Shown | None:
     return None if shown.shows and not shown.is_template else shown
 
 
+def is_filled(element: Element) -> bool:
+    """Whether it says by itself that scripts fill it: it is an element of the site's own, or of a fragment to come."""
+    return "-" in str(element.tag) or element.get("hx-get") is not None or element.get("data-hx-get") is not None
+
+
 def _readable(root: Element) -> Iterator[_ShownPart]:
     """Each element that is shown, in the order of the document. Of a hidden mount itself alone."""
     stack = [(root, "")]
@@ -172,8 +189,7 @@ def _readable(root: Element) -> Iterator[_ShownPart]:
             if _mount(element) is not None:
                 yield _ShownPart(element, "", where)
             continue
-        if where != "frame":
-            where = "frame" if element.tag in _FRAME else "heading" if element.tag in _HEADINGS else where
+        where = _where(element, where)
         if element.tag == "svg":
             yield _ShownPart(element, "", where)
             continue
@@ -181,11 +197,38 @@ def _readable(root: Element) -> Iterator[_ShownPart]:
         stack.extend((child, where) for child in reversed(element))
 
 
+def _where(element: Element, above: str) -> str:
+    """Where the text in it stands.   above: where the element itself does"""
+    if above == "frame" or _is_frame(element):
+        return "frame"
+    if element.tag in _HEADINGS:
+        return "heading"
+    return "loading" if _STANDS_IN.search((element.get("class") or "")[:_LOOK_CHARS]) else above
+
+
+def _is_frame(element: Element) -> bool:
+    if element.tag in _PAGE:
+        return False
+    if element.tag in _FRAME or (element.get("role") or "").strip().lower() in _FRAME_ROLES:
+        return True
+    names = f"{element.get('class') or ''} {element.get('id') or ''}"[:_LOOK_CHARS].lower()
+    return not _FRAME_NAMES.isdisjoint(names.split()) or _CONSENT.search(names) is not None
+
+
 def _is_hidden(element: Element) -> bool:
-    return element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "") is not None
+    if element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "") is not None:
+        return True
+    is_dialog = element.tag == "dialog" and element.get("open") is None
+    return is_dialog or element.get("popover") is not None
 
 
 def _is_content(element: Element) -> bool:
+    if element.tag == "input":
+        return (element.get("type") or "").strip().lower() != "hidden"
+    if element.tag == "audio":
+        return element.get("controls") is not None  # without them nothing is shown
+    if element.tag == "canvas":
+        return "0" not in (element.get("width"), element.get("height"))
     if element.tag == "iframe":  # one without an address is a tool of scripts
         src = (element.get("src") or element.get("srcdoc") or "").strip().lower()
         return src != "" and not src.startswith(("about:", "javascript:"))
@@ -193,8 +236,17 @@ def _is_content(element: Element) -> bool:
 
 
 def _is_spinner(image: Element) -> bool:
+    if _stands_in(image):
+        return True
     told = (image.get(name) or "" for name in ("src", "class", "id", "alt"))
     return any(_SPINNER.search(each[:_LOOK_CHARS]) for each in told)
+
+
+def _stands_in(image: Element) -> bool:
+    """Whether it is a picture of next to nothing in its own address, and names no other: a grey box."""
+    src = (image.get("src") or "").strip().lower()
+    is_other_named = any(str(name).startswith(("data-", "srcset")) for name in image.keys())  # noqa: SIM118  # lxml
+    return src.startswith("data:") and len(src) <= _TINY_CHARS and not is_other_named
 
 
 def _is_sign(text: str) -> bool:

@@ -1,7 +1,7 @@
 """The readable text of a tree, without the boilerplate that surrounds it on every page of a site."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from app.parse.html import blocks, content
 from app.parse.html.blocks import Blocks
@@ -44,11 +44,5 @@ def hide(hidden: Sequence[Element]) -> None:
 
 
 def _joined(found: Blocks, keep: Sequence[bool]) -> str:
-    return "".join(_pieces(found, keep)).strip()[:MAX_TEXT_CHARS].rstrip()
-
-
-def _pieces(found: Blocks, keep: Sequence[bool]) -> Iterator[str]:
-    for at, text, _, _, glued in found.lines:
-        if keep[at]:
-            yield " " if glued else "\n"
-            yield text
+    pieces = [f" {text}" if glued else f"\n{text}" for at, text, _, _, glued in found.lines if keep[at]]
+    return "".join(pieces).strip()[:MAX_TEXT_CHARS].rstrip()

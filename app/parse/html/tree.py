@@ -66,11 +66,11 @@ def grow(markup: bytes) -> Element | None:
 
 def is_drawn(element: Element) -> bool:
     """Whether it belongs to a drawing or a formula, and so is none of HTML's, whatever its name."""
-    for above in element.iterancestors():
+    above = element.getparent()  # mostly the last that is asked for: an iterator takes five times as long
+    while above is not None and above.tag not in _ENDS_FOREIGN:
         if above.tag in _FOREIGN:
             return True
-        if above.tag in _ENDS_FOREIGN:
-            return False
+        above = above.getparent()
     return False
 
 

@@ -10,7 +10,8 @@ is credited to the page that was the first to name them (`patterns`).
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final, Protocol
+from itertools import chain
+from typing import Final, NamedTuple, Protocol
 
 from app.policy.focus.words import tokens
 
@@ -32,33 +33,45 @@ class Seen(Protocol):
     def update(self, items: Iterable[int], /) -> object: ...
 
 
+class Said(NamedTuple):
+    """A text as it is compared: its lines, and the words of each."""
+
+    lines: list[str]
+    words: list[list[str]]
+
+    @property
+    def all_words(self) -> list[str]:
+        return list(chain.from_iterable(self.words))
+
+
+def said(text: str) -> Said:
+    """Split a text once for all that is asked of it."""
+    lines = _sample(text).split("\n")
+    return Said(lines, [tokens(line) for line in lines])
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text that are compared."""
     return tokens(_sample(text))
 
 
-def own_text(text: str, labels: Iterable[str]) -> tuple[str, list[str], int]:
+def own_text(text: Said, labels: Iterable[str]) -> tuple[str, list[str], int]:
     """A text as it is compared, without the lines that mostly name other pages; its words; the number of these lines.
 
     labels: of links to pages of its host, some 500 of them
     """
-    named = {words for label in labels if (words := _label(label))}
-    sample = _sample(text)
-    if not named:
-        return sample, tokens(sample), 0
     sizes: dict[str, set[int]] = {}
+    named = {words for label in labels if (words := _label(label))}
     for words in named:
         sizes.setdefault(words[0], set()).add(len(words))
     own: list[str] = []
     found: list[str] = []
-    lines = sample.split("\n")
-    for line in lines:
-        said = tokens(line)
-        may_name = len(line) <= LONGEST_NAMES and not sizes.keys().isdisjoint(said)
-        if not may_name or not _names_pages(said, named, sizes):
-            own.append(line)
-            found += said
-    return "\n".join(own), found, len(lines) - len(own)
+    for line, said in zip(*text, strict=True):
+        if sizes and len(line) <= LONGEST_NAMES and _names_pages(said, named, sizes):
+            continue
+        own.append(line)
+        found += said
+    return "\n".join(own), found, len(text.lines) - len(own)
 
 
 @lru_cache(maxsize=2_048)
@@ -69,11 +82,12 @@ def _label(text: str) -> tuple[str, ...]:
 
 def _names_pages(words: list[str], named: set[tuple[str, ...]], sizes: Mapping[str, set[int]]) -> bool:
     """Whether half of a line's words, or more, are labels of links.   sizes: of these, by their first word"""
-    at = covered = 0
-    while at < len(words):
-        found = [size for size in sizes.get(words[at], ()) if tuple(words[at : at + size]) in named]
-        covered += max(found, default=0)
-        at += max(found, default=1)
+    end = covered = 0
+    for at in [at for at, word in enumerate(words) if word in sizes]:
+        if at >= end:
+            size = max([size for size in sizes[words[at]] if tuple(words[at : at + size]) in named], default=0)
+            covered += size
+            end = at + size
     return 2 * covered >= len(words) > 0
 
 

@@ -32,6 +32,8 @@ NEW_SHARE: Final = 0.3  # of a page's phrases must be new on its host for new te
 class Yield:
     """The URLs of a shape: about how many were found, and how many were fetched, brought new text, and were refused.
 
+    Each page makes some: what changes often is made outright, since `replace` takes three times as long.
+
     lately      the latest pages, weighted;   new_lately: of these, those that brought something
     rendered    renderings in a row that gained much;   gain: the least of these, in characters of text and links
     """
@@ -52,17 +54,15 @@ class Yield:
 
     def after(self, is_new: bool) -> "Yield":
         """With one more page."""
-        return replace(
-            self,
-            fetched=self.fetched + 1,
-            new=self.new + is_new,
-            lately=self.lately * MEMORY + 1,
-            new_lately=self.new_lately * MEMORY + is_new,
-        )
+        lately, new_lately = self.lately * MEMORY + 1, self.new_lately * MEMORY + is_new
+        counts = (self.urls, self.fetched + 1, self.new + is_new, self.refused, lately, new_lately)
+        return Yield(*counts, self.rendered, self.gain)
 
     def credited(self) -> "Yield":
         """With a page that one of these was the first to name, and that brought new text."""
-        return replace(self, new_lately=min(self.new_lately + 1, self.lately))
+        new_lately = min(self.new_lately + 1, self.lately)
+        counts = (self.urls, self.fetched, self.new, self.refused, self.lately, new_lately)
+        return Yield(*counts, self.rendered, self.gain)
 
     @property
     def waits(self) -> bool:
@@ -70,7 +70,7 @@ class Yield:
         return self.urls - self.fetched > MOST_WAITING and self.new < MOST_WAITING // 100
 
     def found(self) -> "Yield":
-        """With one more link. It is called for each, and `replace` takes three times as long."""
+        """With one more link."""
         counts = (self.urls + 1, self.fetched, self.new, self.refused, self.lately, self.new_lately)
         return Yield(*counts, self.rendered, self.gain)
 
@@ -84,12 +84,17 @@ class Yield:
         least = min(gained, self.gain) if self.rendered else gained
         return replace(self, rendered=min(self.rendered + 1, RENDERED_MOST), gain=min(least, GAIN_MOST))
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether each of the last renderings gained much."""
+        return self.rendered >= PROOF
+
     def needs_browser(self, chars: int) -> bool:
         """Whether a page with so much main text is likely to hold far less than a browser would show of it.
 
         Proof is needed, and lasts as long as each rendering confirms it: one that gains little ends it.
         """
-        return self.rendered >= PROOF and chars < self.gain
+        return self.is_proven and chars < self.gain
 
 
 class TrapKind(Enum):

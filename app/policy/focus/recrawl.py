@@ -16,6 +16,7 @@ Other kinds of process were tried in `bench/recrawl.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, expm1, log, log1p, sqrt
 from random import Random
 from typing import Final
@@ -148,6 +149,7 @@ def _gain(shape: float, stretch: float) -> float:
     return fresh - stretch * exp(-shape * logarithm)
 
 
+@lru_cache(maxsize=1_024)  # pages that were fetched once differ in nothing here
 def _solve(rate: ChangeRate, price: float, max_s: float) -> float:
     """The interval whose gain is the price; max_s where none up to it is. Newton's method on logarithms, kept within
     bounds.

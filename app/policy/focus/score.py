@@ -76,7 +76,7 @@ def unpacked(number: int) -> Parts:
             parts.append((number & (1 << bits) - 1) / steps)
             number >>= bits
         return Parts(*reversed(parts))
-    return Parts(*((number >> _BITS * place & _MOST) / _SCALE for place in (4, 3, 2, 1, 0)))
+    return Parts(*[(number >> _BITS * place & _MOST) / _SCALE for place in (4, 3, 2, 1, 0)])
 
 
 class Scored(NamedTuple):

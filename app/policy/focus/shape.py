@@ -8,6 +8,7 @@ and those with one parameter.
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 LONGEST: Final = 120  # characters of a shape
@@ -41,8 +42,9 @@ class Shape(NamedTuple):
     parameters: int
 
 
+@lru_cache(maxsize=2_048)
 def shape_of(target: str) -> Shape:
-    """The shape of a path and query as they are sent."""
+    """The shape of a path and query as they are sent. A page's own is asked for several times, and for its links."""
     path, _, query = target.partition("?")
     segments = [segment for segment in path.split("/") if segment]
     folded = [

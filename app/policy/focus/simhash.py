@@ -9,9 +9,9 @@ a word.
 """
 
 import re
+from array import array
 from hashlib import blake2b
 from itertools import combinations
-from struct import unpack
 from typing import Final
 
 BITS: Final = 64
@@ -23,7 +23,7 @@ MOST_CHARS: Final = 200_000
 # Scripts that put no blanks between words (Japanese, Chinese, Thai): each letter is one.
 _LETTER: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 _BYTES: Final = BITS // 8
-_MOST_REMEMBERED: Final = 50_000  # words: 8 MB
+_MOST_REMEMBERED: Final = 20_000  # words: 3 MB
 
 # The keys of a fingerprint: it is cut into 7 blocks, and any two of them are a key. Of 64 bits, 5 that differ leave two
 # blocks alone at least.
@@ -53,11 +53,10 @@ def words_of(text: str) -> list[str]:
 
 def simhash(words: list[str]) -> int | None:
     """The fingerprint of a text, from 0 to 2**64 - 1. None: it is too short for one."""
-    phrases = len(words) - 2
-    if phrases < LEAST_PHRASES:
+    if len(words) - 2 < LEAST_PHRASES:
         return None
-    found = set(unpack("8s" * phrases, _phrase_hashes(words)))
-    return _majority(b"".join(found), len(found)) if len(found) >= LEAST_PHRASES else None
+    found = set(array("Q", _phrase_hashes(words)))  # struct would keep a format for each length of a text
+    return _majority(array("Q", found).tobytes(), len(found)) if len(found) >= LEAST_PHRASES else None
 
 
 def keys(fingerprint: int) -> list[int]:

@@ -4,6 +4,7 @@ It is learned in memory from the pages that a process reads, and starts anew wit
 it, and so none is hot. TF-IDF as in K. Spärck Jones, "A statistical interpretation of term specificity", 1972.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from math import log
 
@@ -22,7 +23,7 @@ class Vocabulary:
     __slots__ = ("_pages", "_words", "topics")
 
     def __init__(self) -> None:
-        self._words: dict[str, int] = {}
+        self._words: Counter[str] = Counter()
         self._pages = 0
         self.topics = TopicShare()
 
@@ -30,14 +31,13 @@ class Vocabulary:
         """One more page."""
         known = self._words
         self._pages += 1
-        for word in set(words):
-            known[word] = known.get(word, 0) + 1
+        known.update(set(words))
         if len(known) > MOST_WORDS:
             left = {word: pages for word, pages in known.copy().items() if pages > 1}  # another thread may add to it
             if len(left) > MOST_WORDS // 2:  # halved, so that what is rare by now goes
                 left = {word: pages // 2 for word, pages in left.items() if pages > 3}
                 self._pages //= 2
-            self._words = left
+            self._words = Counter(left)
 
     def worth(self, word: str) -> float:
         """0 for words of one page or none, and nearly 0 for those of all pages; near 1 for rare ones."""

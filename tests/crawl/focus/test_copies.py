@@ -10,6 +10,7 @@ from app.crawl.frontier import worth
 from app.crawl.state.finder import Outside
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.crawl.state.worker import Worker
+from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE
 from app.store import db
 from tests.crawl.focus.test_traps import AMPLE, asked, words
@@ -64,7 +65,7 @@ def test_what_another_worker_read_is_known(worker: Worker, web: Web) -> None:
     start(worker, site.url(), budgets=AMPLE)
     run(worker)
     seen = taken_up(worker, now=datetime.now(UTC))
-    assert [seen.judge(text, "/c") for text in (words("a"), long, words("c"))] == [False, False, True]
+    assert [seen.judge(said(text), "/c") for text in (words("a"), long, words("c"))] == [False, False, True]
     assert seen.had_view("/b")
     assert seen.twins("/b?x=2")
 
@@ -75,7 +76,7 @@ def test_what_was_read_before_is_not_read_again(worker: Worker, web: Web) -> Non
     start(worker, site.url(), budgets=AMPLE)
     run(worker)
     seen = taken_up(worker, now=None, as_of=datetime.now(UTC) + timedelta(minutes=1))
-    assert seen.judge(words("a"), "/c")
+    assert seen.judge(said(words("a")), "/c")
 
 
 @pytest.mark.parametrize("is_own", [True, False])
@@ -86,7 +87,7 @@ def test_a_worker_reads_what_others_read_since_it_left(worker: Worker, web: Web,
     run(worker)
     again = worker if is_own else replace(worker, name="other:1")
     seen = taken_up(again, now=None, as_of=datetime.now(UTC) - timedelta(minutes=1))
-    assert seen.judge(words("a"), "/c") == is_own
+    assert seen.judge(said(words("a")), "/c") == is_own
 
 
 def taken_up(worker: Worker, *, now: datetime | None, as_of: datetime | None = None) -> SeenPhrases:

@@ -7,6 +7,7 @@ import pytest
 from app.crawl.state.focus import CrawlFocus
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
+from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE, Yield
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import Vocabulary
@@ -18,8 +19,8 @@ CAPTION = "A heron waits beside the frozen weir"
 def test_a_list_in_another_order_says_nothing_new() -> None:
     seen = SeenPhrases()
     names = [f"{a} {b} shirt" for a in ("red", "blue", "green") for b in ("summer", "winter", "autumn")]
-    assert seen.judge("Shirts\n" + "\n".join(names), "/shirts", names) is False
-    assert seen.judge("Shirts\n" + "\n".join(reversed(names)), "/shirts?dir=up", names) is False
+    assert seen.judge(said("Shirts\n" + "\n".join(names)), "/shirts", names) is False
+    assert seen.judge(said("Shirts\n" + "\n".join(reversed(names))), "/shirts?dir=up", names) is False
 
 
 # what a gallery's page says besides eight names of other pages: few words are enough
@@ -27,26 +28,26 @@ def test_a_list_in_another_order_says_nothing_new() -> None:
 def test_a_short_page_among_links_says_something_new(caption: str) -> None:
     seen = SeenPhrases()
     frame = ["Large", "Small", "Original", "Next photo", "Previous photo", "Album"]
-    assert seen.judge("\n".join(["Herons at dawn", *frame]), "/photo/1", frame) is True
-    assert seen.judge("\n".join([caption, *frame]), "/photo/2", frame) is True
-    assert seen.judge("\n".join([caption, *frame]), "/photo/2?size=s", frame) is False
+    assert seen.judge(said("\n".join(["Herons at dawn", *frame])), "/photo/1", frame) is True
+    assert seen.judge(said("\n".join([caption, *frame])), "/photo/2", frame) is True
+    assert seen.judge(said("\n".join([caption, *frame])), "/photo/2?size=s", frame) is False
 
 
 def test_a_sentence_among_many_links_says_something_new() -> None:
     seen = SeenPhrases()
     links = [f"{a}{b} page" for a in "bcdfgh" for b in "aeiou"]
-    assert seen.judge("\n".join(["Stubs", *links]), "/", links) is False
-    assert seen.judge("\n".join([CAPTION, *links]), "/stub", links) is True
+    assert seen.judge(said("\n".join(["Stubs", *links])), "/", links) is False
+    assert seen.judge(said("\n".join([CAPTION, *links])), "/stub", links) is True
 
 
 def test_a_page_without_text_proves_nothing() -> None:
-    assert SeenPhrases().judge("", "/app", ["Next"]) is None
+    assert SeenPhrases().judge(said(""), "/app", ["Next"]) is None
 
 
 def test_a_page_is_not_blamed_for_a_view_of_it_that_came_first() -> None:
     seen = SeenPhrases()
     assert not seen.had_view("/a?ref=1")  # nothing was read so far
-    seen.judge(CAPTION, "/a?ref=1")
+    seen.judge(said(CAPTION), "/a?ref=1")
     assert [seen.had_view(target) for target in ("/a?ref=1", "/a", "/b", "/a?ref=2")] == [False, True, False, False]
 
 
@@ -80,7 +81,7 @@ def judging() -> CrawlFocus:
 
 
 def learn(focus: CrawlFocus, target: str, text: str, *, found_on: str | None = "/") -> None:
-    focus.learn(url(target), text, [], labels=(), found_on=found_on)
+    focus.learn(url(target), said(text), labels=(), found_on=found_on)
 
 
 def prose(seed: object) -> str:

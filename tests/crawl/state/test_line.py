@@ -4,6 +4,7 @@ costs."""
 import itertools
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -267,3 +268,15 @@ def test_hosts_with_the_same_budgets_stand_in_the_same_line() -> None:
     first = lines.of(("a", 0.5), 0.5)
     assert lines.of(("a", 0.5), 0.5) is first
     assert lines.of(("b", 0.5), 0.5) is not first
+
+
+def test_lines_of_a_broad_crawl_take_little_memory() -> None:
+    """Ten thousand addresses, each asked for once or a few times."""
+    lines = Lines(time.monotonic)
+    tracemalloc.start()
+    for n in range(10_000):
+        lines.of(n, GAP_S)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 6_000_000
+    assert lines.has(9_000)

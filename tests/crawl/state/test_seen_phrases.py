@@ -2,6 +2,7 @@
 
 from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
+from app.policy.focus.novelty import said
 from tests.crawl.loop import run, start
 from tests.crawl.web import Web, html
 
@@ -17,7 +18,7 @@ def page(n: int) -> str:
 def after(pages: int) -> SeenPhrases:
     seen = SeenPhrases()
     for n in range(pages):
-        assert seen.judge(page(n)) is True
+        assert seen.judge(said(page(n))) is True
     return seen
 
 
@@ -26,14 +27,14 @@ def test_the_largest_forget_their_oldest_phrases() -> None:
     assert (small.bytes, large.bytes) == (FIRST_BYTES, 7 * FIRST_BYTES)
     keep_within([small, large], most_bytes=7 * FIRST_BYTES)
     assert (small.bytes, large.bytes) == (FIRST_BYTES, 6 * FIRST_BYTES)
-    assert [seen.judge(page(n)) for seen, n in ((small, 3), (large, 399), (large, 3))] == [False, False, True]
+    assert [seen.judge(said(page(n))) for seen, n in ((small, 3), (large, 399), (large, 3))] == [False, False, True]
 
 
 def test_what_is_small_enough_forgets_nothing() -> None:
     seen = after(300)
     before = seen.bytes
     keep_within([seen], most_bytes=before)
-    assert (seen.bytes, seen.judge(page(0))) == (before, False)
+    assert (seen.bytes, seen.judge(said(page(0)))) == (before, False)
 
 
 def test_the_newest_phrases_stay_whatever_they_take() -> None:
@@ -41,7 +42,7 @@ def test_the_newest_phrases_stay_whatever_they_take() -> None:
     for _ in range(9):
         keep_within([seen], most_bytes=0)
     assert seen.bytes > 0
-    assert seen.judge(page(299)) is False
+    assert seen.judge(said(page(299))) is False
 
 
 class Huge(SeenPhrases):

@@ -80,6 +80,20 @@ def test_lru_forgets_who_was_not_asked_for_the_longest() -> None:
     assert (lru.get("c"), lru.get("a")) == (30, 1)
 
 
+def test_lru_evicts_by_weight_and_never_the_last_one_put() -> None:
+    lru: Lru[str, int] = Lru(10)
+    for name, weight in (("a", 4), ("b", 4), ("c", 4), ("c", 2)):
+        lru.put(name, ord(name), weight)
+    assert [name for name in "abc" if lru.get(name)] == ["b", "c"]
+    lru.put("a", 97, 4)
+    assert [name for name in "abc" if lru.get(name)] == ["a", "b", "c"]
+    lru.put("d", 100, 11)
+    assert lru.values() == [100]
+    lru.clear()
+    lru.put("a", 97, 10)
+    assert lru.values() == [97]
+
+
 def test_lru_stays_bounded_under_threads() -> None:
     lru: Lru[int, int] = Lru(50)
     barrier = Barrier(4)
@@ -108,6 +122,23 @@ def test_a_robots_txt_is_parsed_once_and_foreign_ones_are_believed_for_a_while()
     assert book.foreign(origin, 100.0 + RobotsBook.FOREIGN_S - 1) is book.parsed(body)
     assert book.foreign(origin, 100.0 + RobotsBook.FOREIGN_S + 1) is None
     assert book.foreign(origin._replace(port=8080), 100.0) is None
+
+
+def test_large_robots_files_are_few_and_small_ones_many() -> None:
+    """One of 500 KiB takes up to 10 MB once it is parsed."""
+    book = RobotsBook("Tiptoe")
+    large = [b"User-agent: *\nDisallow: /%d\n# " % n + bytes(400_000) for n in range(6)]
+    origins = [Origin("http", f"h{n}.test", 80) for n in range(6)]
+    for origin, body in zip(origins, large, strict=True):
+        book.remember(origin, book.parsed(body), 0.0)
+        book.signals(sha256(body).digest(), lambda body=body: b"User-agent: *\nContent-Usage: train-ai=n\n" + body)  # type: ignore[misc]
+    assert [book.known(sha256(body).digest()) is not None for body in large] == [False] + 5 * [True]
+    assert [book.foreign(origin, 1.0) is not None for origin in origins] == [False] + 5 * [True]
+    small = [b"User-agent: *\nDisallow: /%d\n" % n for n in range(1_000)]
+    for body in small:
+        book.parsed(body)
+    assert all(book.known(sha256(body).digest()) for body in small)
+    assert len(book._signals.values()) == 5
 
 
 def test_what_a_robots_txt_says_about_mining_is_read_once() -> None:

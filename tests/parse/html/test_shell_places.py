@@ -56,7 +56,78 @@ FRAMED = [
         page(f"<div id=app><div><p>Acme is loading …</p><i></i></div></div>{BUNDLE}"), "#app", id="a name, loading"
     ),
     pytest.param(page(f"<div id=app>正在加载系统资源，请耐心等待</div>{BUNDLE}"), "#app", id="Chinese"),
+    pytest.param(
+        page(f"{MENU}<div id=site></div><footer>© Us</footer>{BUNDLE}"), "#site", id="a name that nobody lists"
+    ),
+    pytest.param(page(f"{MENU}<x-site></x-site><script src=/js/x.js></script>"), "<x-site>", id="a custom element"),
+    pytest.param(
+        page(f"{MENU}<main><astro-island client=only></astro-island></main><script>a.append(b)</script>"),
+        "<astro-island>",
+        id="Astro",
+    ),
+    pytest.param(page(f"{MENU}<div id=c hx-get=/part></div><script src=/htmx.js></script>"), "#c", id="htmx"),
+    pytest.param(page(f"<h1>News</h1><ul id=list></ul>{BUNDLE}"), "#list", id="a list"),
 ]
+
+
+def menu(attributes: str, tag: str = "div") -> str:
+    return f"<{tag} {attributes}>" + "".join(f"<a href=/{n}>Section {n}</a>" for n in range(9)) + f"</{tag}>"
+
+
+LONG = "What this says is far more than a shell would say of itself, and it is not shown. " * 4
+# What is no content, beside an empty #root.
+BESIDE = {
+    "a menu by its role": menu("role=navigation"),
+    "a menu by its class": menu("class='navbar dark'"),
+    "a menu by its id": menu("id=sidebar"),
+    "a menu at the side": menu("", "aside"),
+    "a question for consent": "<div class=cookie-banner><p>We use cookies.</p><form><button>OK</button></form></div>",
+    "a hidden input": "<input type=hidden name=csrf value=k2j3>",
+    "a closed dialog": f"<dialog><p>{LONG}</p><form method=dialog><button>Close</button></form></dialog>",
+    "a popover": f"<div popover>{LONG}</div>",
+    "what is not visible": f"<div style='visibility: hidden'>{LONG}</div>",
+    "a button": "<button class=up>Back to top</button>",
+    "a sound": "<audio src=/ding.mp3></audio>",
+    "a canvas of no size": "<canvas width=0 height=0></canvas>",
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+def test_ours_an_empty_root_is_a_shell_whatever_shows_nothing_beside_it(beside: str) -> None:
+    assert read(page(f"{beside}<div id=root></div>{BUNDLE}")).shell.get(ROOT) == "#root"
+
+
+GREY = "<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw=' alt=''>"
+# What stands for content that is not there yet.
+STANDS_IN = {
+    "grey boxes": f"<div id=root>{GREY * 4}</div>",
+    "a splash": "<acme-root><div class=splash-screen><svg><path d='M0 0'/></svg></div></acme-root>",
+    "words of a loader": "<div id=app><div class=loader><p>Bridges are on their way</p></div></div>",
+}
+
+
+@pytest.mark.parametrize("markup", STANDS_IN.values(), ids=STANDS_IN)
+def test_ours_what_stands_for_content_is_none(markup: str) -> None:
+    assert read(page(markup + BUNDLE)).shell.keys() & {ROOT, BODY}
+
+
+# The same forms, with something in them.
+SHOWN = {
+    "buttons to vote": "<h1>Vote</h1><button>Yes</button><button>No</button>",
+    "a button without a word": "<button class=play></button>",
+    "a menu by its role, and no place": menu("role=navigation"),
+    "an open dialog": "<dialog open><p>Subscribe!</p></dialog><div id=talk></div>",
+    "a player": "<audio controls src=/a.mp3></audio><div id=root></div>",
+    "pictures that come later": "<div id=root></div>" + GREY.replace("<img", "<img data-src=/a.jpg") * 2,
+    "downloads": "<div class=downloads><a href=/a.zip>All files</a></div><div id=talk></div>",
+    "a visible input": "<input name=q><div id=root></div>",
+    "a list with an entry": "<h1>News</h1><ul id=list><li>None</ul>",
+}
+
+
+@pytest.mark.parametrize("markup", SHOWN.values(), ids=SHOWN)
+def test_ours_a_page_that_shows_something_is_none(markup: str) -> None:
+    assert read(page(markup + BUNDLE)).shell == {}
 
 
 @pytest.mark.parametrize(("markup", "place"), FRAMED)

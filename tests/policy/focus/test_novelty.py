@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.policy.focus.novelty import own_text, phrases, words_of
+from app.policy.focus.novelty import MOST_CHARS, own_text, phrases, said, words_of
 
 LABELS = ["Red Summer Shirt", "Blue Winter Coat", "Next", "17"]
 CAPTION = "A heron waits beside the frozen weir"
@@ -21,14 +21,14 @@ CAPTION = "A heron waits beside the frozen weir"
     ],
 )
 def test_ours_lines_that_name_other_pages_are_their_news(lines: list[str], own: list[str]) -> None:
-    text, words, names = own_text("\n".join(lines), LABELS)
+    text, words, names = own_text(said("\n".join(lines)), LABELS)
     assert text == "\n".join(own)
     assert words == words_of(text)
     assert names == len(lines) - len(own)
 
 
 def test_a_text_without_labels_is_its_own() -> None:
-    assert own_text(CAPTION, ["17", ""]) == (CAPTION, words_of(CAPTION), 0)
+    assert own_text(said(CAPTION), ["17", ""]) == (CAPTION, words_of(CAPTION), 0)
 
 
 # path and query, text → path and query, text; whether they say the same
@@ -50,3 +50,8 @@ def test_ours_what_stands_in_the_url_says_nothing_more(
 ) -> None:
     found = [phrases(text, words_of(text), target) for target, text in (one, other)]
     assert (found[0] == found[1]) is is_same
+
+
+@pytest.mark.parametrize("text", ["", "ΟΔΟΣ\nΑΘΗΝΑ\n\n12 İl", "Some words of a\nline " * MOST_CHARS])
+def test_the_words_of_lines_are_those_of_the_text(text: str) -> None:
+    assert said(text).all_words == words_of(text)

@@ -1,6 +1,7 @@
 """Fingerprints: what turns few bits and what turns many, and keys that lose nothing within five bits."""
 
 import random
+import tracemalloc
 from itertools import combinations
 
 import pytest
@@ -80,3 +81,15 @@ def test_fingerprints_within_five_bits_share_a_key() -> None:
 
 def test_there_are_21_keys_and_each_says_which_blocks_it_is_of() -> None:
     assert len(set(keys(0))) == len(set(keys((1 << BITS) - 1))) == 21
+
+
+def test_long_texts_leave_nothing_behind() -> None:
+    """Twenty texts of 5,000 words, each of another length."""
+    words = text(5_000, 4)
+    fingerprint(words)
+    tracemalloc.start()
+    for n in range(20):
+        fingerprint(words[n:])
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left < 100_000
