@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from app.local.stack import MALLOC
 from bench import tiptoe
 from bench.report import ROOT, BenchError
 
@@ -19,7 +20,7 @@ def environment(home: Path, *, database_url: str, broker_url: str, settings: Map
     """For processes that crawl loopback; no TIPTOE_ variable of ours gets through."""
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
-        "MALLOC_ARENA_MAX": "2",
+        **MALLOC,
         "PYTHONPATH": str(ROOT),
         "TIPTOE_HOME": str(home),
         "TIPTOE_DATABASE_URL": database_url,

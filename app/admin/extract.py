@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from os.path import isfile  # Path.is_file raises for a name that is too long
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -96,7 +97,7 @@ def named(settings: Settings, text: str) -> Handlers:
     if text.endswith(".py") or "/" in text:
         return Handlers(sources=(text,), names=tuple(each.name for each in loaded(settings, (text,))))
     own = Path(f"{text}.py")
-    sources = settings.handlers or ((str(own),) if own.is_file() else ())
+    sources = settings.handlers or ((str(own),) if isfile(own) else ())
     if not sources:
         raise InputError(
             f"handler {text}", "TIPTOE_HANDLERS names no module or file; name a file, such as ./books.py, or set it"
@@ -241,7 +242,7 @@ def check_known(engine: Engine, settings: Settings, handler: str) -> None:
     It had a page, is declared by the script that asks, or can be loaded.
     """
     known = {each.handler for each in status(engine)} | {each.name for each in registered()}
-    if handler in known or Path(f"{handler}.py").is_file():
+    if handler in known or isfile(f"{handler}.py"):
         return
     if settings.handlers:
         known |= {each.name for each in loaded(settings, settings.handlers)}

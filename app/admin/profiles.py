@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from os.path import isfile  # Path.is_file raises for a name that is too long
 from pathlib import Path
 
 from app.config import Settings
@@ -42,7 +43,7 @@ def wish_of(text: str) -> str:
     if text in NAMES:
         return text
     path = Path(text)
-    if not path.is_file():
+    if not isfile(path):
         raise InputError(f"profile {text!r}", f"use one of: {', '.join(NAMES)}; or the path of a TOML file")
     if path.stat().st_size > MOST_BYTES:
         raise InputError(str(path), f"is larger than {MOST_BYTES // 1024} KiB; a profile is a table of some paths")

@@ -182,7 +182,7 @@ def finish(path: Path) -> None:
 
 
 def _ordered(lines: Iterable[bytes], folder: Path) -> Iterator[bytes]:
-    """The whole lines in order, each once. They are sorted in runs: files of the folder until they are merged."""
+    """The whole lines in order, each once. Sorted runs of them lie in files of the folder until they are merged."""
     whole = (line for line in lines if line.endswith(b"\n"))
     with ExitStack() as stack:
         runs: list[IO[bytes]] = []

@@ -19,7 +19,7 @@ from app.errors import InputError
 from app.policy.focus.near import Likeness, Reading, is_titled_alike, likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
-from app.policy.focus.simhash import DUPLICATE_BITS, simhash
+from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
 from app.policy.lane import LAST_LANE
 from app.store import crawls, db, hosts, near, server
 from app.store.near import Fingerprint, Like, Note, OlderPage, QueuedLink, Waiting
@@ -30,6 +30,7 @@ AT_ONCE = 50  # pages
 MOST_S = 4.0
 MOST_LIKE = 8  # fingerprints that are looked at for a page, the closest; some may be of pages that are gone
 MOST_READ = 4  # texts of these that are read
+READ_AT_ONCE = 8  # originals: one of 200,000 letters takes 6 MB while it is compared
 WITHIN_HOST = 50_000  # fingerprints that a page is compared with one by one: 4 ms
 ORPHANS = 200
 BLOCKS = 64  # of the table of duplicates that are looked at for orphans: 3,000 rows, 10 ms; a million takes ten minutes
@@ -49,14 +50,13 @@ class NearFound:
 class _Compared:
     """Pages that are compared together.
 
-    prints   by page;   notes: what they are like;   texts: main texts, by page
+    prints   by page;   notes: what they are like
     crowded  fingerprints with as many older originals of the same value as are ever read: nobody would look for them
     """
 
     waiting: Sequence[Waiting]
     prints: Mapping[Where, Fingerprint] = field(default_factory=dict)
     notes: Mapping[Where, Note] = field(default_factory=dict)
-    texts: Mapping[Where, Reading] = field(default_factory=dict)
     crowded: set[int] = field(default_factory=set)
 
 
@@ -129,8 +129,7 @@ def _replace(tx: Connection, lot: _Compared) -> None:
     An original that says what it said stays as old as it was, and its likes are not asked again: two pages for review
     would each make the other wait, for ever.
     """
-    lot.texts = {each.where: Reading(each.main_text) for each in lot.waiting if each.main_text is not None}
-    values = {where: simhash(text.words) for where, text in lot.texts.items()}
+    values = {each.where: simhash(words_of(each.main_text)) for each in lot.waiting if each.main_text is not None}
     before = {
         each.where: Fingerprint(each.fingerprint_id, each.where, each.simhash)
         for each in lot.waiting
@@ -157,15 +156,15 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
         id: [(bits, other) for bits, other in found if other in originals][:MOST_READ] for id, found in nearest.items()
     }
     texts = near.texts(tx, {other for found in closest.values() for _, other in found})
-    readings = {id: Reading(text) for id, text in texts.items()}
+    readings = _Readings(texts)
     notes: dict[Where, Note] = {}
     repeats: set[int] = set()  # pages of this lot that are no originals, as it turns out
     for page in lot.waiting:
         mine = lot.prints.get(page.where)
-        if mine is None or page.is_gone or page.where in notes:
+        if mine is None or page.main_text is None or page.is_gone or page.where in notes:
             continue
         alike = [(bits, other) for bits, other in closest.get(mine.id, []) if other in texts and other not in repeats]
-        note = _note(page, lot.texts[page.where], alike, originals, readings)
+        note = _note(page, Reading(page.main_text), alike, originals, readings)
         if note is not None:
             notes[page.where] = note
             if _repeats(note):
@@ -176,6 +175,20 @@ def _alike(tx: Connection, lot: _Compared) -> dict[Where, Note]:
         if sum(bits == 0 and other not in repeats for bits, other in found) == MOST_READ
     }
     return notes
+
+
+class _Readings(dict[int, Reading]):
+    """The originals that were read last: what a text is compared by takes thirty times its size."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, id: int) -> Reading:
+        if len(self) >= READ_AT_ONCE:
+            del self[next(iter(self))]
+        found = self[id] = Reading(self._texts[id])
+        return found
 
 
 def _originals(tx: Connection, nearest: Sequence[Sequence[int]], prints: Sequence[Fingerprint]) -> dict[int, OlderPage]:

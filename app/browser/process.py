@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from app.browser import guard
-from app.browser.connection import BrowserGone, DevToolsPipe
+from app.browser.connection import BrowserGone, BrowserHung, DevToolsPipe
 from app.browser.flags import FLAGS, UNSAFE
 from app.browser.tree import TreeUse, command_lines, measure
 from app.browser.values import BrowserProblem
@@ -113,7 +113,7 @@ class BrowserProcess:
             try:
                 message = self.connection.events.get(timeout=max(until - time.monotonic(), 0.001))
             except queue.Empty:
-                raise BrowserGone(f"no answer within {START_S:.0f} s") from None
+                raise BrowserHung(f"no answer within {START_S:.0f} s") from None
             if message is None:
                 raise BrowserGone("it ended")
             if message.get("id") == number:
@@ -128,6 +128,10 @@ class BrowserProcess:
             return found
         if b"No usable sandbox" in said:
             return guard.problem("sandbox", "Chromium says: No usable sandbox")
+        if isinstance(gone, BrowserHung):  # what it said is not why
+            return BrowserProblem(
+                f"Chromium did not start: {gone}", "see whether the machine is busy", is_slowness=True
+            )
         last = said.decode("utf-8", "replace").strip().splitlines()
         return BrowserProblem(
             f"Chromium did not start: {last[-1] if last else gone}", "run `tiptoe doctor`, or another Chromium"

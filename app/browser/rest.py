@@ -14,6 +14,8 @@ RESTLESS_S: Final = 3.0  # without a request: a clock or a ticker changes the do
 PROBE_S: Final = 0.1
 PROBE_SHARE: Final = 5  # a look at a large document takes long: then no more than a fifth of the time is spent looking
 SCROLLS_MOST: Final = 10
+SLOW: Final = 10  # looks: a browser that takes long to answer one, on a busy machine, takes long for all that it does
+FORGETS: Final = 0.5  # of the longest look, with each further one
 
 
 class PageRest:
@@ -22,7 +24,8 @@ class PageRest:
     def __init__(self, channel: PageChannel, targets: Targets, traffic: Traffic) -> None:
         self._channel, self._targets, self._traffic = channel, targets, traffic
         self._asked_at = self._next_at = 0.0
-        self._is_asking = False
+        self._took_s = 0.0
+        self._is_asking = self._is_scrolling = False
         self._seen: Mapping[str, Any] | None = None
         self._scrolls = 0
         self._text_before = -1
@@ -30,7 +33,7 @@ class PageRest:
     def is_reached(self) -> bool:
         """Whether the page is done. Looks again, and scrolls, as it is called."""
         now = time.monotonic()
-        if not self._traffic.is_idle:
+        if not self._traffic.is_idle or self._is_scrolling:
             return False
         self._probe(now)
         seen, self._seen = self._seen, None  # one look is judged once
@@ -40,6 +43,7 @@ class PageRest:
         if quiet_s >= RESTLESS_S:
             return self._has_all(seen, now)
         needed_s = SHORT_STILL_S if seen["is_short"] and self._traffic.navigated_to is None else STILL_S
+        needed_s = max(needed_s, min(self._took_s * SLOW, RESTLESS_S))
         if not seen["is_loaded"] or min(quiet_s, seen["still_ms"] / 1000) < needed_s:
             return False
         return self._has_all(seen, now)
@@ -53,7 +57,9 @@ class PageRest:
 
     def _found(self, answer: Mapping[str, Any] | None) -> None:
         self._is_asking = False
-        self._next_at = self._asked_at + max(PROBE_S, PROBE_SHARE * (time.monotonic() - self._asked_at))
+        took_s = time.monotonic() - self._asked_at
+        self._took_s = max(took_s, self._took_s * FORGETS)
+        self._next_at = self._asked_at + max(PROBE_S, PROBE_SHARE * took_s)
         self._seen = None if answer is None else answer["result"].get("value")
 
     def _has_all(self, seen: Mapping[str, Any], now: float) -> bool:
@@ -61,20 +67,30 @@ class PageRest:
         if self._scrolls >= SCROLLS_MOST or seen["text"] <= self._text_before:
             return True
         world = self._targets.world()
-        assert world is not None
+        if world is None:  # it reloads itself: what was seen is gone
+            return False
         self._text_before = seen["text"]
         self._scrolls += 1
-        self._is_asking = True
+        self._is_scrolling = True
         self._evaluate("tiptoe.scroll()", world, self._scrolled)
         return False
 
     def _scrolled(self, answer: Mapping[str, Any] | None) -> None:
-        """Wait for what the end of the page loads. Without an end to scroll to, the next look settles it."""
-        self._is_asking = False
+        """Wait for what the end of the page loads. Without an end to scroll to, the next look settles it.
+
+        A look that was under way when it was told to scroll saw the page before.
+        """
+        self._is_scrolling, self._seen = False, None
         if answer is not None and answer["result"].get("value"):
             self._traffic.changed_at = time.monotonic()
 
     def _evaluate(self, expression: str, world: int, found: Any) -> None:
         self._channel.send(
-            "Runtime.evaluate", self._targets.main, found, expression=expression, contextId=world, returnByValue=True
+            "Runtime.evaluate",
+            self._targets.main,
+            found,
+            expression=expression,
+            contextId=world,
+            returnByValue=True,
+            awaitPromise=True,
         )

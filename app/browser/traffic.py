@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, NamedTuple
+from urllib.parse import urldefrag
 
 from app.browser.channel import PageChannel
 from app.browser.requests import PRIORITIES, Held, handed_on, judge, preflight
@@ -15,6 +16,7 @@ from app.browser.values import ASKS_MOST, Answer, Ask, Bounds, PlainResponse, Re
 from app.model.render import RenderRefusal
 
 REFUSED_MOST: Final = 2_000  # a page that goes on asking after so many refusals is not waited for
+RELOADS_MOST: Final = 1
 PHRASE: Final = "-"  # without one Chromium takes no status that it does not know, such as 299 or 520
 _LAST: Final = 9  # the priority of kinds without one
 
@@ -44,6 +46,7 @@ class Traffic:
         self._waiting: list[_Ticket] = []
         self._flying: dict[int, _Ticket] = {}
         self._has_document = self._is_over = False
+        self._reloads = 0
         self.main_frame = ""
         self.refused: Counter[RenderRefusal] = Counter()
         self.asked = self.answered = self.body_bytes = 0
@@ -73,7 +76,7 @@ class Traffic:
             self._channel.send("Fetch.continueRequest", session, requestId=held_id)
         elif judged is Held.PREFLIGHT:
             self._fulfil(session, held_id, preflight(held))
-        elif judged is Held.OWN:
+        elif judged is Held.OWN or (judged is Held.ELSEWHERE and self._is_reload(held["request"])):
             self._show(session, held_id)
         elif judged is Held.ELSEWHERE:
             self.navigated_to = self.navigated_to or held["request"]["url"]
@@ -97,6 +100,12 @@ class Traffic:
         """Let threads end. One that is asking still ends with its answer, which goes nowhere."""
         self._is_over = True
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _is_reload(self, request: Mapping[str, Any]) -> bool:
+        """Whether it asks for the page itself once more, which it may once: it goes on from what it noted."""
+        is_own = request["method"] == "GET" and urldefrag(request["url"]).url == urldefrag(self._plain.url).url
+        self._reloads += is_own
+        return is_own and self._reloads <= RELOADS_MOST
 
     def _show(self, session: str, held_id: str) -> None:
         self._has_document = True

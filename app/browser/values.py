@@ -141,6 +141,7 @@ class BrowserProblem:
     finding: str
     remedy: str
     is_absence: bool = False  # there is no browser at all
+    is_slowness: bool = False  # one was started, and gave no sign in time: the next may be quicker
 
     @property
     def line(self) -> str:

@@ -58,12 +58,16 @@ def _query(query: str | None, file: Path | None) -> str:
 
     if (query is None) == (file is None):
         raise InputError("tiptoe sql", 'write one query: "SELECT …", - for standard input, or -f FILE')
-    if file is None:
-        return sys.stdin.read() if query == "-" else query or ""
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        if file is not None:
+            return file.read_text(encoding="utf-8")
+        text = sys.stdin.read() if query == "-" else query or ""
+        text.encode()
+        return text
+    except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not in UTF-8"
+        if file is None:
+            raise InputError("tiptoe sql", f"the query cannot be read ({why}); write it in UTF-8") from None
         raise InputError(f"query file {str(file)!r}", f"cannot be read ({why}); name a text file") from None
 
 

@@ -14,6 +14,7 @@ import typing
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from os.path import isfile  # Path.is_file raises for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def _import(source: str) -> None:
 
 def _run_file(source: str) -> None:
     path = Path(source)
-    if not path.is_file():
+    if not isfile(path):
         raise InputError(source, "does not exist; `tiptoe extract new NAME` writes a first handler")
     found = importlib.util.spec_from_file_location(path.stem, path.resolve())
     if found is None or found.loader is None:

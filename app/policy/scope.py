@@ -149,6 +149,7 @@ def _prefix(seed: Url) -> str:
 
 def _pattern(name: str, text: str) -> re.Pattern[str]:
     try:
+        text.encode()  # octets of a command line that are no UTF-8 cannot be stored
         return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:  # a{99999999999}; a thousand brackets
+    except (re.error, UnicodeError, OverflowError, RecursionError) as error:  # a{99999999999}; a thousand brackets
         raise InputError(f"{name} pattern {text!r}", f"not a regular expression: {error}") from error

@@ -249,8 +249,7 @@ def without_fragment(href: str) -> str:
 @lru_cache(maxsize=4_096)  # links of a site repeat from page to page
 def is_skipped_extension(target: str) -> bool:
     """Whether the last segment of a target's path names a file that holds neither links nor text."""
-    segment = target.partition("?")[0].rpartition("/")[2]
-    _, dot, extension = segment.rpartition(".")
+    _, dot, extension = target.partition("?")[0].rpartition("/")[2].rpartition(".")
     return bool(dot) and extension.lower() in SKIPPED_EXTENSIONS
 
 

@@ -38,6 +38,7 @@ from app.store.url_rows import Due
 AHEAD_S: Final = 1.0  # of a host's turn: dispatch, which claims less far ahead, would leave none to us
 TAKES_MOST: Final = 3
 PROBLEM_S: Final = 60.0
+SLOW_STARTS_MOST: Final = 4  # two of each thread, of half a minute each
 BUSY_SHARE: Final = 0.2  # of its time, that a browser has at least where a script keeps its page from rest
 KEPT_OUT: Final = frozenset({Cause.NOINDEX, Cause.OPTED_OUT, Cause.SITE_OPTED_OUT})
 _log = structlog.get_logger()
@@ -64,6 +65,7 @@ class RenderTurns:
 
     user_agent  that the browser has: ours
     problem     why no browser starts here; None: one does, as far as is known
+    slow_starts  in a row: a busy machine has one now and then, and crawls would end for it with their pages waiting
     """
 
     worker: Worker
@@ -71,6 +73,7 @@ class RenderTurns:
     user_agent: str
     cache: SharedCache = field(default_factory=SharedCache)
     problem: BrowserProblem | None = None
+    slow_starts: int = 0
 
     def run(self) -> TurnEnding:
         """Render one page. Raises ServiceError."""
@@ -140,14 +143,14 @@ class RenderTurns:
     ) -> None:
         match found:
             case BrowserDeath(problem=BrowserProblem() as problem):
-                self.problem = problem
+                self._note(problem)
                 given_back(visit, taken, problem.line, due_s=PROBLEM_S)
             case BrowserDeath(is_proof=True):
                 failed(visit, taken, found.cause)
             case BrowserDeath():
                 retried(visit, taken, found.cause)
             case Rendering():
-                self.problem = None
+                self.problem, self.slow_starts = None, 0
                 made = read_in(visit, due, url, taken, found)
                 if made is None:
                     failed(visit, taken, "its document cannot be read")
@@ -163,6 +166,12 @@ class RenderTurns:
                     ended(visit, taken, found, brought, cached=ask.cached)
             case never:
                 assert_never(never)
+
+    def _note(self, problem: BrowserProblem) -> None:
+        """Note why no browser started. One that was slow is a problem where the next ones are, too."""
+        self.slow_starts += problem.is_slowness
+        if not problem.is_slowness or self.slow_starts >= SLOW_STARTS_MOST:
+            self.problem = problem
 
 
 def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
@@ -195,11 +204,8 @@ def _lacking(taken: TakenRender, found: Rendering, brought: int, *, late: int) -
         return "its hosts' turns came too late for what it asked for"
     # No script kept it from rest: the machine was busy with something else, or what it waited for came late.
     is_idle = found.ending is RenderEnding.DEADLINE and found.cpu_s < found.wall_s * BUSY_SHARE
-    return (
-        "it was not at rest in time, and its browser had done little"
-        if is_idle and brought < MUCH and not is_last
-        else None
-    )
+    lacks = brought < 1 or (brought < MUCH and RenderRefusal.TIME in found.refused)
+    return "it was not at rest in time, and its browser had done little" if is_idle and lacks and not is_last else None
 
 
 def _without_rules(visit: Visit, taken: TakenRender, reason: RenderRefusal) -> None:

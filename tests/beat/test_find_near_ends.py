@@ -1,10 +1,13 @@
 """The comparison of pages comes to an end, whatever changes: what was compared waits no more."""
 
+import tracemalloc
+
 from app.beat.find_near import NearFound, find_near
 from app.crawl.state.worker import Worker
 from tests.beat.test_find_near import again, crawled, notes, prose
 from tests.beat.test_find_near import site as site
-from tests.crawl.web import Answer, Site, html
+from tests.crawl.loop import run, start
+from tests.crawl.web import Answer, Site, Web, html
 from tests.store.rows import one
 
 TITLES = {"/a": "Waiting.Lazy", "/b": "Waiting.Strict"}  # of things that differ: for review
@@ -26,3 +29,19 @@ def test_two_pages_for_review_do_not_make_each_other_wait(worker: Worker, site: 
     assert one(engine, "SELECT count(*) FROM near_queue") == 0
     assert find_near(engine) == NearFound()
     assert notes(engine) == [(original, "review", page)], "it is the younger one now"
+
+
+def test_pages_are_compared_in_little_memory(worker: Worker, web: Web) -> None:
+    """Twelve pages of 2,000 words and their mirrors: what two of them are compared by is not kept for the others."""
+    sites = [web.site(), web.site()]
+    for each in sites:
+        each.pages["/"] = html(*(f"/{n}" for n in range(12)), text=prose(200, 9))
+        each.pages |= {f"/{n}": html(text=f"{prose(2_000, n + 20)} Hosted by {each.url()}.") for n in range(12)}
+    start(worker, *(each.url() for each in sites), scope="host")
+    run(worker)
+    tracemalloc.start()
+    found = find_near(worker.engine)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.near == 12
+    assert peak < 8_000_000

@@ -41,6 +41,7 @@ def rendered(browsers: Browsers, path: str, site: Site, bounds: Bounds = AMPLE) 
             ["/workers/worker.js", "/workers/shared.js"],
         ),
         ("/shadow/", ["Text of the shadow.", "Text that was slotted.", "Text of the closed shadow."], []),
+        ("/again/", ["Text that came at the second time."], ["/again/app.js"]),
         ("/late/", ["Text that came after more than a second."], ["/late/app.js"]),
         pytest.param("/hostile/rest.html", ["Text before the trouble."], [], marks=RARE),
     ],

@@ -111,6 +111,7 @@ def test_a_query_from_standard_input_or_a_file(tiptoe: Tiptoe, tmp_path: Path) -
         (["-f", "."], "query file '.': cannot be read (Is a directory); name a text file"),
         (["SELECT 1", "--spreadsheet"], "--spreadsheet: works with --csv only; add it"),
         (["SELECT 1", "--csv", "--json"], "--json and --csv: exclude each other; choose one"),
+        (["SELECT '\udcff'"], "tiptoe sql: the query cannot be read (not in UTF-8); write it in UTF-8"),
         (["SELECT 1", "more"], "Got unexpected extra argument(s) (more); see tiptoe"),
         (["SELECT 1", "--file"], "Option '--file' requires an argument; see tiptoe"),
     ],

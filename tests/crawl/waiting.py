@@ -82,7 +82,7 @@ def branches(engine: Engine, site: Site, *, width: int, seen: list[int]) -> None
     def answer(hit: Hit) -> Answer:
         seen.append(waiting(engine, site))
         folder = "/t" if hit.path == "/" else hit.path
-        name = hit.path.translate(str.maketrans("0123456789", "abcdefghij", "/"))
+        name = hit.path.translate(str.maketrans("0123456789/", "abcdefghijz"))  # /t/1/11 is not /t/11/1
         text = " ".join(f"{name}{end}" for end in "abcdefgh")  # of its own: it is no trap
         return html(*(f"{folder}/{number}" for number in range(width)), text=text)
 

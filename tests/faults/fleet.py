@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from app.local.children import spawn
+from app.local.stack import MALLOC
 from tests.faults.waiting import until
 from tests.faults.web import ROOT
 
@@ -99,7 +100,7 @@ class Fleet:
         self.env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TIPTOE_")},
             "PYTHONPATH": str(ROOT),
-            "MALLOC_ARENA_MAX": "2",
+            **MALLOC,
             **env,
         }
         self.children: list[Child] = []

@@ -20,6 +20,7 @@ from app.config import Settings
 from app.config.constants import variable
 from app.local.data_dir import Place, choose
 from app.local.home import open_home
+from app.local.stack import MALLOC
 from tests.containers.engine import find_program
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,14 @@ SETTINGS = {variable(name) for name in Settings.model_fields}
 
 def example_names() -> set[str]:
     return set(re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+
+
+def test_the_image_asks_the_same_of_malloc_as_a_crawl_on_one_machine() -> None:
+    """One setting keeps arenas few, the other keeps large blocks out of them: some 100 MiB a worker."""
+    set_there = dict(re.findall(r"\b(MALLOC_\w+)=(\w+)", (ROOT / "Dockerfile").read_text()))
+    named = dict(re.findall(r"\b(MALLOC_\w+)=(\w+)", (ROOT / "docs" / "operating.md").read_text()))
+    assert set_there == named == MALLOC
+    assert MALLOC.keys() == {"MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_"}
 
 
 def test_every_role_of_the_fleet_is_there() -> None:

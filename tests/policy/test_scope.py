@@ -108,6 +108,7 @@ def test_ours_depth_limits() -> None:
         ({"include": ["ok", "(unclosed"]}, "include pattern '(unclosed'"),
         ({"exclude": ["*"]}, "exclude pattern '*'"),
         ({"exclude": ["a{99999999999}"]}, "exclude pattern 'a{99999999999}'"),
+        ({"exclude": ["m\udcfcller"]}, "exclude pattern 'm\\udcfcller'"),
         ({"max_depth": -1}, "max_depth -1"),
     ],
 )

@@ -12,7 +12,6 @@ from app.beat.finish import finish
 from app.browser.values import BrowserDeath, BrowserProblem
 from app.crawl.state.worker import Worker
 from app.model import Budgets
-from app.model.render import RenderEnding
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Site, Web, html
 from tests.render.shells import DOCUMENT, SHELL, Stand, render, rows, shell, there, turns
@@ -266,23 +265,6 @@ def test_a_document_that_lacks_what_came_late_is_made_again_twice(make: Callable
         states += [row.state for row in rows(worker, "SELECT state FROM renders")]
     assert states == ["due", "due", "done"]
     assert [row.gained for row in rows(worker, "SELECT brought > 0 AS gained FROM renders")] == [True]
-
-
-# of 30 s that the page was open, seconds of processor time → states of its row, turn by turn
-@pytest.mark.parametrize(("cpu_s", "states"), [(1.0, ["due", "due", "done"]), (20.0, ["done"] * 3)])
-def test_a_page_that_a_busy_machine_cut_short_is_made_again_twice(
-    worker: Worker, site: Site, cpu_s: float, states: list[str]
-) -> None:
-    start(worker, site.url("/"))
-    go(worker)
-    there(worker.engine)
-    stand = Stand(html=SHELL, options={"ending": RenderEnding.DEADLINE, "wall_s": 30.0, "cpu_s": cpu_s})
-    found: list[str] = []
-    for _ in states:
-        sql(worker.engine, "UPDATE renders SET due_at = now()")
-        turns(worker, stand).run()
-        found += [row.state for row in rows(worker, "SELECT state FROM renders")]
-    assert found == states
 
 
 def test_pages_of_an_app_are_no_aliases_of_each_other(worker: Worker, site: Site) -> None:

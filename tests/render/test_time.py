@@ -4,13 +4,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
+import pytest
+
+from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.crawl.state.worker import Worker
+from app.model.render import RenderEnding, RenderRefusal
 from app.render.limits import LEASE_REST_S
 from app.render.requests import PageRequests
+from app.render.turn import SLOW_STARTS_MOST
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Site
-from tests.render.shells import Stand, render
+from tests.render.shells import DOCUMENT, SHELL, Stand, render, rows, there, turns
 from tests.store.rows import sql
 
 LEASE_S, RENDER_S, LATE_S = 40.0, 20.0, 12.0
@@ -57,3 +61,51 @@ def test_the_lease_outlasts_the_page_and_its_reading(make: Callable[..., Worker]
     render(worker, stand)
     assert clock.more_s == LATE_S, "it was asked for once"
     assert stand.left_s >= LEASE_REST_S
+
+
+def test_a_start_that_was_slow_is_no_problem_until_others_are(worker: Worker, site: Site) -> None:
+    """A crawl ends without its renders where no worker has a browser: one slow start is not that."""
+    start(worker, site.url("/"))
+    go(worker)
+    slow = BrowserProblem("Chromium did not start: no answer within 30 s", "wait", is_slowness=True)
+    stand = Stand(dies=BrowserDeath(cause="it", problem=slow))
+    made = turns(worker, stand)
+    found: list[BrowserProblem | None] = []
+    for _ in range(SLOW_STARTS_MOST):
+        sql(worker.engine, "UPDATE renders SET due_at = now()")
+        made.run()
+        found.append(made.problem)
+    assert found == [*[None] * (SLOW_STARTS_MOST - 1), slow]
+    stand.dies = None
+    sql(worker.engine, "UPDATE renders SET due_at = now()")
+    made.run()
+    assert (made.problem, made.slow_starts) == (None, 0)
+
+
+AGAIN, STANDS = ["due", "due", "done"], ["done"] * 3
+
+
+# of 30 s that the page was open, seconds of processor time; its document; what it waited for → its states
+@pytest.mark.parametrize(
+    ("cpu_s", "document", "waited", "states"),
+    [
+        (1.0, SHELL, {}, AGAIN),
+        (20.0, SHELL, {}, STANDS),
+        (1.0, DOCUMENT, {RenderRefusal.TIME: 1}, AGAIN),
+        (1.0, DOCUMENT, {}, STANDS),
+    ],
+)
+def test_a_page_that_a_busy_machine_cut_short_is_made_again_twice(
+    worker: Worker, site: Site, cpu_s: float, document: str, waited: dict[RenderRefusal, int], states: list[str]
+) -> None:
+    start(worker, site.url("/"))
+    go(worker)
+    there(worker.engine)
+    ending = {"ending": RenderEnding.DEADLINE, "wall_s": 30.0, "cpu_s": cpu_s, "refused": waited}
+    stand = Stand(html=document, options=ending)
+    found: list[str] = []
+    for _ in states:
+        sql(worker.engine, "UPDATE renders SET due_at = now()")
+        turns(worker, stand).run()
+        found += [row.state for row in rows(worker, "SELECT state FROM renders")]
+    assert found == states

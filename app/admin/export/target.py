@@ -123,7 +123,10 @@ def _alone(to: str, path: Path) -> Iterator[None]:
 
     path: of the folder, or of a single file's draft
     """
-    held = os.open(path, os.O_RDONLY | (0 if path.is_dir() else os.O_CREAT), 0o666)
+    try:
+        held = os.open(path, os.O_RDONLY | (0 if os.path.isdir(path) else os.O_CREAT), 0o666)
+    except OSError as error:
+        raise InputError(f"--to {to}", f"cannot be written ({error.strerror}); name another place") from error
     try:
         with suppress(OSError):  # a file system that locks nothing
             _lock(to, held)
@@ -150,7 +153,7 @@ def _split(to: str, endings: Sequence[str]) -> tuple[str, str | None]:
         )
     last = to.rstrip("/").rpartition("/")[2]
     is_bucket = bool(colon) and to.count("/") < 3
-    if to.endswith("/") or is_bucket or "." not in last.strip(".") or (not colon and Path(to).is_dir()):
+    if to.endswith("/") or is_bucket or "." not in last.strip(".") or (not colon and os.path.isdir(to)):
         return to, None
     if not last.endswith(tuple(f".{ending}" for ending in endings)):
         remedy = (

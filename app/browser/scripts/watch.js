@@ -20,6 +20,7 @@
   const DEPTH_MOST = 3; // frames within frames
   const BOX_LOOKS_MOST = 2000; // elements that are asked whether they scroll
   const BOXES_MOST = 5;
+  const FRAMES_MS = 3000; // at most, until two frames are drawn
   const SHORT = 200; // characters: less than that is hardly a page yet
 
   let changedAt = performance.now();
@@ -62,15 +63,20 @@
     return found;
   };
 
-  // Whether there is an end to scroll to.
-  const scroll = () => {
+  // Whether there is an end to scroll to. It answers when the page has been told: its listeners run with its frames.
+  const scroll = async () => {
     const page = document.scrollingElement || rootOf.call(document);
     if (!page) return false;
     const ends = boxes();
     for (const box of ends) setTop.call(box, heightOf.call(box));
     const isLong = page.scrollHeight > innerHeight + 8;
     if (isLong) scrollTo(0, page.scrollHeight);
-    return isLong || ends.length > 0;
+    if (!isLong && ends.length === 0) return false;
+    await new Promise((done) => {
+      requestAnimationFrame(() => requestAnimationFrame(done));
+      setTimeout(done, FRAMES_MS);
+    });
+    return true;
   };
 
   const absolute = (copy, source) => {

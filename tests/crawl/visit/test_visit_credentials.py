@@ -1,12 +1,15 @@
 """Credentials of a site of one's own go to that origin alone, never along a redirect, and are kept and shown
 nowhere."""
 
+import gzip
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
 from app.crawl.state.setup import make_sender
 from app.crawl.state.worker import Worker
 from app.model import Request
+from tests.crawl.archiving import Archiving
 from tests.crawl.loop import make_settings, run, start
 from tests.crawl.web import Web, html, redirect
 from tests.store.rows import sql
@@ -29,7 +32,8 @@ def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
     settings = make_settings(database_url, credentials_file=path)
     sender = make_sender(settings)
     assert SECRET not in str(sender.fields(Request(url=own.url("/"))))
-    worker = make(credentials_file=path)
+    archiving = Archiving(make(credentials_file=path), tmp_path / "home")
+    worker = archiving.worker
     start(worker, own.url(), scope="any")
     run(worker)
     sender.close()
@@ -42,3 +46,6 @@ def test_they_go_to_that_origin_alone_and_are_kept_nowhere(
         assert not {"x-key", "cookie", "authorization"} & {name.lower() for name in hit.headers}
     for table in ("fetches", "urls", "pages", "visits", "robots", "hosts", "suppressions"):
         assert sql(worker.engine, f"SELECT FROM {table} AS t WHERE CAST(to_jsonb(t) AS text) LIKE '%{SECRET}%'") == []
+    kept = b"".join(gzip.decompress(each.read_bytes()) for each in archiving.close())
+    assert kept.count(b"WARC-Type: request") >= len(own.log)
+    assert [each for each in (SECRET.encode(), b64encode(f"u:{SECRET}".encode())) if each in kept] == []
