@@ -215,7 +215,9 @@ def name_of(statement: str) -> str:
 
 @cache
 def _known() -> dict[str, Counter[str]]:
-    return {f"{room}.{name}": _words(str(query)) for room in db.rooms() for name, query in db.queries(room).items()}
+    return {
+        f"{room}.{name}": _words(str(query)) for room in db.query_files() for name, query in db.queries(room).items()
+    }
 
 
 def _words(statement: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""(f) Healthy hosts beside 100 silent ones: how much of their polite rate they keep. Bar: 80 % (FAULTS FT25).
+"""(f) Healthy hosts beside 100 silent ones: how much of their polite rate they keep. Bar: 80 % (FT25).
 
 Silent hosts accept a connection and never answer; healthy ones answer at once, at 1 s delay. Two runs of the same
 length, without and with the silent ones; counted at the origin, in the second half of each, when every host has been

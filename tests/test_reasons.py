@@ -1,9 +1,12 @@
 """Reasons as a person sees them, and which of them are tickets."""
 
+import re
+from importlib import resources
+
 import pytest
 
 from app.model import Cause, Rest, RestReason
-from app.model.reasons import TICKETS, words
+from app.model.reasons import TICKETS, HostWait, words
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,13 @@ def test_shared_budgets_alone_give_tickets() -> None:
     assert {
         reason for reason in RestReason if reason.name.startswith(("ADDRESS_", "NETWORK_", "DOMAIN_", "ALL_"))
     } == TICKETS
+
+
+def test_what_a_host_waits_for_is_what_the_view_says() -> None:
+    """The beginnings of its texts; none begins another, so that each is read as itself."""
+    views = (resources.files("app.store") / "views.sql").read_text()
+    (cases,) = re.findall(r"CREATE VIEW v_host_status AS.*?\n       CASE\n(.*?)END AS waits_for", views, re.DOTALL)
+    said = re.findall(r"(?:THEN|ELSE) '(.*?)'", cases)
+    assert {HostWait.of(text) for text in said} == set(HostWait)
+    assert all(HostWait.of(f"{wait}: more") is wait for wait in HostWait)
+    assert all(re.fullmatch(rf"{HostWait.of(text)}(: | to )?", text) for text in said)

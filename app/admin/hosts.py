@@ -16,6 +16,7 @@ from app.admin.waiting import host_waits_for
 from app.config import Settings
 from app.errors import InputError
 from app.model import Origin, Url
+from app.model.reasons import HostWait
 from app.policy.host import queue_for, registrable_domain
 from app.policy.hours import Hours
 from app.policy.url import Canon
@@ -24,7 +25,6 @@ from app.store.robots import Stored
 from app.words import counted
 
 LONGEST_DELAY_S = 86_400.0
-WAITS = ("delay", "due", "resting", "paused", "being visited", "offered", "nothing queued")  # as in v_host_status
 Row = Mapping[str, Any]
 
 
@@ -84,8 +84,8 @@ def listed(engine: Engine, *, waits_for: str | None = None, most: int = 100) -> 
 
     waits_for: the beginning of what they wait for, as in v_host_status: "resting", "delay", "paused" …
     """
-    if waits_for is not None and not any(waits_for.startswith(each) or each.startswith(waits_for) for each in WAITS):
-        raise InputError(f"waits for {waits_for!r}", f"use the beginning of one of: {', '.join(WAITS)}")
+    if waits_for is not None and not any(waits_for.startswith(each) or each.startswith(waits_for) for each in HostWait):
+        raise InputError(f"waits for {waits_for!r}", f"use the beginning of one of: {', '.join(HostWait)}")
     with db.transaction(engine) as tx:
         return hosts.listed(tx, waits_for=waits_for, n=most)
 

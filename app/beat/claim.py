@@ -89,7 +89,7 @@ def dispatch(
         wanted = _plan(tx, settings, waiting, rng)
         began, since = marks.begin()
         found = _claim(tx, settings, wanted, since)
-    if wanted.rooms:
+    if wanted.capacity:
         marks.end(began, found)
     claimed_s = time.monotonic() - looked_at
     if found:
@@ -109,12 +109,12 @@ def _plan(tx: Connection, settings: Settings, unread: Mapping[str, int], rng: ra
 def _claim(tx: Connection, settings: Settings, wanted: Plan, since: Mapping[str, datetime]) -> list[Offer]:
     ahead_s, offer_s = settings.dispatch_tick_s, settings.offer_s
     probes = offers.probe(tx, wanted.probes, ahead_s=ahead_s, offer_s=offer_s)
-    if not wanted.rooms:
+    if not wanted.capacity:
         return probes
     return probes + hosts.claim_due(
         tx,
         since=since,
-        rooms=wanted.rooms,
+        capacity=wanted.capacity,
         n=wanted.n,
         ahead_s=ahead_s,
         offer_s=offer_s,

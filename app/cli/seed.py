@@ -166,7 +166,7 @@ def _lines(file: str) -> Iterator[Iterable[str]]:
         yield sys.stdin
         return
     try:
-        opened = Path(file).open(encoding="utf-8", errors="replace", newline="")  # noqa: SIM115
+        opened = Path(file).open(encoding="utf-8", errors="replace", newline="")  # noqa: SIM115  # the reader closes it
     except OSError as error:
         raise InputError(
             f"seed file {file!r}",

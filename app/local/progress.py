@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TextIO
 
 from app.admin.live import MOST_QUEUED, Look
-from app.model.reasons import words
+from app.model.reasons import HostWait, words
 from app.store.live import HostRow
 from app.words import counted, harmless, rounded, sized
 
@@ -24,7 +24,7 @@ PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 30.0
 MOST_CLASSES = 4
 MOST_REASONS = 3
-STANDS_FOR_ITSELF = frozenset({"being visited", "paused"})  # of HostRow.because: these wait for nothing
+STANDS_FOR_ITSELF = frozenset({HostWait.VISITED, HostWait.PAUSED})  # of HostRow.because: these wait for nothing
 LINES_BESIDE_HOSTS = 7  # title, three facts, heading, a blank line, the cursor's
 
 

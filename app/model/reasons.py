@@ -1,7 +1,7 @@
-"""Reasons as closed types: how a visit ended, why a host rests, why a URL or a crawl ended. Each has a `detail`.
+"""Reasons as closed types: how a visit ended, why a host rests or waits, why a URL or a crawl ended.
 
-Code decides by the member and never reads the detail. docs/reasons.md lists the members; `words` is how a person sees
-both.
+Code decides by the member and never reads the `detail` beside it. docs/reasons.md lists the members; `words` is how a
+person sees both.
 """
 
 from enum import StrEnum
@@ -116,6 +116,23 @@ class CrawlEnding(StrEnum):
 
 # Budgets that a crawl stays at when it is started again: it needs a larger one first. Its clock starts anew.
 STANDING_BUDGETS = frozenset({CrawlEnding.MAX_PAGES, CrawlEnding.MAX_BYTES})
+
+
+class HostWait(StrEnum):
+    """The beginning of `v_host_status.waits_for`; a rest names its reason behind a colon, an offer its queue."""
+
+    DELAY = "delay"
+    DUE = "due"
+    RESTING = "resting"
+    PAUSED = "paused"
+    VISITED = "being visited"
+    OFFERED = "offered"
+    NOTHING = "nothing queued"
+
+    @classmethod
+    def of(cls, waits_for: str) -> "HostWait":
+        """Read the view's text. Raises StopIteration for one that the view does not say: a bug."""
+        return next(each for each in cls if waits_for.startswith(each))
 
 
 class Rest(NamedTuple):

@@ -34,11 +34,11 @@ class QueueOffers:
 class Plan:
     """The hosts to claim now.
 
-    rooms   hosts for each queue, in the order of the queues
-    n       hosts in all
-    probes  missed hosts by id"""
+    capacity  hosts for each queue, in the order of the queues
+    n         hosts in all
+    probes    missed hosts by id"""
 
-    rooms: dict[str, int]
+    capacity: dict[str, int]
     n: int
     probes: list[int]
 
@@ -72,7 +72,7 @@ def plan(
     unread  messages in them, where the broker reports it
     offer   its length"""
     share = max(offers_max // len(queues), 1)
-    rooms: dict[str, int] = {}
+    capacity: dict[str, int] = {}
     probes: list[int] = []
     n = offers_max
     for queue in queues:
@@ -81,11 +81,11 @@ def plan(
         if not is_unserved(line, offer):
             n -= line.standing
             wanted = most(offers_max) if line.served_at is not None else min(share, most(offers_max))
-            rooms[queue] = min(wanted - line.standing, free)
+            capacity[queue] = min(wanted - line.standing, free)
         elif line.standing == 0 and free > 0 and line.missed_id is not None:
             probes.append(line.missed_id)
         elif line.standing == 0 and free > 0:
-            rooms[queue] = 1
-    unserved = {queue for queue in rooms if is_unserved(lines.get(queue, _UNKNOWN), offer)}
-    rooms = {queue: room for queue, room in rooms.items() if room > 0 and (n > 0 or queue in unserved)}
-    return Plan(rooms=rooms, n=max(n, 0) + len(unserved), probes=probes)
+            capacity[queue] = 1
+    unserved = {queue for queue in capacity if is_unserved(lines.get(queue, _UNKNOWN), offer)}
+    capacity = {queue: free for queue, free in capacity.items() if free > 0 and (n > 0 or queue in unserved)}
+    return Plan(capacity=capacity, n=max(n, 0) + len(unserved), probes=probes)

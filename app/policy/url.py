@@ -236,8 +236,7 @@ def _encoded(text: str, encoding: str) -> str:
 
 
 def is_of_document(href: str) -> bool:
-    """Whether a reference takes its path from the document, so that it leads elsewhere from another page of the
-    directory."""
+    """Whether a reference takes its path from the document: it leads elsewhere from another page of the folder."""
     return _OF_DOCUMENT.match(href) is not None
 
 

@@ -20,14 +20,14 @@ from app.store.url_rows import Due
 
 def check(visit: Visit, due: Due) -> None:
     """Raises ArchiveStopped where the document could not be kept."""
-    if visit.worker.archive is not None and archive.holds(visit, due):
+    if visit.worker.archive is not None and archive.holds(visit.worker, due):
         visit.worker.archive.check()
 
 
 def keep(visit: Visit, due: Due, url: Url, taken: TakenRender, found: Rendering, made: TakenIn) -> None:
     """Write the document's records, and put its capture into the batch. Raises ArchiveStopped, ServiceError."""
     keeper = visit.worker.archive
-    if keeper is None or not archive.holds(visit, due) or not made.may_be_kept:
+    if keeper is None or not archive.holds(visit.worker, due) or not made.may_be_kept:
         return
     with db.transaction(visit.worker.engine) as tx:
         source = captures.rendered(

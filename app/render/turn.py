@@ -183,7 +183,7 @@ def _take(visit: Visit) -> tuple[TakenRender, Due] | None:
         if taken is None or due is None:
             return None
         visit.picked.scopes[due.crawl_id] = pick.scope_of(worker, tx, due.crawl_id, due.revision)
-        worth.take_up(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
+        worth.load(worker, visit.picked, tx, visit.host_id, due.crawl_id, refuses=due.has_page_budget)
         pick.set_floor(worker.settings, visit.picked, due.crawl_id, due.admits_above)
     return taken, due
 

@@ -1,5 +1,6 @@
 -- crawls: crawls for the overview: active ones, then paused ones, then the newest
-SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive, active_since, finished_at,
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive,
+       active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -7,7 +8,8 @@ ORDER BY state <> 'active', state <> 'paused', id DESC
 LIMIT :n
 
 -- crawl: one crawl, as on the overview
-SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive, active_since, finished_at,
+SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes, max_seconds, keep_fresh, archive,
+       active_since, finished_at,
        clock_timestamp() AS now,
        CAST(extract(epoch FROM clock_timestamp() - active_since) AS double precision) AS active_s
 FROM crawls
@@ -187,7 +189,8 @@ FROM (
     SELECT host_id, crawl_id, encode(key, 'hex') AS key, handler, n, url, version, stale, item, extracted_at
     FROM items
     WHERE (host_id, crawl_id, key, handler, n)
-        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'), CAST(:after_handler AS text), CAST(:after_n AS bigint))
+        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'),
+            CAST(:after_handler AS text), CAST(:after_n AS bigint))
     ORDER BY items.host_id, items.crawl_id, items.key, items.handler, items.n
     LIMIT :n
 ) AS i

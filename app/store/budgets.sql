@@ -61,7 +61,8 @@ SELECT CASE WHEN :alone AND NOT v.granted THEN set_config('synchronous_commit', 
        v.budgets, v.granted, coalesce(v.is_near, false) AS is_near, v.failures, v.blocked, coalesce(v.shared, false) AS shared,
        v.hold > interval '0' AS held, v.now,
        CAST(extract(epoch FROM v.now - statement_timestamp()) AS double precision) AS took_s,
-       CAST(extract(epoch FROM CASE WHEN v.granted OR (:draws AND v.is_near) THEN v.start_at ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
+       CAST(extract(epoch FROM CASE WHEN v.granted OR (:draws AND v.is_near) THEN v.start_at
+           ELSE v.promised_at END - v.now) AS double precision) AS wait_s,
        last.kind, last.name, last.blocked_until > v.now AS rests, last.resting_because
 FROM verdict AS v
 LEFT JOIN LATERAL (SELECT * FROM held AS h ORDER BY greatest(h.next_at, h.queue_at, h.blocked_until) DESC LIMIT 1) AS last ON true
@@ -97,7 +98,8 @@ FROM (SELECT kind, name, reset_host_id, reset_at, failures FROM budgets
       WHERE kind = :kind AND name = :name FOR NO KEY UPDATE) AS before
 WHERE b.kind = before.kind AND b.name = before.name
 RETURNING before.failures > 0
-          OR coalesce(before.reset_host_id <> :host_id AND before.reset_at > clock_timestamp() - make_interval(secs => :memory_s), false) AS rests
+          OR coalesce(before.reset_host_id <> :host_id
+              AND before.reset_at > clock_timestamp() - make_interval(secs => :memory_s), false) AS rests
 
 -- refused: make an address rest, longer each time, after a refused connection or reset ones of two names
 -- `failures` counts no higher than the doubling needs.

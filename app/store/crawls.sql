@@ -2,7 +2,8 @@
 INSERT INTO crawls (name, scope, include, exclude, max_pages, max_bytes, max_depth, max_seconds, keep_fresh,
                     sitemaps, honour_opt_outs, handlers, profile, archive, keep_links, near_duplicates, search, render)
 VALUES (:name, :scope, CAST(:include AS text[]), CAST(:exclude AS text[]), :max_pages, :max_bytes, :max_depth,
-        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive, :keep_links, :near_duplicates, :search, :render)
+        :max_seconds, :keep_fresh, :sitemaps, :honour_opt_outs, CAST(:handlers AS text[]), :profile, :archive,
+            :keep_links, :near_duplicates, :search, :render)
 ON CONFLICT (name) DO NOTHING
 RETURNING id
 
@@ -36,7 +37,8 @@ UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
     keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, handlers = CAST(:handlers AS text[]),
-    profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates, render = :render, revision = revision + 1,
+    profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates,
+    render = :render, revision = revision + 1,
     search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
@@ -115,7 +117,8 @@ WITH spent AS MATERIALIZED (
     SELECT c.id,
            CASE WHEN got.pages >= c.max_pages AND (
                     SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
-                       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+                       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL
+                           AND w.seen_at > clock_timestamp() - interval '1 minute')
                        LIMIT 1) IS NULL THEN 'max_pages'
                 WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
                 WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)) THEN 'max_seconds'
@@ -187,7 +190,8 @@ FROM (
         ), level AS (
             SELECT greatest(floor((max_pages - (
                        SELECT coalesce(sum(done.pages), 0) FROM crawl_hosts AS done
-                       WHERE done.crawl_id = :crawl_id AND done.host_id NOT IN (SELECT id FROM sharing))) / greatest(count(*), 1)), 1) AS pages
+                       WHERE done.crawl_id = :crawl_id
+                           AND done.host_id NOT IN (SELECT id FROM sharing))) / greatest(count(*), 1)), 1) AS pages
             FROM sharing
         )
         SELECT CASE WHEN (SELECT count(host_id) FROM queued) >= :hosts THEN greatest(1, (max_pages - pages_reserved) / :hosts)
@@ -226,7 +230,8 @@ WHERE c.id = held.id AND clock_timestamp() < CAST(:held_until AS timestamptz)
 -- count: add a settle's counts; in key order, so that it and forget_counts cannot deadlock
 INSERT INTO crawl_hosts (crawl_id, host_id, pages, fetches, failed, bytes, last_fetch_at)
 SELECT r.crawl_id, r.host_id, r.pages, r.fetches, r.failed, r.bytes, clock_timestamp()
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, host_id bigint, pages bigint, fetches bigint, failed bigint, bytes bigint)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, host_id bigint, pages bigint, fetches bigint,
+    failed bigint, bytes bigint)
 ORDER BY r.crawl_id, r.host_id
 ON CONFLICT (crawl_id, host_id) DO UPDATE
 SET pages = crawl_hosts.pages + excluded.pages, fetches = crawl_hosts.fetches + excluded.fetches,

@@ -87,7 +87,7 @@ def queries(room: str) -> Mapping[str, TextClause]:
     return {mark[1]: text(source[mark.end() : end].strip().rstrip(";")) for mark, end in zip(marks, ends, strict=True)}
 
 
-def rooms() -> list[str]:
+def query_files() -> list[str]:
     """Names of all query files, for the test that PREPAREs every query."""
     return sorted(path.stem for path in Path(__file__).parent.glob("*.sql") if path.stem != "views")
 

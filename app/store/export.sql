@@ -1,5 +1,6 @@
 -- pages: the next pages of a crawl, in the order of their keys; long columns only where they are wanted
-SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, p.content_type, p.charset, p.language, p.language_detected, p.title, p.description,
+SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, p.content_type, p.charset, p.language,
+       p.language_detected, p.title, p.description,
        p.published_at, p.published_from, p.modified_at, p.modified_from,
        CASE WHEN :with_text THEN p.main_text END AS text,
        p.canonical_url, p.depth, p.links, p.body_bytes, p.truncated, p.needs_script, p.directives, p.opt_out,
@@ -45,7 +46,8 @@ SELECT '' ~ CAST(:pattern AS text) AS found
 
 -- links: the links of the next pages of a crawl, in the order in which the pages were read
 -- A page none of whose links is wanted has one row without a link, so that the last position is known.
-SELECT l.found_at AS after_1, l.id AS after_2, l.url AS from_url, h.name AS from_host, link."to" AS to_url, link.anchor, link.rel, l.found_at
+SELECT l.found_at AS after_1, l.id AS after_2, l.url AS from_url, h.name AS from_host, link."to" AS to_url, link.anchor,
+       link.rel, l.found_at
 FROM (
     SELECT * FROM links AS page
     WHERE page.crawl_id = :crawl_id
@@ -66,7 +68,8 @@ LEFT JOIN LATERAL (
 ORDER BY l.found_at, l.id, link.place
 
 -- items: the next items of a crawl, in the order of their keys
-SELECT i.host_id AS after_1, i.key AS after_2, i.handler AS after_3, i.n AS after_4, i.handler, i.version, i.url, h.name AS host, i.n, i.item,
+SELECT i.host_id AS after_1, i.key AS after_2, i.handler AS after_3, i.n AS after_4, i.handler, i.version, i.url,
+       h.name AS host, i.n, i.item,
        i.stale, i.extracted_at
 FROM items AS i
 JOIN hosts AS h ON h.id = i.host_id

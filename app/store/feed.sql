@@ -1,5 +1,6 @@
 -- stored: pages of a crawl up to a time, in the order of their keys
-SELECT p.host_id, p.key, p.url, p.status, p.content_type, coalesce(p.language, p.language_detected) AS language, p.title, p.main_text, p.truncated, p.fetched_at
+SELECT p.host_id, p.key, p.url, p.status, p.content_type, coalesce(p.language, p.language_detected) AS language,
+       p.title, p.main_text, p.truncated, p.fetched_at
 FROM pages AS p
 WHERE p.crawl_id = :crawl_id
   AND (p.host_id, p.crawl_id, p.key) > (CAST(:after_host AS bigint), :crawl_id, CAST(:after_key AS bytea))
@@ -16,6 +17,7 @@ WHERE f.started_at >= CAST(:since AS timestamptz) AND f.crawl_id = :crawl_id AND
 ORDER BY f.started_at, f.id
 
 -- of_keys: these pages, in no order
-SELECT p.host_id, p.key, p.url, p.status, p.content_type, coalesce(p.language, p.language_detected) AS language, p.title, p.main_text, p.truncated, p.fetched_at
+SELECT p.host_id, p.key, p.url, p.status, p.content_type, coalesce(p.language, p.language_detected) AS language,
+       p.title, p.main_text, p.truncated, p.fetched_at
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 JOIN pages AS p ON p.host_id = r.host_id AND p.crawl_id = :crawl_id AND p.key = decode(r.key, 'hex')

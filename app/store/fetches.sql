@@ -1,16 +1,22 @@
 -- log: a row per request; times are the visit's anchor (database time of its take-up) plus monotonic seconds since
-INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, contacted_at, delay_s, address_budget, address_gap_s,
+INSERT INTO fetches (host_id, crawl_id, visit_id, url_key, url, kind, reason, started_at, ended_at, contacted_at,
+    delay_s, address_budget, address_gap_s,
                      rest_s, address, status,
                      outcome, failure, detail, location, retry_after, content_type, wire_bytes, body_bytes, truncated,
-                     dns_ms, connect_ms, first_byte_ms, total_ms, conditional, etag, last_modified, body_sha256, attempt, segment_id, at_offset, length, fenced)
+                     dns_ms, connect_ms, first_byte_ms, total_ms, conditional, etag, last_modified, body_sha256,
+                     attempt, segment_id, at_offset, length, fenced)
 SELECT r.host_id, r.crawl_id, r.visit_id, decode(r.url_key, 'hex'), r.url, r.kind, r.reason,
-       r.anchor + make_interval(secs => r.start_s), r.anchor + make_interval(secs => r.end_s), r.anchor + make_interval(secs => r.contact_s),
-       r.delay_s, r.address_budget, r.address_gap_s, r.rest_s, CAST(r.address AS inet), r.status, r.outcome, r.failure, r.detail, r.location, r.retry_after, r.content_type,
+       r.anchor + make_interval(secs => r.start_s), r.anchor + make_interval(secs => r.end_s),
+       r.anchor + make_interval(secs => r.contact_s),
+       r.delay_s, r.address_budget, r.address_gap_s, r.rest_s, CAST(r.address AS inet), r.status, r.outcome, r.failure,
+       r.detail, r.location, r.retry_after, r.content_type,
        r.wire_bytes, r.body_bytes, r.truncated, r.dns_ms, r.connect_ms, r.first_byte_ms, r.total_ms, r.conditional, r.etag,
        r.last_modified, decode(r.body_sha256, 'hex'), r.attempt, r.segment_id, r.at_offset, r.length, :fenced
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, visit_id bigint, anchor timestamptz, url_key text, url text, kind text, reason text, start_s double precision,
-    end_s double precision, contact_s double precision, delay_s double precision, address_budget text, address_gap_s double precision, rest_s double precision,
+    host_id bigint, crawl_id bigint, visit_id bigint, anchor timestamptz, url_key text, url text, kind text,
+    reason text, start_s double precision,
+    end_s double precision, contact_s double precision, delay_s double precision, address_budget text,
+    address_gap_s double precision, rest_s double precision,
     address text, status smallint, outcome text, failure text, detail text,
     location text, retry_after text, content_type text, wire_bytes bigint, body_bytes bigint, truncated boolean, dns_ms real,
     connect_ms real, first_byte_ms real, total_ms real, conditional boolean, etag text, last_modified text, body_sha256 text,

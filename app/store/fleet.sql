@@ -8,7 +8,8 @@ SELECT u.lane, count(*) AS queued, count(*) FILTER (WHERE h.is_due) AS due
 FROM urls AS u TABLESAMPLE SYSTEM (CAST(:percent AS real))
 JOIN crawls AS c ON c.id = u.crawl_id
 CROSS JOIN LATERAL (
-    SELECT next_fetch_at <= statement_timestamp() AND (state = 'idle' OR lease_until <= statement_timestamp()) AND NOT pause_requested AS is_due
+    SELECT next_fetch_at <= statement_timestamp() AND (state = 'idle' OR lease_until <= statement_timestamp())
+           AND NOT pause_requested AS is_due
     FROM hosts
     WHERE hosts.id = u.host_id
     LIMIT 1

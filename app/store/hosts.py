@@ -27,7 +27,7 @@ def offers_outstanding(tx: Connection) -> dict[str, int]:
 def claim_due(
     tx: Connection,
     *,
-    rooms: Mapping[str, int],
+    capacity: Mapping[str, int],
     n: int,
     ahead_s: float,
     offer_s: float,
@@ -36,16 +36,16 @@ def claim_due(
 ) -> list[Offer]:
     """Claim due hosts, n at most.
 
-    rooms   how many hosts each queue has room for; queues named first are served first
-    since   for some queues: hosts that were due before are skipped
+    capacity  how many hosts each queue may be given; queues named first are served first
+    since     for some queues: hosts that were due before are skipped
     """
     rows = db.run(
         tx,
         _sql["claim_due"],
         {
-            "queues": list(rooms),
-            "rooms": list(rooms.values()),
-            "since": [since.get(queue) for queue in rooms],
+            "queues": list(capacity),
+            "capacity": list(capacity.values()),
+            "since": [since.get(queue) for queue in capacity],
             "n": n,
             "ahead_s": ahead_s,
             "offer_s": offer_s,

@@ -4,25 +4,26 @@ FROM hosts
 WHERE state = 'offered' AND lease_until > statement_timestamp()
 GROUP BY queue
 
--- claim_due: lease due hosts, n at most, in each queue as many as it has room for, searching from :since on
+-- claim_due: lease due hosts, n at most, in each queue as many as it has capacity for, searching from :since on
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
 -- Joined by ctid, which the row lock pins: a look-up by id would walk the dead row versions that a long transaction keeps.
 -- After a failover or a restore nothing is lent, or written under a lease, until the lineage was checked (app.store.lineage).
 WITH due AS MATERIALIZED (
     SELECT ready.place, ready.outlived, ready.missed, ready.due_at
-    FROM unnest(CAST(:queues AS text[]), CAST(:rooms AS integer[]), CAST(:since AS timestamptz[])) AS room (queue, size, since)
+    FROM unnest(CAST(:queues AS text[]), CAST(:capacity AS integer[]), CAST(:since AS timestamptz[]))
+        AS capacity (queue, free, since)
     CROSS JOIN LATERAL (
         SELECT h.ctid AS place, h.state = 'taken' AS outlived, h.state = 'offered' AS missed, h.next_fetch_at AS due_at
         FROM hosts AS h
-        WHERE h.queue = room.queue
-          AND h.next_fetch_at >= coalesce(room.since, '-infinity')
+        WHERE h.queue = capacity.queue
+          AND h.next_fetch_at >= coalesce(capacity.since, '-infinity')
           AND h.next_fetch_at <= statement_timestamp() + make_interval(secs => :ahead_s)
           AND (h.state = 'idle' OR h.lease_until <= statement_timestamp())
           AND NOT h.pause_requested
           AND NOT EXISTS (SELECT FROM lineage AS l WHERE l.seen <> tiptoe_lineage())
         ORDER BY h.next_fetch_at
-        LIMIT room.size
+        LIMIT capacity.free
         FOR UPDATE SKIP LOCKED
     ) AS ready
     LIMIT :n
@@ -130,7 +131,8 @@ SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS ad
        coalesce(taken.delay_override_s, d.delay_override_s) AS delay_override_s, taken.robots_delay_s, taken.failures,
        taken.adaptive_level, taken.recent_statuses, taken.recent_ms, taken.latency_s, taken.breaker_trips,
        coalesce(taken.quiet_hours, d.quiet_hours) AS quiet_hours, taken.resting_because,
-       (SELECT since FROM lineage) AS lineage, taken.isolate, taken.answered_at IS NOT NULL AS answered, taken.last_contact_at IS NOT NULL AS contacted, taken.unfetched,
+       (SELECT since FROM lineage) AS lineage, taken.isolate, taken.answered_at IS NOT NULL AS answered,
+           taken.last_contact_at IS NOT NULL AS contacted, taken.unfetched,
        taken.taken_at AS now,
        CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
 FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
@@ -327,7 +329,8 @@ LIMIT :n
 
 -- release: forget why a host rests; its delay still holds
 UPDATE hosts
-SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failures = 0, isolate = 0, breaker_trips = 0, recent_statuses = '{}', recent_ms = '{}',
+SET blocked_until = NULL, resting_because = NULL, resting_detail = NULL, failures = 0, isolate = 0, breaker_trips = 0,
+    recent_statuses = '{}', recent_ms = '{}',
     next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
                          THEN greatest(clock_timestamp(), polite_at) ELSE next_fetch_at END
 WHERE name = :name

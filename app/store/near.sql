@@ -6,7 +6,8 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans, set_co
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
        CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
        CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
-       EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key AND u.state = 'gone') AS is_gone
+       EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key
+           AND u.state = 'gone') AS is_gone
 FROM (SELECT * FROM near_queue ORDER BY id LIMIT :n) AS q
 LEFT JOIN crawls AS c ON c.id = q.crawl_id
 LEFT JOIN pages AS p ON p.host_id = q.host_id AND p.crawl_id = q.crawl_id AND p.key = q.key
@@ -143,7 +144,8 @@ WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key
 -- It is asked every other second: joined with all of the frontier it would keep Postgres busy. LATERAL looks each original up.
 SELECT d.host_id, d.crawl_id, d.key, d.url, d.kind, d.of_url
 FROM duplicates AS d TABLESAMPLE SYSTEM (
-    CAST(100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('duplicates'), 1)) AS real))
+    CAST(100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision)
+        / greatest(pg_relation_size('duplicates'), 1)) AS real))
 JOIN crawls AS c ON c.id = d.crawl_id AND c.state = 'active'
 LEFT JOIN LATERAL (
     SELECT u.state FROM urls AS u

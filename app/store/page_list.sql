@@ -1,5 +1,6 @@
 -- listed: the next pages of a crawl that are in the archive, in the order of their hosts and keys: their document, and how many captures
-SELECT g.captures, c.id AS capture, c.kind = 'rendered' AS rendered, c.url, c.status, c.content_type, c.body_bytes, c.fetched_at, p.title, coalesce(p.language, p.language_detected) AS language, p.changed_at
+SELECT g.captures, c.id AS capture, c.kind = 'rendered' AS rendered, c.url, c.status, c.content_type, c.body_bytes,
+       c.fetched_at, p.title, coalesce(p.language, p.language_detected) AS language, p.changed_at
 FROM (
     SELECT host_id, key, count(*) AS captures, max(id) FILTER (WHERE kind = 'page') AS latest,
            max(id) FILTER (WHERE kind = 'rendered') AS rendered,

@@ -1,17 +1,23 @@
--- keep: store pages; a page fetched again replaces its row; pages of crawls that are searched queue up to be indexed, new texts to be compared
+-- keep: store pages; a page fetched again replaces its row
+-- Pages of crawls that are searched queue up to be indexed, new texts to be compared
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 -- What a browser made stands until it makes it anew: the plain answer of such a page says nothing.
 WITH kept AS (
 INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title, description,
-                   published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256, body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth, first_fetched_at, fetched_at,
+                   published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256,
+                   body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth,
+                   first_fetched_at, fetched_at,
                    changed_at, rendered_at)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.language_detected,
-       r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links, r.canonical_url,
+       r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text,
+       decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links,
+       r.canonical_url,
        r.directives, r.opt_out, r.depth, now.at, now.at, now.at, CASE WHEN r.rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text,
     language_detected text, title text, description text, published_at timestamptz, published_from text, modified_at timestamptz,
-    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, needs_script jsonb, truncated boolean, links integer,
+    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, needs_script jsonb,
+    truncated boolean, links integer,
     canonical_url text, directives text, opt_out text, depth integer, rendered boolean, awaits boolean)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 WHERE NOT coalesce(r.awaits, false) OR NOT EXISTS (
@@ -22,7 +28,8 @@ SET status = excluded.status, content_type = excluded.content_type, charset = ex
     language_detected = excluded.language_detected, title = excluded.title, description = excluded.description,
     published_at = excluded.published_at, published_from = excluded.published_from, modified_at = excluded.modified_at,
     modified_from = excluded.modified_from, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
-    text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, needs_script = excluded.needs_script, truncated = excluded.truncated, links = excluded.links,
+    text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, needs_script = excluded.needs_script,
+    truncated = excluded.truncated, links = excluded.links,
     canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     rendered_at = excluded.rendered_at,
     changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256 THEN pages.changed_at
@@ -66,12 +73,15 @@ FROM dropped AS d JOIN fingerprints AS f ON f.host_id = d.host_id AND f.crawl_id
 
 -- revise: apply a 304's changes to a stored page; exports of what is new take it again
 UPDATE pages AS p
-SET directives = r.directives, opt_out = r.opt_out, fetched_at = clock_timestamp(), main_text = CASE WHEN r.noarchive THEN NULL ELSE p.main_text END
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, directives text, opt_out text, noarchive boolean)
+SET directives = r.directives, opt_out = r.opt_out, fetched_at = clock_timestamp(), main_text = CASE WHEN r.noarchive
+    THEN NULL ELSE p.main_text END
+FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, directives text,
+    opt_out text, noarchive boolean)
 WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
 
 -- originals: the crawl's pages with the same bytes, and with the same main text, as each document
--- Originals are there, no exact copies themselves, nor in the batch (which is compared within itself); the host's own oldest comes first. LATERAL keeps this two index probes a page.
+-- Originals are there, no exact copies themselves, nor in the batch (which is compared within itself); the host's own
+-- oldest comes first. LATERAL keeps this two index probes a page.
 WITH r AS MATERIALIZED (
     SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
     FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
@@ -112,7 +122,8 @@ SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_hos
     found_at = clock_timestamp()
 
 -- of_url: a page in every crawl that has it
-SELECT crawl_id, title, language, content_type, charset, body_bytes, needs_script, truncated, links, canonical_url, text_sha256, fetched_at, changed_at
+SELECT crawl_id, title, language, content_type, charset, body_bytes, needs_script, truncated, links, canonical_url,
+       text_sha256, fetched_at, changed_at
 FROM pages
 WHERE host_id = :host_id AND key = :key
 

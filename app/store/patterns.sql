@@ -9,7 +9,8 @@ LIMIT :n
 INSERT INTO url_patterns AS p (host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain)
 SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer, lately real, new_lately real,
+    host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer,
+    lately real, new_lately real,
     rendered smallint, gain integer)
 ORDER BY r.host_id, r.crawl_id, r.pattern
 ON CONFLICT (host_id, crawl_id, pattern) DO UPDATE
@@ -25,7 +26,8 @@ RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 -- report: the patterns of a host in every crawl, the most refused first
 SELECT c.name AS crawl, p.pattern, p.urls, p.fetched, p.new, p.refused, p.lately, p.new_lately,
        (SELECT count(*) FROM urls AS u
-        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.state = 'refused' AND u.cause = 'trap' AND u.detail = p.pattern) AS held
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.state = 'refused' AND u.cause = 'trap'
+            AND u.detail = p.pattern) AS held
 FROM url_patterns AS p JOIN crawls AS c ON c.id = p.crawl_id
 WHERE p.host_id = :host_id
 ORDER BY p.refused DESC, p.fetched DESC, c.name, p.pattern

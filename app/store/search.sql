@@ -49,9 +49,11 @@ WITH lot AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT CAST(coalesce(m.config, 'simple') AS text) AS config) AS s
     CROSS JOIN LATERAL (
         SELECT setweight(to_tsvector(CAST(s.config AS regconfig),
-                                     regexp_replace(translate(coalesce(f.title, ''), :invisible, ''), :separators, ' ', 'g')), 'A') AS title,
+                                     regexp_replace(translate(coalesce(f.title, ''), :invisible, ''), :separators, ' ',
+                                         'g')), 'A') AS title,
                setweight(to_tsvector(CAST(s.config AS regconfig),
-                                     regexp_replace(translate(coalesce(f.description, ''), :invisible, ''), :separators, ' ', 'g')), 'B') AS description,
+                                     regexp_replace(translate(coalesce(f.description, ''), :invisible, ''), :separators,
+                                         ' ', 'g')), 'B') AS description,
                to_tsvector(CAST(s.config AS regconfig),
                            regexp_replace(translate(left(f.main_text, :characters), :invisible, ''), :separators, ' ', 'g')) AS main_text
     ) AS w

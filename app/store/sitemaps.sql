@@ -22,4 +22,5 @@ WHERE u.host_id = :host_id AND u.crawl_id = :crawl_id AND u.key = decode(r.key, 
        OR (:believed AND u.state = 'resting' AND NOT u.retrying AND r.lastmod > u.fetched_at AND u.due_at > clock_timestamp()))
 
 -- of_crawl: the sitemaps of a crawl, the largest first
-SELECT url, format, entries, problem, claims, true_claims, read_at FROM sitemaps WHERE crawl_id = :crawl_id ORDER BY entries DESC, url LIMIT :n
+SELECT url, format, entries, problem, claims, true_claims, read_at FROM sitemaps WHERE crawl_id = :crawl_id
+       ORDER BY entries DESC, url LIMIT :n

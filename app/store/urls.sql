@@ -1,5 +1,8 @@
 -- pick: hosts' next URLs in every active crawl and lane, best first, but for origins whose robots.txt is out of reach
-SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links, c.render, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id, u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures, u.server_failures,
+SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links,
+       c.render, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id,
+       u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures,
+       u.server_failures,
        u.parse_failures, u.etag, u.last_modified, u.body_sha256,
        u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
        u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause, u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
@@ -28,13 +31,15 @@ WHERE EXISTS (
 -- admit: one row per (crawl, URL key), by the first to arrive; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS saves the common case (known already) a wait for a settle that is updating that very row.
 -- A form of a URL that robots.txt allows replaces one that it refused. Of several at once the allowed one is admitted.
-INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, detail, score_parts, sitemap_id, lastmod, due_at, linked)
+INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, detail,
+    score_parts, sitemap_id, lastmod, due_at, linked)
 SELECT DISTINCT ON (r.host_id, r.crawl_id, r.key)
        r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause, r.detail,
        r.score_parts, r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s), r.linked
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real, depth integer,
-    hops smallint, found_on text, cause text, detail text, score_parts integer, sitemap_id bigint, lastmod timestamptz, due_s double precision, linked text,
+    hops smallint, found_on text, cause text, detail text, score_parts integer, sitemap_id bigint, lastmod timestamptz,
+    due_s double precision, linked text,
     reopens boolean)
 WHERE NOT EXISTS (
     SELECT FROM urls AS u
@@ -79,19 +84,22 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     due_at = clock_timestamp() + make_interval(secs => r.due_s), interval_s = r.interval_s,
     change_shape = r.change_shape, change_s = r.change_s, etag = r.etag, last_modified = r.last_modified,
     body_sha256 = decode(r.body_sha256, 'hex'), text_sha256 = decode(r.text_sha256, 'hex'),
-    status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives, opt_out = r.opt_out, alias_of = r.alias_of,
+    status = r.status, outcome = r.outcome, cause = r.cause, detail = r.detail, directives = r.directives,
+    opt_out = r.opt_out, alias_of = r.alias_of,
     url = coalesce(r.sends, u.url), linked = CASE WHEN r.sends IS NULL THEN u.linked END,
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
     parse_failures smallint, retrying boolean, score real, due_s double precision,
-    interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text, text_sha256 text, status smallint,
+    interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text,
+    text_sha256 text, status smallint,
     outcome text, cause text, detail text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
 
 -- give_up: end the queued URLs of a host that cannot be crawled, with the cause
-UPDATE urls SET state = :state, cause = :cause, detail = :detail, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0
+UPDATE urls SET state = :state, cause = :cause, detail = :detail, attempts = 0, network_failures = 0,
+    server_failures = 0, parse_failures = 0
 WHERE host_id = :host_id AND state = 'queued' AND starts_with(url, :prefix)
   AND NOT (:spares_fresh AND crawl_id IN (SELECT id FROM crawls WHERE keep_fresh))
 RETURNING fetched_at IS NULL AND crawl_id IN (SELECT id FROM crawls WHERE crawls.state = 'active') AS is_new
@@ -157,24 +165,28 @@ ORDER BY u.host_id
 
 -- go_round: make URLs of a crawl due now, with their validators; a request needs the reason why a page was kept out
 -- For locked hosts, from one key up to another.
-UPDATE urls AS u SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+UPDATE urls AS u SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0,
+    parse_failures = 0, retrying = false,
     cause = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.cause END,
     detail = CASE WHEN u.state NOT IN ('refused', 'quarantined') THEN u.detail END
-FROM unnest(CAST(:ids AS bigint[]), CAST(:floor_scores AS double precision[]), CAST(:floor_ids AS bigint[])) AS h (id, floor_score, floor_id)
+FROM unnest(CAST(:ids AS bigint[]), CAST(:floor_scores AS double precision[]), CAST(:floor_ids AS bigint[])) AS h (id,
+    floor_score, floor_id)
 WHERE u.host_id = h.id AND u.crawl_id = :crawl_id AND u.key >= :lower AND u.key < :upper AND u.state <> 'queued'
   AND NOT (u.state = 'resting' AND u.fetched_at IS NULL AND NOT u.retrying AND h.floor_id IS NOT NULL
            AND (u.score < CAST(h.floor_score AS real) OR (u.score = CAST(h.floor_score AS real) AND u.id >= h.floor_id)))
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- retry: make one URL due now, whatever its state
-UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0,
+    parse_failures = 0, retrying = false,
     cause = CASE WHEN state NOT IN ('refused', 'quarantined') THEN cause END,
     detail = CASE WHEN state NOT IN ('refused', 'quarantined') THEN detail END
 WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 RETURNING crawl_id
 
 -- force: make one URL due now, and fetched even if it is taken for a trap
-UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0,
+    parse_failures = 0, retrying = false,
     cause = 'forced', detail = NULL
 WHERE host_id = :host_id AND key = :key AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id)
 RETURNING crawl_id
@@ -236,7 +248,8 @@ LIMIT :n
 SELECT url FROM urls WHERE crawl_id = :crawl_id AND depth = 0 AND found_on IS NULL
 
 -- retry_failed: queue the URLs that a crawl gave up
-UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0, parse_failures = 0, retrying = false,
+UPDATE urls SET state = 'queued', due_at = NULL, attempts = 0, network_failures = 0, server_failures = 0,
+    parse_failures = 0, retrying = false,
     cause = NULL, detail = NULL
 WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id

@@ -34,11 +34,13 @@ SELECT h.name AS host, h.state, h.queue,
          WHEN h.state = 'offered' AND h.lease_until > clock_timestamp() THEN 'offered to ' || h.queue
          WHEN h.next_fetch_at IS NULL OR NOT q.is_queued THEN 'nothing queued'
          WHEN h.blocked_until > clock_timestamp() THEN 'resting: ' || coalesce(h.resting_because, 'blocked')
-         WHEN h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL THEN 'resting: ' || h.resting_because
+         WHEN h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL
+             THEN 'resting: ' || h.resting_because
          WHEN h.next_fetch_at > clock_timestamp() THEN 'delay'
          ELSE 'due'
        END AS waits_for,
-       CASE WHEN h.lease_until > clock_timestamp() OR q.is_queued THEN h.next_fetch_at END AS next_fetch_at, h.delay_s, h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
+       CASE WHEN h.lease_until > clock_timestamp() OR q.is_queued THEN h.next_fetch_at END AS next_fetch_at, h.delay_s,
+           h.delay_override_s, h.robots_delay_s, h.adaptive_level, h.latency_s, h.quiet_hours,
        h.blocked_until, h.resting_because, h.resting_detail, h.failures, h.breaker_trips, h.isolate,
        h.address, h.last_contact_at, h.lease_until, h.unfetched,
        r.robots
@@ -77,12 +79,15 @@ ORDER BY f.started_at DESC, f.id DESC;
 COMMENT ON VIEW v_recent_errors IS 'Requests of the last day that brought no page, newest first.';
 
 -- One sort by host carries all its windows, and a filter by host_id reaches the index. Requests, the rests that answers set, and the
--- operators' releases are one stream of moments; at the same instant a request comes before its own rest. 1 ms: docs/politeness.md says why.
--- Where the log was cut, the history of copies says of which origins robots.txt had been asked for before; a request lasts 10 minutes at most.
+-- operators' releases are one stream of moments; at the same instant a request comes before its own rest. 1 ms:
+-- docs/politeness.md says why.
+-- Where the log was cut, the history of copies says of which origins robots.txt had been asked for before; a request
+-- lasts 10 minutes at most.
 CREATE VIEW v_politeness_audit AS
 WITH asked_before AS (
     SELECT c.host_id, min(c.since) AS since,
-           c.scheme || ':' || h.name || CASE WHEN (c.scheme, c.port) IN (('http', 80), ('https', 443)) THEN '' ELSE ':' || c.port END COLLATE "C" AS origin
+           c.scheme || ':' || h.name || CASE WHEN (c.scheme, c.port) IN (('http', 80), ('https', 443)) THEN '' ELSE ':'
+               || c.port END COLLATE "C" AS origin
     FROM robots_copies AS c
     JOIN hosts AS h ON h.id = c.host_id
     WHERE c.since < (SELECT min(started_at) FROM fetches) + interval '10 minutes'
@@ -119,7 +124,8 @@ WITH asked_before AS (
     WINDOW earlier AS (PARTITION BY host_id ORDER BY at, id, moment ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), requests AS (
     SELECT *, CAST(extract(epoch FROM at - previous_end) AS double precision) AS gap_s,
-           at < max(rests_until) OVER (PARTITION BY host_id, releases ORDER BY at, id, moment ROWS UNBOUNDED PRECEDING) - interval '1 ms' AS in_rest,
+           at < max(rests_until) OVER (PARTITION BY host_id, releases ORDER BY at, id,
+               moment ROWS UNBOUNDED PRECEDING) - interval '1 ms' AS in_rest,
            min(robots_at) OVER (PARTITION BY host_id, origin) AS asked_at
     FROM ordered
 ), counted AS (
@@ -147,7 +153,8 @@ SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_
                FROM fetches AS f
                CROSS JOIN LATERAL (VALUES
                    (1, 1, f.started_at),
-                   (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END, greatest(f.started_at, f.ended_at - interval '1 ms'))
+                   (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END,
+                       greatest(f.started_at, f.ended_at - interval '1 ms'))
                ) AS e (step, rank, at)
                WHERE f.host_id = c.host_id AND f.outcome <> 'unsent'
            ) AS swept

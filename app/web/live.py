@@ -16,6 +16,7 @@ from app.admin.board.pulse import QUEUED_MOST, CrawlNow, Pulsation
 from app.admin.crawls import find
 from app.admin.doctor import Check, Grade
 from app.model import Outcome
+from app.model.reasons import HostWait
 from app.store.board import Row
 from app.web.board import board_of
 from app.web.pulse import Pulse
@@ -109,10 +110,10 @@ def wait_cells(row: Row) -> Sequence[str]:
     Only what is due was to come before now: else the rows are older than the moment that they name.
     """
     now, earliest = datetime.now(UTC), row["earliest"]
-    if earliest is not None and row["because"] != "due":
+    if earliest is not None and row["because"] != HostWait.DUE:
         earliest = max(earliest, now)
-    first = "" if row["because"] in {"being visited", "offered"} else ago(earliest, now)
-    return row["because"], f"{row['hosts']:,}", first, row["because"].partition(":")[0]
+    first = "" if row["because"] in {HostWait.VISITED, HostWait.OFFERED} else ago(earliest, now)
+    return row["because"], f"{row['hosts']:,}", first, HostWait.of(row["because"])
 
 
 def crawl_texts(crawl: CrawlNow) -> Mapping[str, str]:

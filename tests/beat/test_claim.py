@@ -153,7 +153,7 @@ def looked_at(engine: Engine, marks: ScanWindow) -> int:
     """Buffers that the look for due hosts reads, rolled back."""
     values = {
         "queues": ["host-00"],
-        "rooms": [100],
+        "capacity": [100],
         "since": [marks.since.get("host-00")],
         "n": 100,
         "ahead_s": 0.0,

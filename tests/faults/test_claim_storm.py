@@ -65,7 +65,7 @@ Claim = tuple[dict[str, int], int, Sequence[Offer]]
 
 
 def storm(rig: Rig, rng: random.Random, start: Barrier) -> list[Claim]:
-    """Claim until three claims of all queues in a row bring nothing: (rooms, n, what came) of each."""
+    """Claim until three claims of all queues in a row bring nothing: (capacity, n, what came) of each."""
     engine = db.connect(f"{rig.database_url}?options={MISLED}", pool_size=1)
     claims: list[Claim] = []
     try:
@@ -74,15 +74,15 @@ def storm(rig: Rig, rng: random.Random, start: Barrier) -> list[Claim]:
         start.wait()
         while len(claims) < 3 or any(offers for _, _, offers in claims[-3:]):
             n = rng.randint(1, 128)
-            rooms = {queue: rng.randint(1, ROOMS_MOST) for queue in rng.sample(QUEUES, len(QUEUES))}
+            capacity = {queue: rng.randint(1, ROOMS_MOST) for queue in rng.sample(QUEUES, len(QUEUES))}
             with db.transaction(engine) as tx:
-                offers = hosts.claim_due(tx, rooms=rooms, n=n, ahead_s=0.25, offer_s=OFFER_S, isolate=50)
-            claims.append((rooms, n, offers))
+                offers = hosts.claim_due(tx, capacity=capacity, n=n, ahead_s=0.25, offer_s=OFFER_S, isolate=50)
+            claims.append((capacity, n, offers))
     finally:
         engine.dispose()
     return claims
 
 
-def is_too_many(rooms: dict[str, int], n: int, offers: Sequence[Offer]) -> bool:
+def is_too_many(capacity: dict[str, int], n: int, offers: Sequence[Offer]) -> bool:
     of_queue = Counter(offer.queue for offer in offers)
-    return len(offers) > n or any(of_queue[queue] > rooms[queue] for queue in of_queue)
+    return len(offers) > n or any(of_queue[queue] > capacity[queue] for queue in of_queue)

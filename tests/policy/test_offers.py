@@ -57,35 +57,35 @@ ROOMS = [
 @pytest.mark.parametrize(("line", "unread", "room", "probes"), ROOMS)
 def test_what_a_queue_is_offered(line: QueueOffers, unread: int, room: int | None, probes: list[int]) -> None:
     found = plan(NAMES, {"host-05": line}, {"host-05": unread}, offers_max=128, offer=OFFER)
-    assert (found.rooms.get("host-05"), found.probes) == (room, probes)
-    assert found.rooms["host-06"] == 4
+    assert (found.capacity.get("host-05"), found.probes) == (room, probes)
+    assert found.capacity["host-06"] == 4
 
 
 @pytest.mark.parametrize(("standing", "n"), [(0, 128), (1, 127), (127, 1), (128, 0), (500, 0)])
 def test_offers_that_stand_count_for_all_queues(standing: int, n: int) -> None:
     found = plan(["a", "b"], {"a": QueueOffers(standing=standing, served_at=NOW)}, {}, offers_max=128, offer=OFFER)
     assert found.n == n
-    assert bool(found.rooms) is (n > 0)
+    assert bool(found.capacity) is (n > 0)
 
 
 def test_offers_of_an_unserved_queue_count_for_nobody() -> None:
     lines = {name: QueueOffers(standing=32, missed_at=ago(1)) for name in NAMES[:16]}
     found = plan(NAMES, lines, {}, offers_max=128, offer=OFFER)
-    assert (found.n, set(found.rooms)) == (128, set(NAMES[16:]))
+    assert (found.n, set(found.capacity)) == (128, set(NAMES[16:]))
 
 
 def test_an_unserved_queue_is_probed_while_the_others_are_full() -> None:
     lines = {"a": QueueOffers(standing=128, served_at=NOW), "b": QueueOffers(missed_at=ago(1)), "c": SERVED}
     found = plan(["a", "b", "c"], lines, {}, offers_max=128, offer=OFFER)
-    assert (found.rooms, found.n) == ({"b": 1}, 1)
+    assert (found.capacity, found.n) == ({"b": 1}, 1)
 
 
 def test_the_order_of_the_queues_is_kept() -> None:
-    assert list(plan(["c", "a", "b"], {}, {}, offers_max=128, offer=OFFER).rooms) == ["c", "a", "b"]
+    assert list(plan(["c", "a", "b"], {}, {}, offers_max=128, offer=OFFER).capacity) == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize(("offers_max", "queues", "room"), [(1, 1, 1), (2, 32, 1), (128, 1, 32), (128, 250, 1)])
 def test_every_queue_has_room_for_one(offers_max: int, queues: int, room: int) -> None:
     names = [f"q{number}" for number in range(queues)]
-    assert set(plan(names, {}, {}, offers_max=offers_max, offer=OFFER).rooms.values()) == {room}
+    assert set(plan(names, {}, {}, offers_max=offers_max, offer=OFFER).capacity.values()) == {room}
     assert most(offers_max) >= 1

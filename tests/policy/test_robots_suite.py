@@ -232,7 +232,7 @@ def test_path_of_url(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", rows("robots_other.json", "robots_url_of"))
 def test_robots_url_of(row: dict[str, Any]) -> None:
-    """A URL with a user is refused before that (SPEC: credentials); without it the row holds."""
+    """A URL with a user is refused before that (promise U2); without it the row holds."""
     expected = row["expected_robots_url"]
     found = Canon().canonicalise(row["url"])
     assert found is (Refusal.INVALID if expected is None else Refusal.CREDENTIALS)

@@ -206,12 +206,14 @@ def admit(engine: Engine, *rows: Admission) -> None:
         urls.admit(tx, rows)
 
 
-def claim(engine: Engine, rooms: dict[str, int] | None = None, *, n: int = 1_000, ahead_s: float = 0.0) -> list[Offer]:
-    """Claim and commit. rooms: by default a hundred hosts of the queue that hosts here are made for."""
+def claim(
+    engine: Engine, capacity: dict[str, int] | None = None, *, n: int = 1_000, ahead_s: float = 0.0
+) -> list[Offer]:
+    """Claim and commit. capacity: by default a hundred hosts of the queue that hosts here are made for."""
     with db.transaction(engine) as tx:
         return hosts.claim_due(
             tx,
-            rooms={"host-00": 100} if rooms is None else rooms,
+            capacity={"host-00": 100} if capacity is None else capacity,
             n=n,
             ahead_s=ahead_s,
             offer_s=OFFER_S,

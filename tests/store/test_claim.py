@@ -27,8 +27,8 @@ def test_the_claim_takes_what_each_queue_has_room_for(engine: Engine) -> None:
     for queue in ("host-00", "host-01", "host-02", "host-03"):
         for _ in range(10):
             make_due_host(engine, queue=queue)
-    rooms = {"host-00": 3, "host-01": 0, "host-02": 100}
-    claimed = claim(engine, rooms)
+    capacity = {"host-00": 3, "host-01": 0, "host-02": 100}
+    claimed = claim(engine, capacity)
     assert Counter(offer.queue for offer in claimed) == {"host-00": 3, "host-02": 10}
     assert one(engine, "SELECT count(*) FROM hosts WHERE state = 'offered'") == 13
 
@@ -145,18 +145,18 @@ def test_a_lease_that_ran_out_is_claimed_anew_and_a_taken_one_isolates(
 
 
 def test_claimers_at_once_never_get_the_same_host(engine: Engine) -> None:
-    """Many rounds of four claimers with a connection each, and rooms too small for all."""
+    """Many rounds of four claimers with a connection each, and queues too small for all."""
     threads, rounds, count = 4, 25, 60
     for number in range(count):
         make_due_host(engine, queue=f"host-0{number % 3}")
-    rooms = {"host-00": 7, "host-01": 7, "host-02": 7}
+    capacity = {"host-00": 7, "host-01": 7, "host-02": 7}
     barrier = Barrier(threads)
 
     def claimer() -> list[list[Offer]]:
         found = []
         for _ in range(rounds):
             barrier.wait(60)
-            found.append(claim(engine, rooms))
+            found.append(claim(engine, capacity))
             if barrier.wait(60) == 0:  # one of them gives all hosts back for the next round
                 sql(
                     engine,
@@ -178,7 +178,7 @@ def test_a_second_claim_does_not_wait_for_the_first(engine: Engine) -> None:
     for _ in range(4):
         make_due_host(engine)
     with db.transaction(engine) as tx:
-        first = hosts.claim_due(tx, rooms={"host-00": 2}, n=9, ahead_s=0, offer_s=OFFER_S, isolate=ISOLATE)
+        first = hosts.claim_due(tx, capacity={"host-00": 2}, n=9, ahead_s=0, offer_s=OFFER_S, isolate=ISOLATE)
         second = Aside(lambda: claim(engine)).outcome()  # not committed yet: skipped, not waited for
     assert not {offer.host_id for offer in first} & {offer.host_id for offer in second}
     assert len(first) == len(second) == 2

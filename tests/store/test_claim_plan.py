@@ -23,11 +23,11 @@ def test_the_claim_finds_due_hosts_by_index(make_database: Callable[[], str]) ->
                SELECT 'h' || i, 'host-' || lpad((i % 32)::text, 2, '0'), 1, now() - make_interval(secs => i / 100.0)
                FROM generate_series(1, 100000) AS i""",
         )
-        rooms = {f"host-{number:02d}": 2 for number in range(32)}
+        capacity = {f"host-{number:02d}": 2 for number in range(32)}
         for _ in range(20):
-            claim(engine, rooms)
+            claim(engine, capacity)
         assert one(engine, "SELECT reltuples FROM pg_class WHERE relname = 'hosts'") == -1, "there are statistics"
-        plan = _plan(engine, rooms)
+        plan = _plan(engine, capacity)
     reads = [node for node in plan if node.get("Relation Name") == "hosts" and node["Node Type"] != "ModifyTable"]
     assert {(node["Node Type"], node.get("Index Name")) for node in reads} == {
         ("Index Scan", "hosts_due"),
@@ -38,12 +38,12 @@ def test_the_claim_finds_due_hosts_by_index(make_database: Callable[[], str]) ->
     engine.dispose()
 
 
-def _plan(engine: Engine, rooms: dict[str, int]) -> list[dict[str, Any]]:
+def _plan(engine: Engine, capacity: dict[str, int]) -> list[dict[str, Any]]:
     """Nodes of the claim's plan, run and rolled back."""
     values = {
-        "queues": list(rooms),
-        "rooms": list(rooms.values()),
-        "since": [None] * len(rooms),
+        "queues": list(capacity),
+        "capacity": list(capacity.values()),
+        "since": [None] * len(capacity),
         "n": 1_000,
         "ahead_s": 0.25,
         "offer_s": OFFER_S,

@@ -40,7 +40,9 @@ def lent(engine: Engine, name: str, host_id: int, token: UUID) -> list[str]:
     """By which ways in a host is lent."""
     found = []
     for way, act in {
-        "claim": lambda tx: hosts.claim_due(tx, rooms={"host-00": 9}, n=9, ahead_s=0, offer_s=OFFER_S, isolate=ISOLATE),
+        "claim": lambda tx: hosts.claim_due(
+            tx, capacity={"host-00": 9}, n=9, ahead_s=0, offer_s=OFFER_S, isolate=ISOLATE
+        ),
         "offer": lambda tx: hosts.offer_now(tx, name=name, offer_s=OFFER_S, isolate=ISOLATE),
         "loan": lambda tx: hosts.borrow(tx, name=name, lease_s=LEASE_S, isolate=ISOLATE),
         "take-up": lambda tx: hosts.take_up(tx, host_id=host_id, token=token, worker="w:1", lease_s=LEASE_S),

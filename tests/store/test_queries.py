@@ -13,7 +13,7 @@ from app.store import db
 FOLDER = Path(app.store.__file__).parent
 DOLLARS = postgresql.dialect(paramstyle="numeric_dollar")
 PURPOSE = re.compile(r"^-- (\w+): (.*)$", re.MULTILINE)
-QUERIES = [(room, name) for room in db.rooms() for name in db.queries(room)]
+QUERIES = [(room, name) for room in db.query_files() for name in db.queries(room)]
 
 
 @pytest.mark.parametrize(("room", "name"), QUERIES)
@@ -28,7 +28,7 @@ def test_a_query_that_postgres_does_not_take_is_refused(database_url: str) -> No
         connection.execute("PREPARE it AS SELECT no_such_column FROM hosts")
 
 
-@pytest.mark.parametrize("room", db.rooms())
+@pytest.mark.parametrize("room", db.query_files())
 def test_queries_have_one_purpose_line_each(room: str) -> None:
     source = (FOLDER / f"{room}.sql").read_text()
     marks = PURPOSE.findall(source)
@@ -42,7 +42,7 @@ def test_queries_have_one_purpose_line_each(room: str) -> None:
         assert ";" not in code, f"{name}: one statement"
 
 
-@pytest.mark.parametrize("room", db.rooms())
+@pytest.mark.parametrize("room", db.query_files())
 def test_queries_are_those_that_the_room_runs(room: str) -> None:
     source = (FOLDER / f"{room}.py").read_text()
     called = set(re.findall(r'_sql\["(\w+)"\]', source)) | set(re.findall(r'_same\(\s*tx,\s*"(\w+)"', source))

@@ -38,8 +38,8 @@ def offered_in_vain(engine: Engine, times: int) -> None:
     sql(engine, "UPDATE hosts SET queue = 'host-00' WHERE id = :id", id=host_id)
     for _ in range(times + 1):
         with db.transaction(engine) as tx:
-            rooms = {"host-00": 10}
-            assert hosts.claim_due(tx, rooms=rooms, n=10, ahead_s=0, offer_s=10, isolate=1)
+            capacity = {"host-00": 10}
+            assert hosts.claim_due(tx, capacity=capacity, n=10, ahead_s=0, offer_s=10, isolate=1)
         sql(engine, "UPDATE hosts SET lease_until = lease_until - interval '1 hour', next_fetch_at = now()")
 
 
@@ -79,7 +79,7 @@ def test_the_time_begins_when_the_broker_is_back(engine: Engine, settings: Setti
 def test_taking_up_an_offer_forgets_the_missed_ones(engine: Engine, settings: Settings) -> None:
     offered_in_vain(engine, 3)
     with db.transaction(engine) as tx:
-        (offer,) = hosts.claim_due(tx, rooms={"host-00": 1}, n=1, ahead_s=0, offer_s=10, isolate=1)
+        (offer,) = hosts.claim_due(tx, capacity={"host-00": 1}, n=1, ahead_s=0, offer_s=10, isolate=1)
         assert hosts.take_up(tx, host_id=offer.host_id, token=offer.token, worker="w:1", lease_s=60) is not None
     assert sql(engine, "SELECT offers_missed FROM hosts") == [{"offers_missed": 0}]
     assert why_end(engine, QUEUES, idle_for(100), settings, lambda: True) is None
@@ -108,7 +108,7 @@ def taken_up(engine: Engine) -> None:
     host_id = make_due_host(engine, name="b.test")
     sql(engine, "UPDATE hosts SET queue = 'host-00' WHERE id = :id", id=host_id)
     with db.transaction(engine) as tx:
-        (offer,) = hosts.claim_due(tx, rooms={"host-00": 1}, n=1, ahead_s=0, offer_s=10, isolate=1)
+        (offer,) = hosts.claim_due(tx, capacity={"host-00": 1}, n=1, ahead_s=0, offer_s=10, isolate=1)
         assert hosts.take_up(tx, host_id=offer.host_id, token=offer.token, worker="w:2", lease_s=60) is not None
 
 

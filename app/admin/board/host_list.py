@@ -10,9 +10,9 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine
 
 from app.admin.crawls import find
-from app.admin.hosts import WAITS
 from app.config import Settings
 from app.errors import InputError
+from app.model.reasons import HostWait
 from app.store import board, db
 from app.store.board import START, Row
 
@@ -41,8 +41,8 @@ def listed(
     after: str = "",
 ) -> HostSlice:
     """A page of hosts. Raises InputError: an unknown crawl, reason, order or place."""
-    if waits_for is not None and waits_for not in WAITS:
-        raise InputError(f"waits for {waits_for!r}", f"is unknown; choose one of {', '.join(WAITS)}")
+    if waits_for is not None and waits_for not in list(HostWait):
+        raise InputError(f"waits for {waits_for!r}", f"is unknown; choose one of {', '.join(HostWait)}")
     if sort not in SORTS:
         raise InputError(f"sort {sort!r}", f"is unknown; choose one of {', '.join(SORTS)}")
     crawl_id = None if crawl is None else find(engine, crawl).id

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from app.model.reasons import HostWait
 from app.words import counted, span
 
 EARLY_S = 30.0
@@ -75,17 +76,17 @@ def _before_the_first_page(now: Progress) -> Phase:
 
 def _quiet(now: Progress) -> Phase:
     """Nothing was fetched in the last seconds."""
-    because = now.waits_for or ""
-    if because in {"due", "offered"} and not now.is_served:
+    wait = None if now.waits_for is None else HostWait.of(now.waits_for)
+    if wait in {HostWait.DUE, HostWait.OFFERED} and not now.is_served:
         means = "hosts are due and no worker takes them up: start `tiptoe up`, or a worker and beat"
         return Phase(word="no worker", means=means, is_trouble=True)
     if now.running:
         return Phase(word="waiting", means="visits run, and none of their requests ended in the last seconds")
-    if because.startswith("resting") or because == "paused":
-        return Phase(word="resting", means=f"most of its next hosts are {because}{_first(now)}")
-    if because in {"due", "offered"}:
+    if wait in {HostWait.RESTING, HostWait.PAUSED}:
+        return Phase(word="resting", means=f"most of its next hosts are {now.waits_for}{_first(now)}")
+    if wait in {HostWait.DUE, HostWait.OFFERED}:
         return Phase(word="waiting", means="its hosts are due; workers are busy with others")
-    if because == "delay":
+    if wait is HostWait.DELAY:
         return Phase(word="waiting", means=f"hosts are between two requests, as their delays ask{_first(now)}")
     return Phase(word="quiet", means=f"no request in the last seconds; {counted(now.queued, 'URL')} queued")
 

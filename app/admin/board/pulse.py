@@ -15,7 +15,7 @@ from app.admin.board.phase import Phase, Progress, phase_of
 from app.admin.live import Round
 from app.config import Settings
 from app.model import CrawlEnding
-from app.model.reasons import words
+from app.model.reasons import HostWait, words
 from app.store import board, db, hosts, live, segments, urls
 from app.store.board import CrawlLine, Rate, Row, Step
 from app.store.live import HostRow
@@ -191,7 +191,7 @@ class PulseWatch:
 def next_hosts(rows: Sequence[HostRow], now: float) -> NextHosts:
     """Sum up a crawl's next hosts.   now: seconds of a monotonic clock"""
     because = Counter(row.because for row in rows)
-    running = because.pop("being visited", 0)
+    running = because.pop(HostWait.VISITED, 0)
     contacts = [row.next_s for row in rows if row.next_s is not None]
     return NextHosts(
         asked_at=now,

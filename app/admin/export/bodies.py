@@ -27,7 +27,7 @@ def check(columns: Sequence[ExportColumn]) -> None:
     """Whether the wanted columns can be made here. Raises InputError without the library."""
     if MARKDOWN in {column.name for column in columns}:
         try:
-            import html_to_markdown  # noqa: F401
+            import html_to_markdown  # noqa: F401  # whether it is there
         except ImportError:
             raise InputError("Markdown", "needs html-to-markdown; run: pip install 'tiptoe[text]'") from None
 

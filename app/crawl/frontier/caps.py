@@ -41,8 +41,8 @@ OF_HOST, OF_CRAWL = "cap per host", "cap per crawl, or in all"
 Evictions = dict[Where, tuple[Weak, str]]  # and at which cap
 
 
-def take_up(worker: Worker, lease: Lease, picked: Picked, tx: Connection) -> None:
-    """Now and then the estimate is made exact, whatever it says."""
+def recount_sometimes(worker: Worker, lease: Lease, picked: Picked, tx: Connection) -> None:
+    """Make the estimate exact at one visit in COUNTED_VISITS, whatever it says."""
     if lease.visit_id % COUNTED_VISITS == 0:
         _recount(worker, lease.host_id, picked, 0, tx)
 

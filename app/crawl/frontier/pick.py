@@ -101,7 +101,7 @@ def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wante
     crawl_id = wanted[0].crawl_id
     picked.scopes[crawl_id] = scope_of(worker, tx, crawl_id, wanted[0].revision)
     now, refuses = lease.database_time(lease.now()), wanted[0].has_page_budget
-    worth.take_up(worker, picked, tx, lease.host_id, crawl_id, refuses=refuses, now=now)
+    worth.load(worker, picked, tx, lease.host_id, crawl_id, refuses=refuses, now=now)
     set_floor(worker.settings, picked, crawl_id, wanted[0].admits_above)
     if not wanted[0].has_page_budget:
         return wanted

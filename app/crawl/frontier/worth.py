@@ -60,7 +60,7 @@ def read_profile(worker: Worker, crawl: Crawl) -> None:
         _log.warning("profile.unreadable", crawl=crawl.name, error=str(error))
 
 
-def take_up(
+def load(
     worker: Worker,
     picked: Picked,
     tx: Connection,

@@ -1,7 +1,7 @@
 """Archives what a page or a sitemap brought, after it was read: only then is it known what may be kept of it.
 
-`noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What was not read as a page (an error, a redirect,
-a document that no reader survives) has only its header to say so.
+`noarchive`, and opt-outs in crawls that honour them, leave a note and no body. What was not read as a page (an error, a
+redirect, a document that no reader survives) has only its header to say so.
 """
 
 from dataclasses import replace
@@ -9,17 +9,22 @@ from dataclasses import replace
 from app.crawl.page import preferences
 from app.crawl.page.attempt import Attempt
 from app.crawl.request import archive
+from app.crawl.state.batch import Batch
+from app.crawl.state.lease import Lease
+from app.crawl.state.origins import HostOrigins
+from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
+from app.crawl.state.worker import Worker
 from app.model import CaptureKind, Outcome, RequestKind
 from app.policy import tdm
 from app.store.url_rows import Due, Result
 
 
-def is_missing(visit: Visit, due: Due) -> bool:
+def is_missing(worker: Worker, picked: Picked, due: Due) -> bool:
     """The archive lacks the body that a 304 would confirm: the page is asked for as if it was new."""
-    if not archive.holds(visit, due):
+    if not archive.holds(worker, due):
         return False
-    original = visit.picked.originals.get((due.crawl_id, due.key))
+    original = picked.originals.get((due.crawl_id, due.key))
     if original is not None and original.is_document:
         return False
     return may_be_kept(due, due.directives, due.opt_out)
@@ -28,13 +33,13 @@ def is_missing(visit: Visit, due: Due) -> bool:
 def archive_answer(visit: Visit, attempt: Attempt) -> None:
     """Archive an attempt that has its result in the batch. Raises ArchiveStopped, ServiceError."""
     due, reply = attempt.due, attempt.reply
-    if reply.status is None or attempt.logged is None or not archive.holds(visit, due):
+    if reply.status is None or attempt.logged is None or not archive.holds(visit.worker, due):
         return
-    result = _result(visit, due)
+    result = _result(visit.batch, due)
     kind = _kind(attempt)
     answer = archive.of_request(attempt.logged, reply, kind, due.crawl_id)
     is_read = result is not None and kind is CaptureKind.PAGE and not attempt.is_unread
-    keeps_body = _is_allowed(visit, attempt, result if is_read else None)
+    keeps_body = _is_allowed(visit.worker, visit.lease, visit.origins, attempt, result if is_read else None)
     archive.keep(
         visit,
         replace(
@@ -42,7 +47,7 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
             body=attempt.sink if reply.sunk_bytes else None,
             body_sha256=result["body_sha256"] if result and kind is CaptureKind.SITEMAP else attempt.body_sha256,
             text_sha256=result["text_sha256"] if result and is_read else None,
-            charset=_charset(visit, due) if is_read else None,
+            charset=_charset(visit.batch, due) if is_read else None,
             notes={
                 **answer.notes,
                 **_notes(due, result),
@@ -50,7 +55,7 @@ def archive_answer(visit: Visit, attempt: Attempt) -> None:
             },
             keeps_body=keeps_body,
             original=visit.picked.originals.get((due.crawl_id, due.key)),
-            to_render=is_read and _is_to_render(visit, due),
+            to_render=is_read and _is_to_render(visit.batch, due),
         ),
         attempt.logged,
     )
@@ -71,31 +76,31 @@ def _kind(attempt: Attempt) -> CaptureKind:
     return CaptureKind.SITEMAP if attempt.due.kind == RequestKind.SITEMAP else CaptureKind.PAGE
 
 
-def _is_allowed(visit: Visit, attempt: Attempt, result: Result | None) -> bool:
+def _is_allowed(worker: Worker, lease: Lease, origins: HostOrigins, attempt: Attempt, result: Result | None) -> bool:
     """Whether the body may be kept.   result: of a page that was read; None: only the header can say"""
     if result is not None:
         return may_be_kept(attempt.due, result["directives"], result["opt_out"])
-    said = preferences.of_header(visit.worker, visit.lease, visit.origins, attempt.due, attempt.url, attempt.reply)
+    said = preferences.of_header(worker, lease, origins, attempt.due, attempt.url, attempt.reply)
     return not said.noarchive and may_be_kept(attempt.due, None, said.opt_out)
 
 
-def _is_to_render(visit: Visit, due: Due) -> bool:
+def _is_to_render(batch: Batch, due: Due) -> bool:
     """Whether the page was put up for a browser just now."""
-    row = visit.batch.renders[-1] if visit.batch.renders else None
+    row = batch.renders[-1] if batch.renders else None
     return row is not None and (row["crawl_id"], row["key"]) == (due.crawl_id, due.key)
 
 
-def _result(visit: Visit, due: Due) -> Result | None:
+def _result(batch: Batch, due: Due) -> Result | None:
     """The result of this URL, which is the last one; a host that was given up has none."""
-    results = visit.batch.results
+    results = batch.results
     if results and (results[-1]["crawl_id"], results[-1]["key"]) == (due.crawl_id, due.key):
         return results[-1]
     return None
 
 
-def _charset(visit: Visit, due: Due) -> str | None:
+def _charset(batch: Batch, due: Due) -> str | None:
     """The encoding that the page was read in; not known here of a page that is kept out of `pages`."""
-    page = visit.batch.readings[-1].page if visit.batch.readings else None
+    page = batch.readings[-1].page if batch.readings else None
     return page["charset"] if page is not None and (page["crawl_id"], page["key"]) == (due.crawl_id, due.key) else None
 
 

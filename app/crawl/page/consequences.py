@@ -1,6 +1,6 @@
 """The consequences of a fetch for its URL, its host and the visit: one case for each outcome.
 
-Failures, of the URL or the host, are in `app.crawl.page.failures`; what a brought page holds is for `app.crawl.page.read`.
+Failures of the URL or the host are in `app.crawl.page.failures`; `app.crawl.page.read` reads a page that came.
 """
 
 from dataclasses import replace
@@ -27,9 +27,9 @@ HOPS = 10  # promise P9
 
 
 def act_on_outcome(visit: Visit, attempt: Attempt) -> VisitEnding | None:
-    """Put the URL's result into the batch, and note what it tells of the host. Returns how the visit ends, None to go on.
+    """Put the URL's result into the batch, and note what it says of the host.
 
-    Raises LeaseLost.
+    Returns how the visit ends, None to go on. Raises LeaseLost.
     """
     if attempt.outcome is Outcome.UNCHANGED and attempt.due.outcome == Outcome.UNWANTED:
         attempt = replace(attempt, outcome=Outcome.UNWANTED)  # unchanged, and still no page
@@ -154,7 +154,7 @@ def _redirect(visit: Visit, attempt: Attempt) -> VisitEnding | None:
 
 
 def _respelt(worker: Worker, batch: Batch, picked: Picked, attempt: Attempt, target: Url) -> None:
-    """A redirect to another spelling of the same URL: that is sent from now on, after a while and a few times at most."""
+    """Requeue a URL that redirects to another spelling of itself: that one is sent next, attempts_max times at most."""
     if attempt.attempts >= worker.settings.attempts_max:
         cause, detail = Cause.REDIRECTS_RESPELT, target.text[:200]
         conclude(batch, picked, attempt.due, Conclusion(UrlEvent.EXHAUSTED, attempt, cause=cause, detail=detail))

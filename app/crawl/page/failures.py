@@ -20,7 +20,10 @@ from app.store.host_rows import HostPace
 def of_url(
     worker: Worker, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt, *, most: int | None = None
 ) -> None:
-    """The URL's own failure: tried again after a while, a few times of each class (network, server).   most: D: attempts_max."""
+    """Retry a URL that failed by itself, after a while, and a few times for each class (network, server).
+
+    most: tries in all; None: attempts_max
+    """
     due, times = attempt.due, attempt.failures_of_its_class
     hopeless = _hopeless(worker, pace.trips, attempt)
     if hopeless is not None:
@@ -73,7 +76,7 @@ def challenged(visit: Visit, attempt: Attempt) -> VisitEnding:
 
 
 def rest_challenged(visit: Visit) -> None:
-    """A challenge or CAPTCHA is a no to machines: never solved, the host rests; it is given up as one out of reach is."""
+    """Rest a host that answered with a challenge or CAPTCHA, which is never solved; give it up after a few in a row."""
     pace, settings = visit.pace, visit.worker.settings
     pace.fail()
     block(visit, settings.challenge_rest_s, Rest(RestReason.CHALLENGED))
@@ -87,12 +90,15 @@ def give_up(batch: Batch, cause: Cause, detail: str) -> None:
 
 
 def most_in_a_row(settings: Settings, *, answered: bool) -> int:
-    """Failures in a row after which a host, or the robots.txt of an origin, is given up.   answered: the host has, once"""
+    """Failures in a row after which a host, or the robots.txt of an origin, is given up.
+
+    answered: the host has, once
+    """
     return settings.host_failures_max if answered else settings.new_host_failures_max
 
 
 def _unavailable(worker: Worker, pace: HostPace, batch: Batch, picked: Picked, attempt: Attempt) -> None:
-    """A 503 that names no time: the URL's, when the host answered well before it, and then a patient one; else the host's."""
+    """Treat a 503 without Retry-After as the host's failure if its answer before was an error, else as the URL's."""
     before = pace.history.statuses[-2:-1]
     if before and is_error(before[0]):
         conclude(batch, picked, attempt.due, Conclusion(UrlEvent.REQUEUED, attempt, score=attempt.due.score / 2))

@@ -23,7 +23,10 @@ from app.store.url_rows import Due
 
 
 def fetch(visit: Visit, due: Due) -> VisitEnding | None:
-    """Take one URL as far as it goes. Returns how the visit ends, or None to go on. Raises LeaseLost, ArchiveStopped."""
+    """Take one URL as far as it goes. Returns how the visit ends, or None to go on.
+
+    Raises LeaseLost, ArchiveStopped.
+    """
     visit.picked.current = due
     archive.check(visit, due)
     match gate.check(visit, due):
@@ -62,7 +65,9 @@ def _fetch(visit: Visit, due: Due, url: Url) -> VisitEnding | None:
 
 def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolated: bool) -> Attempt | None:
     settings, is_page = visit.worker.settings, due.kind == RequestKind.PAGE
-    whole = preferences.is_wanted_whole(visit.origins, due, url) or archiving.is_missing(visit, due)
+    whole = preferences.is_wanted_whole(visit.origins, due, url) or archiving.is_missing(
+        visit.worker, visit.picked, due
+    )
     sink = None if is_page else sitemaps.sink()
     request = Request(
         url=url.text,
@@ -73,7 +78,7 @@ def _send(visit: Visit, slot: Slot, due: Due, url: Url, attempts: int, *, isolat
         max_body_bytes=settings.max_body_bytes if is_page else sitemaps.MAX_BYTES,
         deadline_s=settings.request_deadline_s,
         sink=sink,
-        keeps_coded=archive.holds(visit, due),
+        keeps_coded=archive.holds(visit.worker, due),
         fresh=due.network_failures > 0,
     )
     reason = "retry" if due.attempts else "recrawl" if due.fetched_at else "new"

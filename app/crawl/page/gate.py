@@ -1,10 +1,10 @@
 """The gate of one URL: whether it may be fetched now.
 
-    still a URL of the crawl ▶ its scope ▶ robots.txt of its origin ▶ what its site reserves (crawls that honour opt-outs)
-    ▶ whether it is taken for a trap
+    still a URL of the crawl ▶ its scope ▶ robots.txt of its origin ▶
+    what its site reserves (crawls that honour opt-outs) ▶ whether it is taken for a trap
 
-A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after the gate,
-in `app.crawl.request.slots`.
+A robots.txt or tdmrep.json that nobody knows yet is asked for here, at the host's pace. The page's own turn comes after
+the gate, in `app.crawl.request.slots`.
 """
 
 from enum import Enum
@@ -14,8 +14,9 @@ from app.crawl.page import failures, sitemaps
 from app.crawl.page.attempt import Conclusion, conclude
 from app.crawl.robots import obtain, tdmrep
 from app.crawl.robots.obtain import NoRules
-from app.crawl.state.batch import GivingUp
+from app.crawl.state.batch import Batch, GivingUp
 from app.crawl.state.focus import on_host
+from app.crawl.state.picked import Picked
 from app.crawl.state.visit import Visit
 from app.model import Cause, Refusal, RequestKind, Url
 from app.policy.focus.patterns import TrapKind
@@ -70,14 +71,17 @@ def _by_rules(visit: Visit, due: Due, url: Url, rules: Robots) -> Url | Shut:
         return Shut.DONE
     if due.honour_opt_outs and due.kind == RequestKind.PAGE and not tdmrep.is_settled(visit, url, rules):
         return Shut.AWAY
-    return Shut.DONE if due.kind == RequestKind.PAGE and _is_trap(visit, due, url) else url
+    return Shut.DONE if due.kind == RequestKind.PAGE and _is_trap(visit.batch, visit.picked, due, url) else url
 
 
-def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
-    """Whether it is refused as a trap, by what its pattern has brought by now. Not what a person asked for, nor what we have."""
+def _is_trap(batch: Batch, picked: Picked, due: Due, url: Url) -> bool:
+    """Whether it is refused as a trap, by what its pattern has brought by now.
+
+    Not what a person asked for, nor what we have.
+    """
     if due.depth == 0 or due.fetched_at is not None or due.cause == Cause.FORCED:
         return False
-    focus = visit.picked.focus[due.crawl_id]
+    focus = picked.focus[due.crawl_id]
     shape, risk = shape_of(url.target), unpacked(due.score_parts or 0).risk
     kind = focus.trap(url, shape, risk=risk, found_on=on_host(due.found_on, url))
     names = (shape.name, shape.groups[0])
@@ -91,15 +95,15 @@ def _is_trap(visit: Visit, due: Due, url: Url) -> bool:
         if is_retried:
             return False
     detail = names[0] if kind is TrapKind.PATTERN else kind.value
-    conclude(visit.batch, visit.picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
+    conclude(batch, picked, due, Conclusion(UrlEvent.TRAPPED, cause=Cause.TRAP, detail=detail))
     return True
 
 
 def _without_robots(visit: Visit, url: Url) -> None:
     """No page of the origin for now: its URLs stay queued, and are not picked until it may be tried again.
 
-    An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh, which
-    have no end, nor before its last good copy comes into force: that is worth waiting for.
+    An origin whose robots.txt stays out of reach is given up, so that a crawl ends. Not so in crawls that keep fresh,
+    which have no end, nor before its last good copy comes into force: that is worth waiting for.
     """
     file = visit.origins.robots[url.origin]
     most = failures.most_in_a_row(visit.worker.settings, answered=visit.pace.answered)

@@ -1,11 +1,11 @@
 """Isolation: what may have killed a worker is counted before it is fetched, and read by a process that may die of it.
 
-A host comes into it when a taken lease ran out, for thrice the URLs that the visit can have had in hand (50 at most, 9 at 1 s
-delay); a URL when it has ended a reader before. So a document that crashes, hangs or fills its parser costs one worker at most.
-How its reader ended is its cause. Where only the document can be to blame, it is quarantined at once. Where a busy or full
-machine may be, it is tried again in isolation: `attempts_max` times with the visit that was lost. What kills the worker all the
-same (in the sender, say, or where no process can be started) is quarantined after as many more visits. A visit that ended because
-Postgres did is no death: what it counted is refunded.
+A host comes into it when a taken lease ran out, for thrice the URLs that the visit can have had in hand (50 at most, 9
+at 1 s delay); a URL when it has ended a reader before. So a document that crashes, hangs or fills its parser costs one
+worker at most. How its reader ended is its cause. Where only the document can be to blame, it is quarantined at once.
+Where a busy or full machine may be, it is tried again in isolation: `attempts_max` times with the visit that was lost.
+What kills the worker all the same (in the sender, say, or where no process can be started) is quarantined after as many
+more visits. A visit that ended because Postgres did is no death: what it counted is refunded.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,9 @@
 """Pages that are read when their batch is settled, one after another.
 
-Read right after its fetch, a page meets cold caches, and threads that send other visits' requests meanwhile: it takes up
-to twice the CPU (`python -m bench polite`). The visits of a group commit are parked until it ends anyway, and the links
-of a page are not needed before. So a plain page of a host with a delay waits for that, with the others of its group.
+Read right after its fetch, a page meets cold caches, and threads that send other visits' requests meanwhile: it takes
+up to twice the CPU (`python -m bench polite`). The visits of a group commit are parked until it ends anyway, and the
+links of a page are not needed before. So a plain page of a host with a delay waits for that, with the others of its
+group.
 
 What may take long, or kill its reader, is read at once: no other visit waits for it.
 """
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from app.crawl.page import archiving, read
 from app.crawl.page.attempt import Attempt
+from app.crawl.state.batch import Batch
 from app.crawl.state.visit import Visit
 from app.errors import ServiceError
 from app.model import Outcome
@@ -36,13 +38,13 @@ def put(visit: Visit, attempt: Attempt) -> None:
     visit.batch.unread.append(_UnreadPage(visit, attempt))
 
 
-def read_all(visit: Visit) -> None:
+def read_all(batch: Batch) -> None:
     """Read the pages of the batch that wait, and archive them. Raises ArchiveStopped, ServiceError.
 
-    Repeat it after a failure: a page that could not be archived then waits as any other, and one whose reading failed is
-    read again.
+    Repeat it after a failure: a page that could not be archived then waits as any other, and one whose reading failed
+    is read again.
     """
-    unread = visit.batch.unread
+    unread = batch.unread
     while unread:
         try:
             unread[0].read()

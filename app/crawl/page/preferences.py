@@ -1,11 +1,12 @@
 """The wishes of a page and its site beside robots.txt's Disallow, and what comes of it (promise R8, R9).
 
-Directives (X-Robots-Tag, <meta name=robots>) bind every crawl. Opt-outs from text and data mining are recorded in every crawl,
-and bind those that honour them: the page is kept out of `pages` as one that says noindex is, and its links are followed.
+Directives (X-Robots-Tag, <meta name=robots>) bind every crawl. Opt-outs from text and data mining are recorded in every
+crawl, and bind those that honour them: the page is kept out of `pages` as one that says noindex is, and its links are
+followed.
 
-A 304 brings headers and no page. What is on record holds on, and what they say comes on top: they can take nothing back,
-since there is no page that could be kept after all. So a page that was kept out for an opt-out which is known to be withdrawn
-is asked for as if it was new (`is_wanted_whole`).
+A 304 brings headers and no page. What is on record holds on, and what they say comes on top: they can take nothing
+back, since there is no page that could be kept after all. So a page that was kept out for an opt-out which is known to
+be withdrawn is asked for as if it was new (`is_wanted_whole`).
 """
 
 from collections.abc import Iterable
@@ -81,8 +82,9 @@ def of_header(worker: Worker, lease: Lease, origins: HostOrigins, due: Due, url:
 
 
 def is_wanted_whole(origins: HostOrigins, due: Due, url: Url) -> bool:
-    """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of those
-    that the page itself tells."""
+    """It was kept out, and would not be now: its validators would bring no page. Known of opt-outs only, and not of
+    those that the page itself tells.
+    """
     if due.cause not in {Cause.OPTED_OUT, Cause.SITE_OPTED_OUT}:
         return False
     return not due.honour_opt_outs or (

@@ -30,7 +30,10 @@ KEPT_HEADERS = ("content-type", "content-language", "content-security-policy", "
 def put_up(
     batch: Batch, attempt: Attempt, document: Page, wished: Wishes, focus: CrawlFocus, page: PageRow | None
 ) -> bool:
-    """Put the page into the batch for a browser, if one is to open it. Returns whether.   page: its row, if it is kept"""
+    """Put the page into the batch for a browser, if one is to open it. Returns whether.
+
+    page: its row, if it is kept
+    """
     evidence = _evidence(attempt, document, wished, focus)
     if evidence is None:
         return False

@@ -1,9 +1,9 @@
-"""Sitemaps (promise M1, M2): found, read as a stream, their pages admitted and what they say of changes put to the test.
+"""Finds sitemaps, reads them as streams, admits their pages, and tests what they say of changes (promise M1, M2).
 
-A sitemap is a row of the frontier like a page (`urls.kind`), so that its host's pace, robots.txt, retries and recrawls hold
-for it. It is found in robots.txt, at /sitemap.xml of a host that the crawl's seeds name, in an index, or given by hand. Its
-body goes to a temporary file and its entries to the frontier 1,000 at a time, each time under the lease: constant memory, and
-a crash repeats at most one file.
+A sitemap is a row of the frontier like a page (`urls.kind`), so that its host's pace, robots.txt, retries and recrawls
+hold for it. It is found in robots.txt, at /sitemap.xml of a host that the crawl's seeds name, in an index, or given by
+hand. Its body goes to a temporary file and its entries to the frontier 1,000 at a time, each time under the lease:
+constant memory, and a crash repeats at most one file.
 """
 
 import tempfile
@@ -45,7 +45,7 @@ GUESS = "/sitemap.xml"
 
 
 def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch, due: Due, origin: Origin) -> None:
-    """Once a visit and crawl: admit the sitemaps of an origin whose robots.txt is known, if the crawl is about its host."""
+    """Admit the sitemaps of an origin whose robots.txt is known, once a visit, if the crawl is about its host."""
     if due.sitemaps == "none" or (due.crawl_id, origin) in origins.discovered:
         return
     origins.discovered.add((due.crawl_id, origin))
@@ -69,8 +69,9 @@ def sink() -> BinaryIO:
 
 
 def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:
-    """Admit what the sitemap lists, and put its result into the batch. Returns how the visit ends, None to go on. Raises
-    LeaseLost."""
+    """Admit what the sitemap lists, and put its result into the batch. Returns how the visit ends, None to go on.
+    Raises LeaseLost.
+    """
     due = attempt.due
     digest = _digest(body)
     reading = isolation.sitemap(visit.worker, visit.lease, attempt, body)

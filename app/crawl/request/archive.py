@@ -1,9 +1,9 @@
-"""Puts answers into the archive: their records are written at once, in the visit's thread; their rows wait in the batch.
+"""Puts answers into the archive: writes their records at once, in the visit's thread; their rows wait in the batch.
 
     keep (after an answer was read) ▶ store (before a settle: what could not be written, and a sync) ▶ the settle's rows
 
-While the archive is stopped nothing is fetched. An answer that could not be written stays in the batch, and nothing of the batch
-is settled before it is.
+While the archive is stopped nothing is fetched. An answer that could not be written stays in the batch, and nothing of
+the batch is settled before it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ from app.store.fetches import Fetch
 from app.store.url_rows import Due
 
 
-def holds(visit: Visit, due: Due | None) -> bool:
+def holds(worker: Worker, due: Due | None) -> bool:
     """Whether answers of the crawl that this URL is of are kept."""
-    return due is not None and due.archive and visit.worker.archive is not None
+    return due is not None and due.archive and worker.archive is not None
 
 
 def check(visit: Visit, due: Due) -> None:
@@ -41,7 +41,10 @@ def check(visit: Visit, due: Due) -> None:
 
 
 def keep(visit: Visit, answer: Recording, row: Fetch) -> None:
-    """Archive the answer to a request. Raises ArchiveStopped, ServiceError: then it is stored later.   row: of the log"""
+    """Archive the answer to a request. Raises ArchiveStopped, ServiceError: then it is stored later.
+
+    row: of the log
+    """
     archive = visit.worker.archive
     assert archive is not None, "the caller asks first"
     visit.batch.unstored.append((answer, row))
@@ -100,17 +103,17 @@ def keep_rules(visit: Visit, reply: Reply, *, is_known: bool) -> None:
     is_known: it has been asked for before, and may be in the archive.
     """
     due = visit.picked.current
-    if due is None or not holds(visit, due) or reply.status is None:
+    if due is None or not holds(visit.worker, due) or reply.status is None:
         return
     row = visit.batch.fetches[-1]
     answer = of_request(row, reply, CaptureKind.ROBOTS, due.crawl_id)
-    original = _original(visit, row, due.crawl_id) if is_known else None
+    original = _original(visit.worker, row, due.crawl_id) if is_known else None
     keep(visit, replace(answer, original=original), row)
 
 
-def _original(visit: Visit, row: Fetch, crawl_id: int) -> Original | None:
+def _original(worker: Worker, row: Fetch, crawl_id: int) -> Original | None:
     place = row["host_id"], crawl_id, row["url_key"]
-    with db.transaction(visit.worker.engine) as tx:
+    with db.transaction(worker.engine) as tx:
         return captures.originals(tx, [place]).get(place)
 
 

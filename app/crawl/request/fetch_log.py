@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import structlog
 
+from app.crawl.state.batch import Batch
 from app.crawl.state.lease import Lease
 from app.crawl.state.slot import Slot
 from app.crawl.state.visit import Visit
@@ -11,7 +12,7 @@ from app.model import Header, Outcome, Reply, Request, RequestKind, Rest, Unsent
 from app.policy import blocks, walls
 from app.policy.outcome import classify
 from app.store.fetches import Fetch
-from app.store.host_rows import Loan
+from app.store.host_rows import HostPace, Loan
 
 _log = structlog.get_logger()
 _JUDGED = {RequestKind.PAGE, RequestKind.SUBREQUEST}
@@ -57,7 +58,9 @@ def log(visit: Visit, slot: Slot, sending: Sending, reply: Reply, *, body_sha256
     return outcome
 
 
-def log_unsent(visit: Visit, slot: Slot, sending: Sending, unsent: Unsent, *, why: Rest) -> None:
+def log_unsent(
+    lease: Lease, pace: HostPace, batch: Batch, slot: Slot, sending: Sending, unsent: Unsent, *, why: Rest
+) -> None:
     """Put a request that was not sent into the log: when it waited, why it was not, and the connection that it made."""
     stands_for = Reply(
         status=None,
@@ -70,11 +73,9 @@ def log_unsent(visit: Visit, slot: Slot, sending: Sending, unsent: Unsent, *, wh
         contacted_s=unsent.contacted_s,
     )
     loan = sending.loan
-    _log.info("request.unsent", host=loan.host_id if loan else visit.lease.host, why=why.words)
+    _log.info("request.unsent", host=loan.host_id if loan else lease.host, why=why.words)
     no_attempt = sending._replace(reason="unsent", attempt=0)
-    visit.batch.fetches.append(
-        _row(visit.lease, visit.pace.delay_s, slot, no_attempt, stands_for, _Ended(Outcome.UNSENT))
-    )
+    batch.fetches.append(_row(lease, pace.delay_s, slot, no_attempt, stands_for, _Ended(Outcome.UNSENT)))
 
 
 def _outcome(reply: Reply, kind: RequestKind, *, conditional: bool) -> tuple[Outcome, walls.Evidence | None]:

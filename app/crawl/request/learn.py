@@ -13,8 +13,8 @@ _SLOW_DOWN = {429, 503}
 
 
 def learn(visit: Visit, slot: Slot, reply: Reply, outcome: Outcome, *, closes: bool) -> None:
-    """Adapt to a reply. A name whose connection is reset rests; an address that refuses connections rests as a whole, and so
-    does one that resets those of two names.
+    """Adapt to a reply. A name whose connection is reset rests; an address that refuses connections rests as a whole,
+    and so does one that resets those of two names.
 
     closes: this result may be the one that closes the host.
     """
@@ -66,7 +66,7 @@ def block(visit: Visit, seconds: float, why: Rest) -> None:
 
 
 def retry_after_s(worker: Worker, lease: Lease, reply: Reply) -> float | None:
-    """Seconds from the reply's end that its Retry-After asks for, by the database's clock, bounded; None without one."""
+    """Seconds that Retry-After asks for, from the reply's end, by the database's clock, bounded; None without one."""
     value = reply.header(Header.RETRY_AFTER)
     if value is None:
         return None
@@ -97,7 +97,10 @@ def _is_stale_connection(reply: Reply) -> bool:
 
 
 def _latency_ms(reply: Reply, slot: Slot) -> int | None:
-    """From asking to the first byte, without finding the address; None when none came. A slot's address was found before that."""
+    """From asking to the first byte, without finding the address; None when none came.
+
+    A slot's address was found before that.
+    """
     if reply.first_byte_ms is None or reply.status is None:
         return None
     found_ms = 0.0 if slot.drawn else reply.dns_ms or 0.0

@@ -2,8 +2,8 @@
 
     connected ▶ the host is ready ▶ a start of the fleet's ▶ first in line ▶ a lot is drawn ▶ the start ▶ send
 
-The line itself is in `app.crawl.state.line`; here it meets the budgets: how many starts are drawn for those who stand there, and
-until when each may be used.
+The line itself is in `app.crawl.state.line`; here it meets the budgets: how many starts are drawn for those who stand
+there, and until when each may be used.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,9 @@ CLOSED = Rest(RestReason.LATE, "the server closed the connection while its start
 
 @dataclass(slots=True, kw_only=True)
 class LineGate:
-    """Opens when its host is ready and its start has come, in line with the others of this process. One for each request.
+    """Opens when its host is ready and its start has come, in line with the others of this process.
+
+    One for each request.
 
     until    monotonic second after which it does not wait any more
     lot      of the start that it opened for;   answer: why it did not, where a budget said so

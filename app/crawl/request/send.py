@@ -28,8 +28,8 @@ _log = structlog.get_logger()
 def send(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Outcome, bytes | None] | None:
     """The reply, its outcome, and the SHA-256 of its body. Its row is in the batch, and the visit has learnt from it.
 
-    None: it was not sent. Its starts had passed, none was to be had soon, or we lack what it takes: the visit is to leave, or to
-    wait. Each start that was not used is a row of the log, too.
+    None: it was not sent. Its starts had passed, none was to be had soon, or we lack what it takes: the visit is to
+    leave, or to wait. Each start that was not used is a row of the log, too.
     """
     sent = _in_turn(visit, slot, sending)
     if sent is None:
@@ -45,7 +45,7 @@ def send(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Outcome, by
     if outcome is not Outcome.UNREACHABLE or not _may_be_served_elsewhere(
         visit.origins, visit.picked, sending.url.origin
     ):
-        # robots.txt alone that fails has a back-off of its own, and must not keep its last good copy from being used (R3).
+        # A robots.txt that fails has a back-off of its own, and must not keep its last good copy from use (promise R3).
         closes = sending.request.kind is not RequestKind.ROBOTS or outcome is Outcome.UNREACHABLE
         learn(visit, slot, reply, outcome, closes=closes)
     return reply, outcome, digest
@@ -54,7 +54,7 @@ def send(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Outcome, by
 def send_elsewhere(
     visit: Visit, slot: Slot, request: Request, loan: Loan, *, url: Url
 ) -> tuple[Reply, tuple[float, Rest] | None] | None:
-    """One hop of a robots.txt to another host, whose lease was borrowed; and the rest that it asks for: (seconds, why)."""
+    """One hop of a robots.txt to another host, whose lease was borrowed; with the rest it asks for: (seconds, why)."""
     sending = Sending(request, url, "robots", loan=loan)
     gate = line_gate.gate(visit.worker, slot, host_id=loan.host_id, ready_at=visit.now())
     try:
@@ -63,7 +63,7 @@ def send_elsewhere(
         _not_sent(visit.lease, visit.rest, error)
         return None
     if isinstance(reply, Unsent):
-        log_unsent(visit, slot, sending, reply, why=_why(gate))
+        log_unsent(visit.lease, visit.pace, visit.batch, slot, sending, reply, why=_why(gate))
         return None
     if gate is not None:
         slot = line_gate.passed(slot, gate)
@@ -92,7 +92,7 @@ def _in_turn(visit: Visit, slot: Slot, sending: Sending) -> tuple[Reply, Slot] |
         if isinstance(reply, Reply):
             return reply, _used(visit.start, slot, reply, gate)
         why = _why(gate)
-        log_unsent(visit, slot, sending, reply, why=why)
+        log_unsent(visit.lease, visit.pace, visit.batch, slot, sending, reply, why=why)
         again = _again(visit, slot, sending, gate)
         if again is None:
             return None

@@ -1,17 +1,18 @@
 """Decides when a request may start: when its host, its address, its domain and the fleet's ceiling all allow it.
 
-    quiet hours ▶ the host's own delay ▶ a start on every shared budget ▶ wait for the later of the two ▶ lease long enough ▶ send
+    quiet hours ▶ the host's own delay ▶ a start on every shared budget ▶ wait for the later of the two ▶
+    lease long enough ▶ send
 
-Budgets are rows that the whole fleet shares (`app.store.budgets`): what they allow holds over every worker and through crashes. A
-start that was granted and not used is lost, never used twice.
+Budgets are rows that the whole fleet shares (`app.store.budgets`): what they allow holds over every worker and through
+crashes. A start that was granted and not used is lost, never used twice.
 
-A host that has its budgets to itself is granted its starts ahead, and may use them late. Where several hosts share one, a start
-is drawn only when it can be used at once: the host is promised a time, connects when that is near, and stands in line with its
-connection; the start is confirmed right before the request is sent (`app.crawl.request.line_gate`).
+A host that has its budgets to itself is granted its starts ahead, and may use them late. Where several hosts share one,
+a start is drawn only when it can be used at once: the host is promised a time, connects when that is near, and stands
+in line with its connection; the start is confirmed right before the request is sent (`app.crawl.request.line_gate`).
 
-A visit whose time is further away is parked for up to 20 s, with its lease, and serves several starts so: a message, a take-up
-and a settle for each would cost more than the page. For a longer wait, or where parking has no room, it leaves, and its host is
-due again when it was told to come.
+A visit whose time is further away is parked for up to 20 s, with its lease, and serves several starts so: a message, a
+take-up and a settle for each would cost more than the page. For a longer wait, or where parking has no room, it leaves,
+and its host is due again when it was told to come.
 """
 
 from dataclasses import replace
@@ -43,7 +44,10 @@ NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
 
 
 def take(visit: Visit, url: Url, deadline_s: float) -> Slot | None:
-    """Wait for the turn if it comes soon; then the next request may start. None: leave, and come again. Raises LeaseLost."""
+    """Wait for the turn if it comes soon; then the next request may start. None: leave, and come again.
+
+    Raises LeaseLost.
+    """
     return wait(visit, url, patience_s(visit.worker.settings, visit.turn, visit.start), deadline_s)
 
 
@@ -100,7 +104,7 @@ def return_later(visit: Visit, answer: BudgetAnswer, *, early_s: float = 0.0) ->
 
 
 def elsewhere(worker: Worker, url: Url, host_id: int, longest_s: float) -> Slot | None:
-    """A slot for one request to another host, whose lease was borrowed; waited for if it comes within longest_s, else None."""
+    """A slot for one request to another host, whose lease was borrowed; None if it is more than longest_s away."""
     if worker.ceiling is not None:
         start_s = worker.ceiling.take(worker.engine, horizon_s=longest_s)
         if start_s > longest_s or _stops_within(worker, start_s):
@@ -128,7 +132,7 @@ def _stops_within(worker: Worker, seconds: float) -> bool:
 
 
 def reserve_ahead(visit: Visit, tx: Connection) -> None:
-    """At take-up, in its transaction and as its last statement: a start on the budgets of the address that the host had."""
+    """Ask for a start on the budgets of the host's last address: the last statement of the take-up's transaction."""
     start, worker = visit.start, visit.worker
     most_s = patience_s(worker.settings, visit.turn, start)
     if not visit.picked.due or start.address_before is None or visit.turn.ready_at - visit.now() > most_s:
@@ -157,13 +161,14 @@ def spaced_at(slot: Slot, started: float) -> float:
 
 
 def others_from(held: Slot, last_end: float) -> float:
-    """The moment from which others may draw on the budgets that the host has held. Its last start may have come late to the site,
-    so the gaps count from its end."""
+    """The moment from which others may draw on the budgets that the host has held. Its last start may have come late to
+    the site, so the gaps count from its end.
+    """
     return last_end + max((each.gap_s + each.slack_s for each in held.drawn), default=0.0)
 
 
 def _below_ceiling(worker: Worker, lease: Lease, turn: Turn, rest: HostRest, longest_s: float) -> bool:
-    """Take a start of the fleet's: the host is ready no sooner than that. False: none comes soon, the visit is to leave.
+    """Take a start of the fleet's ceiling: the host is ready no sooner. False: none comes soon, the visit is to leave.
 
     Who stands in line takes it at the gate.
     """

@@ -1,4 +1,4 @@
-"""A start on the shared budgets of an address: where the host is, what its budgets are asked, and their answer as a slot."""
+"""Gets a start on the shared budgets of an address: finds the address, asks its budgets, and makes a slot of it."""
 
 from dataclasses import dataclass
 

@@ -63,7 +63,7 @@ def follow(visit: Visit, known: RobotsFile | None, url: Url, slot: Slot) -> Robo
         last_modified=known.last_modified if known and has_copy else None,
         max_body_bytes=robots.MAX_BYTES + 1,
         deadline_s=visit.worker.settings.robots_deadline_s,
-        keeps_coded=archive.holds(visit, visit.picked.current),
+        keeps_coded=archive.holds(visit.worker, visit.picked.current),
     )
     first = _send(visit, slot, url, request)
     if first is None:

@@ -75,7 +75,7 @@ def _ask(visit: Visit, slot: Slot, file: Url, known: Tdmrep) -> bool:
         wanted_types=TYPES,
         max_body_bytes=tdm.MAX_BYTES,
         deadline_s=visit.worker.settings.robots_deadline_s,
-        keeps_coded=archive.holds(visit, visit.picked.current),
+        keeps_coded=archive.holds(visit.worker, visit.picked.current),
     )
     sent = send.send(visit, slot, Sending(request, file, "recrawl" if known.body else "new"))
     if sent is None:

@@ -102,7 +102,10 @@ class Batch:
     left: int = 0  # URLs that were fetched for the first time, and are no longer queued
 
     def move(self, event: BatchEvent) -> None:
-        """Change the state by the table of app.policy.lifecycle_visit. Raises KeyError for an impossible event: a bug."""
+        """Change the state by the table of app.policy.lifecycle_visit.
+
+        Raises KeyError for an impossible event: a bug.
+        """
         self.state = batch_after(self.state, event)
 
     def read(self, page: PageRow | None, links: list[Candidate]) -> None:

@@ -1,7 +1,7 @@
 """Estimates of which hosts are at their cap through links from other hosts, as far as this process knows.
 
-A host's own visits keep the estimate on its row. Links from other hosts' pages would lock that row at every settle, so each
-process adds them up and updates the row when there are many. Each process is off by at most a 64th of the cap.
+A host's own visits keep the estimate on its row. Links from other hosts' pages would lock that row at every settle, so
+each process adds them up and updates the row when there are many. Each process is off by at most a 64th of the cap.
 """
 
 import sys
@@ -27,7 +27,10 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class FullHosts:
-    """Counts links to hosts, and keeps the verdicts. Thread-safe.   cap: URLs that a host may have waiting; None: any number"""
+    """Counts links to hosts, and keeps the verdicts. Thread-safe.
+
+    cap: URLs that a host may have waiting; None: any number
+    """
 
     cap: int | None = None
     _added: dict[int, int] = field(default_factory=dict)
@@ -45,8 +48,9 @@ class FullHosts:
         return sys.maxsize if self.cap is None else max(self.cap // ROW_UPDATES, 1)
 
     def floor(self, host_id: int, now: float) -> float | None:
-        """The score that links to a host must exceed; None: it is not known to be full. An expired verdict holds until the
-        next `due` has the host checked."""
+        """The score that links to a host must exceed; None: it is not known to be full. An expired verdict holds until
+        the next `due` has the host checked.
+        """
         verdict = self._verdicts.get(host_id)
         if verdict is None:
             return None

@@ -1,12 +1,12 @@
-"""The fleet's ceiling within a process: starts are drawn in lots, so that not every request of the fleet waits for one row.
+"""The fleet's ceiling within a process: starts are drawn in lots, so that requests do not all wait for one row.
 
-The ceiling is a schedule: a start every 1/`requests_per_s_max` seconds. A lot is a piece of it. Each of its starts has a moment
-before which it is not used, and all are valid for LOT_S from the first. So in any T seconds the fleet starts no more requests
-than T + LOT_S allow, and no start is used twice. A process returns its unused starts when it draws the next lot. Starts lost in
-a crash are gone: they leave no debt.
+The ceiling is a schedule: a start every 1/`requests_per_s_max` seconds. A lot is a piece of it. Each of its starts has
+a moment before which it is not used, and all are valid for LOT_S from the first. So in any T seconds the fleet starts
+no more requests than T + LOT_S allow, and no start is used twice. A process returns its unused starts when it draws the
+next lot. Starts lost in a crash are gone: they leave no debt.
 
-The size of a lot follows the demand: it doubles while lots are used up, until it fills LOT_S, and shrinks to the number used of
-a lot that was not.
+The size of a lot follows the demand: it doubles while lots are used up, until it fills LOT_S, and shrinks to the number
+used of a lot that was not.
 """
 
 import threading
@@ -35,7 +35,8 @@ class Ceiling:
         self._drawn = self._left = 0
 
     def take(self, engine: Engine, n: int = 1, *, horizon_s: float) -> float:
-        """Take n starts. Returns the seconds until the last of them; if more than horizon_s, none was taken: ask again then.
+        """Take n starts. Returns the seconds until the last of them; if more than horizon_s,
+        none was taken: ask again then.
 
         Raises ServiceError.
         """

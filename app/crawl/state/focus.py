@@ -181,14 +181,14 @@ class CrawlFocus:
             self.has_proof = self.has_proof or after.is_proven
 
     def needing_browser(self, url: Url, chars: int) -> Yield | None:
-        """Whether a page with so much main text needs a browser, by the gains of its shape, which are returned; else None."""
+        """The gains of its shape by which a page with so much main text needs a browser; None: it needs none."""
         if not self.has_proof:  # as on nearly all hosts: no page of theirs costs a look at its shape
             return None
         found = self._yield(shape_of(url.target).name)
         return found if found.needs_browser(chars) else None
 
     def redirected(self, url: Url, to: Url, *, redirected_by: str | None) -> None:
-        """Note a redirect within its origin, which brings something only by what it leads to, and is credited with that.
+        """Note a redirect within its origin: it is credited with what its target brings.
 
         To its own shape it is a matter of spelling.   redirected_by: the path and query on its host that led to it by a
         redirect: what comes of that is known behind this one only

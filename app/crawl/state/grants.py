@@ -1,12 +1,12 @@
 """Pages of large crawl budgets that a process holds in advance: drawn in lots, granted to visits, returned.
 
-A crawl's row counts the pages done or granted. If every settle drew on it, commits would queue one behind the other: each
-holds the row until it is on disk. So a process draws a lot ahead of need, in a short transaction of its own, and its visits
-take their pages from the lot. A budget with little left is drawn on page by page, so that no host waits for pages that
-another process does not use.
+A crawl's row counts the pages done or granted. If every settle drew on it, commits would queue one behind the other:
+each holds the row until it is on disk. So a process draws a lot ahead of need, in a short transaction of its own, and
+its visits take their pages from the lot. A budget with little left is drawn on page by page, so that no host waits for
+pages that another process does not use.
 
-A lot is valid for HELD_SHARE of a lease. Unused pages are then returned, or counted free together with those that crashes lost
-(`recount_reserved`): the database knows until when lots are held, and which visits began before.
+A lot is valid for HELD_SHARE of a lease. Unused pages are then returned, or counted free together with those that
+crashes lost (`recount_reserved`): the database knows until when lots are held, and which visits began before.
 """
 
 import math
@@ -49,7 +49,10 @@ class Grants:
         self._drawing = threading.Lock()
 
     def take(self, crawl_id: int, n: int, now: float) -> int:
-        """Take up to n pages for a visit. They stay taken even if its transaction fails: lost pages are counted free later."""
+        """Take up to n pages for a visit.
+
+        They stay taken even if its transaction fails: lost pages are counted free later.
+        """
         with self._lock:
             pool = self._pools.setdefault(crawl_id, _Pool())
             found = min(n, pool.pages) if now < pool.until - MARGIN_S else 0
@@ -60,7 +63,7 @@ class Grants:
             return found
 
     def is_open(self, crawl_id: int, now: float) -> bool:
-        """Whether visits may return pages of the crawl here: the budget is large, and the last lot is valid for a while."""
+        """Whether visits may return pages here: the crawl's budget is large, and the last lot is valid for a while."""
         with self._lock:
             pool = self._pools.get(crawl_id)
             return pool is not None and pool.lot >= LOT_LEAST and now < pool.until - MARGIN_S
@@ -73,7 +76,10 @@ class Grants:
                 pool.pages += n
 
     def top_up(self, engine: Engine, now: float, lease_s: float) -> None:
-        """Draw lots where visits found too few pages, and return idle pages. Does nothing while another thread does this."""
+        """Draw lots where visits found too few pages, and return idle pages.
+
+        Does nothing while another thread does this.
+        """
         if not self._drawing.acquire(blocking=False):
             return
         try:
@@ -110,7 +116,10 @@ class Grants:
             pool.until, pool.held_until, pool.idle_since = now + held_s, lot.held_until, now
 
     def _idle(self, now: float, idle_s: float) -> list[tuple[int, int, datetime]]:
-        """Remove pages that no visit took lately. Those of expired lots are not returned: they may count as free already."""
+        """Remove pages that no visit took lately.
+
+        Those of expired lots are not returned: they may count as free already.
+        """
         found = []
         with self._lock:
             for crawl_id, pool in self._pools.items():

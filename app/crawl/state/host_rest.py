@@ -11,7 +11,7 @@ class HostRest:
 
     until       the host rests until then; None: it does not
     why         it rests
-    is_blocked  an answer made it rest, or its address refused: no further request, and the rest holds if the lease is lost
+    is_blocked  an answer made it rest, or its address refused: no request is sent, and the rest outlives the lease
     wait_until  nothing queued may be fetched before, for the reason in `waiting`; the host does not rest
     """
 

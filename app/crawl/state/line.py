@@ -3,11 +3,12 @@
     stand in line, with a connection ▶ first in line ▶ draw a lot of starts ▶ wait for the start ▶ send
 
 The first in line draws for the whole line: a lot is a stretch of time that the budgets give to this process alone, and
-within it the line keeps the gaps by its own clock, from one real start to the next. So a late start costs other processes
-nothing, and a gap of 20 ms is held by a monotonic clock and not by a dozen transactions. When the line is empty, the rest of
-its lot is lost, and never used later.
+within it the line keeps the gaps by its own clock, from one real start to the next. So a late start costs other
+processes nothing, and a gap of 20 ms is held by a monotonic clock and not by a dozen transactions. When the line is
+empty, the rest of its lot is lost, and never used later.
 
-Source of the idea: Mercator's back queues give a host to one thread; here an address is given to one process, for a moment.
+Source of the idea: Mercator's back queues give a host to one thread; here an address is given to one process, for a
+moment.
 """
 
 import threading
@@ -43,8 +44,8 @@ class StartLot:
 
 
 Draw = Callable[[int, float, int], StartLot | BudgetAnswer]
-"""(length of the line, seconds that its first has left, starts lost before) ▶ a lot, or an answer: return later, or, where
-the start is near, ask again."""
+"""(length of the line, seconds that its first has left, starts lost before) ▶ a lot, or an answer: return later, or,
+where the start is near, ask again."""
 
 
 class Line:
@@ -66,8 +67,9 @@ class Line:
         return len(self._places)
 
     def room_in_s(self) -> float:
-        """Seconds until a visit that finds the line full may find a place. Each call returns a later moment, at the rate of
-        starts: so about as many visits return as can be served."""
+        """Seconds until a visit that finds the line full may find a place. Each call returns a later moment, at the
+        rate of starts: so about as many visits return as can be served.
+        """
         with self._lock:
             now, step_s = self._monotonic(), self._step_s()
             self._room_at = max(self._room_at + step_s, now + len(self._places) / 2 * step_s)
@@ -109,7 +111,10 @@ class Line:
                     self._places[0].notify()
 
     def sent(self, at: float) -> None:
-        """Report that the request whose start was granted was sent, or given up, at this moment. The next gap counts from it."""
+        """Report that the request whose start was granted was sent, or given up, at this moment.
+
+        The next gap counts from it.
+        """
         with self._lock:
             self._last_start = max(self._last_start, at)
             self._passed_at = None
@@ -159,7 +164,10 @@ class Line:
 
 
 class Lines:
-    """The lines of a process, one for each set of budgets. Each draws its own lots: dropping a line loses at most one."""
+    """The lines of a process, one for each set of budgets.
+
+    Each draws its own lots: dropping a line loses at most one.
+    """
 
     line = Line
 

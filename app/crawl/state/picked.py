@@ -22,7 +22,8 @@ class PickedCounts(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Picked:
-    """URLs that a visit has picked from the frontier, and what it knows of their crawls. `app.crawl.frontier` changes it.
+    """URLs that a visit has picked from the frontier, and what it knows of their crawls. `app.crawl.frontier` changes
+    it.
 
     due                the URLs to fetch, next first
     current            the URL that is being fetched

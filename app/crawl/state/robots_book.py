@@ -14,9 +14,10 @@ LEAST_BYTES = 1024  # that a file counts for, however small
 
 
 class RobotsBook:
-    """Parsed robots.txt: by content for the origins we visit, by origin (for a minute) for those that links point to.
+    """Parsed robots.txt: by content for origins we visit; by origin, for a minute, for those that links point to.
 
-    The bound is one for all files: a file of 500 KiB takes up to 10 MB, and a domain may have one for each of its hosts.
+    The bound is one for all files: a file of 500 KiB takes up to 10 MB, and a domain may have one for each of its
+    hosts.
     """
 
     FOREIGN_S = 60.0
@@ -49,8 +50,9 @@ class RobotsBook:
         return found
 
     def foreign(self, origin: Origin, now: float) -> robots.Robots | None:
-        """The rules of an origin that links point to: ALLOW_ALL where its file was never fetched. None: look them up, and
-        call `remember`."""
+        """The rules of an origin that links point to: ALLOW_ALL where its file was never fetched. None: look them up,
+        and call `remember`.
+        """
         entry = self._foreign.get(origin)
         return entry[1]() if entry and entry[0] > now else None
 

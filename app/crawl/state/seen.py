@@ -1,8 +1,8 @@
 """A process's memory of keys whose rows are committed: a link that was seen before needs no admission (promise F12).
 
 A table of fixed size knows keys for certain. In a crawl that is too large for it, the keys that it evicts enter a
-Bloom filter. The filter's answers are confirmed in Postgres, for all links of a settle at once (`app.crawl.frontier`): a false
-positive costs a lookup, and never a URL. Both belong to one process, and are bounded.
+Bloom filter. The filter's answers are confirmed in Postgres, for all links of a settle at once (`app.crawl.frontier`):
+a false positive costs a lookup, and never a URL. Both belong to one process, and are bounded.
 
 The filter is rbloom's: a hit in Python took more than twice as long (`python -m bench known_keys`).
 """
@@ -24,7 +24,8 @@ _GOLDEN = 0x9E3779B97F4A7C15F39CC0605CEDC835  # 2**128 / the golden ratio: Knuth
 class KnownKeys:
     """A direct-mapped table: a new key evicts the key in its slot, so memory is constant from the start.
 
-    A key is recognised by 64 bits besides the 18 of its slot, all of SHA-256: a false "known" by chance is out of reach.
+    A key is recognised by 64 bits besides the 18 of its slot, all of SHA-256: a false "known" by chance is out of
+    reach.
 
     bloom_keys  how many evicted keys are remembered; 0: none
     """

@@ -67,7 +67,10 @@ def make_sender(settings: Settings) -> Sender:
 
 
 def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:
-    """Load the credentials for the operator's own sites, by origin. Raises InputError for a file that cannot be used."""
+    """Load the credentials for the operator's own sites, by origin.
+
+    Raises InputError for a file that cannot be used.
+    """
     if settings.credentials_file is None:
         return {}
     from app.net import credentials

@@ -1,4 +1,5 @@
-"""Finds the shared budgets of a request: its address's (or that of the front it belongs to) and its domain's (promise P3).
+"""Finds the shared budgets of a request: its address's (or that of the front it belongs to) and its domain's (promise
+P3).
 
 The fleet's ceiling is a rate and not a gap: `app.crawl.state.ceiling`.
 """

@@ -21,7 +21,7 @@ class SharedStart:
     is_crowded       other hosts draw on the budgets of its last start
     promised         the shared budget that promised a start at the turn's `ready_at`, which the visit waits for
     near             the address on whose budgets a start was near, but the line was full
-    connect_s        how long connecting took last, where connections are not kept alive: begun this long before a start in line
+    connect_s        seconds that connecting took last, where connections are not kept alive: begun so long before one
     """
 
     domain: str | None

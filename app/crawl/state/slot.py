@@ -35,7 +35,10 @@ class Slot(NamedTuple):
 
 
 class Near(NamedTuple):
-    """A start that is near on the budgets of an address. They are not asked again before `until`, a monotonic second."""
+    """A start that is near on the budgets of an address.
+
+    They are not asked again before `until`, a monotonic second.
+    """
 
     address: str
     answer: BudgetAnswer

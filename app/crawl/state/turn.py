@@ -60,7 +60,10 @@ class Turn:
             self.ready_at += max(host.delay_s - before, 0.0)
 
     def contacted(self, worker: Worker, ended: float, spaced_at: float) -> None:
-        """Record the end of a request, from which the host's delay counts.   spaced_at: the next one starts no earlier"""
+        """Record the end of a request, from which the host's delay counts.
+
+        spaced_at: the next one starts no earlier
+        """
         self.last_end = ended
         self.spaced_at = spaced_at
         self.ready_at = max(ended + self._jittered_s(worker), spaced_at)

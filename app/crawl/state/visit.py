@@ -24,7 +24,7 @@ from app.store.host_rows import HostPace
 class Visit:
     """A visit in progress.
 
-    worker      the process's resources
+    worker   the process's resources
     lease    its right to the host: take-up and settle change it
     turn     when the next request may start, and the host's pace: request
     start    what shared budgets granted or promised: request

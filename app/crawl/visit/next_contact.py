@@ -22,7 +22,10 @@ from app.store.budgets import Budget
 
 
 def pick_next(tx: Connection, visits: Sequence[Visit]) -> dict[UUID, VisitEnding | None]:
-    """Pick the next URLs of each visit. Returns, by token, the ending of a visit that has nothing to stay for, else None."""
+    """Pick the next URLs of each visit.
+
+    Returns, by token, the ending of a visit that has nothing to stay for, else None.
+    """
     pick.pick(visits, tx)
     idle = [visit for visit in visits if not visit.picked.due and not visit.picked.is_budget_spent]
     away = {visit.host_id: visit.origins.out_of_reach(visit.lease, visit.turn) for visit in idle}
@@ -38,8 +41,8 @@ def pick_next(tx: Connection, visits: Sequence[Visit]) -> dict[UUID, VisitEnding
 def _wait_for_origins(lease: Lease, turn: Turn, rest: HostRest, ends: list[tuple[float, RestReason]]) -> VisitEnding:
     """Set the moment to return, with nothing else to fetch: when an origin out of reach may be tried.
 
-    ends: of origins that have URLs queued; the others are not waited for. The host itself does not rest, so that a URL of
-    another of its origins is fetched at once.
+    ends: of origins that have URLs queued; the others are not waited for. The host itself does not rest, so that a URL
+    of another of its origins is fetched at once.
     """
     if not ends:
         return VisitEnding.NOTHING_DUE
@@ -49,7 +52,10 @@ def _wait_for_origins(lease: Lease, turn: Turn, rest: HostRest, ends: list[tuple
 
 
 def contact(visit: Visit) -> host_rows.Contact:
-    """The host's next contact. Write it after all of the host's rows: so it sees links admitted while we waited for the lock."""
+    """The host's next contact.
+
+    Write it after all of the host's rows: so it sees links admitted while we waited for the lock.
+    """
     now, turn, rest, picked = visit.now(), visit.turn, visit.rest, visit.picked
     contact = host_rows.Contact(
         host_id=visit.host_id,
@@ -95,7 +101,7 @@ def _held(host_id: int, held: Slot, turn: Turn, now: float) -> tuple[int, Sequen
 
 
 def _lock_budgets(start: SharedStart, batch: Batch, tx: Connection) -> None:
-    """Lock the budgets of a visit that is settled alone: two statements change those it holds and that of its address."""
+    """Lock the budgets of a visit that is settled alone: two statements change those it holds and its address's."""
     reported = batch.refused[0] if batch.refused is not None else batch.answered
     if reported is not None and start.held is not None:
         budgets.lock(tx, [*start.held.drawn, reported])
@@ -112,7 +118,7 @@ def ending_row(lease: Lease, rest: HostRest, requests: int, ending: VisitEnding)
 
 
 def report_to_budgets(worker: Worker, host_id: int, batch: Batch, tx: Connection) -> None:
-    """Report to the address's budget: it rests if it refused a connection or reset those of two names, until it answers."""
+    """Let the address's budget rest, until it answers, if it refused a connection or reset those of two names."""
     settings = worker.settings
     if batch.refused is not None:
         budget, because = batch.refused

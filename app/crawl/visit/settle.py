@@ -1,7 +1,8 @@
 """Settles batches: writes their results, links and hosts' next contacts in one transaction, fenced by the tokens.
 
 The hosts' rows are locked first: a visit that lost its lease writes nothing (its requests are still logged, as fenced).
-The statements of `write` and `next_contact` follow the lock order (ARCHITECTURE.md). Other hosts are woken after the commit.
+The statements of `write` and `next_contact` follow the lock order (ARCHITECTURE.md). Other hosts are woken after the
+commit.
 """
 
 from collections.abc import Sequence
@@ -62,15 +63,16 @@ def may_join(visit: Visit, *, leaves: bool = False) -> bool:
 
 
 def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
-    """Settle batches in one transaction, extend the leases and pick the next URLs. Several batches: those that `may_join`.
+    """Settle batches in one transaction, extend the leases and pick the next URLs. Several batches: those that
+    `may_join`.
 
-    Returns how each visit ended or must end, FENCED where its lease is lost; None: it continues. A failure is one of all
-    the batches: settle each alone then. A single batch with values that Postgres refuses twice is mended and retried. A
-    deadlock is retried.
+    Returns how each visit ended or must end, FENCED where its lease is lost; None: it continues. A failure is one of
+    all the batches: settle each alone then. A single batch with values that Postgres refuses twice is mended and
+    retried. A deadlock is retried.
     """
     worker = visits[0].worker
     for visit in visits:
-        later.read_all(visit)
+        later.read_all(visit.batch)
     archive.store(visits)
     worker.grants.top_up(worker.engine, worker.monotonic(), worker.settings.lease_s)
     for visit in visits:
@@ -90,8 +92,9 @@ def together(visits: Sequence[Visit]) -> list[tuple[Visit, VisitEnding | None]]:
 
 
 def _take_in(worker: Worker, lease: Lease, crawl_id: int, folder: str) -> None:
-    """Widen a crawl's scope by a seed's redirect, before its links are admitted. The crawl's row is locked in a transaction
-    of its own, and repeating it is harmless. Does nothing if the lease is lost."""
+    """Widen a crawl's scope by a seed's redirect, before its links are admitted. The crawl's row is locked in a
+    transaction of its own, and repeating it is harmless. Does nothing if the lease is lost.
+    """
     with db.transaction(worker.engine) as tx:
         crawls.take_in(tx, crawl_id=crawl_id, folder=folder, host_id=lease.host_id, token=lease.token)
 
@@ -212,7 +215,10 @@ def retry_settle(visit: Visit) -> bool:
 
 
 def _is_out_of_doubt(visit: Visit) -> bool:
-    """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped. False: Postgres no longer knows."""
+    """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped. False:
+
+    Postgres no longer knows.
+    """
     batch, sent = visit.batch, visit.batch.sent
     assert sent is not None, "what is in doubt was sent"
     with db.transaction(visit.worker.engine) as tx:
@@ -232,7 +238,7 @@ def _is_out_of_doubt(visit: Visit) -> bool:
                 visit.move(VisitEvent.LEFT)
             counting.settled([visit], [batch], took_s=None)
             visit.picked.written()
-            visit.picked.granted.clear()  # the pages it reserved are unknown here, and counted free when the visit is over
+            visit.picked.granted.clear()  # pages it reserved are unknown here; they count as free when it ends
     return True
 
 
@@ -246,7 +252,7 @@ def log_fenced(visit: Visit) -> None:
         visit_rows.close(tx, [ending_row(visit.lease, rest, visit.turn.requests, VisitEnding.FENCED)])
         if rest.is_blocked and rest.why is not None and rest.until is not None:
             hosts.block(tx, host_id=visit.host_id, rest_s=rest.until - visit.now(), why=rest.why)
-    counting.fenced(visit)
+    counting.fenced(visit.worker, visit.lease, visit.batch)
     visit.batch.move(BatchEvent.FENCED)
     visit.move(VisitEvent.FENCED)
     _log.warning("visit.fenced", host=visit.lease.host, fetches=len(visit.batch.fetches))

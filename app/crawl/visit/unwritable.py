@@ -1,9 +1,9 @@
 """Mends a batch that Postgres refuses for a value in it: finds the rows at fault, and replaces them by rows it accepts.
 
-Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs. Each part
-of the batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the cause; an origin
-whose robots.txt is at fault, with all its URLs. A link is left out; a line of the log keeps only our own values. Only
-errors of SQLSTATE 22 or 23 are handled here: a full disk and an outage are no row's fault.
+Otherwise the visit would be lost with its lease, and be repeated with the same result for as long as the crawl runs.
+Each part of the batch is tried by itself, in a transaction that is rolled back. A URL at fault is quarantined with the
+cause; an origin whose robots.txt is at fault, with all its URLs. A link is left out; a line of the log keeps only our
+own values. Only errors of SQLSTATE 22 or 23 are handled here: a full disk and an outage are no row's fault.
 """
 
 from collections.abc import Callable

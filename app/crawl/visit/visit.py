@@ -1,8 +1,8 @@
 """A visit: one worker's exclusive, bounded stay at one host.
 
-take up ▶ (fetch ▶ fetch ▶ … ▶ settle)* ▶ leave. The lease makes it exclusive and the token fences its writes. While the lease
-runs, the host's next contact is the lease's end plus the delay: after a crash nothing needs to be repaired. Between two
-requests a visit to a host with a delay is parked (`app.runtime.delay_queue`): it uses no thread.
+take up ▶ (fetch ▶ fetch ▶ … ▶ settle)* ▶ leave. The lease makes it exclusive and the token fences its writes. While the
+lease runs, the host's next contact is the lease's end plus the delay: after a crash nothing needs to be repaired.
+Between two requests a visit to a host with a delay is parked (`app.runtime.delay_queue`): it uses no thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,10 @@ class CutOff(ServiceError):
 
 
 def visit(worker: Worker, host_id: int, token: UUID) -> VisitReport:
-    """Take up the offer `token` of a host and stay while there is something to fetch soon. Raises ServiceError, CutOff."""
+    """Take up the offer `token` of a host and stay while there is something to fetch soon.
+
+    Raises ServiceError, CutOff.
+    """
     isolation.refund(worker)
     taken = take_up(worker, host_id, token)
     return VisitReport(host=None, ending=VisitEnding.CLOSED) if taken is None else go_on(taken)
@@ -162,7 +165,10 @@ def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
 
 
 def stay(visit: Visit, act: Callable[[], VisitEnding]) -> VisitReport:
-    """Do something else at a host that was just taken up: requests of `act` are sent and logged as a visit's. Raises CutOff."""
+    """Do something else at a host that was just taken up: requests of `act` are sent and logged as a visit's.
+
+    Raises CutOff.
+    """
     return _until_its_end(visit, act)
 
 
@@ -182,7 +188,7 @@ def take_up(worker: Worker, host_id: int, token: UUID, *, picks: bool = True) ->
         worker.clock_tie.moments(taken.now, sent=sent, received=received)
         worker.known.renew(visit.lease.anchor)
         worker.forget_if_restored(taken.lineage)
-        caps.take_up(worker, visit.lease, visit.picked, tx)
+        caps.recount_sometimes(worker, visit.lease, visit.picked, tx)
         obtain.load(worker, visit.lease, visit.origins, tx)
         visit.turn.adapt(worker, visit.origins.crawl_delay_s())
         if picks:

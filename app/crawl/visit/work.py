@@ -24,8 +24,9 @@ PARKED_LINKS = PARKED_JOINS = 500  # few, because hundreds of visits are parked 
 
 
 def work(visit: Visit) -> VisitEnding:
-    """Work at the host until its visit ends or is parked. Slow hosts get at most half of the threads (promise F7); a visit
-    that finds none free leaves, and the host rests a moment."""
+    """Work at the host until its visit ends or is parked. Slow hosts get at most half of the threads (promise F7); a
+    visit that finds none free leaves, and the host rests a moment.
+    """
     if not _is_slow(visit.pace):
         return _work(visit)
     if not visit.worker.slow_slots.acquire(blocking=False):
@@ -105,7 +106,8 @@ def park(visit: Visit) -> VisitEnding:
 
 
 def gather(visit: Visit) -> bool:
-    """Hand the batch to a group commit, if there is time and it may join. True: the visit belongs to another thread now.
+    """Hand the batch to a group commit, if there is time and it may join. True: the visit belongs to another thread
+    now.
 
     A visit whose host is to rest is not gathered: its rest is written at once.
     """

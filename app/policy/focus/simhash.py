@@ -59,11 +59,6 @@ def simhash(words: list[str]) -> int | None:
     return _majority(array("Q", found).tobytes(), len(found)) if len(found) >= LEAST_PHRASES else None
 
 
-def distance(one: int, other: int) -> int:
-    """The number of bits in which two fingerprints differ."""
-    return (one ^ other).bit_count()
-
-
 def keys(fingerprint: int) -> list[int]:
     """21 keys. Two fingerprints that differ in 5 bits at most have one in common."""
     blocks = [(fingerprint >> shift) & mask for shift, mask in _BLOCKS]

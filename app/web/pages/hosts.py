@@ -8,8 +8,9 @@ from starlette.responses import Response
 
 from app.admin import focus, hosts, robots_check
 from app.admin.board import host_list, lists
-from app.admin.hosts import WAITS, HostPage
+from app.admin.hosts import HostPage
 from app.config import Settings
+from app.model.reasons import HostWait
 from app.web.board import board_of
 from app.web.order import acts_on, order_of
 from app.web.render import page
@@ -28,7 +29,7 @@ def show_list(request: Request) -> Response:
     sort = query.get("sort") or "name"
     after = query.get("after", "")
     lot = host_list.listed(shared.engine, shared.settings, crawl=crawl, waits_for=waits_for, sort=sort, after=after)
-    return page(request, "hosts.html", lot=lot, waits=WAITS, sort=sort, crawl=crawl, waits_for=waits_for)
+    return page(request, "hosts.html", lot=lot, waits=list(HostWait), sort=sort, crawl=crawl, waits_for=waits_for)
 
 
 def show(request: Request) -> Response:

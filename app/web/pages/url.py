@@ -20,8 +20,6 @@ from app.web.order import acts_on, order_of
 from app.web.render import page, when
 from app.words import span
 
-CAPTURES_SHOWN = 20
-
 
 def show(request: Request) -> Response:
     """A URL, as it is given; without one, a form that asks for it."""

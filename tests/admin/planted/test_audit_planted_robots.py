@@ -108,8 +108,8 @@ def test_robots_that_is_not_there_allows_all(log: Log) -> None:
     assert wrong(log.engine) == {}
 
 
-# so long after robots.txt went out of reach, with or without a last good copy, answered or not, path → disallowed (SPEC
-# R3)
+# so long after robots.txt went out of reach, with or without a last good copy, answered or not, path → disallowed
+# (promise R3)
 @pytest.mark.parametrize(
     ("after", "copy", "status", "path", "disallowed"),
     [

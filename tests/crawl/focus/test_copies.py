@@ -98,5 +98,5 @@ def taken_up(worker: Worker, *, now: datetime | None, as_of: datetime | None = N
     fresh.as_of = as_of
     finder = Outside(worker=worker, moment=datetime.now(UTC))
     with db.transaction(worker.engine) as tx:
-        worth.take_up(worker, finder.picked, tx, host_id, crawl_id, refuses=True, now=now or datetime.now(UTC))
+        worth.load(worker, finder.picked, tx, host_id, crawl_id, refuses=True, now=now or datetime.now(UTC))
     return fresh

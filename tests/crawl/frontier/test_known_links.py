@@ -37,6 +37,6 @@ def put_up(worker: Worker, page: str, links: list[str]) -> list[str]:
     finder = Outside(worker=worker, moment=datetime.now(UTC))
     finder.picked.scopes[crawl.id] = pick.make_scope(crawl)
     with db.transaction(worker.engine) as tx:
-        worth.take_up(worker, finder.picked, tx, 0, crawl.id, refuses=False)
+        worth.load(worker, finder.picked, tx, 0, crawl.id, refuses=False)
     found = [url for link in links if isinstance(url := worker.canon.canonicalise(link), Url)]
     return [each.url.text for each in admit.candidates(finder, crawl.id, found, FoundAt(page, 1, 0))]
