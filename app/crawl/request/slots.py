@@ -150,9 +150,9 @@ def reserve_ahead(visit: Visit, tx: Connection) -> None:
 def spaced_at(slot: Slot, started: float) -> float:
     """The moment that the host's next start has to wait for, by this one's.
 
-    Only a host that has its budgets to itself may be late for a slot; they count from the slot. How late it was, our clock
-    does not tell: the answer that granted it may have taken long, and that for the next one not. One that holds them keeps
-    their gaps itself, and where several share them the line does.
+    Only a host that has its budgets to itself may be late for a slot; they count from the slot. How late it was, our
+    clock does not tell: the answer that granted it may have taken long, and that for the next one not. One that holds
+    them keeps their gaps itself, and where several share them the line does.
     """
     if slot.line is not None:
         return started
