@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from app.config import Settings
 from app.crawl.request import starts
-from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S
+from app.crawl.request.line_gate import AT_CEILING, AT_GATE_S, CONNECT_AHEAD_S, LATE_SHARE
 from app.crawl.request.starts import TimedAnswer
 from app.crawl.state.host_rest import HostRest
 from app.crawl.state.lease import LEASE_MARGIN_S, Lease
@@ -148,16 +148,17 @@ def reserve_ahead(visit: Visit, tx: Connection) -> None:
 
 
 def spaced_at(slot: Slot, started: float) -> float:
-    """The moment that the host's next start has to wait for, by this one's.
+    """The moment that the host's next start has to wait for, since this one came later than its slot.
 
-    Only a host that has its budgets to itself may be late for a slot; they count from the slot. How late it was, our
-    clock does not tell: the answer that granted it may have taken long, and that for the next one not. One that holds
-    them keeps their gaps itself, and where several share them the line does.
+    Only a host that has its budgets to itself may be so late; they count from the slot. One that holds them keeps their
+    gaps itself, and where several share them the line does.
     """
     if slot.line is not None:
         return started
-    slack = slot.held_until is not None
-    return started + max((each.gap_s + each.slack_s * slack for each in slot.drawn), default=0.0)
+    if slot.held_until is not None:
+        return started + max(each.gap_s + each.slack_s for each in slot.drawn)
+    late_s = started - slot.ready_at
+    return started + max((each.gap_s for each in slot.drawn if late_s > each.slack_s * LATE_SHARE), default=0.0)
 
 
 def others_from(held: Slot, last_end: float) -> float:
@@ -240,7 +241,7 @@ def _asked_before(start: SharedStart, address: str, now: float) -> TimedAnswer |
     near = start.near
     if near is None or near.address != address or now > near.until:
         return None
-    return TimedAnswer(answer=near.answer, sent=now, received=now, hold_s=0.0)
+    return TimedAnswer(answer=near.answer, earliest=now, latest=now, hold_s=0.0)
 
 
 def _granted(

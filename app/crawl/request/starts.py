@@ -44,22 +44,25 @@ def where(worker: Worker, url: Url, prefer: str | None) -> Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedAnswer:
-    """An answer, and the monotonic moments around it. hold_s: as in StartTerms."""
+    """An answer, and the monotonic seconds that its `now` lies between. hold_s: as in StartTerms."""
 
     answer: BudgetAnswer
-    sent: float
-    received: float
+    earliest: float
+    latest: float
     hold_s: float
 
 
 def ask(worker: Worker, tx: Connection, wanted: tuple[Budget, ...], terms: StartTerms) -> TimedAnswer:
-    """The last statement of a transaction, as `budgets.reserve`."""
+    """The last statement of a transaction, as `budgets.reserve`.
+
+    An answer that took long is timed by the quickest exchanges of the last seconds: else its start would count as not
+    late, and the next, whose answer comes at once, would be too close to it.
+    """
     ready_in_s, horizon_s = max(terms.ready_in_s, LEAD_S), max(terms.horizon_s, 2 * LEAD_S)
     sent = worker.monotonic()
     answer = budgets.reserve(tx, wanted, terms._replace(ready_in_s=ready_in_s, horizon_s=horizon_s))
-    received = worker.monotonic()
-    worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=received)
-    return TimedAnswer(answer=answer, sent=sent, received=received, hold_s=terms.hold_s)
+    earliest, latest = worker.clock_tie.moments(answer.now, sent=sent + answer.took_s, received=worker.monotonic())
+    return TimedAnswer(answer=answer, earliest=earliest, latest=latest, hold_s=terms.hold_s)
 
 
 def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, dns_ms: float | None) -> Slot:
@@ -70,11 +73,11 @@ def granted_slot(address: str, wanted: tuple[Budget, ...], asked: TimedAnswer, d
     return Slot(
         address=address,
         drawn=wanted,
-        ready_at=asked.received + answer.wait_s,
-        not_after=asked.sent + answer.took_s + last_s + late_s,
+        ready_at=asked.latest + answer.wait_s,
+        not_after=asked.earliest + last_s + late_s,
         probes=answer.failures > 0,
         dns_ms=dns_ms,
-        held_until=asked.sent + answer.took_s + asked.hold_s if answer.held else None,
+        held_until=asked.earliest + asked.hold_s if answer.held else None,
     )
 
 

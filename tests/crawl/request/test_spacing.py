@@ -1,27 +1,49 @@
 """How far a host's starts are apart whose budget is its own, however long its answers take."""
 
-import pytest
+import time
+from dataclasses import replace
 
+import pytest
+from sqlalchemy import Engine
+
+from app.crawl.request import starts
+from app.crawl.request.line_gate import LATE_SHARE
 from app.crawl.request.slots import spaced_at
 from app.crawl.state.slot import Slot
-from app.store.budgets import Budget, BudgetKind
+from app.crawl.state.worker import Worker
+from app.store import db
+from app.store.budgets import Budget, BudgetKind, StartTerms
+from tests.store.rows import one
 
 GAP_S = 0.5
+LOST_S = 0.3  # of an answer, on a busy machine
 ADDRESS = Budget(BudgetKind.ADDRESS, "192.0.2.1", GAP_S)
-LATE_S = (0.0, 0.01, 0.2)
+OVERDUE_S = ADDRESS.slack_s * LATE_SHARE
 
 
-@pytest.mark.parametrize("late_s", LATE_S)
-def test_the_next_start_is_a_gap_after_this_one_however_late_that_was(late_s: float) -> None:
-    """The answer that granted it came 70 ms after its moment, and that for the next one at once: by our clock
-    this one was not late, and the next was 0.48 s after it."""
+@pytest.mark.parametrize(("late_s", "spaced_s"), [(0.0, 0.0), (0.9 * OVERDUE_S, 0.0), (1.1 * OVERDUE_S, GAP_S)])
+def test_a_late_start_is_a_gap_before_the_next(late_s: float, spaced_s: float) -> None:
     slot = Slot(address=ADDRESS.name, drawn=(ADDRESS,), ready_at=100.0)
-    assert spaced_at(slot, 100.0 + late_s) == pytest.approx(100.0 + late_s + GAP_S)
+    assert spaced_at(slot, 100.0 + late_s) == pytest.approx(100.0 + late_s + spaced_s)
 
 
 def test_a_host_that_holds_its_budget_keeps_its_slack_too() -> None:
     slot = Slot(address=ADDRESS.name, drawn=(ADDRESS,), ready_at=100.0, held_until=130.0)
     assert spaced_at(slot, 100.0) == pytest.approx(100.0 + GAP_S + ADDRESS.slack_s)
+
+
+def test_a_start_is_late_whose_answer_came_late(worker: Worker, engine: Engine) -> None:
+    """By the moment at which its answer came it would not be, and the next, answered at once, too close to it."""
+    sent = time.monotonic()
+    told = one(engine, "SELECT clock_timestamp()")
+    worker.clock_tie.moments(told, sent=sent, received=time.monotonic())
+    held_up = iter([0.0, LOST_S])
+    late = replace(worker, monotonic=lambda: time.monotonic() + next(held_up))
+    with db.transaction(engine, by_statement=True) as tx:
+        asked = starts.ask(late, tx, (ADDRESS,), StartTerms(host_id=1, ready_in_s=0.0, horizon_s=1.0))
+    slot = starts.granted_slot(ADDRESS.name, (ADDRESS,), asked, None)
+    came = time.monotonic() + LOST_S
+    assert spaced_at(slot, came) == pytest.approx(came + GAP_S)
 
 
 def test_without_a_budget_nothing_is_added() -> None:
