@@ -53,4 +53,4 @@ class Lease:
 
     def database_time(self, moment: float) -> datetime:
         """The database's time at a monotonic moment, as in the fetch log: never ahead of it."""
-        return self.taken_at + timedelta(seconds=moment - self.anchor)
+        return self.taken_at + timedelta(seconds=moment - self.anchor + self.behind_s)
