@@ -102,7 +102,7 @@ def _row(lease: Lease, delay_s: float, slot: Slot, sending: Sending, reply: Repl
         "reason": sending.reason,
         "start_s": start_s,
         "end_s": max(reply.ended_s - anchor, start_s),
-        "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - lease.anchor, 0.0),
+        "contact_s": None if reply.contacted_s is None else max(reply.contacted_s - anchor, 0.0),
         "delay_s": loan.delay_s if loan else delay_s,
         "address_budget": budget.name if budget else None,
         "address_gap_s": budget.gap_s if budget else None,

@@ -17,6 +17,7 @@ from tests.crawl.loop import start
 from tests.store.rows import claim, one, sql
 
 URLS = ("http://a.test/", "http://b.test/")
+CONNECT_S = 0.002
 LOST_S = 0.03  # of the answer to a take-up, on a busy machine
 
 
@@ -30,7 +31,7 @@ def taken_up(worker: Worker, engine: Engine) -> list[Visit]:
 def logged(visit: Visit, sent: float) -> datetime:
     """The database's time of a request that was sent at this monotonic second."""
     url = f"http://{visit.lease.host}/"
-    reply = Reply(status=200, started_s=sent, ended_s=sent + 0.01)
+    reply = Reply(status=200, started_s=sent, ended_s=sent + 0.01, contacted_s=sent - CONNECT_S)
     log(visit, Slot(), Sending(Request(url), Canon().canonicalise(url), "new", 1), reply)  # type: ignore[arg-type]
     return visit.lease.taken_at + timedelta(seconds=visit.batch.fetches[-1]["start_s"])
 
@@ -47,11 +48,20 @@ def test_requests_of_two_visits_are_as_far_apart_in_the_log_as_they_were(
     assert first <= one(engine, "SELECT clock_timestamp()"), "never ahead of the database"
 
 
+def test_its_connection_is_dated_as_it_is(worker: Worker, engine: Engine) -> None:
+    visit = taken_up(worker, engine)[0]
+    visit.lease.anchor += LOST_S
+    logged(visit, visit.lease.anchor + 0.5)
+    (row,) = visit.batch.fetches
+    assert row["contact_s"] is not None
+    assert row["start_s"] - row["contact_s"] == pytest.approx(CONNECT_S)
+
+
 def test_what_is_learnt_of_the_clock_brings_no_two_requests_nearer(worker: Worker, engine: Engine) -> None:
     visit, sent = taken_up(worker, engine)[0], time.monotonic()
     before = logged(visit, sent)
     told = one(engine, "SELECT clock_timestamp()")
     worker.clock_tie.moments(told, sent=sent - 60.0, received=worker.clock_tie.latest(told) - LOST_S)
-    assert logged(visit, sent) - before == timedelta(seconds=LOST_S)
+    assert (logged(visit, sent) - before).total_seconds() == pytest.approx(LOST_S, abs=2e-6)  # to the microsecond
     worker.clock_tie.moments(told, sent=sent - 60.0, received=sent + 60.0)
-    assert logged(visit, sent) - before == timedelta(seconds=LOST_S)
+    assert (logged(visit, sent) - before).total_seconds() == pytest.approx(LOST_S, abs=2e-6)  # to the microsecond
