@@ -17,8 +17,11 @@ WHERE id = :crawl_id
 
 -- shape: URLs of a crawl by depth, and those queued by lane; reads all of its rows
 SELECT depth, count(*) AS urls, count(*) FILTER (WHERE fetched_at IS NOT NULL) AS fetched,
-       count(*) FILTER (WHERE state = 'queued' AND lane = 0) AS p0, count(*) FILTER (WHERE state = 'queued' AND lane = 1) AS p1,
-       count(*) FILTER (WHERE state = 'queued' AND lane = 2) AS p2, count(*) FILTER (WHERE state = 'queued' AND lane = 3) AS p3
+
+       count(*) FILTER (WHERE state = 'queued' AND lane = 0) AS p0,
+       count(*) FILTER (WHERE state = 'queued' AND lane = 1) AS p1,
+       count(*) FILTER (WHERE state = 'queued' AND lane = 2) AS p2,
+       count(*) FILTER (WHERE state = 'queued' AND lane = 3) AS p3
 FROM urls
 WHERE crawl_id = :crawl_id
 GROUP BY depth
@@ -31,8 +34,10 @@ ORDER BY handler, n
 LIMIT 100
 
 -- rates: requests of each crawl in a window of the log, among its newest n
-SELECT crawl_id, count(*) AS requests, count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
-       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
+SELECT crawl_id, count(*) AS requests,
+       count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
+       count(*) FILTER (
+           WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
        CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
 FROM (
     SELECT crawl_id, kind, outcome, wire_bytes
@@ -47,7 +52,8 @@ GROUP BY crawl_id
 -- history: requests in steps of time, among the newest n of the log; of one crawl, or of all
 SELECT CAST(floor(extract(epoch FROM started_at) / :step_s) * :step_s AS bigint) AS at,
        count(*) FILTER (WHERE kind = 'page' AND outcome IN ('page', 'unchanged')) AS pages,
-       count(*) FILTER (WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
+       count(*) FILTER (
+           WHERE outcome NOT IN ('page', 'unchanged', 'redirect', 'unwanted', 'not_found', 'gone', 'unsent')) AS failed,
        CAST(coalesce(sum(wire_bytes), 0) AS bigint) AS bytes
 FROM (
     SELECT started_at, crawl_id, kind, outcome, wire_bytes
@@ -61,11 +67,12 @@ GROUP BY 1
 ORDER BY 1
 
 -- requests: the newest requests before a place in the log
-SELECT f.id, f.started_at, f.kind, f.reason, f.url, f.status, f.outcome, f.failure, f.detail, f.wire_bytes, f.total_ms, f.attempt,
-       h.name AS host, c.name AS crawl
+SELECT f.id, f.started_at, f.kind, f.reason, f.url, f.status, f.outcome, f.failure, f.detail, f.wire_bytes, f.total_ms,
+       f.attempt, h.name AS host, c.name AS crawl
 FROM (
     SELECT * FROM fetches
-    WHERE started_at <= CAST(:before AS timestamptz) AND (started_at, id) < (CAST(:before AS timestamptz), CAST(:before_id AS bigint))
+    WHERE started_at <= CAST(:before AS timestamptz)
+      AND (started_at, id) < (CAST(:before AS timestamptz), CAST(:before_id AS bigint))
     ORDER BY started_at DESC, id DESC
     LIMIT :n
 ) AS f
@@ -73,10 +80,13 @@ JOIN hosts AS h ON h.id = f.host_id
 LEFT JOIN crawls AS c ON c.id = f.crawl_id
 ORDER BY f.started_at DESC, f.id DESC
 
--- requests_of_host: the newest requests to a host before a moment, with the end of the one before each; it has one at a time
-SELECT *, CAST(extract(epoch FROM started_at - lag(ended_at) OVER (ORDER BY started_at, id)) AS double precision) AS gap_s
+-- requests_of_host: the newest requests to a host before a moment, with the gap since the end of the one before each
+-- A host has one request at a time.
+SELECT *,
+       CAST(extract(epoch FROM started_at - lag(ended_at) OVER (ORDER BY started_at, id)) AS double precision) AS gap_s
 FROM (
-    SELECT id, started_at, ended_at, kind, reason, url, status, outcome, failure, detail, wire_bytes, total_ms, attempt, delay_s
+    SELECT id, started_at, ended_at, kind, reason, url, status,
+           outcome, failure, detail, wire_bytes, total_ms, attempt, delay_s
     FROM fetches
     WHERE host_id = :host_id AND started_at < CAST(:before AS timestamptz)
     ORDER BY started_at DESC
@@ -91,11 +101,13 @@ JOIN hosts AS h ON h.id = v.host_id
 ORDER BY v.taken_at
 
 -- errors: failed requests by class, among the newest n of the log, each with its latest as an example
-SELECT class_, count(*) AS requests, count(DISTINCT host_id) AS hosts, min(started_at) AS first_at, max(started_at) AS last_at,
+SELECT class_, count(*) AS requests, count(DISTINCT host_id) AS hosts,
+       min(started_at) AS first_at, max(started_at) AS last_at,
        (array_agg(url ORDER BY started_at DESC))[1] AS url, (array_agg(detail ORDER BY started_at DESC))[1] AS detail,
        (array_agg(kind ORDER BY started_at DESC))[1] AS kind
 FROM (
-    SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, crawl_id, host_id, outcome, kind, url, detail, started_at
+    SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_,
+           crawl_id, host_id, outcome, kind, url, detail, started_at
     FROM fetches
     WHERE started_at > statement_timestamp() - interval '1 day'
     ORDER BY started_at DESC
@@ -109,7 +121,8 @@ ORDER BY requests DESC, class_
 -- names_after: the next hosts by name
 SELECT name AS host, name AS key FROM hosts WHERE name > :after ORDER BY name LIMIT :n
 
--- names_of_crawl: the next hosts of a crawl, in the order in which crawls met them: those that were fetched from, and those with something queued
+-- names_of_crawl: the next hosts of a crawl, in the order in which crawls met them
+-- Those that were fetched from, and those with something queued.
 -- A probe of the queue's index each: a host that robots.txt closes has no row in crawl_hosts, and is asked about first.
 WITH RECURSIVE queued (host_id, n) AS (
     SELECT CAST(:after AS bigint), 0
@@ -117,7 +130,9 @@ WITH RECURSIVE queued (host_id, n) AS (
     SELECT further.host_id, queued.n + 1
     FROM queued CROSS JOIN LATERAL (
         SELECT u.host_id FROM urls AS u
-        WHERE (u.crawl_id, u.host_id) > (CAST(:crawl_id AS bigint), queued.host_id) AND u.crawl_id <= :crawl_id AND u.state = 'queued'
+        WHERE (u.crawl_id, u.host_id) > (CAST(:crawl_id AS bigint), queued.host_id)
+          AND u.crawl_id <= :crawl_id
+          AND u.state = 'queued'
         ORDER BY u.crawl_id, u.host_id
         LIMIT 1
     ) AS further
@@ -138,7 +153,8 @@ JOIN hosts AS h ON h.id = ch.host_id
 ORDER BY ch.host_id
 
 -- names_by_contact: the next hosts by their next contact, of these queues
--- One range of the index a queue, with room for hosts of the same moment: as a pair of columns, the planner would sort all of a queue.
+-- One range of the index a queue, with room for hosts of the same moment: as a pair of columns, the planner would sort
+-- all of a queue.
 SELECT due.name AS host, due.next_fetch_at AS at, due.id
 FROM unnest(CAST(:queues AS text[])) AS queue (name)
 CROSS JOIN LATERAL (
@@ -152,8 +168,8 @@ ORDER BY due.next_fetch_at, due.id
 LIMIT :n
 
 -- hosts: these hosts, with what each waits for; those alone that wait for this
-SELECT host, state, waits_for, next_fetch_at, delay_s, delay_override_s, robots_delay_s, adaptive_level, blocked_until, resting_because,
-       resting_detail, last_contact_at, queue, unfetched, failures, clock_timestamp() AS now
+SELECT host, state, waits_for, next_fetch_at, delay_s, delay_override_s, robots_delay_s, adaptive_level, blocked_until,
+       resting_because, resting_detail, last_contact_at, queue, unfetched, failures, clock_timestamp() AS now
 FROM v_host_status
 WHERE host = ANY(CAST(:names AS text[])) AND (CAST(:waits_for AS text) IS NULL OR starts_with(waits_for, :waits_for))
 
@@ -162,7 +178,8 @@ SELECT h.name AS host, c.name AS crawl, p.*
 FROM (
     SELECT host_id, crawl_id, pattern, urls, fetched, new, refused, new_lately, changed_at
     FROM url_patterns
-    WHERE (host_id, crawl_id, pattern) > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), CAST(:after_pattern AS text))
+    WHERE (host_id, crawl_id, pattern)
+        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), CAST(:after_pattern AS text))
     ORDER BY host_id, crawl_id, pattern
     LIMIT :n
 ) AS p
@@ -175,7 +192,8 @@ SELECT h.name AS host, c.name AS crawl, d.*
 FROM (
     SELECT host_id, crawl_id, encode(key, 'hex') AS key, url, kind, bits, of_url, found_at
     FROM duplicates
-    WHERE (host_id, crawl_id, key) > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'))
+    WHERE (host_id, crawl_id, key)
+        > (CAST(:after_host AS bigint), CAST(:after_crawl AS bigint), decode(:after_key, 'hex'))
     ORDER BY duplicates.host_id, duplicates.crawl_id, duplicates.key
     LIMIT :n
 ) AS d
@@ -211,7 +229,11 @@ SELECT (SELECT count(*) FROM crawls WHERE state = 'active') AS active,
        CAST(extract(epoch FROM clock_timestamp() - min(due.next_fetch_at)) AS double precision) AS overdue_s
 FROM unnest(CAST(:queues AS text[])) AS queue (name)
 CROSS JOIN LATERAL (
-    SELECT h.next_fetch_at FROM hosts AS h WHERE h.queue = queue.name AND h.next_fetch_at IS NOT NULL ORDER BY h.next_fetch_at LIMIT 1
+    SELECT h.next_fetch_at
+    FROM hosts AS h
+    WHERE h.queue = queue.name AND h.next_fetch_at IS NOT NULL
+    ORDER BY h.next_fetch_at
+    LIMIT 1
 ) AS due
 
 -- workers: workers with their latest visits, among the newest n visits
@@ -221,7 +243,8 @@ FROM (SELECT * FROM visits ORDER BY id DESC LIMIT :n) AS newest
 GROUP BY worker
 ORDER BY last_at DESC
 
--- refused_links: of the latest n links of a crawl that were not admitted, before a moment: those of a reason, or all; and the n-th
+-- refused_links: of the latest n links of a crawl that were not admitted, before a moment: those of a reason, or all
+-- The n-th is always there, so that the next page has a place to begin at.
 SELECT url, reason, detail, found_on, last_at, count, place
 FROM (
     SELECT *, row_number() OVER (ORDER BY last_at DESC) AS place

@@ -4,14 +4,15 @@ SELECT h.name AS host, count(*) AS requests,
        count(*) FILTER (WHERE f.outcome = 'rate_limited') AS rate_limited,
        count(*) FILTER (WHERE f.kind = 'page' AND f.outcome IN ('not_found', 'gone')) AS missing,
        CAST(avg(f.first_byte_ms) FILTER (WHERE f.kind = 'page') / 1000 AS double precision) AS latency_s,
-       CAST(min(f.delay_s) AS double precision) AS least_delay_s, CAST(max(f.delay_s) AS double precision) AS most_delay_s
+       CAST(min(f.delay_s) AS double precision) AS least_delay_s,
+       CAST(max(f.delay_s) AS double precision) AS most_delay_s
 FROM fetches AS f
 JOIN hosts AS h ON h.id = f.host_id
 WHERE f.started_at >= :since AND f.outcome <> 'unsent'
 GROUP BY h.name
 ORDER BY h.name
 
--- refused: what a crawl did not fetch, by host and reason: links that were not admitted, and URLs that were refused later
+-- refused: what a crawl did not fetch, by host and reason: links not admitted, and URLs that were refused later
 SELECT host, reason, CAST(sum(n) AS bigint) AS urls
 FROM (
     SELECT split_part(split_part(url, '/', 3), ':', 1) AS host, reason, count(*) AS n

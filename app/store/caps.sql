@@ -20,7 +20,9 @@ CROSS JOIN LATERAL (
         ORDER BY urls.score, urls.id DESC
         LIMIT :most
     ) AS last
-    WHERE fetched_at IS NULL AND kind = 'page' AND NOT (depth = 0 AND found_on IS NULL) AND NOT key = ANY(CAST(:spared AS bytea[]))
+    WHERE fetched_at IS NULL AND kind = 'page'
+      AND NOT (depth = 0 AND found_on IS NULL)
+      AND NOT key = ANY(CAST(:spared AS bytea[]))
 ) AS u
 WHERE c.state = 'active'
 ORDER BY score, lane DESC, u.id DESC
@@ -29,13 +31,15 @@ LIMIT :n
 -- evict: evict URLs that were never fetched
 DELETE FROM urls AS u
 USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
-WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued' AND u.fetched_at IS NULL
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND u.state = 'queued' AND u.fetched_at IS NULL
 RETURNING u.host_id, u.crawl_id, u.key
 
 -- defer: defer URLs that were never fetched to the next cycle
 UPDATE urls AS u SET state = 'resting', due_at = clock_timestamp() + make_interval(secs => :due_s)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
-WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND u.state = 'queued' AND u.fetched_at IS NULL
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND u.state = 'queued' AND u.fetched_at IS NULL
 RETURNING u.host_id, u.crawl_id, u.key
 
 -- recount: URLs of a host that wait for their first fetch in active crawls; no row while the last count is good
@@ -55,7 +59,8 @@ CROSS JOIN LATERAL (
     ) AS waiting
 ) AS queue
 WHERE h.id = :host_id
-  AND h.unfetched_at < greatest(clock_timestamp() - make_interval(secs => :good_s), (SELECT max(state_since) FROM crawls))
+  AND h.unfetched_at < greatest(
+      clock_timestamp() - make_interval(secs => :good_s), (SELECT max(state_since) FROM crawls))
 
 -- estimate: their number by the host's row
 SELECT unfetched FROM hosts WHERE id = :host_id
@@ -77,7 +82,10 @@ ORDER BY h.unfetched DESC, h.name
 LIMIT :n
 
 -- sample_percent: the share of the table in so many blocks
-SELECT 100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('urls'), 1)) AS percent
+SELECT 100 * least(
+    1,
+    :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('urls'), 1)
+) AS percent
 
 -- unfetched: how many wait for their first fetch in active crawls, by score, from a sample of the table's blocks
 SELECT u.crawl_id, CAST(u.score AS double precision) AS score, count(*) AS urls

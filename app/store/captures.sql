@@ -1,21 +1,23 @@
 -- add: note captures; a revisit names the capture that holds its body
-INSERT INTO captures (host_id, crawl_id, key, url, fetched_at, kind, status, content_type, charset, body_sha256, text_sha256,
-                      payload_sha256, body_bytes, truncated, segment_id, at_offset, length, refers_to, record_id, rendered_from,
-                      to_render)
+INSERT INTO captures (host_id, crawl_id, key, url, fetched_at, kind, status, content_type, charset, body_sha256,
+                      text_sha256, payload_sha256, body_bytes, truncated, segment_id, at_offset, length, refers_to,
+                      record_id, rendered_from, to_render)
 SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.fetched_at, r.kind, r.status, r.content_type, r.charset,
        decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'),
        decode(r.payload_sha256, 'hex'), r.body_bytes, r.truncated, r.segment_id, r.at_offset,
        r.length, r.refers_to, r.record_id, r.rendered_from, coalesce(r.to_render, false)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, fetched_at timestamptz, kind text, status smallint,
-    content_type text, charset text, body_sha256 text, text_sha256 text, payload_sha256 text, body_bytes bigint, truncated boolean,
-    segment_id bigint, at_offset bigint, length bigint, refers_to bigint, record_id uuid, rendered_from bigint, to_render boolean)
+    content_type text, charset text, body_sha256 text, text_sha256 text, payload_sha256 text, body_bytes bigint,
+    truncated boolean, segment_id bigint, at_offset bigint, length bigint, refers_to bigint, record_id uuid,
+    rendered_from bigint, to_render boolean)
 RETURNING id, segment_id, at_offset
 
 -- originals: the capture with the last document of each URL, which may be another URL's; where there is none, with the
 -- last body of an error or a redirect
 SELECT r.host_id, r.crawl_id, r.key, b.id, b.url, b.fetched_at, o.kind, o.status, o.content_type, o.charset,
-       o.body_sha256, o.text_sha256, o.body_bytes, o.truncated, coalesce(b.payload_sha256, b.body_sha256) AS payload_sha256
+       o.body_sha256, o.text_sha256, o.body_bytes, o.truncated,
+       coalesce(b.payload_sha256, b.body_sha256) AS payload_sha256
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
 CROSS JOIN LATERAL (
     (SELECT 0 AS rank, c.*
@@ -89,8 +91,9 @@ FROM captures AS c
 JOIN captures AS s ON s.crawl_id = c.crawl_id AND s.id = c.rendered_from
 WHERE c.segment_id = :segment_id AND c.rendered_from IS NOT NULL
 
--- live: captures of segments that are to go, which must stay: the documents of pages, and what captures that stay refer to
--- Of a page that is its last answer, and the rendered document that stands; that names its answer, and a revisit its body.
+-- live: captures of segments that are to go, which must stay: documents of pages, and what captures that stay refer to
+-- Of a page that is its last answer, and the rendered document that stands; that names its answer, and a revisit its
+-- body.
 WITH lot AS MATERIALIZED (
     SELECT c.* FROM captures AS c WHERE c.segment_id = ANY(CAST(:segment_ids AS bigint[])) AND c.crawl_id = :crawl_id
 ), last AS MATERIALIZED (
@@ -100,7 +103,8 @@ WITH lot AS MATERIALIZED (
       AND EXISTS (SELECT FROM pages AS p WHERE p.host_id = c.host_id AND p.crawl_id = c.crawl_id AND p.key = c.key)
       AND NOT EXISTS (SELECT FROM captures AS n
                       WHERE n.host_id = c.host_id AND n.crawl_id = c.crawl_id AND n.key = c.key AND n.id > c.id
-                        AND (n.kind = c.kind OR c.kind = 'rendered' AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
+                        AND (n.kind = c.kind
+                             OR c.kind = 'rendered' AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
 ), opened AS MATERIALIZED (
     SELECT id FROM last
     UNION
@@ -108,7 +112,8 @@ WITH lot AS MATERIALIZED (
     FROM lot AS c
     WHERE c.id IN (SELECT rendered_from FROM last)
        OR EXISTS (SELECT FROM captures AS r
-                  WHERE r.crawl_id = c.crawl_id AND r.rendered_from = c.id AND r.segment_id <> ALL(CAST(:segment_ids AS bigint[])))
+                  WHERE r.crawl_id = c.crawl_id AND r.rendered_from = c.id
+                    AND r.segment_id <> ALL(CAST(:segment_ids AS bigint[])))
 )
 SELECT c.*
 FROM lot AS c

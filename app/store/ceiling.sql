@@ -1,9 +1,11 @@
--- draw: n starts in a row, gap_s apart, from the first free moment of the fleet's ceiling on; none where that is too far ahead
--- Starts that are returned are left from an earlier lot. One row for the fleet, locked only for this statement and its commit.
+-- draw: n starts in a row, gap_s apart, from the first free moment of the fleet's ceiling; none where that is too far
+-- Starts that are returned are left from an earlier lot. One row for the fleet, locked only for this statement and its
+-- commit.
 UPDATE budgets AS b
 SET next_at = CASE WHEN held.wait_s <= :horizon_s THEN held.start_at
     + make_interval(secs => CAST(:gap_s AS double precision) * CAST(:n AS integer))
-                   ELSE b.next_at - make_interval(secs => CAST(:gap_s AS double precision) * CAST(:returned AS integer)) END
+                   ELSE b.next_at
+                        - make_interval(secs => CAST(:gap_s AS double precision) * CAST(:returned AS integer)) END
 FROM (
     SELECT kind, name, start_at, CAST(extract(epoch FROM start_at - now) AS double precision) AS wait_s
     FROM (

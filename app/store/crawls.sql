@@ -31,18 +31,20 @@ WHERE id = :crawl_id AND NOT scope_redirects @> ARRAY[CAST(:folder AS text)]
   AND EXISTS (SELECT FROM hosts WHERE id = :host_id AND lease_token = :token)
 
 -- change: set what is asked of a crawl; the crawl is locked, and workers look at it anew; a budget that is NULL: none
--- Grants of running visits stay counted. Visits of a crawl that had no budget hold URLs without grants: all of the budget counts as
--- granted until they have ended (recount_reserved).
+-- Grants of running visits stay counted. Visits of a crawl that had no budget hold URLs without grants: all of the
+-- budget counts as granted until they have ended (recount_reserved).
 UPDATE crawls
 SET scope = :scope, include = CAST(:include AS text[]), exclude = CAST(:exclude AS text[]),
     max_pages = :max_pages, max_bytes = :max_bytes, max_depth = :max_depth, max_seconds = :max_seconds,
-    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs, handlers = CAST(:handlers AS text[]),
+    keep_fresh = :keep_fresh, sitemaps = :sitemaps, honour_opt_outs = :honour_opt_outs,
+    handlers = CAST(:handlers AS text[]),
     profile = :profile, archive = :archive, keep_links = :keep_links, near_duplicates = :near_duplicates,
     render = :render, revision = revision + 1,
     search = :search, search_from = CASE WHEN search = :search THEN search_from ELSE 0 END,
     pages_reserved = CASE WHEN CAST(:max_pages AS bigint) IS NULL THEN 0
                           WHEN max_pages IS NULL THEN CAST(:max_pages AS bigint) ELSE pages_reserved END,
-    pages_held_until = CASE WHEN max_pages IS NULL THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
+    pages_held_until = CASE WHEN max_pages IS NULL
+                            THEN greatest(pages_held_until, clock_timestamp()) ELSE pages_held_until END
 WHERE id = :crawl_id
 
 -- start: from any state to active
@@ -54,10 +56,13 @@ WHERE id = :crawl_id
 RETURNING id
 
 -- pause: its URLs are not eligible until it is resumed
-UPDATE crawls SET state = 'paused', state_since = clock_timestamp() WHERE id = :crawl_id AND state = 'active' RETURNING id
+UPDATE crawls SET state = 'paused', state_since = clock_timestamp()
+WHERE id = :crawl_id AND state = 'active'
+RETURNING id
 
 -- finish: by an operator
-UPDATE crawls SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'operator'
+UPDATE crawls
+SET state = 'finished', finished_at = clock_timestamp(), state_since = clock_timestamp(), ended_because = 'operator'
 WHERE id = :crawl_id AND state <> 'finished'
 RETURNING id
 
@@ -69,7 +74,8 @@ WITH held AS MATERIALIZED (
 )
 SELECT CAST(coalesce(sum(pages), 0) AS bigint) AS pages FROM forgotten
 
--- next_round: begin a round, after forget_counts; grants of running visits and the log stay; workers forget their known URLs
+-- next_round: begin a round, after forget_counts; workers forget their known URLs
+-- Grants of running visits and the log stay.
 UPDATE crawls
 SET round = round + 1, revision = revision + 1, pages_reserved = greatest(pages_reserved - CAST(:pages AS bigint), 0)
 WHERE id = :crawl_id
@@ -78,15 +84,17 @@ WHERE id = :crawl_id
 SELECT id FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 
 -- finish_candidates: active crawls with no URL in an open state, and no page that waits for a browser which is there
--- Seeds may be committed between this query and the lock: finish_done checks again. One index probe each: NOT EXISTS would be a
--- join with every open URL, seconds at millions.
+-- Seeds may be committed between this query and the lock: finish_done checks again. One index probe each: NOT EXISTS
+-- would be a join with every open URL, seconds at millions.
 SELECT c.id
 FROM crawls AS c
 WHERE c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
   AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
-       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+       AND EXISTS (
+           SELECT FROM render_workers AS w
+           WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
        LIMIT 1) IS NULL
 ORDER BY c.id
 
@@ -97,7 +105,9 @@ WHERE c.id = :crawl_id AND c.state = 'active' AND NOT c.keep_fresh
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'queued' LIMIT 1) IS NULL
   AND (SELECT true FROM urls AS u WHERE u.crawl_id = c.id AND u.state = 'resting' AND u.retrying LIMIT 1) IS NULL
   AND (SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
-       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+       AND EXISTS (
+           SELECT FROM render_workers AS w
+           WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
        LIMIT 1) IS NULL
 RETURNING c.id, c.name
 
@@ -116,12 +126,15 @@ ORDER BY c.id
 WITH spent AS MATERIALIZED (
     SELECT c.id,
            CASE WHEN got.pages >= c.max_pages AND (
-                    SELECT true FROM renders AS r WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
-                       AND EXISTS (SELECT FROM render_workers AS w WHERE w.problem IS NULL
-                           AND w.seen_at > clock_timestamp() - interval '1 minute')
-                       LIMIT 1) IS NULL THEN 'max_pages'
+                    SELECT true FROM renders AS r
+                    WHERE r.crawl_id = c.id AND r.state = 'due' AND c.render <> 'never'
+                      AND EXISTS (
+                          SELECT FROM render_workers AS w
+                          WHERE w.problem IS NULL AND w.seen_at > clock_timestamp() - interval '1 minute')
+                    LIMIT 1) IS NULL THEN 'max_pages'
                 WHEN got.bytes >= c.max_bytes THEN 'max_bytes'
-                WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9)) THEN 'max_seconds'
+                WHEN clock_timestamp() >= c.active_since + make_interval(secs => least(c.max_seconds, 1e9))
+                THEN 'max_seconds'
            END AS because, c.max_pages, c.max_bytes, c.max_seconds
     FROM crawls AS c
     CROSS JOIN LATERAL (
@@ -165,43 +178,56 @@ WHERE c.id = :crawl_id AND c.pages_reserved >= c.max_pages
     WHERE v.ended_at IS NULL AND v.ending IS NULL AND h.state = 'taken' AND v.taken_at <= c.pages_held_until)
 
 -- reserve: change a visit's grant of pages by n (negative returns pages), as far as the budget reaches
--- Of a budget of at most :small pages a host gets its level, an equal part of the pages left by hosts without URLs to fetch soon. Beyond
--- it, it gets pages that hosts below theirs cannot use soon, at their delays. Among :hosts or more, each gets that part of the rest.
+-- Of a budget of at most :small pages a host gets its level, an equal part of the pages left by hosts without URLs to
+-- fetch soon. Beyond it, it gets pages that hosts below theirs cannot use soon, at their delays. Among :hosts or more,
+-- each gets that part of the rest.
 UPDATE crawls AS c
 SET pages_reserved = c.pages_reserved + granted.n,
-    pages_held_until = CASE WHEN granted.n > 0 THEN greatest(c.pages_held_until, clock_timestamp()) ELSE c.pages_held_until END
+    pages_held_until = CASE WHEN granted.n > 0
+                            THEN greatest(c.pages_held_until, clock_timestamp()) ELSE c.pages_held_until END
 FROM (
-    SELECT id, CASE WHEN CAST(:n AS bigint) < 0 THEN CAST(:n AS bigint)
-                    ELSE greatest(0, least(CAST(:n AS bigint), max_pages - pages_reserved, CASE WHEN max_pages <= :small THEN (
-        WITH RECURSIVE queued (host_id, place) AS (
-            (SELECT u.host_id, 1 FROM urls AS u WHERE u.crawl_id = :crawl_id AND u.state = 'queued' ORDER BY u.host_id LIMIT 1)
-            UNION ALL
-            SELECT (SELECT u.host_id FROM urls AS u
-                    WHERE u.crawl_id = :crawl_id AND u.state = 'queued' AND u.host_id > q.host_id ORDER BY u.host_id LIMIT 1), q.place + 1
-            FROM queued AS q WHERE q.host_id IS NOT NULL AND q.place < :hosts
-        ), sharing AS (
-            SELECT h.id, coalesce(ch.pages, 0) AS pages, ceil(:soon_s / greatest(h.delay_s, 0.01)) AS usable
-            FROM queued AS q JOIN hosts AS h ON h.id = q.host_id
-            LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = :crawl_id AND ch.host_id = h.id
-            WHERE h.id = :host_id
-               OR (h.failures = 0 AND NOT h.pause_requested AND h.state <> 'paused'
-                   AND coalesce(h.blocked_until <= clock_timestamp() + make_interval(secs => :soon_s), true)
-                   AND (h.state IN ('offered', 'taken') OR h.next_fetch_at <= clock_timestamp() + make_interval(secs => :soon_s)))
-        ), level AS (
-            SELECT greatest(floor((max_pages - (
-                       SELECT coalesce(sum(done.pages), 0) FROM crawl_hosts AS done
-                       WHERE done.crawl_id = :crawl_id
-                           AND done.host_id NOT IN (SELECT id FROM sharing))) / greatest(count(*), 1)), 1) AS pages
-            FROM sharing
-        )
-        SELECT CASE WHEN (SELECT count(host_id) FROM queued) >= :hosts THEN greatest(1, (max_pages - pages_reserved) / :hosts)
-                    ELSE greatest(
-                        level.pages - coalesce((SELECT pages FROM sharing WHERE id = :host_id), 0) - :held,
-                        max_pages - pages_reserved - (
-                            SELECT coalesce(sum(least(greatest(level.pages - o.pages, 0), o.usable)), 0)
-                            FROM sharing AS o WHERE o.id <> :host_id)) END
-        FROM level
-    ) END)) END AS n
+    SELECT id, CASE WHEN CAST(:n AS bigint) < 0 THEN CAST(:n AS bigint) ELSE greatest(0, least(
+        CAST(:n AS bigint),
+        max_pages - pages_reserved,
+        CASE WHEN max_pages <= :small THEN (
+            WITH RECURSIVE queued (host_id, place) AS (
+                (SELECT u.host_id, 1
+                 FROM urls AS u
+                 WHERE u.crawl_id = :crawl_id AND u.state = 'queued'
+                 ORDER BY u.host_id
+                 LIMIT 1)
+                UNION ALL
+                SELECT (SELECT u.host_id
+                        FROM urls AS u
+                        WHERE u.crawl_id = :crawl_id AND u.state = 'queued' AND u.host_id > q.host_id
+                        ORDER BY u.host_id
+                        LIMIT 1), q.place + 1
+                FROM queued AS q WHERE q.host_id IS NOT NULL AND q.place < :hosts
+            ), sharing AS (
+                SELECT h.id, coalesce(ch.pages, 0) AS pages, ceil(:soon_s / greatest(h.delay_s, 0.01)) AS usable
+                FROM queued AS q JOIN hosts AS h ON h.id = q.host_id
+                LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = :crawl_id AND ch.host_id = h.id
+                WHERE h.id = :host_id
+                   OR (h.failures = 0 AND NOT h.pause_requested AND h.state <> 'paused'
+                       AND coalesce(h.blocked_until <= clock_timestamp() + make_interval(secs => :soon_s), true)
+                       AND (h.state IN ('offered', 'taken')
+                            OR h.next_fetch_at <= clock_timestamp() + make_interval(secs => :soon_s)))
+            ), level AS (
+                SELECT greatest(floor((max_pages - (
+                           SELECT coalesce(sum(done.pages), 0) FROM crawl_hosts AS done
+                           WHERE done.crawl_id = :crawl_id
+                               AND done.host_id NOT IN (SELECT id FROM sharing))) / greatest(count(*), 1)), 1) AS pages
+                FROM sharing
+            )
+            SELECT CASE WHEN (SELECT count(host_id) FROM queued) >= :hosts
+                        THEN greatest(1, (max_pages - pages_reserved) / :hosts)
+                        ELSE greatest(
+                            level.pages - coalesce((SELECT pages FROM sharing WHERE id = :host_id), 0) - :held,
+                            max_pages - pages_reserved - (
+                                SELECT coalesce(sum(least(greatest(level.pages - o.pages, 0), o.usable)), 0)
+                                FROM sharing AS o WHERE o.id <> :host_id)) END
+            FROM level
+        ) END)) END AS n
     FROM crawls WHERE id = :crawl_id FOR NO KEY UPDATE
 ) AS granted
 WHERE c.id = granted.id
@@ -250,7 +276,8 @@ FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
 
--- hosts_of: a crawl's counts by host in this round, most pages first; unfetched estimates the URLs that wait there in every crawl
+-- hosts_of: a crawl's counts by host in this round, most pages first
+-- unfetched estimates the URLs that wait there in every crawl.
 SELECT h.name AS host, ch.pages, ch.fetches, ch.failed, ch.bytes, h.unfetched, ch.last_fetch_at
 FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
 WHERE ch.crawl_id = :crawl_id

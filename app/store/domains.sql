@@ -8,7 +8,8 @@ WITH kept AS (
 UPDATE hosts
 SET delay_s = greatest(delay_s, coalesce(CAST(:delay_s AS double precision), delay_s)),
     polite_at = CASE WHEN last_contact_at IS NULL THEN polite_at
-                     ELSE greatest(polite_at, last_contact_at + make_interval(secs => CAST(:delay_s AS double precision))) END
+                     ELSE greatest(polite_at, last_contact_at
+                               + make_interval(secs => CAST(:delay_s AS double precision))) END
 FROM waiting
 WHERE hosts.id = waiting.id
 RETURNING hosts.name

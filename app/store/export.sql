@@ -7,7 +7,8 @@ SELECT p.host_id AS after_1, p.key AS after_2, p.url, h.name AS host, p.status, 
        encode(p.body_sha256, 'hex') AS body_sha256, encode(p.text_sha256, 'hex') AS text_sha256,
        CASE WHEN :with_duplicates THEN (
            SELECT d.of_url FROM duplicates AS d
-           WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind <> 'review') END AS duplicate_of,
+           WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind <> 'review'
+       ) END AS duplicate_of,
        p.first_fetched_at, p.fetched_at, p.changed_at, p.rendered_at, encode(p.key, 'hex') AS key
 FROM pages AS p
 JOIN hosts AS h ON h.id = p.host_id
@@ -15,17 +16,20 @@ WHERE p.crawl_id = :crawl_id
   AND (p.host_id, p.crawl_id, p.key) > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'))
   AND (CAST(:since AS timestamptz) IS NULL OR p.fetched_at >= CAST(:since AS timestamptz))
   AND (CAST(:status AS integer[]) IS NULL OR p.status = ANY(CAST(:status AS integer[])))
-  AND (CAST(:language AS text[]) IS NULL OR lower(coalesce(p.language, p.language_detected)) = ANY(CAST(:language AS text[]))
+  AND (CAST(:language AS text[]) IS NULL
+       OR lower(coalesce(p.language, p.language_detected)) = ANY(CAST(:language AS text[]))
        OR split_part(lower(coalesce(p.language, p.language_detected)), '-', 1) = ANY(CAST(:language AS text[])))
-  AND (CAST(:type AS text[]) IS NULL OR substring(lower(p.content_type) FROM '[a-z0-9/.+-]+') = ANY(CAST(:type AS text[])))
+  AND (CAST(:type AS text[]) IS NULL
+       OR substring(lower(p.content_type) FROM '[a-z0-9/.+-]+') = ANY(CAST(:type AS text[])))
   AND (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
   AND (CAST(:url_like AS text[]) IS NULL OR p.url ~ ANY(CAST(:url_like AS text[])))
 ORDER BY p.host_id, p.crawl_id, p.key
 LIMIT :n
 
 -- fetches: the next requests of a crawl, in the order of the log
-SELECT f.started_at AS after_1, f.id AS after_2, f.started_at, f.ended_at, h.name AS host, f.url, f.kind, f.reason, f.status, f.outcome,
-       f.failure, f.detail, f.location, f.retry_after, f.content_type, f.wire_bytes, f.body_bytes, f.truncated,
+SELECT f.started_at AS after_1, f.id AS after_2, f.started_at, f.ended_at, h.name AS host, f.url, f.kind, f.reason,
+       f.status, f.outcome, f.failure, f.detail, f.location, f.retry_after, f.content_type, f.wire_bytes, f.body_bytes,
+       f.truncated,
        f.dns_ms, f.connect_ms, f.first_byte_ms, f.total_ms, f.conditional, f.etag, f.last_modified,
        encode(f.body_sha256, 'hex') AS body_sha256, f.attempt, f.delay_s, host(f.address) AS address, f.visit_id
 FROM fetches AS f
@@ -60,7 +64,8 @@ FROM (
 JOIN hosts AS h ON h.id = l.host_id
 LEFT JOIN LATERAL (
     SELECT *
-    FROM ROWS FROM (json_to_recordset(l.links) AS ("to" text, anchor text, rel text)) WITH ORDINALITY AS one ("to", anchor, rel, place)
+    FROM ROWS FROM (json_to_recordset(l.links) AS ("to" text, anchor text, rel text))
+        WITH ORDINALITY AS one ("to", anchor, rel, place)
     WHERE (CAST(:host AS text[]) IS NULL OR h.name = ANY(CAST(:host AS text[])))
       AND (CAST(:rel AS text[]) IS NULL OR string_to_array(one.rel, ' ') && CAST(:rel AS text[]))
       AND (CAST(:to_like AS text[]) IS NULL OR one."to" ~ ANY(CAST(:to_like AS text[])))
@@ -75,7 +80,8 @@ FROM items AS i
 JOIN hosts AS h ON h.id = i.host_id
 WHERE i.crawl_id = :crawl_id
   AND (i.host_id, i.crawl_id, i.key, i.handler, i.n)
-      > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'), CAST(:after_3 AS text), CAST(:after_4 AS integer))
+      > (CAST(:after_1 AS bigint), :crawl_id, decode(:after_2, 'hex'),
+         CAST(:after_3 AS text), CAST(:after_4 AS integer))
   AND (CAST(:since AS timestamptz) IS NULL OR i.extracted_at >= CAST(:since AS timestamptz))
   AND (CAST(:handler AS text[]) IS NULL OR i.handler = ANY(CAST(:handler AS text[])))
   AND (CAST(:stale AS boolean[]) IS NULL OR i.stale = ANY(CAST(:stale AS boolean[])))
@@ -84,24 +90,27 @@ WHERE i.crawl_id = :crawl_id
 ORDER BY i.host_id, i.crawl_id, i.key, i.handler, i.n
 LIMIT :n
 
--- latest_captures: the latest capture of each page among these that is in the archive: of the rendered document where one stands
--- It stands until an answer comes that no browser is to open.
+-- latest_captures: the latest capture of each page among these that is in the archive
+-- That of the rendered document where one stands. It stands until an answer comes that no browser is to open.
 SELECT c.*
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, key text)
 CROSS JOIN LATERAL (
     SELECT found.*
     FROM (
         (SELECT * FROM captures AS made
-         WHERE made.host_id = r.host_id AND made.crawl_id = :crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
+         WHERE made.host_id = r.host_id AND made.crawl_id = :crawl_id AND made.key = decode(r.key, 'hex')
+           AND made.kind = 'rendered'
          ORDER BY made.id DESC LIMIT 1)
         UNION ALL
         (SELECT * FROM captures AS answer
-         WHERE answer.host_id = r.host_id AND answer.crawl_id = :crawl_id AND answer.key = decode(r.key, 'hex') AND answer.kind = 'page'
+         WHERE answer.host_id = r.host_id AND answer.crawl_id = :crawl_id AND answer.key = decode(r.key, 'hex')
+           AND answer.kind = 'page'
          ORDER BY answer.id DESC LIMIT 1)
     ) AS found
     WHERE found.kind = 'page'
        OR NOT EXISTS (SELECT FROM captures AS n
-                      WHERE n.host_id = found.host_id AND n.crawl_id = found.crawl_id AND n.key = found.key AND n.id > found.id
+                      WHERE n.host_id = found.host_id AND n.crawl_id = found.crawl_id AND n.key = found.key
+                        AND n.id > found.id
                         AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render)
     ORDER BY found.kind = 'rendered' DESC LIMIT 1
 ) AS c

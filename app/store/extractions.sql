@@ -2,30 +2,34 @@
 -- Where a rendered document stands, an answer that a browser is yet to open is no page of its own.
 -- Handlers that a person named get pages whatever the crawl says; asked for again, also where nothing has changed.
 INSERT INTO extractions (host_id, crawl_id, key, handler, url, capture_id, body_sha256, version, admits)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.handler, r.url, r.capture_id, decode(r.body_sha256, 'hex'), r.version, :admits
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.handler, r.url, r.capture_id, decode(r.body_sha256, 'hex'),
+       r.version, :admits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, handler text, url text, capture_id bigint, body_sha256 text, awaits boolean, version integer)
+    host_id bigint, crawl_id bigint, key text, handler text, url text, capture_id bigint, body_sha256 text,
+    awaits boolean, version integer)
 JOIN crawls AS c ON c.id = r.crawl_id AND (:named OR c.handlers = '{}' OR r.handler = ANY(c.handlers))
 WHERE NOT r.awaits
    OR NOT EXISTS (
        SELECT
        FROM (SELECT * FROM captures AS made
-             WHERE made.host_id = r.host_id AND made.crawl_id = r.crawl_id AND made.key = decode(r.key, 'hex') AND made.kind = 'rendered'
+             WHERE made.host_id = r.host_id AND made.crawl_id = r.crawl_id AND made.key = decode(r.key, 'hex')
+               AND made.kind = 'rendered'
              ORDER BY made.id DESC LIMIT 1) AS d
        WHERE NOT EXISTS (SELECT FROM captures AS n
                          WHERE n.host_id = d.host_id AND n.crawl_id = d.crawl_id AND n.key = d.key AND n.id > d.id
                            AND n.kind = 'page' AND n.status <> 304 AND NOT n.to_render))
 ORDER BY r.host_id, r.crawl_id, r.key, r.handler
 ON CONFLICT (host_id, crawl_id, key, handler) DO UPDATE
-SET url = excluded.url, capture_id = excluded.capture_id, body_sha256 = excluded.body_sha256, version = excluded.version,
-    admits = excluded.admits, state = 'due', due_at = clock_timestamp(), taken_until = NULL, node = NULL, takes = 0, attempts = 0,
-    cause = NULL, traceback = NULL
+SET url = excluded.url, capture_id = excluded.capture_id, body_sha256 = excluded.body_sha256,
+    version = excluded.version, admits = excluded.admits, state = 'due', due_at = clock_timestamp(),
+    taken_until = NULL, node = NULL, takes = 0, attempts = 0, cause = NULL, traceback = NULL
 WHERE :again OR extractions.state = 'due' OR extractions.version <> excluded.version
    OR extractions.body_sha256 IS DISTINCT FROM excluded.body_sha256
 
--- pages: the latest captures of a crawl's pages after a place, in the order of their hosts and keys: of rendered documents that stand
--- A 304 confirms an earlier capture, which has the body and the status.
-SELECT DISTINCT ON (c.host_id, c.key) c.host_id, c.crawl_id, c.key, c.url, c.id AS capture_id, c.body_sha256, false AS awaits
+-- pages: the latest captures of a crawl's pages after a place, in the order of their hosts and keys
+-- Of rendered documents that stand. A 304 confirms an earlier capture, which has the body and the status.
+SELECT DISTINCT ON (c.host_id, c.key)
+       c.host_id, c.crawl_id, c.key, c.url, c.id AS capture_id, c.body_sha256, false AS awaits
 FROM (
     SELECT *, max(id) FILTER (WHERE kind = 'page' AND NOT to_render) OVER (PARTITION BY host_id, key) AS plain
     FROM captures
@@ -57,13 +61,15 @@ SET taken_until = clock_timestamp() + make_interval(secs => :lease_s), takes = t
 FROM found AS f
 JOIN crawls AS c ON c.id = f.crawl_id
 WHERE e.host_id = f.host_id AND e.crawl_id = f.crawl_id AND e.key = f.key AND e.handler = f.handler
-RETURNING e.host_id, e.crawl_id, e.key, e.handler, e.url, e.capture_id, e.version, e.admits, e.attempts, e.takes, c.name AS crawl
+RETURNING e.host_id, e.crawl_id, e.key, e.handler, e.url, e.capture_id, e.version, e.admits, e.attempts,
+          e.takes, c.name AS crawl
 
 -- claim_near: take rows that wait for this machine, whose disk has their captures
 WITH found AS MATERIALIZED (
     SELECT host_id, crawl_id, key, handler
     FROM extractions AS e
-    JOIN json_to_recordset(CAST(:handlers AS json)) AS w (name text, version integer) ON e.handler = w.name AND e.version <= w.version
+    JOIN json_to_recordset(CAST(:handlers AS json)) AS w (name text, version integer)
+      ON e.handler = w.name AND e.version <= w.version
     WHERE e.state = 'due' AND e.node = :node AND (e.taken_until IS NULL OR e.taken_until <= clock_timestamp())
       AND (CAST(:crawl_id AS bigint) IS NULL OR e.crawl_id = :crawl_id)
     LIMIT :n
@@ -74,7 +80,8 @@ SET taken_until = clock_timestamp() + make_interval(secs => :lease_s), takes = t
 FROM found AS f
 JOIN crawls AS c ON c.id = f.crawl_id
 WHERE e.host_id = f.host_id AND e.crawl_id = f.crawl_id AND e.key = f.key AND e.handler = f.handler
-RETURNING e.host_id, e.crawl_id, e.key, e.handler, e.url, e.capture_id, e.version, e.admits, e.attempts, e.takes, c.name AS crawl
+RETURNING e.host_id, e.crawl_id, e.key, e.handler, e.url, e.capture_id, e.version, e.admits, e.attempts,
+          e.takes, c.name AS crawl
 
 -- captures: those of claimed rows
 SELECT c.*
@@ -103,16 +110,17 @@ FOR UPDATE OF e
 
 -- end: write how rows that are held have ended; due_s: when a failed one is tried again
 UPDATE extractions AS e
-SET state = r.state, version = r.version, attempts = r.attempts, cause = r.cause, traceback = r.traceback, took_ms = r.took_ms,
-    items = coalesce(r.items, e.items), links = coalesce(r.links, e.links), would_follow = r.would_follow,
-    due_at = clock_timestamp() + make_interval(secs => coalesce(r.due_s, 0)), taken_until = NULL, node = NULL, takes = 0,
-    ended_at = clock_timestamp()
+SET state = r.state, version = r.version, attempts = r.attempts, cause = r.cause, traceback = r.traceback,
+    took_ms = r.took_ms, items = coalesce(r.items, e.items), links = coalesce(r.links, e.links),
+    would_follow = r.would_follow, due_at = clock_timestamp() + make_interval(secs => coalesce(r.due_s, 0)),
+    taken_until = NULL, node = NULL, takes = 0, ended_at = clock_timestamp()
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, handler text, state text, version integer, attempts smallint, cause text,
     traceback text, took_ms real, items integer, links integer, would_follow jsonb, due_s double precision)
 WHERE e.host_id = r.host_id AND e.crawl_id = r.crawl_id AND e.key = decode(r.key, 'hex') AND e.handler = r.handler
 
--- give_back: rows that were taken and not handled, as they were; node: the machine that has the capture, when to look elsewhere again
+-- give_back: rows that were taken and not handled, as they were
+-- With the machine that has the capture (node), and when to look elsewhere again (due_s).
 UPDATE extractions AS e
 SET taken_until = NULL, takes = greatest(e.takes - 1, 0), node = r.node,
     due_at = clock_timestamp() + make_interval(secs => coalesce(r.due_s, 0))
@@ -124,7 +132,8 @@ WHERE e.host_id = r.host_id AND e.crawl_id = r.crawl_id AND e.key = decode(r.key
 -- extend: keep rows that were taken for longer
 UPDATE extractions AS e
 SET taken_until = clock_timestamp() + make_interval(secs => :lease_s)
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, handler text, capture_id bigint)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, handler text, capture_id bigint)
 WHERE e.host_id = r.host_id AND e.crawl_id = r.crawl_id AND e.key = decode(r.key, 'hex') AND e.handler = r.handler
   AND e.state = 'due' AND e.capture_id = r.capture_id
 
@@ -144,7 +153,9 @@ WHERE state = 'due' AND (CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_
   AND (CAST(:handlers AS text[]) IS NULL OR handler = ANY(:handlers))
 
 -- status: counts of each handler and version, by crawl or of all
-SELECT handler, version, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'due') AS waiting,
+SELECT handler, version,
+       count(*) FILTER (WHERE state = 'done') AS done,
+       count(*) FILTER (WHERE state = 'due') AS waiting,
        count(*) FILTER (WHERE state = 'failed') AS failed,
        count(*) FILTER (WHERE state = 'due' AND attempts > 0) AS retrying,
        count(*) FILTER (WHERE state = 'due' AND node IS NOT NULL) AS elsewhere,

@@ -10,17 +10,16 @@ SELECT r.host_id, r.crawl_id, r.visit_id, decode(r.url_key, 'hex'), r.url, r.kin
        r.anchor + make_interval(secs => r.contact_s),
        r.delay_s, r.address_budget, r.address_gap_s, r.rest_s, CAST(r.address AS inet), r.status, r.outcome, r.failure,
        r.detail, r.location, r.retry_after, r.content_type,
-       r.wire_bytes, r.body_bytes, r.truncated, r.dns_ms, r.connect_ms, r.first_byte_ms, r.total_ms, r.conditional, r.etag,
-       r.last_modified, decode(r.body_sha256, 'hex'), r.attempt, r.segment_id, r.at_offset, r.length, :fenced
+       r.wire_bytes, r.body_bytes, r.truncated, r.dns_ms, r.connect_ms, r.first_byte_ms, r.total_ms, r.conditional,
+       r.etag, r.last_modified, decode(r.body_sha256, 'hex'), r.attempt, r.segment_id, r.at_offset, r.length, :fenced
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, visit_id bigint, anchor timestamptz, url_key text, url text, kind text,
-    reason text, start_s double precision,
-    end_s double precision, contact_s double precision, delay_s double precision, address_budget text,
-    address_gap_s double precision, rest_s double precision,
-    address text, status smallint, outcome text, failure text, detail text,
-    location text, retry_after text, content_type text, wire_bytes bigint, body_bytes bigint, truncated boolean, dns_ms real,
-    connect_ms real, first_byte_ms real, total_ms real, conditional boolean, etag text, last_modified text, body_sha256 text,
-    attempt smallint, segment_id bigint, at_offset bigint, length bigint)
+    reason text, start_s double precision, end_s double precision, contact_s double precision, delay_s double precision,
+    address_budget text, address_gap_s double precision, rest_s double precision, address text, status smallint,
+    outcome text, failure text, detail text, location text, retry_after text, content_type text, wire_bytes bigint,
+    body_bytes bigint, truncated boolean, dns_ms real, connect_ms real, first_byte_ms real, total_ms real,
+    conditional boolean, etag text, last_modified text, body_sha256 text, attempt smallint, segment_id bigint,
+    at_offset bigint, length bigint)
 
 -- of_url: the latest fetches of a URL
 SELECT * FROM fetches
@@ -54,7 +53,9 @@ SELECT * FROM v_politeness_audit WHERE host_id = :host_id
 SELECT *
 FROM v_address_audit
 WHERE CAST(:host_ids AS bigint[]) IS NULL OR budget = ANY(ARRAY(
-    SELECT DISTINCT address_budget FROM fetches WHERE host_id = ANY(CAST(:host_ids AS bigint[])) AND address_budget IS NOT NULL))
+    SELECT DISTINCT address_budget
+    FROM fetches
+    WHERE host_id = ANY(CAST(:host_ids AS bigint[])) AND address_budget IS NOT NULL))
 
 -- outcomes: requests of a crawl by their ending, of all rounds; reads the whole log
 SELECT kind, outcome, status, count(*) AS fetches, max(started_at) AS last_at

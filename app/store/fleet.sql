@@ -1,9 +1,16 @@
 -- sample_percents: the shares of urls and hosts in so many blocks
-SELECT 100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('urls'), 1)) AS urls,
-       100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('hosts'), 1)) AS hosts
+SELECT 100 * least(
+           1,
+           :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('urls'), 1)
+       ) AS urls,
+       100 * least(
+           1,
+           :blocks * CAST(current_setting('block_size') AS double precision) / greatest(pg_relation_size('hosts'), 1)
+       ) AS hosts
 
--- frontier: queued URLs of active crawls by lane, and those of hosts that are due and unclaimed, from a sample of the table's blocks
--- Each host is looked up: a join that reads them all would cost more than the sample.
+-- frontier: queued URLs of active crawls by lane, and those of hosts that are due and unclaimed
+-- From a sample of the table's blocks. Each host is looked up: a join that reads them all would cost more than the
+-- sample.
 SELECT u.lane, count(*) AS queued, count(*) FILTER (WHERE h.is_due) AS due
 FROM urls AS u TABLESAMPLE SYSTEM (CAST(:percent AS real))
 JOIN crawls AS c ON c.id = u.crawl_id
@@ -45,7 +52,8 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS first
 
--- judged: the newest requests of the last minutes, each against the one before to its host, as v_politeness_audit compares them
+-- judged: the newest requests of the last minutes, each against the one before to its host
+-- They are compared as v_politeness_audit compares them.
 WITH newest AS MATERIALIZED (
     SELECT host_id, started_at, delay_s
     FROM fetches
@@ -57,7 +65,8 @@ WITH newest AS MATERIALIZED (
     FROM newest
     CROSS JOIN LATERAL (
         SELECT f.ended_at FROM fetches AS f
-        WHERE f.host_id = newest.host_id AND f.started_at < newest.started_at AND f.started_at > statement_timestamp() - interval '1 hour'
+        WHERE f.host_id = newest.host_id AND f.started_at < newest.started_at
+          AND f.started_at > statement_timestamp() - interval '1 hour'
           AND f.outcome <> 'unsent'
         ORDER BY f.started_at DESC
         LIMIT 1
@@ -72,7 +81,8 @@ SELECT state, count(*) AS crawls FROM crawls GROUP BY state
 
 -- serving: processes of this database that serve metrics, by the name that their sessions have
 SELECT application_name AS name, host(client_addr) AS address,
-       client_addr IS NOT DISTINCT FROM (SELECT client_addr FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS is_near
+       client_addr IS NOT DISTINCT FROM (
+           SELECT client_addr FROM pg_stat_activity WHERE pid = pg_backend_pid()) AS is_near
 FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'tiptoe % at %:%'
 GROUP BY application_name, client_addr

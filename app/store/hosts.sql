@@ -7,8 +7,10 @@ GROUP BY queue
 -- claim_due: lease due hosts, n at most, in each queue as many as it has capacity for, searching from :since on
 -- statement_timestamp(), not clock_timestamp(): a volatile bound cannot use the index.
 -- The CTE is materialised: as a plain IN (SELECT ...) the planner may run it again and claim too many.
--- Joined by ctid, which the row lock pins: a look-up by id would walk the dead row versions that a long transaction keeps.
--- After a failover or a restore nothing is lent, or written under a lease, until the lineage was checked (app.store.lineage).
+-- Joined by ctid, which the row lock pins: a look-up by id would walk the dead row versions that a long transaction
+-- keeps.
+-- After a failover or a restore nothing is lent, or written under a lease, until the lineage was checked
+-- (app.store.lineage).
 WITH due AS MATERIALIZED (
     SELECT ready.place, ready.outlived, ready.missed, ready.due_at
     FROM unnest(CAST(:queues AS text[]), CAST(:capacity AS integer[]), CAST(:since AS timestamptz[]))
@@ -84,11 +86,15 @@ SET state = 'taken',
 FROM free
 WHERE hosts.id = free.id
 RETURNING hosts.id AS host_id, hosts.lease_token AS token, hosts.delay_s,
-          coalesce(hosts.quiet_hours, (SELECT d.quiet_hours FROM domains AS d WHERE d.name = hosts.domain)) AS quiet_hours
+          coalesce(
+              hosts.quiet_hours,
+              (SELECT d.quiet_hours FROM domains AS d WHERE d.name = hosts.domain)) AS quiet_hours
 
--- free_in: seconds until a host that could not be borrowed may be contacted by its pace and its rest; NULL: it is paused
-SELECT CAST(extract(epoch FROM greatest(h.polite_at, h.blocked_until, clock_timestamp()) - clock_timestamp()) AS double precision)
-       AS seconds
+-- free_in: seconds until a host that could not be borrowed may be contacted by its pace and its rest
+-- NULL where it is paused.
+SELECT CAST(
+           extract(epoch FROM greatest(h.polite_at, h.blocked_until, clock_timestamp()) - clock_timestamp())
+           AS double precision) AS seconds
 FROM hosts AS h
 WHERE h.name = :name AND h.state <> 'paused' AND NOT h.pause_requested
 
@@ -97,11 +103,16 @@ UPDATE hosts
 SET state = CASE WHEN pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
     lease_token = NULL, lease_until = NULL, taken_at = NULL,
-    polite_at = greatest(polite_at, clock_timestamp() + make_interval(secs => delay_s - CAST(:age_s AS double precision))),
-    blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
-    resting_because = CASE WHEN CAST(:rest_s AS double precision) IS NULL THEN resting_because ELSE :resting_because END,
-    resting_detail = CASE WHEN CAST(:rest_s AS double precision) IS NULL THEN resting_detail ELSE :resting_detail END,
-    last_contact_at = coalesce(clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
+    polite_at = greatest(
+        polite_at, clock_timestamp() + make_interval(secs => delay_s - CAST(:age_s AS double precision))),
+    blocked_until = greatest(
+        blocked_until, clock_timestamp() + make_interval(secs => CAST(:rest_s AS double precision))),
+    resting_because = CASE WHEN CAST(:rest_s AS double precision) IS NULL
+                           THEN resting_because ELSE :resting_because END,
+    resting_detail = CASE WHEN CAST(:rest_s AS double precision) IS NULL
+                          THEN resting_detail ELSE :resting_detail END,
+    last_contact_at = coalesce(
+        clock_timestamp() - make_interval(secs => CAST(:age_s AS double precision)), last_contact_at),
     next_fetch_at = CASE
         WHEN NOT pause_requested AND EXISTS (
             SELECT FROM crawls AS c WHERE c.state = 'active' AND EXISTS (
@@ -134,10 +145,13 @@ SELECT visit.id AS visit_id, taken.name, taken.domain, host(taken.address) AS ad
        (SELECT since FROM lineage) AS lineage, taken.isolate, taken.answered_at IS NOT NULL AS answered,
            taken.last_contact_at IS NOT NULL AS contacted, taken.unfetched,
        taken.taken_at AS now,
-       CAST(extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at) AS double precision) AS wait_s
+       CAST(
+           extract(epoch FROM greatest(taken.polite_at, taken.blocked_until) - taken.taken_at)
+           AS double precision) AS wait_s
 FROM visit, taken LEFT JOIN domains AS d ON d.name = taken.domain
 
--- lock_leased: the first statement of a settle, in id order; a missing host has lost its lease, and nothing may be written for it
+-- lock_leased: the first statement of a settle, in id order
+-- A missing host has lost its lease, and nothing may be written for it.
 SELECT h.lease_token AS token, h.pause_requested, CAST(pg_current_xact_id() AS text) AS xid
 FROM unnest(CAST(:ids AS bigint[]), CAST(:tokens AS uuid[])) AS r (id, token)
 JOIN hosts AS h ON h.id = r.id AND h.lease_token = r.token
@@ -167,12 +181,14 @@ SET lease_until = clock_timestamp() + make_interval(secs => :lease_s),
     unfetched_at = CASE WHEN r.counted THEN clock_timestamp() ELSE h.unfetched_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, token uuid, delay_s double precision, robots_delay_s double precision, pause_s double precision,
-    age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint, recent_statuses smallint[],
-    recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean)
+    age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint,
+    recent_statuses smallint[], recent_ms integer[], latency_s double precision, breaker_trips smallint,
+    isolate smallint, unfetched bigint, counted boolean)
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
 -- leave: end visits; a statement of its own, so that it sees URLs admitted before our lock
--- A visit that sent nothing may have found the delay raised: what it writes as delay_s, the next visit takes for waited out.
+-- A visit that sent nothing may have found the delay raised: what it writes as delay_s, the next visit takes for waited
+-- out.
 UPDATE hosts AS h
 SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
     pause_requested = false,
@@ -212,8 +228,9 @@ SET state = CASE WHEN h.pause_requested THEN 'paused' ELSE 'idle' END,
         END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, token uuid, delay_s double precision, robots_delay_s double precision, pause_s double precision,
-    age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint, recent_statuses smallint[],
-    recent_ms integer[], latency_s double precision, breaker_trips smallint, isolate smallint, unfetched bigint, counted boolean,
+    age_s double precision, answered boolean, address inet, failures integer, adaptive_level smallint,
+    recent_statuses smallint[], recent_ms integer[], latency_s double precision, breaker_trips smallint,
+    isolate smallint, unfetched bigint, counted boolean,
     rest_s double precision, resting_because text, resting_detail text, wait_s double precision)
 WHERE h.id = r.host_id AND h.lease_token = r.token AND h.state = 'taken'
 
@@ -222,7 +239,8 @@ UPDATE hosts
 SET blocked_until = greatest(blocked_until, clock_timestamp() + make_interval(secs => :rest_s)),
     resting_because = :resting_because, resting_detail = :resting_detail,
     next_fetch_at = CASE WHEN state = 'idle' AND next_fetch_at IS NOT NULL
-                         THEN greatest(next_fetch_at, clock_timestamp() + make_interval(secs => :rest_s)) ELSE next_fetch_at END
+                         THEN greatest(next_fetch_at, clock_timestamp() + make_interval(secs => :rest_s))
+                         ELSE next_fetch_at END
 WHERE id = :host_id
 
 -- extend: lengthen a lease that is too short for the next request
@@ -257,19 +275,23 @@ SELECT id FROM hosts WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO K
 
 -- lock_quiet: before a wake, wait for leaving visits that searched before our URLs were there
 SELECT id FROM hosts
-WHERE id = ANY(CAST(:ids AS bigint[])) AND (state = 'taken' OR next_fetch_at IS NULL
-       OR (resting_because IS NOT NULL AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
+WHERE id = ANY(CAST(:ids AS bigint[]))
+  AND (state = 'taken'
+       OR next_fetch_at IS NULL
+       OR (resting_because IS NOT NULL
+           AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
 ORDER BY id
 FOR NO KEY UPDATE
 
 -- wake: give hosts with a newly queued URL a next contact, unless they have one or are under a lease
--- A statement after lock_quiet, so that it sees the leaving visits' commits. A host that waits for a robots.txt is due sooner, as
--- the URL may belong to another of its origins.
+-- A statement after lock_quiet, so that it sees the leaving visits' commits. A host that waits for a robots.txt is due
+-- sooner, as the URL may belong to another of its origins.
 UPDATE hosts
 SET next_fetch_at = greatest(clock_timestamp(), polite_at, blocked_until)
 WHERE id = ANY(CAST(:ids AS bigint[])) AND state = 'idle'
   AND (next_fetch_at IS NULL
-       OR (resting_because IS NOT NULL AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
+       OR (resting_because IS NOT NULL
+           AND next_fetch_at > greatest(clock_timestamp(), polite_at, blocked_until) + interval '1 second'))
 RETURNING id
 
 -- wake_forgotten: wake hosts that a crash between an admission and its wake left behind
@@ -341,7 +363,8 @@ UPDATE hosts
 SET delay_override_s = CAST(:delay_s AS double precision),
     delay_s = greatest(delay_s, coalesce(CAST(:delay_s AS double precision), delay_s)),
     polite_at = CASE WHEN last_contact_at IS NULL THEN polite_at
-                     ELSE greatest(polite_at, last_contact_at + make_interval(secs => CAST(:delay_s AS double precision))) END
+                     ELSE greatest(polite_at, last_contact_at
+                               + make_interval(secs => CAST(:delay_s AS double precision))) END
 WHERE name = :name
 RETURNING adaptive_level
 
@@ -363,7 +386,9 @@ UPDATE hosts SET queue = :queue, pinned = :pinned WHERE name = :name RETURNING i
 SELECT h.*, clock_timestamp() AS now,
        (SELECT count(*) FROM (
             SELECT FROM crawls AS c CROSS JOIN LATERAL (
-                SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued' LIMIT :most) AS of_crawl
+                 SELECT FROM urls AS u
+                 WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued'
+                 LIMIT :most) AS of_crawl
             WHERE c.state = 'active'
             LIMIT :most
         ) AS counted) AS queued
@@ -374,7 +399,8 @@ WHERE h.name = :name
 SELECT least(100, 100.0 * :most / greatest((SELECT max(id) FROM hosts), 1)) AS percent
 
 -- waits: the number of hosts by cause of waiting, in the words of v_host_status; hosts with nothing queued are left out
--- Counted in a sample of the table's blocks. What a host waits for takes a probe for each active crawl, seconds at 200,000 hosts.
+-- Counted in a sample of the table's blocks. What a host waits for takes a probe for each active crawl, seconds at
+-- 200,000 hosts.
 -- An array, so that the view is asked for these hosts alone: for a subquery it is made for all of them first.
 SELECT CASE WHEN state = 'offered' THEN 'offered' ELSE waits_for END AS because,
        CAST(round(count(*) * 100 / CAST(:percent AS numeric)) AS bigint) AS hosts, min(next_fetch_at) AS earliest
@@ -394,7 +420,8 @@ FROM hosts AS h
 JOIN visits AS v ON v.host_id = h.id AND v.taken_at = h.taken_at AND v.token = h.lease_token
 WHERE h.state = 'taken' AND starts_with(v.worker, CAST(:machine AS text) || ':')
 
--- end_dead: end the lease of a worker that is known to be dead; its last request ended before, so the delay counts from now
+-- end_dead: end the lease of a worker that is known to be dead
+-- Its last request ended before, so the delay counts from now.
 UPDATE hosts
 SET lease_until = clock_timestamp(), next_fetch_at = clock_timestamp() + make_interval(secs => delay_s)
 WHERE id = :host_id AND lease_token = :token AND state = 'taken'
@@ -408,7 +435,8 @@ ORDER BY next_fetch_at, host
 LIMIT :n
 
 -- queues: hosts that wait on each queue, how many are overdue by a minute, and since when
-SELECT queue, count(*) AS hosts, count(*) FILTER (WHERE state = 'offered' AND lease_until > clock_timestamp()) AS offers,
+SELECT queue, count(*) AS hosts,
+       count(*) FILTER (WHERE state = 'offered' AND lease_until > clock_timestamp()) AS offers,
        count(*) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue,
        min(next_fetch_at) FILTER (WHERE next_fetch_at < clock_timestamp() - interval '1 minute') AS overdue_since,
        clock_timestamp() AS now

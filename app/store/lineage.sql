@@ -9,8 +9,8 @@ UPDATE lineage SET seen = tiptoe_lineage(), since = clock_timestamp() WHERE seen
 RETURNING since
 
 -- hold_hosts: no host is contacted before every lease that may have been granted is over, plus its delay
--- No lease is valid any more: a later one may have left no row, and links of a page read earlier may count as known though their
--- rows are gone. In id order, as a wake locks them.
+-- No lease is valid any more: a later one may have left no row, and links of a page read earlier may count as known
+-- though their rows are gone. In id order, as a wake locks them.
 WITH locked AS MATERIALIZED (
     SELECT id FROM hosts ORDER BY id FOR NO KEY UPDATE
 )

@@ -4,7 +4,8 @@ SELECT name, state, max_pages, max_bytes, max_seconds,
 FROM crawls WHERE id = :crawl_id
 
 -- fetched: a crawl's counts at its next hosts
--- The pair is compared as one: without statistics, crawl_id alone is taken for so rare that all its rows would be read and sorted.
+-- The pair is compared as one: without statistics, crawl_id alone is taken for so rare that all its rows would be read
+-- and sorted.
 SELECT count(*) AS seen, max(host_id) AS last, CAST(coalesce(sum(pages), 0) AS bigint) AS pages,
        CAST(coalesce(sum(failed), 0) AS bigint) AS failed, CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes
 FROM (
@@ -14,7 +15,8 @@ FROM (
     LIMIT :n
 ) AS slice
 
--- failures: failures of a crawl's URLs by class, among the newest n requests of the last minute: those that crawl_hosts.failed counts
+-- failures: failures of a crawl's URLs by class, among the newest n requests of the last minute
+-- Those that crawl_hosts.failed counts.
 SELECT coalesce(failure, 'HTTP ' || status, outcome) AS class_, count(*) AS n
 FROM (
     SELECT crawl_id, kind, outcome, failure, status
@@ -30,8 +32,8 @@ ORDER BY n DESC, class_
 
 -- hosts: a crawl's hosts that are visited or next, a few of each queue, and some that are paused
 -- Indexes give the candidates; one probe each checks that the crawl has something queued there.
--- A paused host is next nowhere: it is looked for among the first hosts with something queued, one probe each. Once nothing else is
--- queued these are all paused. The pair is compared as one, as above.
+-- A paused host is next nowhere: it is looked for among the first hosts with something queued, one probe each. Once
+-- nothing else is queued these are all paused. The pair is compared as one, as above.
 WITH RECURSIVE queued (host_id, n) AS (
     SELECT CAST(0 AS bigint), 0
     UNION ALL
@@ -59,7 +61,8 @@ WITH RECURSIVE queued (host_id, n) AS (
     SELECT h.id FROM queued JOIN hosts AS h ON h.id = queued.host_id WHERE h.state = 'paused'
 )
 SELECT h.name AS host, h.delay_s,
-       CASE WHEN w.is_rest THEN w.waits_for || ': ' || coalesce(h.resting_because, 'blocked') ELSE w.waits_for END AS waits_for,
+       CASE WHEN w.is_rest THEN w.waits_for || ': ' || coalesce(h.resting_because, 'blocked')
+            ELSE w.waits_for END AS waits_for,
        CASE WHEN w.is_rest THEN 'resting: ' || coalesce(h.resting_because, 'blocked') ELSE w.because END AS because,
        CASE WHEN h.state = 'idle' OR h.lease_until <= clock_timestamp()
             THEN CAST(extract(epoch FROM h.next_fetch_at - clock_timestamp()) AS double precision) END AS next_s,
@@ -80,7 +83,8 @@ CROSS JOIN LATERAL (
         (2, h.state = 'taken' AND h.lease_until > clock_timestamp(), 'being visited', 'being visited', false),
         (3, h.state = 'offered' AND h.lease_until > clock_timestamp(), 'a worker to take it up', 'offered', false),
         (4, h.blocked_until > clock_timestamp(), 'its rest', 'resting', true),
-        (5, h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL, 'its wait', 'resting', true),
+        (5, h.next_fetch_at > greatest(clock_timestamp(), h.polite_at) AND h.resting_because IS NOT NULL,
+            'its wait', 'resting', true),
         (6, h.next_fetch_at > clock_timestamp(), NULL, 'delay', false),
         (7, true, 'a worker', 'due', false)
     ) AS first (place, holds, waits_for, because, is_rest)

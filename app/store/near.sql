@@ -1,10 +1,13 @@
 -- fresh_plans: plan each query of this transaction anew: one planned while the tables were small would be kept for good
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans, set_config('enable_seqscan', 'off', true) AS by_index
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true) AS plans,
+       set_config('enable_seqscan', 'off', true) AS by_index
 
 -- lot: the oldest pages of the queue, with what is known of them
--- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no pages.
+-- main_text is NULL where the page is not there any more, may not be kept, is an exact copy, or its crawl compares no
+-- pages.
 SELECT q.id, q.host_id, q.crawl_id, q.key, p.url, p.title, f.id AS fingerprint_id, f.simhash,
-       CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false) THEN p.main_text END AS main_text,
+       CASE WHEN c.near_duplicates AND NOT coalesce(d.kind IN ('body', 'text'), false)
+            THEN p.main_text END AS main_text,
        CASE WHEN d.kind IN ('near', 'review') THEN d.kind END AS noted,
        EXISTS (SELECT FROM urls AS u WHERE u.host_id = q.host_id AND u.crawl_id = q.crawl_id AND u.key = q.key
            AND u.state = 'gone') AS is_gone
@@ -39,7 +42,7 @@ DELETE FROM fingerprint_keys AS k
 USING json_to_recordset(CAST(:rows AS json)) AS r (id bigint, keys bigint[])
 WHERE k.key = ANY(r.keys) AND k.fingerprint_id = r.id
 
--- by_key: older fingerprints that differ from each in a few bits at most; of each key the first that were written, :most
+-- by_key: older fingerprints that differ from each in a few bits at most; of each key the first :most that were written
 SELECT r.id, found.fingerprint_id, found.bits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (id bigint, simhash bigint, keys bigint[])
 CROSS JOIN LATERAL (
@@ -70,7 +73,8 @@ CROSS JOIN LATERAL (
     LIMIT :most
 ) AS found
 
--- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves; notes of :own are void
+-- originals: the pages of fingerprints that can be an original: there, and no duplicate themselves
+-- Notes of :own are void.
 -- LATERAL makes each a probe of every index: hashing all pages of a crawl took longer than all else of a comparison.
 SELECT f.id, f.host_id, f.key, p.url, p.title
 FROM fingerprints AS f
@@ -89,7 +93,9 @@ LEFT JOIN LATERAL (
     WHERE u.host_id = f.host_id AND u.crawl_id = f.crawl_id AND u.key = f.key AND u.state = 'gone'
     OFFSET 0
 ) AS gone ON true
-WHERE f.id = ANY(CAST(:ids AS bigint[])) AND (f.id = ANY(CAST(:own AS bigint[])) OR repeats.is_one IS NULL) AND gone.is_one IS NULL
+WHERE f.id = ANY(CAST(:ids AS bigint[]))
+  AND (f.id = ANY(CAST(:own AS bigint[])) OR repeats.is_one IS NULL)
+  AND gone.is_one IS NULL
 
 -- texts: the main texts of fingerprints
 SELECT f.id, p.main_text
@@ -99,9 +105,11 @@ WHERE f.id = ANY(CAST(:ids AS bigint[])) AND p.main_text IS NOT NULL
 
 -- note: note pages that are like another, unless a settle has found the very same meanwhile
 INSERT INTO duplicates (host_id, crawl_id, key, url, kind, of_url, of_host_id, of_key, bits)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url, r.of_host_id, decode(r.of_key, 'hex'), r.bits
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url, r.of_host_id,
+       decode(r.of_key, 'hex'), r.bits
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text, of_host_id bigint, of_key text, bits smallint)
+    host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text, of_host_id bigint,
+    of_key text, bits smallint)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_host_id, of_key = excluded.of_key,
     bits = excluded.bits, found_at = clock_timestamp()
@@ -110,7 +118,8 @@ WHERE duplicates.kind IN ('near', 'review')
 -- forget: delete the notes of pages that are like no other any more
 DELETE FROM duplicates AS d
 USING json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text)
-WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex') AND d.kind IN ('near', 'review')
+WHERE d.host_id = r.host_id AND d.crawl_id = r.crawl_id AND d.key = decode(r.key, 'hex')
+  AND d.kind IN ('near', 'review')
 
 -- queue_likes: queue the pages that were noted to be like these, which have changed
 INSERT INTO near_queue (host_id, crawl_id, key)
@@ -120,9 +129,11 @@ JOIN duplicates AS d ON d.of_host_id = r.host_id AND d.crawl_id = r.crawl_id AND
 WHERE d.kind IN ('near', 'review')
 
 -- queued_links: links of pages of these hosts that wait for their first fetch, and the lane that they are in
--- A host's queue is read once, however many of its pages are asked about: it may hold 100,000 URLs, and the host is locked.
+-- A host's queue is read once, however many of its pages are asked about: it may hold 100,000 URLs, and the host is
+-- locked.
 WITH r AS MATERIALIZED (
-    SELECT host_id, crawl_id, url FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, url text)
+    SELECT host_id, crawl_id, url
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, url text)
 )
 SELECT waiting.host_id, waiting.crawl_id, waiting.key, waiting.url, waiting.lane
 FROM (SELECT DISTINCT host_id, crawl_id FROM r) AS place
@@ -138,10 +149,12 @@ WHERE (waiting.host_id, waiting.crawl_id, waiting.found_on) IN (SELECT host_id, 
 -- set_lane: move queued URLs to another lane
 UPDATE urls AS u SET lane = r.lane
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, lane smallint)
-WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND nullif(u.state, '') = 'queued'
 
--- orphans: duplicates whose original is gone, in active crawls, among a random sample of the table's blocks: all of a small one
--- It is asked every other second: joined with all of the frontier it would keep Postgres busy. LATERAL looks each original up.
+-- orphans: duplicates whose original is gone, in active crawls
+-- Among a random sample of the table's blocks: all of a small one. It is asked every other second: joined with all of
+-- the frontier it would keep Postgres busy. LATERAL looks each original up.
 SELECT d.host_id, d.crawl_id, d.key, d.url, d.kind, d.of_url
 FROM duplicates AS d TABLESAMPLE SYSTEM (
     CAST(100 * least(1, :blocks * CAST(current_setting('block_size') AS double precision)
@@ -167,7 +180,8 @@ INSERT INTO near_queue (host_id, crawl_id, key) SELECT host_id, crawl_id, key FR
 -- requeue: queue aliases of pages that are gone; what they lead to is theirs again
 UPDATE urls AS u SET state = 'queued', due_at = NULL, alias_of = NULL, attempts = 0, retrying = false
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, of_url text)
-WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'alias'
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND nullif(u.state, '') = 'alias'
   AND u.alias_of = r.of_url
 RETURNING u.host_id
 

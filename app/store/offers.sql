@@ -1,5 +1,6 @@
 -- lines: standing offers per queue, the end of the latest missed one, and a missed host that is due
--- A standing offer that was repeated shows that the one before was missed: that ended, at the latest, when this one was made.
+-- A standing offer that was repeated shows that the one before was missed: that ended, at the latest, when this one was
+-- made.
 SELECT queue, count(*) FILTER (WHERE lease_until > statement_timestamp()) AS standing,
        max(CASE WHEN lease_until <= statement_timestamp() THEN lease_until
                 WHEN offers_missed > 0 THEN lease_until - make_interval(secs => :offer_s) END) AS missed_at,

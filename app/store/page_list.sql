@@ -1,4 +1,5 @@
--- listed: the next pages of a crawl that are in the archive, in the order of their hosts and keys: their document, and how many captures
+-- listed: the next pages of a crawl that are in the archive, in the order of their hosts and keys
+-- Of each its document, and how many captures it has.
 SELECT g.captures, c.id AS capture, c.kind = 'rendered' AS rendered, c.url, c.status, c.content_type, c.body_bytes,
        c.fetched_at, p.title, coalesce(p.language, p.language_detected) AS language, p.changed_at
 FROM (
@@ -14,6 +15,8 @@ FROM (
     ORDER BY host_id, key
     LIMIT :n
 ) AS g
-JOIN captures AS c ON c.crawl_id = :crawl_id AND c.id = CASE WHEN g.rendered > coalesce(g.plain, 0) THEN g.rendered ELSE g.latest END
+JOIN captures AS c
+  ON c.crawl_id = :crawl_id
+ AND c.id = CASE WHEN g.rendered > coalesce(g.plain, 0) THEN g.rendered ELSE g.latest END
 LEFT JOIN pages AS p ON p.host_id = g.host_id AND p.crawl_id = :crawl_id AND p.key = g.key
 ORDER BY g.host_id, g.key

@@ -3,49 +3,55 @@
 -- The same bytes are no change, whatever is read from them: a newer release may read more, or less.
 -- What a browser made stands until it makes it anew: the plain answer of such a page says nothing.
 WITH kept AS (
-INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title, description,
-                   published_at, published_from, modified_at, modified_from, main_text, body_sha256, text_sha256,
-                   body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth,
-                   first_fetched_at, fetched_at,
-                   changed_at, rendered_at)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language, r.language_detected,
-       r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from, r.main_text,
-       decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script, r.truncated, r.links,
-       r.canonical_url,
-       r.directives, r.opt_out, r.depth, now.at, now.at, now.at, CASE WHEN r.rendered THEN now.at END
+INSERT INTO pages (host_id, crawl_id, key, url, status, content_type, charset, language, language_detected, title,
+                   description, published_at, published_from, modified_at, modified_from, main_text, body_sha256,
+                   text_sha256, body_bytes, needs_script, truncated, links, canonical_url, directives, opt_out, depth,
+                   first_fetched_at, fetched_at, changed_at, rendered_at)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.status, r.content_type, r.charset, r.language,
+       r.language_detected, r.title, r.description, r.published_at, r.published_from, r.modified_at, r.modified_from,
+       r.main_text, decode(r.body_sha256, 'hex'), decode(r.text_sha256, 'hex'), r.body_bytes, r.needs_script,
+       r.truncated, r.links, r.canonical_url, r.directives, r.opt_out, r.depth, now.at, now.at, now.at,
+       CASE WHEN r.rendered THEN now.at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text, language text,
-    language_detected text, title text, description text, published_at timestamptz, published_from text, modified_at timestamptz,
-    modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint, needs_script jsonb,
-    truncated boolean, links integer,
-    canonical_url text, directives text, opt_out text, depth integer, rendered boolean, awaits boolean)
+    host_id bigint, crawl_id bigint, key text, url text, status smallint, content_type text, charset text,
+    language text, language_detected text, title text, description text, published_at timestamptz, published_from text,
+    modified_at timestamptz, modified_from text, main_text text, body_sha256 text, text_sha256 text, body_bytes bigint,
+    needs_script jsonb, truncated boolean, links integer, canonical_url text, directives text, opt_out text,
+    depth integer, rendered boolean, awaits boolean)
 CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 WHERE NOT coalesce(r.awaits, false) OR NOT EXISTS (
     SELECT FROM pages AS p
-    WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex') AND p.rendered_at IS NOT NULL)
+    WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key, 'hex')
+      AND p.rendered_at IS NOT NULL)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
-SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset, language = excluded.language,
-    language_detected = excluded.language_detected, title = excluded.title, description = excluded.description,
-    published_at = excluded.published_at, published_from = excluded.published_from, modified_at = excluded.modified_at,
+SET status = excluded.status, content_type = excluded.content_type, charset = excluded.charset,
+    language = excluded.language, language_detected = excluded.language_detected, title = excluded.title,
+    description = excluded.description, published_at = excluded.published_at,
+    published_from = excluded.published_from, modified_at = excluded.modified_at,
     modified_from = excluded.modified_from, main_text = excluded.main_text, body_sha256 = excluded.body_sha256,
     text_sha256 = excluded.text_sha256, body_bytes = excluded.body_bytes, needs_script = excluded.needs_script,
-    truncated = excluded.truncated, links = excluded.links,
-    canonical_url = excluded.canonical_url, directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
+    truncated = excluded.truncated, links = excluded.links, canonical_url = excluded.canonical_url,
+    directives = excluded.directives, opt_out = excluded.opt_out, fetched_at = excluded.fetched_at,
     rendered_at = excluded.rendered_at,
-    changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256 THEN pages.changed_at
-                      ELSE excluded.changed_at END
+    changed_at = CASE WHEN pages.text_sha256 = excluded.text_sha256 OR pages.body_sha256 = excluded.body_sha256
+                      THEN pages.changed_at ELSE excluded.changed_at END
 RETURNING host_id, crawl_id, key, changed_at = fetched_at AS is_new
 ), compared AS (
 INSERT INTO near_queue (host_id, crawl_id, key)
-SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.near_duplicates WHERE k.is_new
+SELECT k.host_id, k.crawl_id, k.key
+FROM kept AS k
+JOIN crawls AS c ON c.id = k.crawl_id AND c.near_duplicates
+WHERE k.is_new
 )
 INSERT INTO search_queue (host_id, crawl_id, key)
 SELECT k.host_id, k.crawl_id, k.key FROM kept AS k JOIN crawls AS c ON c.id = k.crawl_id AND c.search
 
--- said: what a host's pages say that others fetched since, of the latest: their URLs, and of a long text a part from its beginning and one from its middle
--- A worker's own visits since then began an hour earlier at most. Without :since it has nothing in mind, of its own neither.
+-- said: what a host's pages say that others fetched since, of the latest
+-- Their URLs, and of a long text a part from its beginning and one from its middle. A worker's own visits since then
+-- began an hour earlier at most. Without :since it has nothing in mind, of its own neither.
 SELECT p.url, CASE WHEN length(p.main_text) <= 2 * :part THEN p.main_text
-                   ELSE left(p.main_text, :part) || ' ' || substr(p.main_text, length(p.main_text) / 2 + 1, :part) END AS text
+                   ELSE left(p.main_text, :part) || ' '
+                        || substr(p.main_text, length(p.main_text) / 2 + 1, :part) END AS text
 FROM (
     SELECT url_key
     FROM fetches
@@ -53,7 +59,8 @@ FROM (
       AND started_at > coalesce(CAST(:since AS timestamptz), '-infinity')
       AND (CAST(:since AS timestamptz) IS NULL OR visit_id NOT IN (
           SELECT v.id FROM visits AS v
-          WHERE v.host_id = :host_id AND v.taken_at > CAST(:since AS timestamptz) - interval '1 hour' AND v.worker = :worker))
+          WHERE v.host_id = :host_id AND v.taken_at > CAST(:since AS timestamptz) - interval '1 hour'
+            AND v.worker = :worker))
     ORDER BY started_at DESC
     LIMIT :n
 ) AS f
@@ -84,7 +91,8 @@ WHERE p.host_id = r.host_id AND p.crawl_id = r.crawl_id AND p.key = decode(r.key
 -- oldest comes first. LATERAL keeps this two index probes a page.
 WITH r AS MATERIALIZED (
     SELECT host_id, crawl_id, key, decode(key, 'hex') AS url_key, body_sha256, text_sha256
-    FROM json_to_recordset(CAST(:rows AS json)) AS given (host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (
+        host_id bigint, crawl_id bigint, key text, body_sha256 text, text_sha256 text)
 )
 SELECT r.host_id, r.crawl_id, r.key, body.url AS same_body, body.host_id AS body_host, body.key AS body_key,
        main.url AS same_text, main.host_id AS text_host, main.key AS text_key
@@ -92,23 +100,27 @@ FROM r
 LEFT JOIN LATERAL (
     SELECT p.url, p.host_id, p.key FROM pages AS p
     WHERE p.crawl_id = r.crawl_id AND p.body_sha256 = decode(r.body_sha256, 'hex') AND p.key <> r.url_key
-      AND NOT EXISTS (SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
+      AND NOT EXISTS (
+        SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
         SELECT FROM duplicates AS d
         WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
       AND NOT EXISTS (
-        SELECT FROM urls AS u WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
+        SELECT FROM urls AS u
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS body ON true
 LEFT JOIN LATERAL (
     SELECT p.url, p.host_id, p.key FROM pages AS p
     WHERE p.crawl_id = r.crawl_id AND p.text_sha256 = decode(r.text_sha256, 'hex') AND p.key <> r.url_key
-      AND NOT EXISTS (SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
+      AND NOT EXISTS (
+        SELECT FROM r AS own WHERE own.host_id = p.host_id AND own.crawl_id = p.crawl_id AND own.url_key = p.key)
       AND NOT EXISTS (
         SELECT FROM duplicates AS d
         WHERE d.host_id = p.host_id AND d.crawl_id = p.crawl_id AND d.key = p.key AND d.kind IN ('body', 'text'))
       AND NOT EXISTS (
-        SELECT FROM urls AS u WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
+        SELECT FROM urls AS u
+        WHERE u.host_id = p.host_id AND u.crawl_id = p.crawl_id AND u.key = p.key AND u.state = 'gone')
     ORDER BY p.host_id <> r.host_id, p.first_fetched_at LIMIT 1
 ) AS main ON true
 
@@ -118,8 +130,8 @@ SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.kind, r.of_url, r.o
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, key text, url text, kind text, of_url text, of_host_id bigint, of_key text)
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
-SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_host_id, of_key = excluded.of_key, bits = NULL,
-    found_at = clock_timestamp()
+SET kind = excluded.kind, of_url = excluded.of_url, of_host_id = excluded.of_host_id, of_key = excluded.of_key,
+    bits = NULL, found_at = clock_timestamp()
 
 -- of_url: a page in every crawl that has it
 SELECT crawl_id, title, language, content_type, charset, body_bytes, needs_script, truncated, links, canonical_url,

@@ -40,7 +40,8 @@ JOIN urls AS u ON u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = d
 
 -- forget: delete URLs that are another's, with what handlers made of them
 WITH r AS MATERIALIZED (
-    SELECT crawl_id, decode(key, 'hex') AS key FROM json_to_recordset(CAST(:rows AS json)) AS given (crawl_id bigint, key text)
+    SELECT crawl_id, decode(key, 'hex') AS key
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (crawl_id bigint, key text)
 ), gone_extractions AS (
     DELETE FROM extractions AS e USING r WHERE e.host_id = :host_id AND e.crawl_id = r.crawl_id AND e.key = r.key
 ), gone_items AS (
@@ -51,17 +52,21 @@ DELETE FROM urls AS u USING r WHERE u.host_id = :host_id AND u.crawl_id = r.craw
 -- move: give URLs their new form, with their page and what handlers made of it; the words of a page are indexed anew
 WITH r AS MATERIALIZED (
     SELECT crawl_id, decode(key, 'hex') AS key, decode(new_key, 'hex') AS new_key, url, linked
-    FROM json_to_recordset(CAST(:rows AS json)) AS given (crawl_id bigint, key text, new_key text, url text, linked text)
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (
+        crawl_id bigint, key text, new_key text, url text, linked text)
 ), moved_pages AS (
-    UPDATE pages AS p SET key = r.new_key, url = r.url FROM r WHERE p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = r.key
+    UPDATE pages AS p SET key = r.new_key, url = r.url
+    FROM r WHERE p.host_id = :host_id AND p.crawl_id = r.crawl_id AND p.key = r.key
     RETURNING p.crawl_id, p.key
 ), indexed AS (
     INSERT INTO search_queue (host_id, crawl_id, key)
     SELECT :host_id, m.crawl_id, m.key FROM moved_pages AS m JOIN crawls AS c ON c.id = m.crawl_id AND c.search
 ), moved_extractions AS (
-    UPDATE extractions AS e SET key = r.new_key, url = r.url FROM r WHERE e.host_id = :host_id AND e.crawl_id = r.crawl_id AND e.key = r.key
+    UPDATE extractions AS e SET key = r.new_key, url = r.url
+    FROM r WHERE e.host_id = :host_id AND e.crawl_id = r.crawl_id AND e.key = r.key
 ), moved_items AS (
-    UPDATE items AS i SET key = r.new_key, url = r.url FROM r WHERE i.host_id = :host_id AND i.crawl_id = r.crawl_id AND i.key = r.key
+    UPDATE items AS i SET key = r.new_key, url = r.url
+    FROM r WHERE i.host_id = :host_id AND i.crawl_id = r.crawl_id AND i.key = r.key
 )
 UPDATE urls AS u SET key = r.new_key, url = r.url, linked = r.linked
 FROM r WHERE u.host_id = :host_id AND u.crawl_id = r.crawl_id AND u.key = r.key
@@ -88,7 +93,9 @@ WITH r AS MATERIALIZED (
     FROM json_to_recordset(CAST(:rows AS json)) AS given (crawl_id bigint, key text, new_key text, url text)
 ), itself AS (
     DELETE FROM duplicates AS d USING r
-    WHERE d.of_host_id = :host_id AND d.crawl_id = r.crawl_id AND d.of_key = r.key AND d.host_id = :host_id AND d.key = r.new_key
+    WHERE d.of_host_id = :host_id AND d.crawl_id = r.crawl_id AND d.of_key = r.key
+      AND d.host_id = :host_id AND d.key = r.new_key
 )
 UPDATE duplicates AS d SET of_key = r.new_key, of_url = r.url FROM r
-WHERE d.of_host_id = :host_id AND d.crawl_id = r.crawl_id AND d.of_key = r.key AND NOT (d.host_id = :host_id AND d.key = r.new_key)
+WHERE d.of_host_id = :host_id AND d.crawl_id = r.crawl_id AND d.of_key = r.key
+  AND NOT (d.host_id = :host_id AND d.key = r.new_key)

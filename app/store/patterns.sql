@@ -6,7 +6,8 @@ ORDER BY fetched DESC, pattern
 LIMIT :n
 
 -- keep: what they have brought by now; only under the host's lease, so nobody else writes them
-INSERT INTO url_patterns AS p (host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain)
+INSERT INTO url_patterns AS p (
+    host_id, crawl_id, pattern, urls, fetched, new, refused, lately, new_lately, rendered, gain)
 SELECT r.host_id, r.crawl_id, r.pattern, r.urls, r.fetched, r.new, r.refused, r.lately, r.new_lately, r.rendered, r.gain
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     host_id bigint, crawl_id bigint, pattern text, urls integer, fetched integer, new integer, refused integer,
@@ -14,13 +15,15 @@ FROM json_to_recordset(CAST(:rows AS json)) AS r (
     rendered smallint, gain integer)
 ORDER BY r.host_id, r.crawl_id, r.pattern
 ON CONFLICT (host_id, crawl_id, pattern) DO UPDATE
-SET urls = excluded.urls, fetched = excluded.fetched, new = excluded.new, refused = excluded.refused, lately = excluded.lately,
+SET urls = excluded.urls, fetched = excluded.fetched, new = excluded.new, refused = excluded.refused,
+    lately = excluded.lately,
     new_lately = excluded.new_lately, rendered = excluded.rendered, gain = excluded.gain, changed_at = clock_timestamp()
 
 -- reopen: queue a host's URLs that were refused for their pattern, now that it brings something
 UPDATE urls AS u SET state = 'queued', cause = NULL, detail = NULL
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, pattern text)
-WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap' AND u.detail = r.pattern
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.state = 'refused' AND u.cause = 'trap'
+  AND u.detail = r.pattern
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- report: the patterns of a host in every crawl, the most refused first

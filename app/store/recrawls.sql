@@ -4,11 +4,13 @@ SELECT id, name, profile, recrawl_price_s FROM crawls WHERE state = 'active' AND
 -- sample: pages that were fetched, of some blocks of the table, with what is believed of their changes
 SELECT crawl_id, url, change_shape, change_s
 FROM urls TABLESAMPLE SYSTEM (:percent)
-WHERE crawl_id = ANY(CAST(:crawl_ids AS bigint[])) AND kind = 'page' AND state IN ('resting', 'queued', 'gone') AND interval_s IS NOT NULL
+WHERE crawl_id = ANY(CAST(:crawl_ids AS bigint[])) AND kind = 'page' AND state IN ('resting', 'queued', 'gone')
+  AND interval_s IS NOT NULL
 LIMIT :n
 
 -- set_price: what a recrawl of the crawl must buy from now on
-UPDATE crawls SET recrawl_price_s = :price_s WHERE id = :crawl_id AND recrawl_price_s IS DISTINCT FROM CAST(:price_s AS double precision)
+UPDATE crawls SET recrawl_price_s = :price_s
+WHERE id = :crawl_id AND recrawl_price_s IS DISTINCT FROM CAST(:price_s AS double precision)
 
 -- freshness: a crawl's pages by how often they are believed to change, and when they were last looked at
 SELECT CASE WHEN change_s IS NULL THEN 'not known yet'
@@ -22,7 +24,8 @@ SELECT CASE WHEN change_s IS NULL THEN 'not known yet'
        count(*) FILTER (WHERE due_at < clock_timestamp()) AS late,
        avg(extract(epoch FROM clock_timestamp() - fetched_at)) AS age_s, sum(1 / interval_s) AS asked_per_s,
        avg(CASE WHEN change_s IS NOT NULL
-                THEN power(change_s / (change_s + extract(epoch FROM clock_timestamp() - fetched_at)), change_shape) END) AS fresh
+                THEN power(change_s / (change_s + extract(epoch FROM clock_timestamp() - fetched_at)), change_shape)
+            END) AS fresh
 FROM urls
 WHERE crawl_id = :crawl_id AND kind = 'page' AND state IN ('resting', 'queued') AND fetched_at IS NOT NULL
 GROUP BY 1

@@ -1,12 +1,14 @@
--- queue: pages that a browser is to open; the same body is not rendered again within :ttl_s, nor a pattern that has gained nothing
--- A pattern of a host that three renderings in a row brought nothing to is tried again with a twentieth of its pages.
-INSERT INTO renders (host_id, crawl_id, key, url, pattern, state, evidence, status, headers, body, body_sha256, ended_at)
-SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.pattern, CASE WHEN vain.yes THEN 'vain' ELSE 'due' END, r.evidence, r.status,
-       r.headers, CASE WHEN NOT vain.yes THEN decode(r.body, 'hex') END, decode(r.body_sha256, 'hex'),
-       CASE WHEN vain.yes THEN clock_timestamp() END
+-- queue: pages that a browser is to open
+-- The same body is not rendered again within :ttl_s, nor a pattern that has gained nothing: one of a host that three
+-- renderings in a row brought nothing to is tried again with a twentieth of its pages.
+INSERT INTO renders (
+    host_id, crawl_id, key, url, pattern, state, evidence, status, headers, body, body_sha256, ended_at)
+SELECT r.host_id, r.crawl_id, decode(r.key, 'hex'), r.url, r.pattern, CASE WHEN vain.yes THEN 'vain' ELSE 'due' END,
+       r.evidence, r.status, r.headers, CASE WHEN NOT vain.yes THEN decode(r.body, 'hex') END,
+       decode(r.body_sha256, 'hex'), CASE WHEN vain.yes THEN clock_timestamp() END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, url text, pattern text, evidence jsonb, status smallint, headers jsonb, body text,
-    body_sha256 text)
+    host_id bigint, crawl_id bigint, key text, url text, pattern text, evidence jsonb, status smallint, headers jsonb,
+    body text, body_sha256 text)
 CROSS JOIN LATERAL (
     SELECT count(*) = 3 AND bool_and(brought <= 0) AND random() >= 0.05 AS yes
     FROM (
@@ -17,14 +19,16 @@ CROSS JOIN LATERAL (
 ) AS vain
 ORDER BY r.host_id, r.crawl_id, r.key
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
-SET url = excluded.url, pattern = excluded.pattern, state = excluded.state, due_at = clock_timestamp(), takes = 0, attempts = 0,
-    cause = NULL, evidence = excluded.evidence, status = excluded.status, headers = excluded.headers, body = excluded.body,
-    body_sha256 = excluded.body_sha256, ended_at = coalesce(excluded.ended_at, renders.ended_at)
+SET url = excluded.url, pattern = excluded.pattern, state = excluded.state, due_at = clock_timestamp(),
+    takes = 0, attempts = 0, cause = NULL, evidence = excluded.evidence, status = excluded.status,
+    headers = excluded.headers, body = excluded.body, body_sha256 = excluded.body_sha256,
+    ended_at = coalesce(excluded.ended_at, renders.ended_at)
 WHERE renders.state = 'due' OR renders.body_sha256 <> excluded.body_sha256
    OR renders.ended_at <= clock_timestamp() - make_interval(secs => :ttl_s)
 
 -- claim: an offer of one host with a page that a browser is to open, if the host may be contacted within :ahead_s
--- As dispatch claims (hosts.claim_due), and as far ahead of it that plain pages of a host do not keep its rendered ones waiting for ever.
+-- As dispatch claims (hosts.claim_due), and as far ahead of it that plain pages of a host do not keep its rendered ones
+-- waiting for ever.
 -- One probe of the index for each crawl of a host, its page that was due first: there may be a million pages behind it.
 WITH RECURSIVE first (host_id, crawl_id, due_at) AS (
     (SELECT host_id, crawl_id, due_at FROM renders WHERE state = 'due' ORDER BY host_id, crawl_id, due_at LIMIT 1)
@@ -67,7 +71,8 @@ WHERE hosts.id = free.id
 RETURNING hosts.id AS host_id, hosts.name, hosts.queue, hosts.lease_token AS token, free.due_at
 
 -- take: the next page of a host to be rendered, under the host's lease; it is counted before the browser opens it
--- Of each crawl the page that was due first. The state is hidden, that the page is not looked for among all that are due.
+-- Of each crawl the page that was due first. The state is hidden, so that the page is not looked for among all that are
+-- due.
 UPDATE renders AS r
 SET takes = takes + 1
 FROM (
@@ -85,7 +90,8 @@ FROM (
     LIMIT 1
 ) AS next
 WHERE r.host_id = next.host_id AND r.crawl_id = next.crawl_id AND r.key = next.key AND nullif(r.state, '') = 'due'
-RETURNING r.host_id, r.crawl_id, r.key, r.url, r.takes, r.attempts, r.evidence, r.status, r.headers, r.body, r.body_sha256, r.text_sha256
+RETURNING r.host_id, r.crawl_id, r.key, r.url, r.takes, r.attempts, r.evidence, r.status, r.headers, r.body,
+          r.body_sha256, r.text_sha256
 
 -- end: how renderings have ended, of pages that still wait with the same body; due_s: when it is tried again
 WITH ended AS (
@@ -97,8 +103,9 @@ WITH ended AS (
         text_sha256 = coalesce(decode(e.text_sha256, 'hex'), r.text_sha256),
         ended_at = clock_timestamp()
     FROM json_to_recordset(CAST(:rows AS json)) AS e (
-        host_id bigint, crawl_id bigint, key text, body_sha256 text, state text, cause text, attempts smallint, due_s double precision,
-        ending text, brought bigint, wall_ms real, cpu_ms real, asked integer, refused jsonb, text_sha256 text, changed boolean)
+        host_id bigint, crawl_id bigint, key text, body_sha256 text, state text, cause text, attempts smallint,
+        due_s double precision, ending text, brought bigint, wall_ms real, cpu_ms real, asked integer, refused jsonb,
+        text_sha256 text, changed boolean)
     WHERE r.host_id = e.host_id AND r.crawl_id = e.crawl_id AND r.key = decode(e.key, 'hex') AND r.state = 'due'
       AND r.body_sha256 = decode(e.body_sha256, 'hex')
     RETURNING r.host_id, r.crawl_id, r.key, decode(e.text_sha256, 'hex') AS text_sha256, e.changed
@@ -112,10 +119,9 @@ WHERE u.host_id = d.host_id AND u.crawl_id = d.crawl_id AND u.key = d.key AND d.
 SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links,
        c.render, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id,
        u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures,
-       u.server_failures,
-       u.parse_failures, u.etag, u.last_modified, u.body_sha256,
-       u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
-       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause, u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
+       u.server_failures, u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
+       u.outcome, u.alias_of, u.fetched_at, u.changed_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
+       u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
 FROM urls AS u JOIN crawls AS c ON c.id = u.crawl_id
 WHERE u.host_id = :host_id AND u.crawl_id = :crawl_id AND u.key = :key
 
@@ -147,7 +153,8 @@ WHERE seen_at > clock_timestamp() - interval '1 minute'
 ORDER BY problem IS NOT NULL, name
 
 -- of_crawl: a crawl's pages by state, and by the reason why they failed
-SELECT state, cause, count(*) AS pages, CAST(avg(wall_ms) AS double precision) AS wall_ms, coalesce(sum(asked), 0) AS asked
+SELECT state, cause, count(*) AS pages, CAST(avg(wall_ms) AS double precision) AS wall_ms,
+       coalesce(sum(asked), 0) AS asked
 FROM renders WHERE crawl_id = :crawl_id
 GROUP BY state, cause
 ORDER BY state, pages DESC
@@ -163,5 +170,6 @@ ORDER BY requests DESC, reason
 SELECT crawl_id, url, status, headers, body FROM renders WHERE host_id = :host_id AND key = :key AND body IS NOT NULL
 
 -- of_url: a URL's rows, without bodies
-SELECT crawl_id, state, due_at, takes, attempts, cause, evidence, ending, brought, wall_ms, cpu_ms, asked, refused, ended_at
+SELECT crawl_id, state, due_at, takes, attempts, cause, evidence, ending, brought, wall_ms, cpu_ms,
+       asked, refused, ended_at
 FROM renders WHERE host_id = :host_id AND key = :key

@@ -1,7 +1,10 @@
--- of_host: robots.txt of all origins of a host; copied_at: since when its last good copy is known; answered: the host has, once
-SELECT r.*, clock_timestamp() AS now, (SELECT h.answered_at IS NOT NULL FROM hosts AS h WHERE h.id = r.host_id) AS answered,
+-- of_host: robots.txt of all origins of a host
+-- With the time since when the last good copy of each is known, and whether the host has answered once.
+SELECT r.*, clock_timestamp() AS now,
+       (SELECT h.answered_at IS NOT NULL FROM hosts AS h WHERE h.id = r.host_id) AS answered,
        (SELECT max(c.since) FROM robots_copies AS c
-        WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.availability = 'available') AS copied_at
+        WHERE c.host_id = r.host_id AND c.scheme = r.scheme AND c.port = r.port AND c.availability = 'available'
+       ) AS copied_at
 FROM robots AS r
 WHERE r.host_id = :host_id
 
@@ -29,22 +32,27 @@ FROM wanted AS w
 JOIN robots AS r ON r.host_id = w.host_id AND r.scheme = w.scheme AND r.port = w.port
 
 -- store: the result of a fetch of robots.txt; while it is unreachable the last good copy stays
-INSERT INTO robots (host_id, scheme, port, availability, status, detail, body, etag, last_modified, fetched_at, expires_at,
-                    unreachable_since, failures, crawl_delay_raw, crawl_delay_s, sitemaps)
-VALUES (:host_id, :scheme, :port, :availability, :status, :detail, :body, :etag, :last_modified, CAST(:at AS timestamptz),
+INSERT INTO robots (host_id, scheme, port, availability, status, detail, body, etag, last_modified, fetched_at,
+                    expires_at, unreachable_since, failures, crawl_delay_raw, crawl_delay_s, sitemaps)
+VALUES (:host_id, :scheme, :port, :availability, :status, :detail, :body, :etag, :last_modified,
+        CAST(:at AS timestamptz),
         CAST(:at AS timestamptz) + make_interval(secs => :fresh_s),
-        CASE WHEN :availability = 'unreachable' THEN CAST(:at AS timestamptz) END, :failures, :crawl_delay_raw, :crawl_delay_s,
-        CAST(:sitemaps AS text[]))
+        CASE WHEN :availability = 'unreachable' THEN CAST(:at AS timestamptz) END,
+        :failures, :crawl_delay_raw, :crawl_delay_s, CAST(:sitemaps AS text[]))
 ON CONFLICT (host_id, scheme, port) DO UPDATE
-SET availability = excluded.availability, status = excluded.status, detail = excluded.detail, failures = excluded.failures,
+SET availability = excluded.availability, status = excluded.status, detail = excluded.detail,
+    failures = excluded.failures,
     body = CASE WHEN excluded.availability = 'unreachable' THEN robots.body ELSE excluded.body END,
     etag = CASE WHEN excluded.availability = 'unreachable' THEN robots.etag ELSE excluded.etag END,
-    last_modified = CASE WHEN excluded.availability = 'unreachable' THEN robots.last_modified ELSE excluded.last_modified END,
+    last_modified = CASE WHEN excluded.availability = 'unreachable'
+                         THEN robots.last_modified ELSE excluded.last_modified END,
     fetched_at = excluded.fetched_at, expires_at = excluded.expires_at,
     unreachable_since = CASE WHEN excluded.availability = 'unreachable'
                              THEN coalesce(robots.unreachable_since, excluded.unreachable_since) END,
-    crawl_delay_raw = CASE WHEN excluded.availability = 'unreachable' THEN robots.crawl_delay_raw ELSE excluded.crawl_delay_raw END,
-    crawl_delay_s = CASE WHEN excluded.availability = 'unreachable' THEN robots.crawl_delay_s ELSE excluded.crawl_delay_s END,
+    crawl_delay_raw = CASE WHEN excluded.availability = 'unreachable'
+                           THEN robots.crawl_delay_raw ELSE excluded.crawl_delay_raw END,
+    crawl_delay_s = CASE WHEN excluded.availability = 'unreachable'
+                         THEN robots.crawl_delay_s ELSE excluded.crawl_delay_s END,
     sitemaps = CASE WHEN excluded.availability = 'unreachable' THEN robots.sitemaps ELSE excluded.sitemaps END
 
 -- revalidated: after a 304 our copy is fresh again

@@ -28,14 +28,16 @@ SELECT count(*) AS n FROM (SELECT FROM search_queue WHERE crawl_id = :crawl_id L
 SELECT cfgname AS name FROM pg_ts_config WHERE cfgnamespace = CAST('pg_catalog' AS regnamespace) ORDER BY cfgname
 
 -- index_some: index the oldest pages of the queue; how many were taken, dealt with, and written
--- A page that a settle holds is left in the queue: whoever indexes waits for nobody. FOR SHARE: no settle drops a text meanwhile.
+-- A page that a settle holds is left in the queue: whoever indexes waits for nobody. FOR SHARE: no settle drops a text
+-- meanwhile.
 WITH lot AS MATERIALIZED (
     SELECT id, host_id, crawl_id, key FROM search_queue
     WHERE CAST(:crawl_id AS bigint) IS NULL OR crawl_id = :crawl_id
     ORDER BY id LIMIT :n
 ), found AS MATERIALIZED (
     SELECT p.host_id, p.crawl_id, p.key, p.language, p.title, p.description, p.main_text, p.changed_at,
-           hashtextextended(concat_ws(E'\n', p.language, p.title, p.description, encode(p.text_sha256, 'hex')), 0) AS digest
+           hashtextextended(
+               concat_ws(E'\n', p.language, p.title, p.description, encode(p.text_sha256, 'hex')), 0) AS digest
     FROM pages AS p
     JOIN crawls AS c ON c.id = p.crawl_id AND c.search
     WHERE (p.host_id, p.crawl_id, p.key) IN (SELECT host_id, crawl_id, key FROM lot)
@@ -48,14 +50,18 @@ WITH lot AS MATERIALIZED (
       ON m.language = substring(lower(f.language) FROM '^[a-z]+')
     CROSS JOIN LATERAL (SELECT CAST(coalesce(m.config, 'simple') AS text) AS config) AS s
     CROSS JOIN LATERAL (
-        SELECT setweight(to_tsvector(CAST(s.config AS regconfig),
-                                     regexp_replace(translate(coalesce(f.title, ''), :invisible, ''), :separators, ' ',
-                                         'g')), 'A') AS title,
-               setweight(to_tsvector(CAST(s.config AS regconfig),
-                                     regexp_replace(translate(coalesce(f.description, ''), :invisible, ''), :separators,
-                                         ' ', 'g')), 'B') AS description,
-               to_tsvector(CAST(s.config AS regconfig),
-                           regexp_replace(translate(left(f.main_text, :characters), :invisible, ''), :separators, ' ', 'g')) AS main_text
+        SELECT setweight(to_tsvector(
+                   CAST(s.config AS regconfig),
+                   regexp_replace(translate(coalesce(f.title, ''), :invisible, ''), :separators, ' ', 'g')
+               ), 'A') AS title,
+               setweight(to_tsvector(
+                   CAST(s.config AS regconfig),
+                   regexp_replace(translate(coalesce(f.description, ''), :invisible, ''), :separators, ' ', 'g')
+               ), 'B') AS description,
+               to_tsvector(
+                   CAST(s.config AS regconfig),
+                   regexp_replace(translate(left(f.main_text, :characters), :invisible, ''), :separators, ' ', 'g')
+               ) AS main_text
     ) AS w
     WHERE f.main_text IS NOT NULL AND NOT EXISTS (
         SELECT FROM page_search AS o
@@ -85,7 +91,8 @@ SELECT set_config('statement_timeout', CAST(:timeout_ms AS text), true) AS timeo
 
 -- asked: what each stemmer makes of the words; loose: what the index answers by itself, a phrase as its words
 -- Phrases below a "not" cannot be loosened; a query that only excludes would read the whole index.
-SELECT a.query, CASE WHEN a.query ~ '!\s*\(' THEN a.query ELSE regexp_replace(a.query, '<(-|\d+)>', '&', 'g') END AS loose,
+SELECT a.query,
+       CASE WHEN a.query ~ '!\s*\(' THEN a.query ELSE regexp_replace(a.query, '<(-|\d+)>', '&', 'g') END AS loose,
        a.includes, array_agg(a.config ORDER BY a.config) AS configs
 FROM (
     SELECT c.config, CAST(q.query AS text) AS query, querytree(q.query) NOT IN ('', 'T') AS includes
@@ -107,9 +114,10 @@ SELECT count(*) AS seen, count(*) FILTER (
     WHERE coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id AND s.words @@ s.loose) AS hits
 FROM newest AS s
 
--- find: the best of the newest matches, exact copies left out; read: how many matches were looked at; ranked: how many match in full
--- By time, the newest matches are found among the newest pages (common words), not by the index of words. MATERIALIZED, OFFSET 0 and
--- the inner LIMIT hold the order: narrow rows first, then the words of the newest alone.
+-- find: the best of the newest matches, exact copies left out
+-- With the number of matches that were looked at (read), and of those that match in full (ranked). By time, the newest
+-- matches are found among the newest pages (common words), not by the index of words. MATERIALIZED, OFFSET 0 and the
+-- inner LIMIT hold the order: narrow rows first, then the words of the newest alone.
 WITH asked AS MATERIALIZED (
     SELECT CAST(r.query AS tsquery) AS query, CAST(r.loose AS tsquery) AS loose, r.configs
     FROM json_to_recordset(CAST(:asked AS json)) AS r (query text, loose text, configs text[])
@@ -128,7 +136,8 @@ WITH asked AS MATERIALIZED (
                 (SELECT a.loose FROM asked AS a WHERE i.config = ANY(a.configs)) AS loose
          FROM page_search AS i WHERE i.crawl_id = :crawl_id ORDER BY i.changed_at DESC LIMIT :walk
      ) AS s
-     WHERE CAST(:by_time AS boolean) AND coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id AND s.words @@ s.loose
+     WHERE CAST(:by_time AS boolean) AND coalesce(CAST(:host_id AS bigint), s.host_id) = s.host_id
+       AND s.words @@ s.loose
      ORDER BY s.changed_at DESC
      LIMIT :most)
 ), ranked AS MATERIALIZED (

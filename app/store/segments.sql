@@ -30,7 +30,8 @@ VALUES (:node, :place, :free_bytes, :waiting_bytes, :stopped_because,
 ON CONFLICT (node) DO UPDATE
 SET place = excluded.place, free_bytes = excluded.free_bytes, waiting_bytes = excluded.waiting_bytes,
     stopped_because = excluded.stopped_because,
-    stopped_at = CASE WHEN excluded.stopped_because IS NULL THEN NULL ELSE coalesce(archive_nodes.stopped_at, excluded.stopped_at) END,
+    stopped_at = CASE WHEN excluded.stopped_because IS NULL THEN NULL
+                      ELSE coalesce(archive_nodes.stopped_at, excluded.stopped_at) END,
     trouble = excluded.trouble, seen_at = clock_timestamp()
 
 -- nodes: machines that write the archive, and how each fared lately
@@ -41,11 +42,13 @@ WHERE seen_at > clock_timestamp() - make_interval(secs => :seen_s)
 ORDER BY node
 
 -- uploaded: a segment is in the object store
-UPDATE segments SET state = 'uploaded', place = :place, uploaded_at = clock_timestamp() WHERE id = :id AND state = 'closed'
+UPDATE segments SET state = 'uploaded', place = :place, uploaded_at = clock_timestamp()
+WHERE id = :id AND state = 'closed'
 
 -- expired: closed segments of a crawl that are older than so many days, the oldest first
 SELECT * FROM segments
-WHERE crawl_id = :crawl_id AND state IN ('closed', 'uploaded') AND closed_at < clock_timestamp() - make_interval(days => :days)
+WHERE crawl_id = :crawl_id AND state IN ('closed', 'uploaded')
+  AND closed_at < clock_timestamp() - make_interval(days => :days)
 ORDER BY id
 
 -- lock: segments that are closed or uploaded, for as long as they are deleted
@@ -55,16 +58,20 @@ ORDER BY id
 FOR UPDATE
 
 -- gone: segments are deleted; their files go after the commit
-UPDATE segments SET state = 'gone', gone_at = clock_timestamp() WHERE id = ANY(CAST(:ids AS bigint[])) AND state <> 'gone'
+UPDATE segments SET state = 'gone', gone_at = clock_timestamp()
+WHERE id = ANY(CAST(:ids AS bigint[])) AND state <> 'gone'
 
 -- unpoint: requests of the log whose records are deleted
 UPDATE fetches AS f SET segment_id = NULL, at_offset = NULL, length = NULL
 FROM segments AS s
 WHERE s.id = ANY(CAST(:ids AS bigint[])) AND f.segment_id = s.id
-  AND f.started_at >= s.opened_at - interval '1 day' AND f.started_at <= coalesce(s.closed_at, clock_timestamp()) + interval '1 day'
+  AND f.started_at >= s.opened_at - interval '1 day'
+  AND f.started_at <= coalesce(s.closed_at, clock_timestamp()) + interval '1 day'
 
 -- crawl_gone: all segments of a crawl are deleted
-UPDATE segments SET state = 'gone', gone_at = clock_timestamp() WHERE crawl_id = :crawl_id AND state <> 'gone' RETURNING id
+UPDATE segments SET state = 'gone', gone_at = clock_timestamp()
+WHERE crawl_id = :crawl_id AND state <> 'gone'
+RETURNING id
 
 -- left_over: segments that are gone, and still in the object store
 SELECT * FROM segments WHERE state = 'gone' AND place IS NOT NULL ORDER BY id LIMIT :n
@@ -79,12 +86,14 @@ SELECT DISTINCT crawl_id FROM segments WHERE state <> 'gone' ORDER BY crawl_id
 SELECT f.at_offset, f.length
 FROM segments AS s
 JOIN fetches AS f ON f.segment_id = s.id
-  AND f.started_at >= s.opened_at - interval '1 day' AND f.started_at <= coalesce(s.closed_at, clock_timestamp()) + interval '1 day'
+  AND f.started_at >= s.opened_at - interval '1 day'
+  AND f.started_at <= coalesce(s.closed_at, clock_timestamp()) + interval '1 day'
 WHERE s.id = :id
 
 -- summary: the segments of crawls, counted by crawl and state
 SELECT s.crawl_id, c.name AS crawl, s.state, count(*) AS segments, coalesce(sum(s.bytes), 0) AS bytes,
-       coalesce(sum(s.records), 0) AS records, min(s.opened_at) AS since, max(coalesce(s.closed_at, s.opened_at)) AS until
+       coalesce(sum(s.records), 0) AS records, min(s.opened_at) AS since,
+       max(coalesce(s.closed_at, s.opened_at)) AS until
 FROM segments AS s
 LEFT JOIN crawls AS c ON c.id = s.crawl_id
 WHERE CAST(:crawl_id AS bigint) IS NULL OR s.crawl_id = :crawl_id

@@ -19,7 +19,8 @@ SET sitemap_id = :sitemap_id, lastmod = r.lastmod,
 FROM json_to_recordset(CAST(:rows AS json)) AS r (key text, lastmod timestamptz)
 WHERE u.host_id = :host_id AND u.crawl_id = :crawl_id AND u.key = decode(r.key, 'hex')
   AND (u.lastmod IS DISTINCT FROM r.lastmod OR u.sitemap_id IS DISTINCT FROM :sitemap_id
-       OR (:believed AND u.state = 'resting' AND NOT u.retrying AND r.lastmod > u.fetched_at AND u.due_at > clock_timestamp()))
+       OR (:believed AND u.state = 'resting' AND NOT u.retrying AND r.lastmod > u.fetched_at
+            AND u.due_at > clock_timestamp()))
 
 -- of_crawl: the sitemaps of a crawl, the largest first
 SELECT url, format, entries, problem, claims, true_claims, read_at FROM sitemaps WHERE crawl_id = :crawl_id

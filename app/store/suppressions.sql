@@ -1,12 +1,16 @@
 -- note: links that were not admitted; in key order, so that two settles cannot deadlock
 INSERT INTO suppressions (crawl_id, key, reason, url, detail, found_on)
 SELECT r.crawl_id, decode(r.key, 'hex'), r.reason, r.url, r.detail, r.found_on
-FROM json_to_recordset(CAST(:rows AS json)) AS r (crawl_id bigint, key text, reason text, url text, detail text, found_on text)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    crawl_id bigint, key text, reason text, url text, detail text, found_on text)
 ORDER BY r.crawl_id, r.key, r.reason
 ON CONFLICT (crawl_id, key, reason) DO UPDATE SET last_at = clock_timestamp(), count = suppressions.count + 1
 
 -- of_url: refusals of a URL
-SELECT s.*, c.name AS crawl FROM suppressions AS s JOIN crawls AS c ON c.id = s.crawl_id WHERE s.key = :key ORDER BY s.crawl_id
+SELECT s.*, c.name AS crawl
+FROM suppressions AS s JOIN crawls AS c ON c.id = s.crawl_id
+WHERE s.key = :key
+ORDER BY s.crawl_id
 
 -- reasons: how many links of a crawl were refused, and why
 SELECT reason, count(*) AS links, CAST(sum(count) AS bigint) AS times, max(last_at) AS last_at
@@ -21,7 +25,8 @@ SELECT greatest(
     CASE WHEN :most > 0 THEN (
         SELECT last_at FROM suppressions WHERE crawl_id = :crawl_id ORDER BY last_at DESC OFFSET :most LIMIT 1) END)
 
--- prune: delete the oldest of them, n at most; rows that a settle has locked are left for the next time, so that neither waits
+-- prune: delete the oldest of them, n at most
+-- Rows that a settle has locked are left for the next time, so that neither waits.
 DELETE FROM suppressions WHERE ctid = ANY(ARRAY(
     SELECT ctid FROM suppressions
     WHERE crawl_id = :crawl_id AND last_at <= CAST(:until AS timestamptz)

@@ -2,10 +2,9 @@
 SELECT c.revision, c.max_pages IS NOT NULL AS has_page_budget, c.sitemaps, c.honour_opt_outs, c.archive, c.keep_links,
        c.render, CAST(c.admits_above AS double precision) AS admits_above, c.recrawl_price_s, u.host_id, u.crawl_id,
        u.id, u.key, u.kind, u.url, u.linked, u.lane, u.depth, u.hops, u.score, u.attempts, u.network_failures,
-       u.server_failures,
-       u.parse_failures, u.etag, u.last_modified, u.body_sha256,
-       u.text_sha256, u.interval_s, u.outcome, u.alias_of, u.fetched_at, u.changed_at,
-       u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause, u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
+       u.server_failures, u.parse_failures, u.etag, u.last_modified, u.body_sha256, u.text_sha256, u.interval_s,
+       u.outcome, u.alias_of, u.fetched_at, u.changed_at, u.sitemap_id, u.lastmod, u.directives, u.opt_out, u.cause,
+       u.detail, u.found_on, u.change_shape, u.change_s, u.score_parts
 FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, n integer, out_of_reach text[])
 CROSS JOIN crawls AS c
 CROSS JOIN generate_series(0, 3) AS front (lane)
@@ -26,7 +25,8 @@ WHERE EXISTS (
     SELECT FROM crawls AS c
     WHERE c.state = 'active' AND EXISTS (
         SELECT FROM urls AS u
-        WHERE u.crawl_id = c.id AND u.host_id = r.host_id AND u.state = 'queued' AND starts_with(u.url, r.origin || '/')))
+        WHERE u.crawl_id = c.id AND u.host_id = r.host_id AND u.state = 'queued'
+          AND starts_with(u.url, r.origin || '/')))
 
 -- admit: one row per (crawl, URL key), by the first to arrive; in key order, so that two settles cannot deadlock
 -- The NOT EXISTS saves the common case (known already) a wait for a settle that is updating that very row.
@@ -34,21 +34,24 @@ WHERE EXISTS (
 INSERT INTO urls (host_id, crawl_id, kind, key, url, state, lane, score, depth, hops, found_on, cause, detail,
     score_parts, sitemap_id, lastmod, due_at, linked)
 SELECT DISTINCT ON (r.host_id, r.crawl_id, r.key)
-       r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops, r.found_on, r.cause, r.detail,
-       r.score_parts, r.sitemap_id, r.lastmod, clock_timestamp() + make_interval(secs => r.due_s), r.linked
+       r.host_id, r.crawl_id, r.kind, decode(r.key, 'hex'), r.url, r.state, r.lane, r.score, r.depth, r.hops,
+       r.found_on, r.cause, r.detail, r.score_parts, r.sitemap_id, r.lastmod,
+       clock_timestamp() + make_interval(secs => r.due_s), r.linked
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real, depth integer,
-    hops smallint, found_on text, cause text, detail text, score_parts integer, sitemap_id bigint, lastmod timestamptz,
-    due_s double precision, linked text,
-    reopens boolean)
+    host_id bigint, crawl_id bigint, kind text, key text, url text, state text, lane smallint, score real,
+    depth integer, hops smallint, found_on text, cause text, detail text, score_parts integer, sitemap_id bigint,
+    lastmod timestamptz, due_s double precision, linked text, reopens boolean)
 WHERE NOT EXISTS (
     SELECT FROM urls AS u
     WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
-      AND NOT (coalesce(r.reopens, false) AND nullif(u.state, '') = 'refused' AND (u.url, u.linked) IS DISTINCT FROM (r.url, r.linked)))
+      AND NOT (
+          coalesce(r.reopens, false) AND nullif(u.state, '') = 'refused'
+          AND (u.url, u.linked) IS DISTINCT FROM (r.url, r.linked)))
 ORDER BY r.host_id, r.crawl_id, r.key, r.state = 'refused'
 ON CONFLICT (host_id, crawl_id, key) DO UPDATE
 SET state = 'queued', url = excluded.url, linked = excluded.linked, cause = NULL, detail = NULL
-WHERE urls.state = 'refused' AND excluded.state = 'queued' AND (urls.url, urls.linked) IS DISTINCT FROM (excluded.url, excluded.linked)
+WHERE urls.state = 'refused' AND excluded.state = 'queued'
+  AND (urls.url, urls.linked) IS DISTINCT FROM (excluded.url, excluded.linked)
 RETURNING host_id, state
 
 -- stand: those of the keys with a row that an admission would leave as it is, which are all but the refused
@@ -72,12 +75,14 @@ WHERE host_id = :host_id AND crawl_id = :crawl_id AND key = :key AND state = 'qu
 -- nullif hides the state from the planner, as in record.
 UPDATE urls AS u
 SET score = r.score, score_parts = r.score_parts
-FROM json_to_recordset(CAST(:rows AS json)) AS r (host_id bigint, crawl_id bigint, key text, score real, score_parts integer)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    host_id bigint, crawl_id bigint, key text, score real, score_parts integer)
 WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
   AND nullif(u.state, '') = 'queued' AND u.fetched_at IS NULL AND u.score < r.score
 
 -- record: write the results of fetches, to queued rows only
--- nullif hides the state from the planner, which without statistics would scan the whole queue of the host for each key.
+-- nullif hides the state from the planner, which without statistics would scan the whole queue of the host for each
+-- key.
 UPDATE urls AS u
 SET state = r.state, attempts = r.attempts, network_failures = r.network_failures, server_failures = r.server_failures,
     parse_failures = r.parse_failures, retrying = r.retrying, score = coalesce(r.score, u.score),
@@ -90,12 +95,13 @@ SET state = r.state, attempts = r.attempts, network_failures = r.network_failure
     fetched_at = CASE WHEN r.fetched THEN clock_timestamp() ELSE u.fetched_at END,
     changed_at = CASE WHEN r.changed THEN clock_timestamp() ELSE u.changed_at END
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
-    host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint, server_failures smallint,
-    parse_failures smallint, retrying boolean, score real, due_s double precision,
+    host_id bigint, crawl_id bigint, key text, state text, attempts smallint, network_failures smallint,
+    server_failures smallint, parse_failures smallint, retrying boolean, score real, due_s double precision,
     interval_s double precision, change_shape real, change_s real, etag text, last_modified text, body_sha256 text,
-    text_sha256 text, status smallint,
-    outcome text, cause text, detail text, directives text, opt_out text, alias_of text, fetched boolean, changed boolean, sends text)
-WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex') AND nullif(u.state, '') = 'queued'
+    text_sha256 text, status smallint, outcome text, cause text, detail text, directives text, opt_out text,
+    alias_of text, fetched boolean, changed boolean, sends text)
+WHERE u.host_id = r.host_id AND u.crawl_id = r.crawl_id AND u.key = decode(r.key, 'hex')
+  AND nullif(u.state, '') = 'queued'
 
 -- give_up: end the queued URLs of a host that cannot be crawled, with the cause
 UPDATE urls SET state = :state, cause = :cause, detail = :detail, attempts = 0, network_failures = 0,
@@ -143,8 +149,9 @@ WHERE urls.host_id = due.host_id AND urls.crawl_id = due.crawl_id AND urls.key =
   AND urls.state IN ('resting', 'gone')
 RETURNING urls.host_id
 
--- round_of_hosts: the number of a crawl's URLs for the next round, by host, and the floor below which deferred ones keep waiting
--- Deferred URLs are admitted up to the caps, the best first. Two floors (score and id) decide, the host's and the crawl's.
+-- round_of_hosts: the number of a crawl's URLs for the next round, by host, and the floor of those that are deferred
+-- Deferred URLs are admitted up to the caps, the best first; those below the floor keep waiting. Two floors (score and
+-- id) decide, the host's and the crawl's.
 WITH deferred AS MATERIALIZED (
     SELECT host_id, score, id, row_number() OVER (PARTITION BY host_id ORDER BY score DESC, id) AS of_host,
            row_number() OVER (ORDER BY score DESC, id) AS of_crawl
@@ -173,7 +180,8 @@ FROM unnest(CAST(:ids AS bigint[]), CAST(:floor_scores AS double precision[]), C
     floor_score, floor_id)
 WHERE u.host_id = h.id AND u.crawl_id = :crawl_id AND u.key >= :lower AND u.key < :upper AND u.state <> 'queued'
   AND NOT (u.state = 'resting' AND u.fetched_at IS NULL AND NOT u.retrying AND h.floor_id IS NOT NULL
-           AND (u.score < CAST(h.floor_score AS real) OR (u.score = CAST(h.floor_score AS real) AND u.id >= h.floor_id)))
+           AND (u.score < CAST(h.floor_score AS real)
+                OR (u.score = CAST(h.floor_score AS real) AND u.id >= h.floor_id)))
 RETURNING u.host_id, u.fetched_at IS NULL AS is_new
 
 -- retry: make one URL due now, whatever its state
@@ -213,14 +221,17 @@ RETURNING u.fetched_at IS NULL AND u.crawl_id IN (SELECT id FROM crawls WHERE cr
 SELECT u.*, c.name AS crawl, c.state AS crawl_state, clock_timestamp() AS now,
        (SELECT count(*) FROM (
             SELECT FROM urls AS o
-            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued' AND o.lane < u.lane
+            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued'
+              AND u.state = 'queued' AND o.lane < u.lane
             UNION ALL
             SELECT FROM urls AS o
-            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued' AND o.lane = u.lane
+            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued'
+              AND u.state = 'queued' AND o.lane = u.lane
               AND o.score > u.score
             UNION ALL
             SELECT FROM urls AS o
-            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued' AND u.state = 'queued' AND o.lane = u.lane
+            WHERE o.crawl_id = u.crawl_id AND o.host_id = u.host_id AND o.state = 'queued'
+              AND u.state = 'queued' AND o.lane = u.lane
               AND o.score = u.score AND o.id < u.id
             LIMIT :most
         ) AS first) AS ahead
@@ -255,7 +266,8 @@ WHERE crawl_id = :crawl_id AND state = 'quarantined'
 RETURNING host_id
 
 -- ends_of_seeds: the states of a crawl's seeds and of their redirects' targets, the last of each chain first
--- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be fetched from.
+-- With their total, the reason why a redirect was not followed, and why their host rests or their origin may not be
+-- fetched from.
 SELECT u.url, u.state, u.status, u.outcome, u.cause, u.detail, u.alias_of, s.reason, h.name AS host,
        h.state = 'paused' OR h.pause_requested AS is_paused,
        CASE WHEN r.since IS NOT NULL THEN :out_of_reach
@@ -273,7 +285,8 @@ LEFT JOIN LATERAL (
     FROM robots
     WHERE robots.host_id = h.id AND robots.unreachable_since IS NOT NULL
       AND split_part(u.url, '/', 1) || split_part(u.url, '/', 3) = robots.scheme || ':' || h.name
-          || CASE WHEN (robots.scheme, robots.port) IN (('http', 80), ('https', 443)) THEN '' ELSE ':' || robots.port END
+          || CASE WHEN (robots.scheme, robots.port) IN (('http', 80), ('https', 443))
+                   THEN '' ELSE ':' || robots.port END
 ) AS r ON true
 WHERE u.crawl_id = :crawl_id AND u.depth = 0 AND u.kind = 'page' AND (u.state <> 'alias' OR s.reason IS NOT NULL)
 ORDER BY u.hops DESC, u.id
@@ -282,7 +295,10 @@ LIMIT :n
 -- refused: the refused URLs of a crawl by cause, and the host that has most of each
 SELECT cause, CAST(sum(n) AS bigint) AS urls, count(*) AS hosts, (array_agg(h.name ORDER BY n DESC, h.name))[1] AS host
 FROM (
-    SELECT cause, host_id, count(*) AS n FROM urls WHERE crawl_id = :crawl_id AND state = 'refused' GROUP BY cause, host_id
+    SELECT cause, host_id, count(*) AS n
+    FROM urls
+    WHERE crawl_id = :crawl_id AND state = 'refused'
+    GROUP BY cause, host_id
 ) AS counted
 JOIN hosts AS h ON h.id = counted.host_id
 GROUP BY cause

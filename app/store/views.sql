@@ -7,7 +7,9 @@ SELECT c.id AS crawl_id, c.name AS crawl, c.state, c.ended_because, c.ended_deta
        coalesce(u.alias, 0) AS alias,
        (SELECT count(*) FROM suppressions AS s WHERE s.crawl_id = c.id) AS suppressed,
        c.active_since, c.finished_at,
-       CAST(extract(epoch FROM coalesce(c.finished_at, clock_timestamp()) - c.active_since) AS double precision) AS seconds
+       CAST(
+           extract(epoch FROM coalesce(c.finished_at, clock_timestamp()) - c.active_since)
+           AS double precision) AS seconds
 FROM crawls AS c
 LEFT JOIN LATERAL (
     SELECT sum(pages) AS pages, sum(fetches) AS fetches, sum(failed) AS failed, sum(bytes) AS bytes, count(*) AS hosts
@@ -24,7 +26,9 @@ LEFT JOIN LATERAL (
     FROM urls WHERE crawl_id = c.id
 ) AS u ON true;
 
-COMMENT ON VIEW v_crawl_progress IS 'A row per crawl: what it brought in this round (pages, fetches, failed, bytes) and its URLs by state. Counts every URL: seconds at millions.';
+COMMENT ON VIEW v_crawl_progress IS
+    'A row per crawl: what it brought in this round (pages, fetches, failed, bytes) and its URLs by state. '
+    'Counts every URL: seconds at millions.';
 
 CREATE VIEW v_host_status AS
 SELECT h.name AS host, h.state, h.queue,
@@ -51,10 +55,14 @@ CROSS JOIN LATERAL (
             SELECT FROM urls AS u WHERE u.crawl_id = c.id AND u.host_id = h.id AND u.state = 'queued')) AS is_queued
 ) AS q
 LEFT JOIN LATERAL (
-    SELECT string_agg(scheme || ':' || port || ' ' || availability, ', ' ORDER BY scheme, port) AS robots FROM robots WHERE host_id = h.id
+    SELECT string_agg(scheme || ':' || port || ' ' || availability, ', ' ORDER BY scheme, port) AS robots
+    FROM robots
+    WHERE host_id = h.id
 ) AS r ON true;
 
-COMMENT ON VIEW v_host_status IS 'A row per host: its state, what it waits for, until when, and its pace. A host whose crawls have all ended waits for nothing.';
+COMMENT ON VIEW v_host_status IS
+    'A row per host: its state, what it waits for, until when, and its pace. '
+    'A host whose crawls have all ended waits for nothing.';
 
 CREATE VIEW v_due AS
 SELECT c.name AS crawl, h.name AS host, u.url, u.lane, u.score, u.depth, u.attempts,
@@ -65,10 +73,12 @@ JOIN crawls AS c ON c.id = u.crawl_id AND c.state = 'active'
 JOIN hosts AS h ON h.id = u.host_id
 WHERE u.state = 'queued' OR (u.state = 'resting' AND (u.retrying OR c.keep_fresh));
 
-COMMENT ON VIEW v_due IS 'URLs of active crawls that will be fetched, and when they may be at the earliest. Filter by crawl or host.';
+COMMENT ON VIEW v_due IS
+    'URLs of active crawls that will be fetched, and when they may be at the earliest. Filter by crawl or host.';
 
 CREATE VIEW v_recent_errors AS
-SELECT f.started_at, c.name AS crawl, h.name AS host, f.url, f.kind, f.status, f.outcome, f.failure, f.detail, f.attempt, f.retry_after
+SELECT f.started_at, c.name AS crawl, h.name AS host, f.url, f.kind, f.status, f.outcome, f.failure, f.detail,
+       f.attempt, f.retry_after
 FROM fetches AS f
 JOIN hosts AS h ON h.id = f.host_id
 LEFT JOIN crawls AS c ON c.id = f.crawl_id
@@ -78,9 +88,9 @@ ORDER BY f.started_at DESC, f.id DESC;
 
 COMMENT ON VIEW v_recent_errors IS 'Requests of the last day that brought no page, newest first.';
 
--- One sort by host carries all its windows, and a filter by host_id reaches the index. Requests, the rests that answers set, and the
--- operators' releases are one stream of moments; at the same instant a request comes before its own rest. 1 ms:
--- docs/politeness.md says why.
+-- One sort by host carries all its windows, and a filter by host_id reaches the index. Requests, the rests that answers
+-- set, and the operators' releases are one stream of moments; at the same instant a request comes before its own rest.
+-- 1 ms: docs/politeness.md says why.
 -- Where the log was cut, the history of copies says of which origins robots.txt had been asked for before; a request
 -- lasts 10 minutes at most.
 CREATE VIEW v_politeness_audit AS
@@ -109,7 +119,8 @@ WITH asked_before AS (
     LEFT JOIN visits AS v ON v.id = f.visit_id
     WHERE f.contacted_at IS NOT NULL
     UNION ALL
-    SELECT host_id, 'rest', ended_at, id, visit_id, NULL, NULL, NULL, ended_at + make_interval(secs => rest_s), NULL, NULL, NULL, NULL, NULL
+    SELECT host_id, 'rest', ended_at, id, visit_id, NULL, NULL, NULL, ended_at + make_interval(secs => rest_s),
+           NULL, NULL, NULL, NULL, NULL
     FROM fetches
     WHERE rest_s > 0
     UNION ALL
@@ -145,7 +156,8 @@ WITH asked_before AS (
     GROUP BY host_id
     HAVING count(*) FILTER (WHERE moment = 'request') > 0
 )
-SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_s, c.smallest_margin_s, c.gap_violations, c.concurrent,
+SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_s, c.smallest_margin_s,
+       c.gap_violations, c.concurrent,
        CASE WHEN c.concurrent = 0 THEN 1 ELSE (
            SELECT max(running)
            FROM (
@@ -163,7 +175,12 @@ SELECT c.host_id, h.name AS host, c.fetches, c.smallest_gap_s, c.smallest_delay_
 FROM counted AS c
 JOIN hosts AS h ON h.id = c.host_id;
 
-COMMENT ON VIEW v_politeness_audit IS 'Per host, from the fetch log alone: gaps (end of a request to start of the next) against the delay in force, requests at once, requests before robots.txt of their origin, contacts during a rest, connections included. All of these are zero. unused_connections: made ahead of a start that did not come. fenced: of visits that had lost their lease; disorder: lines that cannot be. Reads the whole log, or by host_id.';
+COMMENT ON VIEW v_politeness_audit IS
+    'Per host, from the fetch log alone: gaps (end of a request to start of the next) against the delay in force, '
+    'requests at once, requests before robots.txt of their origin, contacts during a rest, connections included. '
+    'All of these are zero. unused_connections: made ahead of a start that did not come. '
+    'fenced: of visits that had lost their lease; disorder: lines that cannot be. '
+    'Reads the whole log, or by host_id.';
 
 CREATE VIEW v_address_audit AS
 WITH moments AS (
@@ -171,7 +188,8 @@ WITH moments AS (
     FROM fetches AS f
     CROSS JOIN LATERAL (VALUES
         (1, 1, f.started_at),
-        (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END, greatest(f.started_at, f.ended_at - interval '1 ms'))
+        (-1, CASE WHEN f.ended_at > f.started_at + interval '1 ms' THEN 0 ELSE 2 END,
+            greatest(f.started_at, f.ended_at - interval '1 ms'))
     ) AS e (step, rank, at)
     WHERE f.address_budget IS NOT NULL AND f.outcome <> 'unsent'
 ), ordered AS (
@@ -189,7 +207,10 @@ SELECT budget, count(*) FILTER (WHERE step = 1) AS fetches, count(DISTINCT host_
 FROM ordered
 GROUP BY budget;
 
-COMMENT ON VIEW v_address_audit IS 'Per address, or network of a shared front, whose budget requests drew on: gaps between the starts of two requests, whatever their hosts, against the gap that the budget allows. Violations are zero; several requests at once are not one.';
+COMMENT ON VIEW v_address_audit IS
+    'Per address, or network of a shared front, whose budget requests drew on: gaps between the starts of two '
+    'requests, whatever their hosts, against the gap that the budget allows. '
+    'Violations are zero; several requests at once are not one.';
 
 CREATE VIEW v_sitemaps AS
 SELECT c.name AS crawl, h.name AS host, s.url, s.format, s.entries, s.problem, s.claims, s.true_claims,
@@ -198,7 +219,9 @@ FROM sitemaps AS s
 JOIN crawls AS c ON c.id = s.crawl_id
 JOIN hosts AS h ON h.id = s.host_id;
 
-COMMENT ON VIEW v_sitemaps IS 'Sitemaps that were read, what was wrong with them, and how far their lastmod is believed: claims put to the test, and true ones.';
+COMMENT ON VIEW v_sitemaps IS
+    'Sitemaps that were read, what was wrong with them, and how far their lastmod is believed: '
+    'claims put to the test, and true ones.';
 
 CREATE VIEW v_links AS
 SELECT l.crawl_id, c.name AS crawl, l.url AS from_url, link."to" AS to_url, link.anchor, link.rel, l.found_at
@@ -206,29 +229,40 @@ FROM links AS l
 JOIN crawls AS c ON c.id = l.crawl_id
 CROSS JOIN LATERAL json_to_recordset(l.links) AS link ("to" text, anchor text, rel text);
 
-COMMENT ON VIEW v_links IS 'A row for each link of each reading of a page, of crawls that keep links (--keep-links). Filter by crawl_id and found_at.';
+COMMENT ON VIEW v_links IS
+    'A row for each link of each reading of a page, of crawls that keep links (--keep-links). '
+    'Filter by crawl_id and found_at.';
 
 CREATE VIEW v_budgets AS
-SELECT kind, name, next_at, queue_at, greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,
+SELECT kind, name, next_at, queue_at,
+       greatest(CAST(extract(epoch FROM queue_at - clock_timestamp()) AS double precision), 0) AS queue_s,
        failures, blocked_until, resting_because, coalesce(blocked_until > clock_timestamp(), false) AS rests
 FROM budgets;
 
-COMMENT ON VIEW v_budgets IS 'What hosts share, and its pace: addresses, networks, domains, the fleet. queue_s: how far ahead its starts are promised; rests: it is left alone as a whole.';
+COMMENT ON VIEW v_budgets IS
+    'What hosts share, and its pace: addresses, networks, domains, the fleet. '
+    'queue_s: how far ahead its starts are promised; rests: it is left alone as a whole.';
 
 CREATE VIEW v_extractions AS
-SELECT c.name AS crawl, e.handler, e.version, e.state, e.url, e.items, e.links, e.attempts, e.cause, e.took_ms, e.ended_at,
+SELECT c.name AS crawl, e.handler, e.version, e.state, e.url, e.items, e.links, e.attempts, e.cause,
+       e.took_ms, e.ended_at,
        e.state = 'due' AND e.taken_until > clock_timestamp() AS is_running, e.node AS waits_for_node
 FROM extractions AS e
 JOIN crawls AS c ON c.id = e.crawl_id;
 
-COMMENT ON VIEW v_extractions IS 'A row per page and handler: due, done, or failed and why. is_running: a worker has it now; waits_for_node: the machine whose disk has its body.';
+COMMENT ON VIEW v_extractions IS
+    'A row per page and handler: due, done, or failed and why. '
+    'is_running: a worker has it now; waits_for_node: the machine whose disk has its body.';
 
 CREATE VIEW v_items AS
 SELECT c.name AS crawl, i.handler, i.version, i.stale, i.url, i.n, i.item, i.extracted_at
 FROM items AS i
 JOIN crawls AS c ON c.id = i.crawl_id;
 
-COMMENT ON VIEW v_items IS 'What handlers extracted: a row per item, as JSON. stale: its handler has another version since, or failed on the page''s present body. Each handler has a view of its own, items_NAME, with a column per field.';
+COMMENT ON VIEW v_items IS
+    'What handlers extracted: a row per item, as JSON. '
+    'stale: its handler has another version since, or failed on the page''s present body. '
+    'Each handler has a view of its own, items_NAME, with a column per field.';
 
 CREATE VIEW v_duplicates AS
 SELECT c.name AS crawl, h.name AS host, d.url, d.kind, d.bits, d.of_url, p.title, d.found_at
@@ -237,16 +271,24 @@ JOIN crawls AS c ON c.id = d.crawl_id
 JOIN hosts AS h ON h.id = d.host_id
 LEFT JOIN pages AS p ON p.host_id = d.host_id AND p.crawl_id = d.crawl_id AND p.key = d.key;
 
-COMMENT ON VIEW v_duplicates IS 'Pages that say what another page of the crawl says, and that page. kind: body, the same bytes; text, the same main text; near, nearly the same; review, alike, for a person to decide. bits: of 64, in which their fingerprints differ.';
+COMMENT ON VIEW v_duplicates IS
+    'Pages that say what another page of the crawl says, and that page. '
+    'kind: body, the same bytes; text, the same main text; near, nearly the same; review, alike, for a person to '
+    'decide. bits: of 64, in which their fingerprints differ.';
 
 CREATE VIEW v_crawl_metrics AS
 SELECT c.name AS crawl, m.*
 FROM crawl_metrics AS m
 JOIN crawls AS c ON c.id = m.crawl_id;
 
-COMMENT ON VIEW v_crawl_metrics IS 'What each crawl''s minutes were like: a row every ten minutes while it is active. density_ratio: of the requests, those that brought a text of their own; change_yield: of the recrawls, those that found a change; discard_rate: of the new links, those refused. Shares of the frontier are of a sample.';
+COMMENT ON VIEW v_crawl_metrics IS
+    'What each crawl''s minutes were like: a row every ten minutes while it is active. '
+    'density_ratio: of the requests, those that brought a text of their own; '
+    'change_yield: of the recrawls, those that found a change; '
+    'discard_rate: of the new links, those refused. Shares of the frontier are of a sample.';
 
--- A body is compared with the one before it in the log: a 304 in between changed nothing, and where the log was cut nothing is known.
+-- A body is compared with the one before it in the log: a 304 in between changed nothing, and where the log was cut
+-- nothing is known.
 CREATE VIEW v_recrawl_yield AS
 SELECT c.name AS crawl, h.name AS host, count(*) AS recrawls,
        count(*) FILTER (WHERE r.outcome = 'unchanged') AS not_modified,
@@ -267,4 +309,6 @@ JOIN hosts AS h ON h.id = r.host_id
 WHERE r.reason = 'recrawl'
 GROUP BY 1, 2;
 
-COMMENT ON VIEW v_recrawl_yield IS 'Per crawl and host, from the fetch log: what fetching pages again brought. changed: other bytes than the fetch before. Reads the whole log.';
+COMMENT ON VIEW v_recrawl_yield IS
+    'Per crawl and host, from the fetch log: what fetching pages again brought. '
+    'changed: other bytes than the fetch before. Reads the whole log.';
