@@ -53,7 +53,7 @@ def configure(log_format: str, log_level: str, *, libraries: bool = True) -> Non
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log_level]),
-        logger_factory=structlog.PrintLoggerFactory(file=_Stderr()),  # type: ignore[arg-type]
+        logger_factory=structlog.PrintLoggerFactory(file=_Stderr()),  # type: ignore[arg-type]  # a logger writes and flushes, no more
         cache_logger_on_first_use=True,
     )
 

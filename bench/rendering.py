@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -50,7 +51,7 @@ def main(pages: int) -> None:
     )
     browsers = Browsers(chromium.path)
     for path in PATHS:
-        show(path, "Tiptoe", repeated(lambda path=path: ours(browsers, path)))  # type: ignore[misc]
+        show(path, "Tiptoe", repeated(partial(ours, browsers, path)))
     browsers.close()
     with_playwright(chromium, "Playwright", [])
     quiet = next(flag for flag in FLAGS if flag.startswith("--disable-features"))
@@ -110,7 +111,7 @@ def with_playwright(chromium: Chromium, by: str, switches: list[str]) -> None:
             return Cost(time.monotonic() - began, used.cpu_s - before.cpu_s, own_s() - own, used.memory_bytes, asked)
 
         for path in (path for path in PATHS if path != "/workers/"):
-            show(path, by, repeated(lambda path=path: once(path)))  # type: ignore[misc]
+            show(path, by, repeated(partial(once, path)))
         print(f"| the driver alone | {by} | | | | {int(status(driver)['VmRSS'].split()[0]) / 1e3:.0f} | |")
         browser.close()
 

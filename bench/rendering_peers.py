@@ -77,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self.server.asked += 1  # type: ignore[attr-defined]
+        self.server.asked += 1  # type: ignore[attr-defined]  # a _Server
         answer = respond(f"http://site.test{self.path}")
         self.send_response(answer.status)
         for name, value in {**answer.headers, "content-length": str(len(answer.body))}.items():

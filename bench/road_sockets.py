@@ -10,7 +10,7 @@ BACKLOG = 512
 
 
 def note_name(tls: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-    tls.name_asked = name  # type: ignore[attr-defined]
+    tls.name_asked = name  # type: ignore[attr-defined]  # an attribute of ours
 
 
 def listening(address: str, port: int) -> socket.socket:

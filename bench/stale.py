@@ -60,7 +60,7 @@ def _fill(client: "redis.Redis", settings: Settings, messages: int) -> None:
     queues = settings.queue_names
     with make_app(settings) as app:
         app.send_task("tiptoe.visit", args=(1, str(uuid4())), queue=queues[0], argsrepr="(stale.test)", kwargsrepr="{}")
-    sample = bytes(client.lpop(queues[0]) or b"")  # type: ignore[arg-type]
+    sample = bytes(client.lpop(queues[0]) or b"")  # type: ignore[arg-type]  # redis types it for both of its clients
     with client.pipeline(transaction=False) as pipe:
         for number in range(messages):
             pipe.lpush(queues[number % len(queues)], sample)

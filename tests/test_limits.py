@@ -24,11 +24,17 @@ FILES = sorted(
     for path in (ROOT / room).rglob("*.py")
     if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # Scrapy's environment, for one
 )
+QUERIES = sorted((ROOT / "app/store").glob("*.sql"))
+SQL_LINE_MOST = 120
 FILE_MOST, FUNCTION_MOST, LINE_MOST = 300, 50, 130  # lines, lines, characters: ruff holds 120, but in lists of words
 
 PARTS_MOST = 3
 
 _PRAGMA = re.compile(r"  # (noqa|type):.*")
+_SILENCER = re.compile(r"# (?:type: ?ignore|noqa|pragma: no cover).*")
+_WITH_REASON = re.compile(
+    r"(?:# (?:type: ignore\[[a-z, -]+\]|noqa: [A-Z0-9, ]+|pragma: no cover)  )+# (?!type:|noqa|pragma:)\S.*"
+)
 IS_TABLE = {"app/store/tables.py"}  # as long as there are columns
 
 # file → its lines today
@@ -85,6 +91,47 @@ def test_no_line_is_longer_than_130_characters() -> None:
     lines = ((name_of(path), _PRAGMA.sub("", line)) for path in FILES for line in path.read_text().splitlines())
     long = [(name, line) for name, line in lines if len(line) > LINE_MOST and "://" not in line]
     assert [(name, line) for name, line in long if not name.startswith("app/config/")] == []
+
+
+def test_no_line_of_a_query_is_longer_than_120_characters() -> None:
+    assert len(QUERIES) > 30
+    lines = [(name_of(path), line) for path in QUERIES for line in path.read_text().splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > SQL_LINE_MOST] == []
+
+
+def silenced(source: str) -> list[str]:
+    """What silences a checker and does not say why, or does not say which of its findings."""
+    found = (_SILENCER.search(line) for line in source.splitlines())
+    return [each[0] for each in found if each is not None and not _WITH_REASON.fullmatch(each[0])]
+
+
+def test_what_silences_a_checker_says_why() -> None:
+    """But for types in tests, which hand over on purpose what no caller may."""
+    others = [*(ROOT / "migrations").rglob("*.py"), ROOT / "tiptoe_clash.py"]
+    found = [(name_of(path), words) for path in [*FILES, *others] for words in silenced(path.read_text())]
+    assert [each for each in found if not (each[0].startswith("tests/") and "type: ignore" in each[1])] == []
+
+
+# the end of a line, whether it says why
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("", True),
+        ("# a comment", True),
+        ("# type: ignore[misc]", False),
+        ("# type: ignore  # all of them", False),
+        ("# type: ignore[misc, index]  # untyped", True),
+        (f"# {'noqa'}: F401", False),
+        (f"# {'noqa'}: F401  # for its side effects", True),
+        (f"# {'noqa'}  # all of them", False),
+        (f"# type: ignore[misc]  # {'noqa'}: F401", False),
+        (f"# type: ignore[misc]  # {'noqa'}: F401  # the same for both", True),
+        (f"# pragma: {'no cover'}", False),
+        (f"# pragma: {'no cover'}  # a platform that no test has", True),
+    ],
+)
+def test_a_checker_is_silenced_with_a_reason(end: str, says: bool) -> None:
+    assert (silenced(f"x = 1  {end}") == []) is says
 
 
 def test_the_architecture_fits_a_few_screens_and_names_every_room() -> None:

@@ -27,11 +27,11 @@ def _load() -> Callable[[], None]:
     import workers.maintenance
     import workers.render
     import workers.visit
-    import workers.watchdog  # noqa: F401  (Celery finds what is imported already)
+    import workers.watchdog  # noqa: F401  # Celery finds what is imported already
 
     gc.freeze()
     gc.enable()
-    return main  # type: ignore[no-any-return]
+    return main  # type: ignore[no-any-return]  # celery is untyped
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from os.path import isfile  # Path.is_file raises for a name that is too long
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -231,8 +232,8 @@ def status(engine: Engine, crawl_name: str | None = None) -> list[HandlerStatus]
     found = []
     for key in sorted(pages.keys() | counts.keys()):
         made = counts.get(key)
-        numbers = {"items": made.items, "stale": made.stale} if made else {}
-        found.append(HandlerStatus(handler=key[0], version=key[1], **numbers, **_pages(pages.get(key))))  # type: ignore[arg-type]
+        numbers: dict[str, Any] = {"items": made.items, "stale": made.stale} if made else {}
+        found.append(HandlerStatus(handler=key[0], version=key[1], **numbers, **_pages(pages.get(key))))
     return found
 
 
@@ -250,7 +251,7 @@ def check_known(engine: Engine, settings: Settings, handler: str) -> None:
         raise InputError(f"handler {handler!r}", none_of(handler, sorted(known)))
 
 
-def _pages(counts: HandlerCounts | None) -> dict[str, object]:
+def _pages(counts: HandlerCounts | None) -> dict[str, Any]:
     if counts is None:
         return {}
     per_s = counts.lately / RECENT_S

@@ -32,8 +32,9 @@ def member(fields: Fields, *block: Payload, level: int = LEVEL) -> bytes:
     length = sum(map(size, block))
     named = "".join([f"{name}: {value}\r\n" for name, value in fields])
     head = f"WARC/1.1\r\n{named}Content-Length: {length}\r\n\r\n".encode()
-    if all(isinstance(part, bytes) for part in block):
-        octets = b"".join((head, *block, b"\r\n\r\n"))  # type: ignore[arg-type]
+    plain = [part for part in block if isinstance(part, bytes)]
+    if len(plain) == len(block):
+        octets = b"".join((head, *plain, b"\r\n\r\n"))
         if len(head) + length > SMALL_BYTES:
             return zlib.compress(octets, level, GZIP)
         packer = zlib.compressobj(level, zlib.DEFLATED, SMALL_GZIP, SMALL_MEMORY)

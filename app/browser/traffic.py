@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -136,7 +137,10 @@ class Traffic:
             ticket = heappop(self._waiting)
             self._flying[ticket.number] = ticket
             asked = self._threads.submit(self._ask, ticket.wanted)
-            asked.add_done_callback(lambda done, n=ticket.number: self._channel.post(lambda: self._answered(n, done)))  # type: ignore[misc]
+            asked.add_done_callback(partial(self._arrived, ticket.number))
+
+    def _arrived(self, number: int, done: "Future[Answer | Refused]") -> None:
+        self._channel.post(partial(self._answered, number, done))
 
     def _answered(self, number: int, done: "Future[Answer | Refused]") -> None:
         """Hand an answer to the browser. One that nobody waits for any more is dropped."""

@@ -29,7 +29,7 @@ def gather(**gatherers: Callable[..., object]) -> Callable[[Callable[..., Made]]
         shown: list[Parameter] = []
         for own in signature(command).parameters.values():
             shown += options[own.name].values() if own.name in options else [own]
-        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown])  # type: ignore[attr-defined]
+        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown])  # type: ignore[attr-defined]  # PEP 362
         run.__annotations__ = {}  # typer looks there too, for names that only a type checker knows
         return run
 

@@ -162,7 +162,7 @@ def _lines(file: str) -> Iterator[Iterable[str]]:
     from app.errors import InputError
 
     if file == "-":
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # stdin is a TextIOWrapper
         yield sys.stdin
         return
     try:

@@ -48,9 +48,10 @@ def _fitted(values: dict[str, Any], model: type | None) -> dict[str, Any]:
     if model is not None:
         values = _checked(values, model)
     try:
-        return orjson.loads(orjson.dumps(values, default=_plain))  # type: ignore[no-any-return]
+        fitted: dict[str, Any] = orjson.loads(orjson.dumps(values, default=_plain))
     except (orjson.JSONEncodeError, RecursionError) as error:
         raise Misfit(f"yielded an item that JSON cannot hold: {_why_not(values, error)}") from None
+    return fitted
 
 
 def _dumped(item: Any) -> Any:

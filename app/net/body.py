@@ -98,7 +98,7 @@ class _Coded:
 
 
 def _spool() -> BinaryIO:
-    return tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # type: ignore[return-value]
+    return tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # type: ignore[return-value]  # it has all methods of one
 
 
 def _has_coding(raw: Response) -> bool:

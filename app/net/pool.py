@@ -84,7 +84,7 @@ class Pool(urllib3.HTTPConnectionPool):
         super().__init__(host, port, maxsize=1, endpoint=endpoint)
         self.scheme = scheme
         self.ConnectionCls = GuardedConnection if endpoint.tls is None else GuardedTlsConnection
-        self.idle: Idle = self.pool  # type: ignore[assignment]
+        self.idle: Idle = self.pool  # type: ignore[assignment]  # a pool makes its queue by QueueCls
 
     def ask(self, exchange: Exchange) -> Response:
         """Send the request over the idle or a new connection, and read the head. The response returns the connection.

@@ -20,7 +20,7 @@ ENCODINGS = frozenset(
     """utf-8 utf-16-be utf-16-le cp866 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7
     iso8859-8 iso8859-10 iso8859-13 iso8859-14 iso8859-15 iso8859-16 koi8-r koi8-u mac-roman mac-cyrillic
     cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 big5hkscs
-    euc_jp iso2022_jp cp932 cp949""".split()  # noqa: SIM905 (a list literal takes a line per word)
+    euc_jp iso2022_jp cp932 cp949""".split()  # noqa: SIM905  # a list literal takes a line per word
 )
 # Labels of the standard that neither w3lib nor Python knows, by their encoding.
 _LABELS = {

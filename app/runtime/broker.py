@@ -27,7 +27,7 @@ class BrokerProbe:
 
         bounds = {"socket_connect_timeout": self._within_s}
         try:
-            with Connection(self._url, connect_timeout=self._within_s, transport_options=bounds) as connection:  # type: ignore[no-untyped-call]
+            with Connection(self._url, connect_timeout=self._within_s, transport_options=bounds) as connection:  # type: ignore[no-untyped-call]  # kombu is untyped
                 connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=self._within_s)
         except (OSError, KombuError, KeyError, ImportError, ValueError) as error:
             found.append(error)

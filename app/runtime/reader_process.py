@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from shutil import copyfileobj
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -149,11 +149,11 @@ class ReaderProcess:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _pipes(self) -> tuple[BinaryIO, BinaryIO]:
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        return stdin, stdout  # type: ignore[return-value]
+        return stdin, stdout
 
     def _tail(self) -> str:
         file = self._said.fileno()  # its offset is the process's too

@@ -112,7 +112,7 @@ def tuples(tx: Connection, query: TextClause, where: Mapping[str, Any]) -> tuple
     """Run a query for many rows: its column names, and its rows as plain tuples, which cost half of named ones."""
     cursor = tx.connection.cursor()
     cursor.execute(_driven(query), where)
-    rows: list[tuple[Any, ...]] = cursor.fetchall()  # type: ignore[assignment]
+    rows: list[tuple[Any, ...]] = cursor.fetchall()  # type: ignore[assignment]  # psycopg makes a list
     return [column[0] for column in cursor.description or ()], rows
 
 

@@ -69,7 +69,7 @@ def _join(log: str, time: str) -> None:
     op.execute(
         f"CREATE TABLE {log}_whole (LIKE {log} INCLUDING COMMENTS INCLUDING CONSTRAINTS INCLUDING DEFAULTS INCLUDING IDENTITY)"
     )
-    op.execute(f"INSERT INTO {log}_whole OVERRIDING SYSTEM VALUE SELECT * FROM {log} ORDER BY id")  # noqa: S608
+    op.execute(f"INSERT INTO {log}_whole OVERRIDING SYSTEM VALUE SELECT * FROM {log} ORDER BY id")  # noqa: S608  # our own names
     _finish(f"{log}_whole", log)
     op.execute(f"DROP TABLE {log}")
     op.execute(f"ALTER TABLE {log}_whole RENAME TO {log}")

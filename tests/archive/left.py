@@ -14,5 +14,5 @@ def abandoned(writer: ArchiveWriter, folder: Path) -> Path:
     """The writer's segment as its death leaves it: without a lock."""
     (path,) = folder.rglob("*.warc.gz.open")
     (file,) = writer._files.values()  # noqa: SLF001  # a process that dies drops its locks: nothing else does
-    fcntl.flock(file._file, fcntl.LOCK_UN)  # noqa: SLF001
+    fcntl.flock(file._file, fcntl.LOCK_UN)  # noqa: SLF001  # the same
     return path

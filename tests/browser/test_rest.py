@@ -79,6 +79,6 @@ def test_a_browser_that_is_slow_to_answer_is_waited_for(took_s: float, is_reache
     rest = page(browser)
     rest._scrolls = 99  # noqa: SLF001  # nothing is left to scroll
     rest.is_reached()
-    rest._asked_at = time.monotonic() - took_s  # noqa: SLF001
+    rest._asked_at = time.monotonic() - took_s  # noqa: SLF001  # the look that is answered next
     browser.answer(look(800))
     assert rest.is_reached() is is_reached

@@ -21,7 +21,7 @@ def _app(seen: list[tuple[str, str, bool]]) -> typer.Typer:
 
     @app.command()
     @gather(pair=_pair)
-    def command(word: Annotated[str, typer.Argument()], pair: "NoSuchName", last: bool = False) -> None:  # type: ignore[name-defined]  # noqa: F821
+    def command(word: Annotated[str, typer.Argument()], pair: "NoSuchName", last: bool = False) -> None:  # type: ignore[name-defined]  # noqa: F821  # as under TYPE_CHECKING
         """Its own words."""
         seen.append((word, pair, last))
 

@@ -158,7 +158,7 @@ class Fleet:
             return
         try:
             then = settle_together(parked.close())
-        except BaseException as error:  # noqa: BLE001 (told at the end)
+        except BaseException as error:  # noqa: BLE001  # told at the end
             self.errors.append(error)
             return
         for _, act in then:
@@ -170,7 +170,7 @@ class Fleet:
         except CutOff as error:
             self.errors.append(error)
             return_host(error.visit)
-        except BaseException as error:  # noqa: BLE001 (told at the end)
+        except BaseException as error:  # noqa: BLE001  # told at the end
             self.errors.append(error)
 
 

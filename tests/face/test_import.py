@@ -22,7 +22,7 @@ def test_there_are_few_names_and_each_is_there() -> None:
 
 def test_another_name_is_none_of_ours() -> None:
     with pytest.raises(AttributeError, match="no attribute 'crawll'"):
-        tiptoe.crawll  # noqa: B018
+        tiptoe.crawll  # noqa: B018  # to look it up is the test
 
 
 def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,7 @@ _PATHS_OF_A_FILE = 20
 
 # Pieces of patterns and paths that meet: delimiters, escapes in both cases, bare and broken percent signs, wildcards.
 _PIECES = """/ / / a b ab go ? ? = & u= : // . ~ %7E %7e %2F %2f %3F %3f %3A %26 %25 % %% %2 %u011f %zz %41 A %2A %24 %20 +
-    \u00f6 %C3%B6 %c3%b6 %FC ; , ! @""".split()  # noqa: SIM905 (a list literal takes a line per word)
+    \u00f6 %C3%B6 %c3%b6 %FC ; , ! @""".split()  # noqa: SIM905  # a list literal takes a line per word
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _WILD = ["*", "*", "*", "$", "**"]
 _FIELDS = ["Allow", "Disallow", "disallow", "ALLOW", "Disallow"]

@@ -22,7 +22,7 @@ def main() -> None:
     def check(data: bytes) -> None:
         try:
             target.check(data)
-        except Exception:  # noqa: BLE001 (whatever it raises is the fault)
+        except Exception:  # noqa: BLE001  # whatever it raises is the fault
             traceback.print_exc()
             Path(fault).write_bytes(data)
             sys.stderr.flush()

@@ -62,7 +62,7 @@ def steps(target: Target, body: bytes) -> set[Step]:
     sys.settrace(call)
     try:
         target.check(body)
-    except Exception:  # noqa: BLE001 (whatever it raises is the fault, and told elsewhere)
+    except Exception:  # noqa: BLE001  # whatever it raises is the fault, and told elsewhere
         return taken
     finally:
         sys.settrace(before)

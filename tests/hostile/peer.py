@@ -181,7 +181,7 @@ class Peer(asyncio.Protocol):
                 pass
         except Gone:
             pass
-        except Exception as error:  # noqa: BLE001 (told to whoever ends the origin)
+        except Exception as error:  # noqa: BLE001  # told to whoever ends the origin
             self.host.errors.append(error)
         finally:
             self.closing = True

@@ -20,7 +20,7 @@ def test_a_coded_body_is_kept_as_it_came(
     site: HostileServer, sender: Replying, encoding: bytes, body: bytes, into_file: bool
 ) -> None:
     site.answers["/"] = raw(b"HTTP/1.1 200 OK\nContent-Encoding: %b\nContent-Length: %d" % (encoding, len(body)), body)
-    sink: Any = SpooledTemporaryFile() if into_file else None  # noqa: SIM115
+    sink: Any = SpooledTemporaryFile() if into_file else None  # noqa: SIM115  # it is read below
     reply = sender.send(Request(url=site.url("/"), keeps_coded=True, sink=sink))
     kept: Any = reply.coded
     if encoding in {b"", b"identity"}:

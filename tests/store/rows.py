@@ -252,7 +252,7 @@ class Aside(Thread):
     def run(self) -> None:
         try:
             self._result = self._act()
-        except BaseException as error:  # noqa: BLE001 (told to whoever asks)
+        except BaseException as error:  # noqa: BLE001  # told to whoever asks
             self._error = error
 
     def outcome(self) -> Any:

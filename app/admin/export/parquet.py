@@ -23,7 +23,7 @@ def make_write() -> Callable[[Path, Sequence[ExportColumn], Iterable[list[Row]]]
     """The function that writes a file. Raises InputError without the libraries."""
     try:
         import arro3.core
-        import arro3.io  # noqa: F401  (both are needed)
+        import arro3.io  # noqa: F401  # both are needed
     except ImportError as error:
         raise InputError("--format parquet", "needs arro3; run: pip install 'tiptoe[parquet]'") from error
     return write_parquet
@@ -51,7 +51,7 @@ def write_parquet(path: Path, columns: Sequence[ExportColumn], batches: Iterable
     with path.open("wb") as file:
         write(
             RecordBatchReader.from_batches(schema, records()),
-            _Sink(file, failed),  # type: ignore[arg-type]
+            _Sink(file, failed),  # type: ignore[arg-type]  # it has what arro3 calls of a file
             compression=COMPRESSION,
             max_row_group_size=GROUP_ROWS,
         )

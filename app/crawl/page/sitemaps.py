@@ -65,7 +65,7 @@ def discover(worker: Worker, origins: HostOrigins, picked: Picked, batch: Batch,
 
 def sink() -> BinaryIO:
     """Where a body of up to MAX_BYTES goes: memory at first, then a temporary file that has no name."""
-    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]
+    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # type: ignore[return-value]  # it has all methods of one
 
 
 def read(visit: Visit, attempt: Attempt, body: BinaryIO) -> VisitEnding | None:

@@ -8,6 +8,7 @@ own values. Only errors of SQLSTATE 22 or 23 are handled here: a full disk and a
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -35,8 +36,8 @@ def mend(visit: Visit, refuses: Refuses) -> None:
     """Remove from the visit's batch, or replace, the rows that Postgres refuses."""
     batch, host, started = visit.batch, visit.lease.host, visit.batch.started
 
-    def fault(**part: object) -> Unwritable | None:
-        return refuses(visit, replace(Batch(started=started), **part))  # type: ignore[arg-type]
+    def fault(**part: Any) -> Unwritable | None:
+        return refuses(visit, replace(Batch(started=started), **part))
 
     for origin, fetched in list(batch.robots):
         if error := fault(robots=[(origin, fetched)]):
@@ -99,7 +100,7 @@ def _quarantined(host: str, batch: Batch, result: Result, error: Unwritable) -> 
     batch.tally(result["crawl_id"]).failed += 1
     bare: dict[str, object] = dict.fromkeys(Result.__annotations__)
     kept = ("host_id", "crawl_id", "key", "attempts", "network_failures", "server_failures", "parse_failures")
-    bare |= {name: result[name] for name in kept}  # type: ignore[literal-required]
+    bare |= {name: result[name] for name in kept}  # type: ignore[literal-required]  # names of Result
     bare |= {
         "state": url_after(UrlState.QUEUED, UrlEvent.EXHAUSTED).value,
         "cause": Cause.UNWRITABLE,
@@ -108,7 +109,7 @@ def _quarantined(host: str, batch: Batch, result: Result, error: Unwritable) -> 
         "fetched": True,
         "changed": False,
     }
-    return bare  # type: ignore[return-value]
+    return bare  # type: ignore[return-value]  # it has all names of Result
 
 
 def _mend_robots(visit: Visit, origin: Origin, fetched: Fetched, error: Unwritable) -> None:
@@ -158,7 +159,7 @@ def _bare(host: str, row: Fetch, error: Unwritable) -> Fetch:
     _log.error("settle.fetch_refused", host=host, url=row["url"], error=str(error))
     bare = row.copy()
     for name in _SAID_BY_THE_SITE:
-        bare[name] = None  # type: ignore[literal-required]
+        bare[name] = None  # type: ignore[literal-required]  # a name of Fetch
     bare["detail"] = str(error)[:_DETAIL_CHARS]
     return bare
 

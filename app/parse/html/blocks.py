@@ -16,7 +16,7 @@ from app.parse.html.tree import Element
 
 # Never read by anybody: https://html.spec.whatwg.org/#hidden-elements and the embedded content we do not render.
 UNREADABLE = """script style noscript template head title svg math iframe object audio video canvas datalist noframes
-    noembed""".split()  # noqa: SIM905 (a list literal takes a line per word)
+    noembed""".split()  # noqa: SIM905  # a list literal takes a line per word
 # A form that holds headings or paragraphs is the page itself (ASP.NET wraps all of it in one).
 BOILERPLATE = (
     *("nav", "header", "footer", "aside", "menu", "select", "button", "textarea"),
@@ -25,7 +25,7 @@ BOILERPLATE = (
 # Blocks that may be named for what they are by class, id, role or itemprop.
 _NAMED = ("article", "div", "dl", "figure", "form", "main", "ol", "p", "section", "table", "td", "ul", "h2", "h3", "h4")
 _PLAIN = """address blockquote body caption center dd details dialog dir dt fieldset figcaption h1 h5 h6 hgroup legend
-    li option pre search summary tbody tfoot th thead tr""".split()  # noqa: SIM905 (a list literal takes a line per word)
+    li option pre search summary tbody tfoot th thead tr""".split()  # noqa: SIM905  # a list literal takes a line per word
 _NAMES = "@class|@id|@role|@itemprop"
 _BREAKS = "br|hr"
 BLOCKS = frozenset((*_NAMED, *_PLAIN))

@@ -69,13 +69,13 @@ _SPINNER: Final = re.compile(r"load|spin|splash|progress|wait", re.IGNORECASE)
 # An element with such a class stands for what is not there yet. Words such as "downloads" are no such class.
 _STANDS_IN: Final = re.compile(r"(?<![a-z])(?:pre)?load(?:er|ing)(?![a-z])|spinner|splash|skeleton", re.IGNORECASE)
 # A page with one of these shows something, or is elsewhere; with one of the second kind where anything is in it.
-_SHOWS: Final = frozenset("form input textarea frame frameset object embed video audio canvas map".split())  # noqa: SIM905
+_SHOWS: Final = frozenset("form input textarea frame frameset object embed video audio canvas map".split())  # noqa: SIM905  # a list literal takes 12 lines
 _SHOWS_FULL: Final = frozenset({"article", "table", "pre", "select", "picture"})
 _FRAME: Final = frozenset({"header", "nav", "footer", "aside"})
 # The same by role (WAI-ARIA 1.2, landmarks), and by classes and ids: whole words, as most sites have them.
 _FRAME_ROLES: Final = frozenset({"banner", "navigation", "contentinfo", "complementary", "search"})
 _FRAME_NAMES: Final = frozenset(
-    "header site-header topbar nav navbar navigation menu sidebar footer site-footer".split()  # noqa: SIM905
+    "header site-header topbar nav navbar navigation menu sidebar footer site-footer".split()  # noqa: SIM905  # a list literal takes a line per word
 )
 _CONSENT: Final = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
 _PAGE: Final = frozenset({"html", "body", "main"})  # whatever their classes are, they are no frame

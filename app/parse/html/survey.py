@@ -28,7 +28,7 @@ _NO_PAGE_STARTS = frozenset("#jJmMtTdDaAbB")  # its first letters: spares most a
 _PAGE_RELS = frozenset(
     """alternate amphtml appendix archives author bookmark chapter contents copyright first glossary help home
     index last license me next prev previous privacy-policy search section start subsection tag terms-of-service
-    toc top up""".split()  # noqa: SIM905 (a list literal takes 30 lines)
+    toc top up""".split()  # noqa: SIM905  # a list literal takes 30 lines
 )
 _NEVER_PAGE_RELS = frozenset({"stylesheet", "icon", "canonical", "pingback", "shortlink"})
 # <link type>: an OpenSearch description or an oEmbed answer is no page, a feed leads to pages.

@@ -40,7 +40,7 @@ _FOREIGN = frozenset({"svg", "math"})
 # https://html.spec.whatwg.org/#parsing-main-inforeign: start tags at which a drawing ends; and what holds HTML in one.
 _ENDS_FOREIGN = frozenset(
     """b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta
-    nobr ol p pre ruby s small span strong strike sub sup table tt u ul var foreignobject desc""".split()  # noqa: SIM905 (a list literal takes a line per word)
+    nobr ol p pre ruby s small span strong strike sub sup table tt u ul var foreignobject desc""".split()  # noqa: SIM905  # a list literal takes a line per word
 )
 _LONG_TAG_BYTES = 2 * MAX_ATTRIBUTES
 # A quoted value with ">" in it, which would hide a long tag from the scan for ">".

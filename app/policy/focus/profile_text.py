@@ -6,8 +6,8 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from math import inf, prod
-from re import _constants as codes  # type: ignore[attr-defined]  # the only way to see the tree of a pattern
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as codes  # type: ignore[attr-defined]  # no other way to see a pattern's tree
+from re import _parser as parser  # type: ignore[attr-defined]  # the same
 from typing import Any, Final
 
 from app.errors import InputError
