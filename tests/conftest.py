@@ -120,8 +120,8 @@ def broker_url(services: Services, _redis_numbers: Iterator[int]) -> str:
 def _rabbitmq(reachable_tmp: Path) -> Iterator[str]:
     folder = reachable_tmp / "rabbitmq"
     folder.mkdir()
-    with rabbitmq.run(folder) as url:
-        yield url
+    with rabbitmq.run(folder) as node:
+        yield node.url
 
 
 @pytest.fixture

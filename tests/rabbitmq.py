@@ -3,6 +3,7 @@ rabbitmq-server."""
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -26,26 +27,58 @@ def script() -> Path | None:
     return packaged[-1] if packaged else Path(found) if found else None
 
 
+class Node:
+    """A RabbitMQ that can die and come back, at the same URL. What it knows is in `data`."""
+
+    def __init__(self, server: Path, folder: Path, *, names_port: int) -> None:
+        port, nodes_port = _free_ports(2)
+        self.url = f"amqp://guest:guest@127.0.0.1:{port}//"
+        self.data = folder / "data"
+        self.env = _environment(folder, port=port, names_port=names_port, nodes_port=nodes_port)
+        self._server, self._folder = server, folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [self._server],
+            env=self.env,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        _wait_until_started(self._process, self._folder / LOG)
+
+    def stop(self) -> None:
+        """In good order, if it runs: the script ends the node, and then itself."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+
+    def kill(self) -> None:
+        """Script and node at once, as a machine that loses its power."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(10)
+
+
 @contextmanager
-def run(folder: Path) -> Iterator[str]:
-    """Its URL, while it runs. Skips the test where RabbitMQ, or Erlang's name server, is not installed."""
+def run(folder: Path) -> Iterator[Node]:
+    """While it runs. Skips the test where RabbitMQ, or Erlang's name server, is not installed."""
     server, names = script(), shutil.which("epmd")
     if server is None or names is None:
         pytest.skip("RabbitMQ is not installed (Debian and Ubuntu: the package rabbitmq-server)")
-    port, names_port, nodes_port = _free_ports(3)
-    env = _environment(folder, port=port, names_port=names_port, nodes_port=nodes_port)
+    (names_port,) = _free_ports(1)
+    node = Node(server, folder, names_port=names_port)
     # The server would start a name server that outlives it.
-    name_server = subprocess.Popen([names, "-port", str(names_port), "-address", "127.0.0.1"], env=env)
+    name_server = subprocess.Popen([names, "-port", str(names_port), "-address", "127.0.0.1"], env=node.env)
     try:
-        with subprocess.Popen(
-            [server], env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        ) as broker:
-            try:
-                _wait_until_started(broker, folder / LOG)
-                yield f"amqp://guest:guest@127.0.0.1:{port}//"
-            finally:
-                broker.terminate()  # the script ends the node, and then itself
-                broker.wait(60)
+        try:
+            node.start()
+            yield node
+        finally:
+            node.stop()
     finally:
         name_server.terminate()
         name_server.wait(10)

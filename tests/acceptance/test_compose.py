@@ -25,9 +25,7 @@ from tests.faults.web import Line, Web
 pytestmark = [pytest.mark.acceptance, pytest.mark.faults]
 HOSTS, PAGES, DELAY_S, WORKERS = 8, quick_or_long(160, 400), 0.5, 3
 KILLED = ("worker", "beat", "postgres", "redis", "flower", "web")
-HELD_S = (
-    0.8  # each page, until the last fault: so the crawl outlasts them on a slow machine too, and requests are torn off
-)
+HELD_S = 0.8  # each page, until the last fault: so requests are torn off
 STOPS_ALL = {"postgres", "redis"}
 ADDED_MIB_MOST = 200  # by our image to the one it is built on
 TORN_OFF = 3  # times that visits are: by two deaths of workers, and by one of Postgres
@@ -75,7 +73,7 @@ def stack(engine: Engine, network: Network, web: Web, tmp_path: Path) -> Iterato
 def test_a_crawl_goes_on_whatever_is_killed(engine: Engine, web: Web, stack: Stack) -> None:
     stack.up("--wait")
     assert_as_promised(engine, stack)
-    web.hold("*", HELD_S)
+    web.rule("*", delay_s=HELD_S, grows=True)  # so the crawl outlasts all faults, however slow the machine
     web.rule("/robots.txt", delay_s=0)
     stack.tiptoe("seed", "add", CRAWL, *web.seeds)
     more_requests(web)
@@ -94,6 +92,7 @@ def test_a_crawl_goes_on_whatever_is_killed(engine: Engine, web: Web, stack: Sta
     web.release()
     until(stack.is_finished, "the crawl ends", END_S)
     until(lambda: set(stack.health().values()) == {"healthy"}, "all are healthy again", END_S)
+    assert f"{CRAWL} " in stack.tiptoe("status")
     assert_nothing_lost(stack, web)
 
 

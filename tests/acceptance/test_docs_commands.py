@@ -95,10 +95,11 @@ LANGUAGES = {
     "python": "run by tests/net/test_adapter.py and tests/face/test_python_docs.py, tests/extract/test_docs.py",
     "toml": "read as the profile or the credentials file that it shows",
     "mermaid": "a drawing",
-    "yaml": "a part of a configuration: tests/metrics runs the whole one",
+    "yaml": "a part of a configuration: tests/metrics compares it with the whole one, which it runs",
     "": "what a command printed",
 }
 
+PROGRAMS = ("tiptoe ", "celery ", "make ", "docker ", "pip ", "python ", "psql ", "$ ")
 
 EVERY = [block for page in PAGES for block in blocks(page)]
 
@@ -110,6 +111,8 @@ def typed(page: str) -> list[str]:
 
 def test_every_block_is_of_a_kind_that_is_tried() -> None:
     assert {f"{block.page}:{block.line}": block.language for block in EVERY if block.language not in LANGUAGES} == {}
+    printed = [block for block in EVERY if not block.language]
+    assert [block for block in printed if any(line.startswith(PROGRAMS) for line in block.commands)] == [], "untried"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
-"""A crawl through RabbitMQ: each host queue has one worker at a time, and the other one takes over (promise F6)."""
+"""A crawl through RabbitMQ: each host queue has one worker at a time, and the other one takes over (promise F6); and
+the broker itself may die."""
 
 import os
+import shutil
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,11 +17,13 @@ from app.celery import known_keys
 from app.config import load
 from app.crawl.state.setup import make_engine
 from app.store import db, fetches
+from tests import rabbitmq
 from tests.acceptance.conftest import celery, manual, until
 from tests.crawl.web import Web
 
 pytestmark = pytest.mark.acceptance
 DELAY_S = 0.1
+PAGES = 60  # of each site, where the broker dies
 
 
 def environment(database_url: str, rabbitmq_url: str, home: Path) -> dict[str, str]:
@@ -87,12 +92,57 @@ def test_one_worker_a_queue_and_the_other_when_it_is_gone(
     assert {site.host: set(site.pages_asked) for site in sites} == wanted
     assert all(len(site.pages_asked) == 2 * 12 for site in sites)
     assert min(gap for site in sites for gap in site.gaps()) >= DELAY_S - 0.005
+    assert gap_violations(engine) == 0
     with db.transaction(engine) as tx:
-        hosts = tx.execute(text("SELECT id FROM hosts")).scalars().all()
-        assert sum(int(row["gap_violations"]) for row in fetches.audit(tx, hosts)) == 0
         visits = tx.execute(text("SELECT queue, count(*) AS n FROM visits GROUP BY queue")).all()
     assert all(row.n >= 4 for row in visits), "with fewer, two workers in turn could look like one"
     engine.dispose()
+
+
+@pytest.mark.parametrize("is_wiped", [False, True], ids=["as-it-was", "empty"])
+def test_a_broker_that_dies_and_comes_back(
+    make_database: Callable[[], str], reachable_tmp: Path, tmp_path: Path, web: Web, is_wiped: bool
+) -> None:
+    sites = [web.site() for _ in range(5)]
+    wanted = {site.host: manual(site, PAGES) for site in sites}
+    database_url, folder = make_database(), reachable_tmp / f"rabbitmq-{is_wiped}"
+    settings = load(database_url=database_url, allow_networks="127.0.0.0/8", default_delay_s=DELAY_S, queues=4)
+    engine = make_engine(settings)
+    folder.mkdir()
+    with rabbitmq.run(folder) as node, ExitStack() as fleet:
+        env = environment(database_url, node.url, tmp_path / "home")
+        fleet.enter_context(celery(env, tmp_path, "beat", "--pidfile="))
+        for number in (1, 2):
+            fleet.enter_context(celery(env, tmp_path, "worker", "--hostname", f"w{number}@test", "--concurrency", "8"))
+        until(lambda: has_both(node.url), "both workers listen to each queue")
+        seeds.add(engine, settings, crawls.create(engine, "docs"), [site.url("/") for site in sites])
+        until(lambda: min(len(site.pages_asked) for site in sites) >= 5, "each site is asked")
+        node.kill()
+        until(lambda: taken(engine) == 0, "visits that run go on, and end")
+        asked = sum(len(site.pages_asked) for site in sites)
+        if is_wiped:
+            shutil.rmtree(node.data)
+        node.start()
+        until(lambda: has_both(node.url), "both workers are back")
+        until(lambda: crawls.find(engine, "docs").state == "finished", "the crawl ends")
+
+    assert asked < len(sites) * PAGES, "without a broker nothing is begun"
+    assert {site.host: set(site.pages_asked) for site in sites} == wanted
+    assert all(len(site.pages_asked) == PAGES for site in sites), "nothing is fetched twice"
+    assert min(gap for site in sites for gap in site.gaps()) >= DELAY_S - 0.005
+    assert gap_violations(engine) == 0
+    engine.dispose()
+
+
+def taken(engine: Engine) -> int:
+    with db.transaction(engine) as tx:
+        return int(tx.execute(text("SELECT count(*) FROM hosts WHERE state = 'taken'")).scalar_one())
+
+
+def gap_violations(engine: Engine) -> int:
+    with db.transaction(engine) as tx:
+        hosts = tx.execute(text("SELECT id FROM hosts")).scalars().all()
+        return sum(int(row["gap_violations"]) for row in fetches.audit(tx, hosts))
 
 
 def has_both(url: str) -> bool:

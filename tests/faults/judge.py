@@ -157,6 +157,7 @@ def _nothing_invented(found: Finding, sql: Sql, web: Web, lines: Sequence[Line])
     )[0]
     settled = {row["url"] for row in sql(f"SELECT url FROM urls WHERE kind = 'page' AND state = 'resting' AND {OURS}")}
     known = {web.url(host, path) for host in web.hosts for path in (*web.paths, FORBIDDEN)}
+    known |= {web.url(host, path) for host, path in web.truth}
     strange = {row["url"] for row in sql(f"SELECT url FROM urls WHERE kind = 'page' AND {OURS}")} - known
     brought = {web.url(line.host, line.path) for line in lines if line.brought}
     asked: dict[str, int] = defaultdict(int)

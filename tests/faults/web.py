@@ -12,6 +12,9 @@ same pages: page n is linked from page (n - 1) / 2 of its own host or, every thi
 before. So who loses a link to another host, or forgets to wake it, misses pages. Every page links to /private/no.html,
 which robots.txt refuses.
 
+A web that grows (a rule's `grows`) links to pages beyond these until it is released: a crawl of it cannot end before,
+however slow the machine. They are in web.truth as soon as web.lines() has seen them linked.
+
 At the end of a road (road=ROAD) handshakes and answers take their time, every second host speaks TLS, and every eighth
 server closes after each answer. What a rule holds open takes no longer for that.
 """
@@ -33,6 +36,7 @@ from app.local.children import spawn, stop
 from bench.delays import Delays
 from tests.authority import Authority
 from tests.faults.waiting import until
+from tests.faults.web_server import html
 
 ROOT = Path(__file__).parents[2]
 NETWORK = "127.0.0.0/8"
@@ -56,6 +60,7 @@ class Line:
     status  None: not answered
     gone    its client hung up first
     worker  which process sent it: its TIPTOE_PURPOSE
+    leads   the page, host and path in one, that its answer links to because the web grows
     """
 
     id: int
@@ -68,6 +73,7 @@ class Line:
     end: float | None = None
     status: int | None = None
     gone: bool = False
+    leads: str | None = None
 
     @property
     def is_page(self) -> bool:
@@ -122,7 +128,7 @@ class Web:
 
     def rule(self, path: str = "*", *, host: str = "*", **what: object) -> None:
         """From now on: delay_s before the answer, status, headers, drop (hang up without one), adds (text at the end of
-        the document), raw (a file that is the whole answer, and a 200). The last that fits counts."""
+        the document), raw (a file that is the whole answer, and a 200), grows. The last that fits counts."""
         self._rules.append({"host": host, "path": path, **what})
         self._write_rules()
 
@@ -145,6 +151,9 @@ class Web:
                 part = json.loads(text)
                 number = part["id"]
                 self._lines[number] = replace(self._lines[number], **part) if number in self._lines else Line(**part)
+                if leads := part.get("leads"):
+                    host, slash, path = leads.partition("/")
+                    self.truth |= {(host, slash + path)}
         return list(self._lines.values())
 
     def pages_brought(self) -> set[tuple[str, str]]:
@@ -209,7 +218,7 @@ class Web:
         for page in range(1, len(self.paths)):
             own = page % 3 != 2
             links[(page - 1) // 2].append(self.paths[page] if own else self._elsewhere(at + 1, page))
-        return [_html(f"page {page} of host {at}", targets) for page, targets in enumerate(links)]
+        return [html(f"page {page} of host {at}", targets) for page, targets in enumerate(links)]
 
     def _elsewhere(self, at: int, page: int) -> str:
         """A link without the port, which the server fills in."""
@@ -220,11 +229,3 @@ class Web:
         draft = self._folder / "rules.json.new"
         draft.write_text(json.dumps(self._rules))
         draft.replace(self._folder / "rules.json")
-
-
-def _html(title: str, links: list[str]) -> str:
-    anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links)
-    words = f"{title} says a few words. " * 9
-    return (
-        f"<!doctype html><html lang=en><head><title>{title}</title></head><body><p>{words}</p>{anchors}</body></html>"
-    )

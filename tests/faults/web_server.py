@@ -5,6 +5,8 @@ every address. Looks at FOLDER/rules.json before each answer, so that a test cha
 runs. Writes FOLDER/access.jsonl: a line when a request's head was read and one when its answer was handed to the system
 (or its client hung up), in monotonic seconds, which all processes of a machine share.
 
+A rule that says `grows` makes the web longer than its sites are: see Growth.
+
 At the end of a road a TLS handshake is held back for its time, before the first byte of it is read. Over plain HTTP the
 first answer of a connection takes the handshake's time too, so that the log has the moment when its request was really
 sent.
@@ -19,6 +21,7 @@ import random
 import ssl
 import sys
 import time
+from collections.abc import Sequence
 from email.parser import BytesParser
 from email.policy import HTTP
 from http import HTTPStatus
@@ -29,6 +32,7 @@ from bench.delays import Delays
 
 HEAD_BYTES_MOST = 64 * 1024
 TRIES = 20
+LANES = 8  # pages that each host gives out at a time while the web grows
 
 
 class Server:
@@ -46,6 +50,7 @@ class Server:
         self._log = (folder / "access.jsonl").open("ab", buffering=0)
         self._requests, self._connections = itertools.count(1), itertools.count(1)
         self._road = Road(**spec["road"]) if spec["road"] else None
+        self._growth = Growth(list(self._sites), len(next(iter(self._sites.values()))))
 
     async def listen(self) -> asyncio.Server:
         """One port that is free at every address."""
@@ -107,17 +112,20 @@ class Server:
         if rule.get("drop"):
             self._write(id=number, end=time.monotonic(), status=None, gone=False)
             return False
+        text = self._robots if path == "/robots.txt" else self._sites[host].get(path) or self._growth.text(host, path)
+        leads = self._growth.leads(host, path, is_growing=bool(rule.get("grows"))) if text else None
         if raw := rule.get("raw"):
             status, octets = 200, Path(raw).read_bytes()
         else:
-            status, octets = self._document(host, path, headers.get("If-None-Match"), rule)
-        self._write(id=number, end=time.monotonic(), status=status, gone=False)
+            if text and leads:
+                text += f'<a href="http://{leads.replace("/", ":PORT/")}">one more</a>'
+            status, octets = self._document(path, text, headers.get("If-None-Match"), rule)
+        self._write(id=number, end=time.monotonic(), status=status, gone=False, leads=leads)
         writer.write(octets)
         await writer.drain()
         return self._road is None or host not in self._road.closes
 
-    def _document(self, host: str, path: str, known: str | None, rule: dict[str, Any]) -> tuple[int, bytes]:
-        text = self._robots if path == "/robots.txt" else self._sites[host].get(path)
+    def _document(self, path: str, text: str | None, known: str | None, rule: dict[str, Any]) -> tuple[int, bytes]:
         body = (text or "no such page").replace(":PORT/", f":{self._port}/").encode() + rule.get("adds", "").encode()
         status = rule.get("status") or (200 if text is not None else 404)
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
@@ -143,6 +151,42 @@ class Server:
 
     def _write(self, **line: object) -> None:
         self._log.write(json.dumps(line).encode() + b"\n")
+
+
+class Growth:
+    """Pages beyond those of the sites, so that a crawl has no end before the rule that says `grows` is gone.
+
+    Page n is linked from page n - LANES of its own host or, every third one, from that of the host before. Whether a
+    page leads to another is settled when it is first answered with a link; then it always does.
+    """
+
+    def __init__(self, hosts: list[str], pages: int) -> None:
+        self._hosts, self._pages = hosts, pages
+        self._leads: dict[str, str] = {}
+        self._grown: set[str] = set()
+
+    def leads(self, host: str, path: str, *, is_growing: bool) -> str | None:
+        """The page, host and path in one, that this one links to beyond the sites. None: it has no such link."""
+        page = host + path
+        number = path.removeprefix("/page-").removesuffix(".html")
+        if is_growing and number.isdigit() and int(number) + LANES >= self._pages and page not in self._leads:
+            then = int(number) + LANES
+            at = self._hosts.index(host) + (then % 3 == 2)
+            self._leads[page] = f"{self._hosts[at % len(self._hosts)]}/page-{then}.html"
+            self._grown.add(self._leads[page])
+        return self._leads.get(page)
+
+    def text(self, host: str, path: str) -> str | None:
+        """Of a page that another leads to."""
+        return html(f"{path} of {host}", ["/"]) if host + path in self._grown else None
+
+
+def html(title: str, links: Sequence[str]) -> str:
+    anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links)
+    words = f"{title} says a few words. " * 9
+    return (
+        f"<!doctype html><html lang=en><head><title>{title}</title></head><body><p>{words}</p>{anchors}</body></html>"
+    )
 
 
 class Road:

@@ -14,6 +14,7 @@ from app.metrics import catalogue, dashboard
 from app.metrics.catalogue import ALL, MetricKind
 from app.metrics.dashboard import ROWS
 from app.model import Outcome
+from tests.acceptance.pages import blocks
 from tests.metrics.prometheus import SHIP, needs_prometheus
 from tests.metrics.test_counts import batch, fetch
 
@@ -113,6 +114,16 @@ def test_the_docs_have_no_alert_that_there_is_not() -> None:
 def test_tables_of_the_docs_name_each_metric_once() -> None:
     page = (DOCS / "metrics.md").read_text()
     assert [name for name in catalogue.ALL if page.count(f"| `{name}` |") != 1] == []
+
+
+def test_what_the_docs_have_prometheus_scrape_is_what_we_ship() -> None:
+    """Elsewhere, and as often as Prometheus likes."""
+    (block,) = [block for block in blocks("docs/metrics.md") if block.language == "yaml"]
+    shipped = yaml.safe_load((SHIP / "prometheus.yml").read_text().replace("web:9190", "127.0.0.1:8800"))
+    for job in shipped["scrape_configs"]:
+        for list_of in job.get("http_sd_configs", []):
+            del list_of["refresh_interval"]
+    assert yaml.safe_load(block.text) == {"scrape_configs": shipped["scrape_configs"]}
 
 
 def test_no_metric_has_a_label_that_prometheus_sets_itself() -> None:
