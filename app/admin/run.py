@@ -22,7 +22,7 @@ class Beginning(StrEnum):
 
     NEW = "new"  # the crawl was made
     ROUND = "round"  # in a new round: everything is due again
-    GOING_ON = "going on"  # where it stopped
+    RESUMED = "resumed"  # where it stopped
     ENDED = "ended"  # there is nothing to run for
 
 
@@ -56,7 +56,7 @@ def prepare(
         go_round(engine, name, settings)
         beginning = Beginning.ROUND
     else:
-        beginning = _go_on(engine, settings, before)
+        beginning = _resume(engine, settings, before)
     return Prepared(crawl=find(engine, name), beginning=beginning, lifted=lifted)
 
 
@@ -67,7 +67,7 @@ def _lifted(before: CrawlSpec, wish: CrawlChange) -> dict[str, float]:
     return {name: value for name, value in had.items() if value is not None and name not in named}
 
 
-def _go_on(engine: Engine, settings: Settings, before: Crawl) -> Beginning:
+def _resume(engine: Engine, settings: Settings, before: Crawl) -> Beginning:
     """Resume a crawl. One that had fetched everything resumes only if new seeds made it active, or where pages wait for
     a browser and there is one.   before: as it was
     """
@@ -76,7 +76,7 @@ def _go_on(engine: Engine, settings: Settings, before: Crawl) -> Beginning:
         now = find(engine, before.name)
     else:
         now = start(engine, before.name, may_end=True)
-    return Beginning.ENDED if now.state == "finished" else Beginning.GOING_ON
+    return Beginning.ENDED if now.state == "finished" else Beginning.RESUMED
 
 
 def _opens_pages(engine: Engine, settings: Settings, crawl: Crawl) -> bool:

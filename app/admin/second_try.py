@@ -41,7 +41,7 @@ def hindrances(engine: Engine, names: Sequence[str]) -> list[str]:
     """A line for each of these crawls that fetches nothing as it is, with what to do."""
     found = [crawls.find(engine, name) for name in names]
     return [
-        f"crawl {crawl.name} is {crawl.state}; to go on: "
+        f"crawl {crawl.name} is {crawl.state}; to resume: "
         + (how_to_start(crawl) if crawl.state == "finished" else f"tiptoe crawl resume {crawl.name}")
         for crawl in found
         if crawl.state != "active"

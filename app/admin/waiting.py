@@ -108,7 +108,7 @@ def budget_option(crawl: Crawl) -> str | None:
 def _place(url: Row) -> list[str]:
     ahead = url["ahead"]
     many = f"{ahead:,} or more URLs" if ahead == MOST_AHEAD else counted(ahead, "URL")
-    return [f"{many} of its crawl and host that come first (lanes are drawn by weight)"] if ahead else []
+    return [f"{many} of its crawl and host ahead of it (lanes are drawn by weight)"] if ahead else []
 
 
 def _rest(url: Row, crawl: Crawl, host: Row) -> list[str]:

@@ -1,1 +1,3 @@
-"""Acts that beat runs, one per file: claim, promote, finish, sweep, trim, rotate logs."""
+"""Acts that beat runs, one per file: claim, promote, finish, sweep, trim, measure, reprice,
+find near duplicates, index pages, rotate logs.
+"""

@@ -14,7 +14,7 @@ from app.cli.gather import gather
 from app.cli.options import retyped, settings_with, typed
 from app.cli.ordered import ordered
 from app.cli.out import AsJson, answer, as_json_text, say
-from app.cli.own import how_to_go_on, serving
+from app.cli.own import how_to_resume, serving
 from app.cli.run import patiently, run, warned
 from app.cli.web import Web
 from app.cli.web import check as check_web
@@ -146,7 +146,7 @@ def _read(settings: "Settings", seeds: list[str], wish: CrawlChange) -> list[Url
 def _prepare(
     engine: "Engine", settings: "Settings", name: str, wish: CrawlChange, seeds: list[Url], *, again: bool
 ) -> "tuple[Crawl, bool]":
-    """The crawl of this name, made or gone on with; and whether there is anything to run for."""
+    """The crawl of this name, made or resumed; and whether there is anything to run for."""
     from app.admin.run import Beginning, prepare
     from app.admin.waiting import budget_option
     from app.beat import sweep
@@ -160,12 +160,12 @@ def _prepare(
     for line in closing.lifted(prepared.lifted):
         say(line)
     crawl = prepared.crawl
-    if prepared.beginning is Beginning.GOING_ON:
-        say(f"{name}: going on")
+    if prepared.beginning is Beginning.RESUMED:
+        say(f"{name}: resumes where it stopped")
     elif prepared.beginning is Beginning.ENDED:
         option = budget_option(crawl)
         raised = f"raise {option}, or " if option else ""
-        say(f"{name}: is finished ({crawl.ending}); {raised}go round again with --again")
+        say(f"{name}: is finished ({crawl.ending}); {raised}add --again for another round")
     return crawl, prepared.beginning is not Beginning.ENDED
 
 
@@ -175,7 +175,7 @@ def _tell(
     """Report the result, where it is, and how to resume."""
     summary = patiently(lambda: _summary(engine, crawl))
     totals, command = summary.totals, typed(services.home)
-    resume = how_to_go_on(services, totals.name, totals.state, command) if interrupted else []
+    resume = how_to_resume(services, totals.name, totals.state, command) if interrupted else []
     for line in closing.lines(summary, seconds=seconds, data_dir=services.data_dir, command=command, resume=resume):
         say(retyped(line))
     if as_json:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MOST_SECONDS = 110
 MOST_PAGES = 120
 NETWORK = "127.0.0.0/8"
-INTERRUPTED = 130
 
 
 def demo(
@@ -174,7 +173,7 @@ def looks(name: str, home: Path, sites: "DemoWeb") -> list[str]:
         f"  {tiptoe} host show {BUSY}",
         "    why it is slower now, and until when it rests",
         f"  {tiptoe} host patterns {CALENDAR}",
-        "    how a trap is told from pages",
+        "    how a trap differs from pages, by its patterns of URLs",
         f"  {tiptoe} url why http://{PRIVATE}:{sites.port}/",
         "    which line of robots.txt forbids it",
         f"its data stays in {near(home)}; delete the folder when you are done",

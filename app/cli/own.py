@@ -34,7 +34,7 @@ def serving(engine: "Engine", services: "Services", name: str) -> Iterator[None]
         yield
 
 
-def how_to_go_on(services: "Services", name: str, state: str, command: str) -> list[str]:
+def how_to_resume(services: "Services", name: str, state: str, command: str) -> list[str]:
     """The lines that explain how to resume, after Ctrl-C.   command: how a command on the same data begins"""
     again = "interrupted: run the same command to resume"
     if state != "active":

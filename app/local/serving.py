@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.local.home import Home, Log, take, try_exclusive
 
-_PATIENCE = "another command that comes or goes"
+_PATIENCE = "another command that starts or ends"
 
 
 @contextmanager

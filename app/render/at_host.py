@@ -3,7 +3,7 @@
     rules of its origin ▶ start ▶ send ▶ what it tells of the host
 
 As in a visit, and by the same steps (`app.crawl.robots.obtain`, `app.crawl.request`): scope was judged before. A page
-waits for the host's turn, and for shared budgets, as long as it may take; a visit would leave and come again.
+waits for the host's turn, and for shared budgets, as long as it may take; a visit would leave and return.
 """
 
 import threading
@@ -106,7 +106,7 @@ def _wait(visit: Visit, moment: float, until: float) -> bool:
     if visit.worker.stopping.wait(max(moment - visit.now(), _LEAST_S)) or visit.now() >= until:
         return False
     if rest.why is not None and rest.why.reason in TICKETS:
-        visit.start.promised = rest.why  # it returns when it was told to, and does not queue again
+        visit.start.promised = rest.why  # it returns on time, and does not queue again
     visit.rest = HostRest()
     return True
 

@@ -19,7 +19,7 @@ class Seats:
     """The seats at the interpreter, in one process.
 
     seats       threads that compute at once
-    patience_s  who has waited for so long goes on without a seat: one that is held up must not stop the others
+    patience_s  a thread that has waited so long continues without a seat: one that is held up must not stop the others
     """
 
     def __init__(self, seats: int = SEATS, patience_s: float = PATIENCE_S) -> None:

@@ -72,7 +72,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetAnswer:
-    """granted: the request may start in wait_s; else come again in wait_s, `why` says which budget.
+    """granted: the request may start in wait_s; else ask again in wait_s, `why` says which budget.
 
     is_near    several hosts share it, and its promised time is within the horizon: stand in line. Of a draw: ask again
                in wait_s

@@ -20,7 +20,7 @@ from app.store import crawls, db
 from tests.crawl.loop import start
 from tests.store.rows import claim, one, sql
 
-GOING_ON, ENDED, ROUND = Beginning.GOING_ON, Beginning.ENDED, Beginning.ROUND
+RESUMED, ENDED, ROUND = Beginning.RESUMED, Beginning.ENDED, Beginning.ROUND
 
 
 def put(worker: Worker, state: str, because: str | None = None) -> None:
@@ -71,7 +71,7 @@ def test_a_crawl_goes_on_if_it_can(
     put(worker, state, because)
     before = find(worker.engine, "c")
     made = once_more(worker, "http://a.test/")
-    assert how(made) == (("active", GOING_ON) if goes_on else ("finished", ENDED))
+    assert how(made) == (("active", RESUMED) if goes_on else ("finished", ENDED))
     assert (made.crawl.active_since > before.active_since) is goes_on, "its clock starts anew when it goes on"
     if goes_on:
         assert one(worker.engine, "SELECT count(*) FROM hosts WHERE next_fetch_at IS NOT NULL") == 1, "it is woken"
@@ -104,7 +104,7 @@ def test_pages_that_wait_for_a_browser_are_opened_once_there_is_one(
     made = once_more(worker, "http://a.test/")
     finish(worker.engine)  # as beat does, before a worker that renders is up
     assert (how(made), find(worker.engine, "c").state) == (
-        (("active", GOING_ON), "active") if goes_on else (("finished", ENDED), "finished")
+        (("active", RESUMED), "active") if goes_on else (("finished", ENDED), "finished")
     )
     problem = None if goes_on else "no Chromium was found; install it"
     assert [row["problem"] for row in sql(worker.engine, "SELECT problem FROM render_workers")] == [problem]
@@ -116,7 +116,7 @@ def test_a_crawl_at_its_budget_still_does_not_go_on(worker: Worker) -> None:
     put(worker, "finished", "max_pages")
     ended = once_more(worker, max_pages=5)
     assert (how(ended), ended.crawl.ended_because) == (("finished", ENDED), "max_pages")
-    assert how(once_more(worker, max_pages=6)) == ("active", GOING_ON)
+    assert how(once_more(worker, max_pages=6)) == ("active", RESUMED)
 
 
 def budget_row(worker: Worker) -> tuple[int | None, int, int]:
@@ -172,7 +172,7 @@ def test_new_seeds_bring_a_finished_crawl_to_life(worker: Worker) -> None:
     start(worker, "http://a.test/")
     sql(worker.engine, "UPDATE urls SET state = 'resting', due_at = now() + interval '1 day'")
     put(worker, "finished", "done")
-    assert how(once_more(worker, "http://b.test/")) == ("active", GOING_ON)
+    assert how(once_more(worker, "http://b.test/")) == ("active", RESUMED)
 
 
 @pytest.mark.parametrize(("state", "because"), [("active", None), ("paused", None), ("finished", "done")])

@@ -57,14 +57,14 @@ def test_what_robots_refused_is_asked_for_once_more(worker: Worker) -> None:
     ("row", "says"),
     [
         ("state = 'active'", []),
-        ("state = 'paused'", ["crawl c is paused; to go on: tiptoe crawl resume c"]),
+        ("state = 'paused'", ["crawl c is paused; to resume: tiptoe crawl resume c"]),
         (
             "state = 'finished', ended_because = 'done', finished_at = now()",
-            ["crawl c is finished; to go on: tiptoe crawl start c"],
+            ["crawl c is finished; to resume: tiptoe crawl start c"],
         ),
         (
             "state = 'finished', ended_because = 'max_pages', finished_at = now()",
-            ["crawl c is finished; to go on: tiptoe crawl edit c --max-pages N, then tiptoe crawl start c"],
+            ["crawl c is finished; to resume: tiptoe crawl edit c --max-pages N, then tiptoe crawl start c"],
         ),
     ],
 )

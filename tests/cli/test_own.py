@@ -48,7 +48,7 @@ def test_a_crawl_is_paused_by_the_end_of_its_command_in_our_own_database(
     except KeyboardInterrupt:
         pass
     assert states(engine) == {"mine": after, "others": "active"}
-    assert ("tiptoe crawl pause mine" in "\n".join(own.how_to_go_on(where, "mine", after, "tiptoe"))) is not embedded
+    assert ("tiptoe crawl pause mine" in "\n".join(own.how_to_resume(where, "mine", after, "tiptoe"))) is not embedded
 
 
 def test_a_crawl_that_ended_stays_as_it_is(engine: Engine, tmp_path: Path) -> None:

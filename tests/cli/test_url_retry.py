@@ -25,5 +25,5 @@ def test_url_retry_says_what_keeps_it_from_a_request(tiptoe: Tiptoe, engine: Eng
     tiptoe("crawl", "pause", docs)
     ran = tiptoe("url", "retry", url, "--force")
     assert (ran.code, ran.out) == (0, "queued in docs\n")
-    assert ran.err == "crawl docs is paused; to go on: tiptoe crawl resume docs\n"
+    assert ran.err == "crawl docs is paused; to resume: tiptoe crawl resume docs\n"
     assert tiptoe("url", "retry", url, "--json").json["hindrances"] == [ran.err.strip()]

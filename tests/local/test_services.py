@@ -58,9 +58,10 @@ def commands(home: Path) -> Iterator[Commands]:
 
 
 def first_line(child: "subprocess.Popen[str]") -> str:
-    """What it tells once it has the services: names of what it started, the database's URL."""
+    """What it tells once it has the services: names of what it started, the database's URL. On a busy machine it says
+    before what it waits for."""
     assert child.stdout is not None
-    return child.stdout.readline()
+    return next((line for line in child.stdout if not line.startswith("waiting for ")), "")
 
 
 def end(child: "subprocess.Popen[str]") -> None:

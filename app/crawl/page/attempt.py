@@ -53,7 +53,7 @@ class Attempt:
 
     @property
     def page_sha256(self) -> bytes | None:
-        """Values of a page that was read."""
+        """The digest of the body, of a page that was read; else None."""
         return self.body_sha256 if self.outcome is Outcome.PAGE and not self.is_unread else None
 
 

@@ -12,7 +12,7 @@ in line with its connection; the start is confirmed right before the request is 
 
 A visit whose time is further away is parked for up to 20 s, with its lease, and serves several starts so: a message, a
 take-up and a settle for each would cost more than the page. For a longer wait, or where parking has no room, it leaves,
-and its host is due again when it was told to come.
+and its host is due again at the time that it was promised.
 """
 
 from dataclasses import replace
@@ -36,15 +36,15 @@ from app.policy.host import registrable_domain
 from app.store import db, hosts
 from app.store.budgets import Budget, BudgetAnswer, StartTerms
 
-CEILING_PATIENCE_S = 0.5  # a start of the fleet's that comes within it is waited for
-TICKET_PATIENCE_S = 0.5  # a host that comes when it was told to, and finds the one before it late, waits
-EARLY_S = 0.3  # where starts are drawn in lots, who was promised one stands in line so much before it
-HOLD_S = 10.0  # a host alone on a budget keeps it so long: another that comes to share it waits until then
-NEAR_S = 2.0  # who finds the line too long asks the budgets again after this
+CEILING_PATIENCE_S = 0.5  # a start of the fleet's ceiling is waited for so long
+TICKET_PATIENCE_S = 0.5  # a host that returns on time, and finds the one before it late, waits so long
+EARLY_S = 0.3  # where starts are drawn in lots, a host that was promised one stands in line so much earlier
+HOLD_S = 10.0  # a host that is alone on a budget holds it so long; a newcomer waits until then
+NEAR_S = 2.0  # a host that finds the line too long asks the budgets again after this
 
 
 def take(visit: Visit, url: Url, deadline_s: float) -> Slot | None:
-    """Wait for the turn if it comes soon; then the next request may start. None: leave, and come again.
+    """Wait for the turn if it comes soon; then the next request may start. None: leave, and return later.
 
     Raises LeaseLost.
     """
@@ -237,7 +237,7 @@ def _ask_alone(worker: Worker, wanted: tuple[Budget, ...], terms: StartTerms) ->
 
 
 def _asked_before(start: SharedStart, address: str, now: float) -> TimedAnswer | None:
-    """The answer of a moment ago, of one who comes again because the line was too long."""
+    """The answer of a moment ago, for a host that returns because the line was too long."""
     near = start.near
     if near is None or near.address != address or now > near.until:
         return None

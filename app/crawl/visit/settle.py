@@ -215,9 +215,9 @@ def retry_settle(visit: Visit) -> bool:
 
 
 def _is_out_of_doubt(visit: Visit) -> bool:
-    """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped. False:
+    """Ask Postgres whether an unanswered commit happened. If so, its batch is dropped.
 
-    Postgres no longer knows.
+    False: Postgres no longer knows.
     """
     batch, sent = visit.batch, visit.batch.sent
     assert sent is not None, "what is in doubt was sent"

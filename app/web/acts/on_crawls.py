@@ -127,8 +127,7 @@ ACTS = (
     Act(
         key="crawl.seeds",
         title="Add seeds",
-        says="{subject} goes on from these URLs too, and its scope grows to hold them. A finished crawl "
-        "becomes active.",
+        says="{subject} starts from these URLs too, and its scope grows to hold them. A finished crawl becomes active.",
         do=_seeds,
         leads="crawl",
         asks=_seed_fields,
@@ -136,8 +135,8 @@ ACTS = (
     Act(
         key="crawl.pause",
         title="Pause",
-        says="Nothing more of {subject} is fetched until it is resumed; requests that run end first. Other crawls go "
-        "on.",
+        says="Nothing more of {subject} is fetched until it is resumed; requests that run end first. Other crawls "
+        "continue.",
         do=_pause,
         leads="crawl",
         undo=("crawl.resume", {}),
@@ -145,7 +144,7 @@ ACTS = (
     Act(
         key="crawl.resume",
         title="Resume",
-        says="{subject} goes on where it stopped; its clock starts anew.",
+        says="{subject} resumes where it stopped; its clock starts anew.",
         do=_resume,
         leads="crawl",
         undo=("crawl.pause", {}),

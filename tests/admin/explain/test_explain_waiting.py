@@ -94,7 +94,7 @@ def test_a_queued_url_knows_its_place(worker: Worker, site: Site) -> None:
     places = [alone(worker, site.url(f"/{number}")).url["ahead"] for number in range(5)]
     assert sorted(places) == [0, 1, 2, 3, 4]
     last = site.url(f"/{places.index(4)}")
-    assert alone(worker, last).waits_for[-1].startswith("4 URLs of its crawl and host that come first")
+    assert alone(worker, last).waits_for[-1].startswith("4 URLs of its crawl and host ahead of it")
 
 
 def test_each_crawl_has_its_own_word(worker: Worker, site: Site) -> None:

@@ -6,10 +6,14 @@ was killed, one was offered and never taken up. There are redirects, pages that 
 waits for a retry, one that robots.txt refuses, and queries that today are sent in another order than 0.1 sent them.
 """
 
+import fcntl
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, NamedTuple
 
 import psycopg
@@ -61,8 +65,21 @@ class Upgraded(NamedTuple):
         return Counter(site.url(path) for site in self.sites for path in site.pages_asked)
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """One process at a time has the dump's addresses: a part of this file may run in another one."""
+    with (Path(gettempdir()) / f"tiptoe-{os.getuid()}-{PORT}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="module")
 def sites() -> Iterator[list[Site]]:
+    with alone():
+        yield from _served()
+
+
+def _served() -> Iterator[list[Site]]:
     made = [Site(host, PORT) for host in HOSTS]
     for site in made:
         site.robots = "User-agent: *\nDisallow: /private/\n"
