@@ -15,7 +15,12 @@ BIN := $(VENV)/bin
 quoted = '$(subst ','\'',$(1))'
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { \
+		line = sprintf("make %-13s", $$1); n = split($$2, words, " "); \
+		for (i = 1; i <= n; i++) { \
+			if (length(line) + length(words[i]) >= 80) { print line; line = sprintf("%18s", "") } \
+			line = line " " words[i] } \
+		print line }' $(MAKEFILE_LIST)
 
 crawl: $(VENV)/local.stamp ## crawl sites: SEEDS="http://…" CONTACT=you@example.org ARGS="--max-pages 100 --json"
 	@exec $(BIN)/tiptoe crawl $(foreach seed,$(SEEDS),$(call quoted,$(seed))) \

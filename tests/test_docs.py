@@ -1,6 +1,7 @@
 """The docs are true: what they list is what there is."""
 
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -167,3 +168,10 @@ def test_what_is_typed_fits_a_page(page: str) -> None:
 def test_every_make_of_the_docs_is_a_target(page: str) -> None:
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(re.findall(r"`make ([a-z-]+)", (ROOT / page).read_text())) <= set(targets)
+
+
+def test_the_list_of_make_fits_a_terminal_of_80_columns() -> None:
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.findall(r"^make ([a-z-]+) ", listed, re.MULTILINE) == targets
+    assert [line for line in listed.splitlines() if len(line) > 80] == []

@@ -50,10 +50,8 @@ def lines(
     totals, redirects = summary.totals, summary.redirects
     ended = f"ended: {totals.ended_because}" if totals.ended_because else totals.state
     yield f"{totals.name} ({ended}): {counted(totals.pages, 'page')}, {sized(totals.bytes)} in {seconds:,.1f} s"
-    yield (
-        f"{counted(totals.fetches, 'request')} for URLs, {totals.failed:,} failed; "
-        f"{counted(totals.suppressed, 'link')} refused"
-    )
+    not_admitted = f"; {counted(totals.suppressed, 'link')} refused" if totals.suppressed else ""
+    yield f"{counted(totals.fetches, 'request')} for URLs, {totals.failed:,} failed{not_admitted}"
     yield from (_refused(each, command) for each in summary.refused)
     if summary.unopened:
         pages, why = summary.unopened

@@ -95,7 +95,9 @@ def _run(command: Sequence[str], home: Path, sites: "DemoWeb") -> int:
         "TIPTOE_DATABASE_URL": "",
         "TIPTOE_BROKER_URL": "",
     }
-    child = subprocess.Popen([sys.executable, "-P", "-m", "tiptoe", *command], env=env, stdout=sys.stderr)
+    # The option too: then the commands that it names at its end begin with it, as they must outside of the demo.
+    argv = [sys.executable, "-P", "-m", "tiptoe", "--home", str(home), *command]
+    child = subprocess.Popen(argv, env=env, stdout=sys.stderr)
     while True:
         try:
             return child.wait()

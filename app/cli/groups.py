@@ -114,4 +114,5 @@ def _check_is_seed(word: str, verbs: list[str]) -> None:
 def _complaint(error: Any) -> str:
     """The line for a bad command line, such as `Missing argument 'NAME'; see tiptoe crawl pause --help`."""
     said = " ".join(error.format_message().split()).rstrip(".")
-    return f"{said}; see {error.ctx.command_path if error.ctx else 'tiptoe'} --help"
+    see = " See" if said.endswith("?") else "; see"  # it guesses what was meant
+    return f"{said}{see} {error.ctx.command_path if error.ctx else 'tiptoe'} --help"

@@ -187,6 +187,8 @@ def _rich_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     ):
         console.print(made)
         return
+    if not cells:
+        answer("no rows")  # where its head has no room either, nothing at all would be printed
     for row in cells:
         answer("")
         _rich_facts([(name, cell) for name, cell in zip(columns, row, strict=True) if cell], "")

@@ -23,7 +23,7 @@ from tests.faults.waiting import until
 from tests.faults.web import Line, Web
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.faults]
-HOSTS, PAGES, DELAY_S, WORKERS = 8, quick_or_long(160, 400), 0.5, 3
+HOSTS, PAGES, DELAY_S, WORKERS = 8, quick_or_long(40, 160), 0.5, 3
 KILLED = ("worker", "beat", "postgres", "redis", "flower", "web")
 HELD_S = 0.8  # each page, until the last fault: so requests are torn off
 STOPS_ALL = {"postgres", "redis"}

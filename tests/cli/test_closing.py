@@ -80,7 +80,8 @@ def test_what_is_lifted_is_told_with_what_keeps_it() -> None:
 
 
 def test_what_was_admitted_and_refused_is_said_by_cause() -> None:
-    """Suppressed links are others: these were in the frontier."""
+    """Suppressed links are others: these were in the frontier. Without any of those nothing is said of links: "0 links
+    refused" and "1 URL refused" below it puzzle."""
     said = written(
         totals(suppressed=0),
         refused=[
@@ -89,7 +90,8 @@ def test_what_was_admitted_and_refused_is_said_by_cause() -> None:
             RefusedUrls(Cause.TRAP, 12, 3, "calendar.example.org"),
         ],
     )
-    assert said[2:5] == [
+    assert said[1:5] == [
+        "12,345,679 requests for URLs, 1,234,567 failed",
         "199 URLs refused (trap): tiptoe --home h host patterns calendar.example.org",
         "1 URL refused (robots.txt)",
         "12 URLs refused (trap): tiptoe --home h host patterns calendar.example.org (and 2 other hosts)",

@@ -191,7 +191,7 @@ BAD_EDITS = [
         ["crawl", "qqq"],
         "tiptoe crawl qqq: neither a verb nor a URL; the verbs are delete, duplicates, edit, finish, freshness, list",
     ),
-    (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'?; see tiptoe --help"),
+    (["crwl", "pause"], "No such command 'crwl'. Did you mean 'crawl'? See tiptoe --help"),
     (["crawl", "http://127.0.0.1/", "--delay", "-1"], "--delay -1: is out of range; use 0 to 86400 seconds"),
     (["crawl", "http://127.0.0.1/", "--delay", "nan"], "--delay nan: is out of range; use 0 to 86400 seconds"),
     (["crawl", "http://127.0.0.1/", "--delay", "soon"], "Invalid value for '--delay'"),

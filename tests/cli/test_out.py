@@ -98,6 +98,14 @@ def test_a_table_wider_than_the_terminal_becomes_records(monkeypatch: pytest.Mon
     assert [line.split()[0] for line in lines[6:]] == ["cause", "words"]
 
 
+def test_a_table_without_rows_that_is_wider_than_the_terminal_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    out.table(("x" * 50, "y" * 50), [])
+    assert terminal.getvalue() == "no rows\n"
+
+
 def test_long_facts_go_on_under_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)

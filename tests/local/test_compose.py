@@ -82,6 +82,15 @@ def test_long_running_services_have_a_health_check(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
 
 
+@pytest.mark.parametrize("name", ["worker", "render"])
+def test_a_workers_health_costs_no_second_worker(name: str) -> None:
+    """It asks where metrics are served. `celery inspect` imports all of Tiptoe, and is too late on a busy machine."""
+    port = OURS[name]["environment"]["TIPTOE_METRICS"].rpartition(":")[2]
+    asks = OURS[name]["healthcheck"]["test"]
+    assert asks[:2] == ["CMD", "python"]
+    assert f"'http://127.0.0.1:{port}/healthz'" in asks[-1]
+
+
 def test_nothing_starts_before_what_it_needs() -> None:
     assert OURS["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
     for name in ("beat", "worker", "flower"):
