@@ -9,12 +9,12 @@ import structlog
 
 from app.browser.channel import PageChannel
 from app.browser.connection import BrowserGone, BrowserHung
-from app.browser.process import BrowserProcess
+from app.browser.process import BUSY, BrowserProcess
 from app.browser.requests import hints
 from app.browser.rest import PageRest
 from app.browser.targets import Targets
 from app.browser.traffic import Traffic
-from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering
+from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.model.render import RenderEnding, RenderRefusal
 
 READ_S: Final = 8.0  # to hand the document over after the deadline; scripts are stopped then
@@ -48,6 +48,7 @@ class OpenPage:
         self._most_bytes = self._before.memory_bytes
         self._measured_at = self._began_at
         self._context: str | None = None
+        self._not_taken: str | None = None  # why Chromium does not show the answer: it would save it, for example
 
     def render(self, screenshot: bool) -> Rendering | BrowserDeath:
         """Render it. After a death the browser is killed. Raises what `Ask` raised, with the page closed."""
@@ -84,7 +85,10 @@ class OpenPage:
             self._turn()
         # A document that comes before all of it is in force would have no world of ours.
         call("Runtime.evaluate", self._targets.main, expression="0")
-        self._channel.send("Page.navigate", self._targets.main, url=self._plain.url)
+        self._channel.send("Page.navigate", self._targets.main, self._navigated, url=self._plain.url)
+
+    def _navigated(self, answer: Mapping[str, Any] | None) -> None:
+        self._not_taken = "it cannot go there" if answer is None else answer.get("errorText")
 
     def _watched(self) -> RenderEnding:
         """Wait until it is at rest, or at a bound."""
@@ -111,10 +115,12 @@ class OpenPage:
         """Look after the browser, whatever is waited for: a page may fill the memory while it is read, too."""
         if self._targets.crash:
             raise BrowserGone(f"its renderer is gone: {self._targets.crash}")
+        if self._not_taken is not None:
+            raise BrowserGone(f"it did not take the answer: {self._not_taken}")
         now = time.monotonic()
         if now - self._measured_at >= MEASURE_S:
             self._measured_at = now
-            self._most_bytes = max(self._most_bytes, self._browser.use().memory_bytes)
+            self._most_bytes = max(self._most_bytes, self._browser.memory_bytes())
             if self._most_bytes > self._bounds.memory_bytes:
                 raise _TooMuchMemory
 
@@ -206,16 +212,22 @@ class OpenPage:
             self._browser.pages += 1
 
     def _died(self, gone: BrowserGone) -> BrowserDeath:
-        """Judge a death: a page that crashed its renderer, or used up most of a processor, is its own cause."""
+        """Judge a death: a page that crashed its renderer, or used up most of a processor, is its own cause.
+
+        Until its document is shown none of its scripts has run: then the machine is the cause.
+        """
         use = self._browser.use() if self._browser.is_alive else self._before
         wall_s = time.monotonic() - self._began_at
-        if self._targets.crash:
-            is_proof = self._targets.crash != "killed"  # by an operator, or a kernel without memory
-        else:
-            is_proof = isinstance(gone, BrowserHung) and use.cpu_s - self._before.cpu_s > wall_s / 2
         self._browser.kill()
         _log.warning("browser.died", url=self._plain.url, cause=str(gone), wall_s=round(wall_s, 1))
-        return BrowserDeath(cause=f"browser died: {gone}", is_proof=is_proof)
+        cause = f"browser died: {gone}"
+        if self._targets.crash and self._targets.crash != "killed":  # by an operator, or a kernel without memory
+            return BrowserDeath(cause=cause, is_proof=True)
+        if not self._targets.is_shown and self._not_taken is None:
+            problem = BrowserProblem(f"Chromium showed no page: {gone}", BUSY, is_slowness=True)
+            return BrowserDeath(cause=cause, problem=problem)
+        is_proof = isinstance(gone, BrowserHung) and use.cpu_s - self._before.cpu_s > wall_s / 2
+        return BrowserDeath(cause=cause, is_proof=is_proof)
 
 
 def _result(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:

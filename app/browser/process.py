@@ -12,10 +12,12 @@ from typing import Any, Final
 from app.browser import guard
 from app.browser.connection import BrowserGone, BrowserHung, DevToolsPipe
 from app.browser.flags import FLAGS, UNSAFE
-from app.browser.tree import TreeUse, command_lines, measure
+from app.browser.tree import TreeUse, command_lines, held_bytes, measure
 from app.browser.values import BrowserProblem
 
 START_S: Final = 30.0
+LOOK_S: Final = 1.0
+BUSY: Final = "see whether the machine is busy"
 _SAID_BYTES: Final = 4_000
 _WATCHED: Final = [{"type": kind} for kind in ("service_worker", "shared_worker")]
 
@@ -39,6 +41,7 @@ class BrowserProcess:
         """Start it, and wait until it answers. Raises `NotStarted`."""
         self.pages = 0
         self.began_at = time.monotonic()
+        self._pids, self._looked_at = frozenset[int](), 0.0
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the process runs
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
@@ -76,6 +79,13 @@ class BrowserProcess:
 
     def use(self) -> TreeUse:
         return measure(self._process.pid)
+
+    def memory_bytes(self) -> int:
+        """Memory of its processes, as in `use`. New ones are found within a second: it takes a look at all."""
+        now = time.monotonic()
+        if now - self._looked_at >= LOOK_S:
+            self._pids, self._looked_at = self.use().pids, now
+        return held_bytes(self._pids)
 
     def kill(self) -> None:
         """End the browser at once, with all that it started, and free what it held here. A second time does nothing."""
@@ -129,9 +139,7 @@ class BrowserProcess:
         if b"No usable sandbox" in said:
             return guard.problem("sandbox", "Chromium says: No usable sandbox")
         if isinstance(gone, BrowserHung):  # what it said is not why
-            return BrowserProblem(
-                f"Chromium did not start: {gone}", "see whether the machine is busy", is_slowness=True
-            )
+            return BrowserProblem(f"Chromium did not start: {gone}", BUSY, is_slowness=True)
         last = said.decode("utf-8", "replace").strip().splitlines()
         return BrowserProblem(
             f"Chromium did not start: {last[-1] if last else gone}", "run `tiptoe doctor`, or another Chromium"

@@ -46,6 +46,7 @@ class Targets:
 
     main      session of the page; "" until it is attached
     worlds    our world of each frame: {(session, frame): context}
+    is_shown  the page's own document had one at some time: until then nothing of the page has run
     crash     how the page's renderer ended: "crashed", "oom", "killed" …; "" while it runs
     """
 
@@ -57,6 +58,7 @@ class Targets:
         self._context = ""
         self.sessions: dict[str, str] = {}
         self.worlds: dict[tuple[str, str], int] = {}
+        self.is_shown = False
         self.crash = ""
         self._handlers: Mapping[str, Callable[[Mapping[str, Any], str], None]] = {
             "Target.attachedToTarget": self._attached,
@@ -147,7 +149,9 @@ class Targets:
     def _world_made(self, params: Mapping[str, Any], session: str) -> None:
         context = params["context"]
         if context["name"] == WORLD:
-            self.worlds[session, context["auxData"]["frameId"]] = context["id"]
+            frame = context["auxData"]["frameId"]
+            self.worlds[session, frame] = context["id"]
+            self.is_shown |= (session, frame) == (self.main, self.page)
 
     def _cleared(self, _: Mapping[str, Any], session: str) -> None:
         self.worlds = {key: context for key, context in self.worlds.items() if key[0] != session}

@@ -39,9 +39,14 @@ def measure(root: int) -> TreeUse:
         ahead += children[pid]
     return TreeUse(
         pids=frozenset(found),
-        memory_bytes=sum(map(_held_bytes, found)),
+        memory_bytes=held_bytes(frozenset(found)),
         cpu_s=sum(cpu[pid] for pid in found),
     )
+
+
+def held_bytes(pids: frozenset[int]) -> int:
+    """Memory of these processes, as in `TreeUse`. Those that ended meanwhile hold nothing."""
+    return sum(map(_held_bytes, pids))
 
 
 def command_lines(pids: frozenset[int]) -> list[list[bytes]]:

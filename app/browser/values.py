@@ -141,7 +141,7 @@ class BrowserProblem:
     finding: str
     remedy: str
     is_absence: bool = False  # there is no browser at all
-    is_slowness: bool = False  # one was started, and gave no sign in time: the next may be quicker
+    is_slowness: bool = False  # one was started, and gave no sign or showed no page: the next may be quicker
 
     @property
     def line(self) -> str:
@@ -150,11 +150,12 @@ class BrowserProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserDeath:
-    """The browser died over the page, hung, or never started. It costs this page one attempt.
+    """The browser died over the page, hung, or never showed it.
 
     cause     a line for a person
     is_proof  only the page can be the cause (its memory, its processor time); False: the machine may be
-    problem   why no browser would start, so that the page was not opened; None: it was opened
+    problem   why no browser would start, or none showed it, so that nothing of it has run; None: it was shown, or not
+              taken
     """
 
     cause: str

@@ -17,7 +17,7 @@ PING_S = 2.0
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check settings, contact, disk, handlers, browser, database, broker, workers, queues, beat, frontier and archive.
+    """Check settings, contact, disk, handlers, browsers, database, broker, workers, queues, beat, frontier and archive.
 
     Each problem has a remedy. Exit 1: a check fails.
     """
@@ -59,6 +59,7 @@ def _examine() -> "list[Check]":
             checks += found
             if all(check.grade is not Grade.FAIL for check in found):
                 checks += doctor.fleet(engine, settings, served)
+                checks += browser_check.renderers(engine)
                 checks += archive.health(engine, settings)
                 checks += handler_check.asked_for(engine, names)
     except TiptoeError as error:

@@ -37,9 +37,9 @@ def retried(visit: Visit, taken: TakenRender, cause: str, found: Rendering | Non
     _end(visit, row | {"cached": cached})
 
 
-def given_back(visit: Visit, taken: TakenRender, cause: str, *, due_s: float) -> None:
-    """The page was not opened, and is not to blame."""
-    _end(visit, _row(taken, state="due", cause=cause, attempts=taken.attempts, due_s=due_s))
+def given_back(visit: Visit, taken: TakenRender, cause: str, *, due_s: float, takes: int = 0) -> None:
+    """The page was not opened, and is not to blame.   takes: that count further, where it may be after all"""
+    _end(visit, _row(taken, state="due", cause=cause, attempts=taken.attempts, due_s=due_s) | {"takes": takes})
 
 
 def _end(visit: Visit, row: RenderEnd) -> None:
@@ -64,6 +64,7 @@ def _row(
         "state": state,
         "cause": cause,
         "attempts": attempts,
+        "takes": 0,
         "due_s": due_s,
         "ending": found.ending.value if found else None,
         "brought": None,

@@ -3,7 +3,8 @@
     claim ▶ take up ▶ rules of its origin ▶ browser (its requests are ours) ▶ read ▶ settle and leave
 
 The lease makes it exclusive, and the token fences what it writes, as in any visit. A page is counted before the browser
-opens it, so that one which ends its worker is given up in the end. A browser that dies costs the page one attempt.
+opens it, so that one which ends its worker is given up in the end. A browser that dies over the page costs it one
+attempt; one that never showed it says nothing of the page, unless this machine shows others.
 """
 
 import zlib
@@ -106,7 +107,7 @@ class RenderTurns:
     def _page(self, visit: Visit, taken: TakenRender, due: Due) -> None:
         """Render the page, and put its ending into the batch. Raises LeaseLost, ServiceError."""
         if taken.takes > TAKES_MOST:
-            failed(visit, taken, f"its worker died {TAKES_MOST} times while it was rendered")
+            failed(visit, taken, f"its worker or its browser died {TAKES_MOST} times before it was rendered")
             return
         url = visit.worker.canon.of_row(due.url, due.key, due.linked)
         if isinstance(url, Refusal):
@@ -143,8 +144,7 @@ class RenderTurns:
     ) -> None:
         match found:
             case BrowserDeath(problem=BrowserProblem() as problem):
-                self._note(problem)
-                given_back(visit, taken, problem.line, due_s=PROBLEM_S)
+                self._not_shown(visit, taken, problem)
             case BrowserDeath(is_proof=True):
                 failed(visit, taken, found.cause)
             case BrowserDeath():
@@ -167,8 +167,18 @@ class RenderTurns:
             case never:
                 assert_never(never)
 
+    def _not_shown(self, visit: Visit, taken: TakenRender, problem: BrowserProblem) -> None:
+        """The page waits, and is not to blame, unless it is shown to nobody while this machine shows the others."""
+        is_suspect = problem.is_slowness and self.slow_starts == 0  # the last page was shown
+        self._note(problem)
+        if is_suspect and taken.takes == TAKES_MOST:
+            retried(visit, taken, problem.finding)
+        else:
+            takes = taken.takes if is_suspect else taken.takes - 1
+            given_back(visit, taken, problem.line, due_s=PROBLEM_S, takes=takes)
+
     def _note(self, problem: BrowserProblem) -> None:
-        """Note why no browser started. One that was slow is a problem where the next ones are, too."""
+        """Note why no browser showed a page. One that was slow is a problem where the next ones are, too."""
         self.slow_starts += problem.is_slowness
         if not problem.is_slowness or self.slow_starts >= SLOW_STARTS_MOST:
             self.problem = problem

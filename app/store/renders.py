@@ -59,6 +59,7 @@ class RenderEnd(TypedDict):
     """How a rendering ended: the columns that `end` writes, and what is only counted.
 
     state    done, failed, or due where it is tried again in due_s
+    takes    that count further; 0: its worker lived, and the page was shown or is not to blame
     answered, cached  requests of the page that brought an answer, and those of them that were not sent: for metrics
     refused  requests of the page, by the reason why they were not sent
     changed  its text is another than that of the rendering before
@@ -71,6 +72,7 @@ class RenderEnd(TypedDict):
     state: str
     cause: str | None
     attempts: int
+    takes: int
     due_s: float | None
     ending: str | None
     brought: int | None

@@ -96,7 +96,7 @@ RETURNING r.host_id, r.crawl_id, r.key, r.url, r.takes, r.attempts, r.evidence, 
 -- end: how renderings have ended, of pages that still wait with the same body; due_s: when it is tried again
 WITH ended AS (
     UPDATE renders AS r
-    SET state = e.state, cause = e.cause, attempts = e.attempts, takes = 0, ending = e.ending, brought = e.brought,
+    SET state = e.state, cause = e.cause, attempts = e.attempts, takes = e.takes, ending = e.ending, brought = e.brought,
         wall_ms = e.wall_ms, cpu_ms = e.cpu_ms, asked = e.asked, refused = e.refused,
         body = CASE WHEN e.state = 'due' THEN r.body END,
         due_at = clock_timestamp() + make_interval(secs => coalesce(e.due_s, 0)),
@@ -104,8 +104,8 @@ WITH ended AS (
         ended_at = clock_timestamp()
     FROM json_to_recordset(CAST(:rows AS json)) AS e (
         host_id bigint, crawl_id bigint, key text, body_sha256 text, state text, cause text, attempts smallint,
-        due_s double precision, ending text, brought bigint, wall_ms real, cpu_ms real, asked integer, refused jsonb,
-        text_sha256 text, changed boolean)
+        takes smallint, due_s double precision, ending text, brought bigint, wall_ms real, cpu_ms real, asked integer,
+        refused jsonb, text_sha256 text, changed boolean)
     WHERE r.host_id = e.host_id AND r.crawl_id = e.crawl_id AND r.key = decode(e.key, 'hex') AND r.state = 'due'
       AND r.body_sha256 = decode(e.body_sha256, 'hex')
     RETURNING r.host_id, r.crawl_id, r.key, decode(e.text_sha256, 'hex') AS text_sha256, e.changed

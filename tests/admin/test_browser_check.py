@@ -4,17 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from app.admin.browser_check import browser
-from app.admin.doctor import Grade
+from app.admin.browser_check import browser, renderers
+from app.admin.doctor import Check, Grade
 from app.browser.find import find
 from app.browser.values import BrowserProblem
 from app.config import Settings
+from app.crawl.state.worker import Worker
+from app.store import db, renders
+from tests.crawl.loop import go, start
+from tests.crawl.web import Web
+from tests.render.shells import shell
 
 
 def test_a_browser_that_was_named_and_is_not_there_is_a_fault(tmp_path: Path) -> None:
     check = browser(Settings(chromium=str(tmp_path / "chromium")))
     assert (check.name, check.grade) == ("browser", Grade.FAIL)
-    assert check.finding == f"{tmp_path}/chromium is not a program: pages that need JavaScript keep their plain text"
+    assert check.finding == f"{tmp_path}/chromium is not a program: no page is rendered here"
     assert "apt-get install chromium" in check.remedy
 
 
@@ -36,3 +41,30 @@ def test_the_browser_of_this_machine_is_in_order() -> None:
     check = browser(Settings())
     assert (check.grade, check.remedy) == (Grade.OK, "")
     assert check.finding == f"Chromium {there.version} at {there.path}, without a network"
+
+
+def test_pages_that_wait_for_a_browser_are_told_of_where_nobody_renders(worker: Worker, web: Web) -> None:
+    site = web.site()
+    site.pages["/"] = shell()
+    start(worker, site.url("/"))
+    assert renderers(worker.engine) == []
+    go(worker)
+    assert renderers(worker.engine) == [
+        Check(
+            name="renderers",
+            grade=Grade.WARN,
+            finding="none; waiting for a browser: 1 page",
+            remedy="start a worker with -Q render",
+        )
+    ]
+
+
+def test_workers_that_render_elsewhere_are_told_of_with_what_they_lack(worker: Worker) -> None:
+    """A machine of a fleet need not have a browser itself."""
+    with db.transaction(worker.engine) as tx:
+        renders.seen(tx, name="a:1", browser="156.0", problem=None)
+        renders.seen(tx, name="b:1", browser=None, problem="no Chromium was found; install one")
+    assert renderers(worker.engine) == [
+        Check(name="renderers", grade=Grade.OK, finding="a:1 has Chromium 156.0"),
+        Check(name="renderers", grade=Grade.WARN, finding="b:1: no Chromium was found", remedy="install one"),
+    ]

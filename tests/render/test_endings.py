@@ -60,7 +60,7 @@ def test_a_page_that_ends_its_workers_is_given_up(worker: Worker, site: Site) ->
     turns(worker, stand).run()
     assert stand.opened == []
     (row,) = rows(worker, "SELECT state, cause FROM renders")
-    assert tuple(row) == ("failed", "its worker died 3 times while it was rendered")
+    assert tuple(row) == ("failed", "its worker or its browser died 3 times before it was rendered")
 
 
 @pytest.mark.parametrize(("problem", "ends"), [(None, False), ("no Chromium was found", True)])

@@ -9,12 +9,13 @@ import pytest
 from app.browser.values import Ask, Bounds, BrowserDeath, BrowserProblem, PlainResponse, Rendering
 from app.crawl.state.worker import Worker
 from app.model.render import RenderEnding, RenderRefusal
+from app.render.ending import ATTEMPTS_MOST
 from app.render.limits import LEASE_REST_S
 from app.render.requests import PageRequests
-from app.render.turn import SLOW_STARTS_MOST
+from app.render.turn import SLOW_STARTS_MOST, TAKES_MOST, RenderTurns, TurnEnding
 from tests.crawl.loop import go, start
 from tests.crawl.web import Answer, Hit, Site
-from tests.render.shells import DOCUMENT, SHELL, Stand, render, rows, there, turns
+from tests.render.shells import DOCUMENT, SHELL, Stand, render, rows, shell, there, turns
 from tests.store.rows import sql
 
 LEASE_S, RENDER_S, LATE_S = 40.0, 20.0, 12.0
@@ -109,3 +110,50 @@ def test_a_page_that_a_busy_machine_cut_short_is_made_again_twice(
         turns(worker, stand).run()
         found += [row.state for row in rows(worker, "SELECT state FROM renders")]
     assert found == states
+
+
+SLOW = BrowserProblem("Chromium showed no page: it showed no document", "wait", is_slowness=True)
+NOT_SHOWN = BrowserDeath(cause="it", problem=SLOW)
+
+
+def run_with(
+    worker: Worker, made: RenderTurns, stand: Stand, url: str, dies: BrowserDeath | None
+) -> tuple[object, ...]:
+    """A turn of this page, with all others out of the way. Returns its state, takes and attempts."""
+    sql(worker.engine, "UPDATE renders SET due_at = now() + interval '1 hour'")
+    sql(worker.engine, f"UPDATE renders SET due_at = now() WHERE url = '{url}'")
+    stand.dies = dies
+    assert made.run() is TurnEnding.DONE
+    (row,) = rows(worker, f"SELECT state, takes, attempts FROM renders WHERE url = '{url}'")
+    return tuple(row)
+
+
+def test_a_page_that_a_starved_machine_shows_to_nobody_does_not_fail(worker: Worker, site: Site) -> None:
+    """However often: what ends it is that its worker has a problem, which ends the crawl and leaves the page due."""
+    start(worker, site.url("/"))
+    go(worker)
+    stand = Stand()
+    made = turns(worker, stand)
+    made.slow_starts = 1  # it was slow before
+    for _ in range(10):
+        assert run_with(worker, made, stand, site.url("/"), NOT_SHOWN) == ("due", 0, 0)
+    assert made.problem == SLOW
+    assert run_with(worker, made, stand, site.url("/"), None) == ("done", 0, 0)
+    assert made.problem is None
+
+
+def test_a_page_that_is_never_shown_while_others_are_fails_in_the_end(worker: Worker, site: Site) -> None:
+    """Its answer is what takes browsers down: it would be tried again for ever, as the machine is in order."""
+    others = [f"/item/{n}" for n in range(TAKES_MOST * ATTEMPTS_MOST)]
+    site.pages |= dict.fromkeys(others, shell())
+    start(worker, site.url("/"), *map(site.url, others))
+    go(worker)
+    stand = Stand()
+    made = turns(worker, stand)
+    states: list[tuple[object, ...]] = []
+    for other in others:
+        assert run_with(worker, made, stand, site.url(other), None)[0] == "done"
+        states.append(run_with(worker, made, stand, site.url("/"), NOT_SHOWN))
+    assert states[:4] == [("due", 1, 0), ("due", 2, 0), ("due", 0, 1), ("due", 1, 1)]
+    assert states[-2:] == [("due", 2, 2), ("failed", 0, 3)]
+    assert made.problem is None
