@@ -38,6 +38,7 @@ def make_templates() -> Environment:
         "ago": ago,
         "seconds": seconds,
         "number": number,
+        "about": about,
         "span": span,
         "share": share,
     }
@@ -100,6 +101,11 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else rounded(float(value))
+
+
+def about(value: float) -> str:
+    """An estimate, to two digits: `≈ 5,100,000`."""
+    return f"≈ {float(f'{value:.2g}'):,.0f}"
 
 
 def share(value: float | None) -> str:
