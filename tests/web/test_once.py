@@ -1,7 +1,9 @@
 """Pages that take long are made once for all who look, and never by two at once: counts and proofs of a crawl."""
 
 import time
+from dataclasses import replace
 from functools import partial
+from html import escape
 
 import pytest
 from sqlalchemy import Engine, text
@@ -13,6 +15,11 @@ from tests.faults.waiting import until
 from tests.store.rows import one, sql
 from tests.web.served import Browser
 
+SAYS = "nothing waits: `tiptoe seed add` <b> gives it more"
+COUNTING = [
+    ("/crawl/counted?name=docs", "Counting …"),
+    ("/crawl/counted?name=docs&exactly=1", "Counting every URL and request …"),
+]
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = CAST('{}' AS regclass)"
 
 
@@ -26,8 +33,10 @@ def test_however_many_ask_a_crawl_is_counted_once_at_a_time(crawled: Engine, bro
         assert counts.of("docs", wait_s=0.2) is None
         assert one(crawled, waiting) == 1
         assert browser.get("/crawl?name=docs").ok
-        assert "Counting …" in browser.get("/crawl/counted?name=docs").text
-        assert "Counting every URL and request …" in browser.get("/crawl/counted?name=docs&exactly=1").text
+        for path, words in COUNTING:
+            answer = browser.get(path).text
+            assert words in answer
+            assert f'hx-get="{escape(path)}"' in answer, "it asks for the same again"
         released = time.monotonic()
     found = counts.of("docs", wait_s=30)
     assert isinstance(found, Made)
@@ -67,3 +76,22 @@ def test_the_proof_of_a_crawl_that_takes_long_takes_one_session_of_all_who_wait(
         assert browser.get("/hosts").ok
     assert browser.until("/proof?crawl=docs", "No violation.").ok
     assert browser.get("/proof?crawl=nope").status_code == 400
+
+
+def test_an_estimate_is_marked_and_leads_to_the_exact_count(crawled: Engine, browser: Browser) -> None:
+    found = tally(crawled, "docs")
+    read = {**found.percents, "urls": 0.8, "fetches": 12.5}
+    estimate = replace(found, percents=read, states={"queued": 5_123_456, "resting": 30}, verdict=[SAYS])
+    board = browser.app.state.board
+    browser.app.state.board = replace(board, counts=Once(lambda _: estimate))
+    try:
+        page = browser.until("/crawl/counted?name=docs", "Count every row").text
+    finally:
+        browser.app.state.board = board
+    assert f"Estimated (≈) from {found.seen} URLs of this crawl, 0.8 % of the frontier, 12.5 % of the log" in page
+    assert "<li>nothing waits: <code>tiptoe seed add</code> &lt;b&gt; gives it more</li>" in page
+    assert '<td>queued</td><td class="n">≈ 5,100,000</td>' in page
+    assert '<td>resting</td><td class="n">≈ 30</td>' in page
+    assert f'<td class="n">{found.reasons[0]["links"]}</td>' in page, "of a table that was read whole"
+    exact = browser.until("/crawl/counted?name=docs&exactly=1", "URLs by state").text
+    assert "≈" not in exact

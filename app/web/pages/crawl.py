@@ -50,7 +50,7 @@ def counted(request: Request) -> Response:
     """The part of the page that counts URLs, requests and refused links; or word that they are being counted."""
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
-    exactly = "exactly" in request.query_params
+    exactly = bool(request.query_params.get("exactly"))
     count = (shared.exact if exactly else shared.counts).of(found.name, wait_s=COUNT_WAIT_S)
     more: dict[str, Any] = {"days": DAYS, "kept_times": KEPT_TIMES, "kept_most_s": KEPT_MOST_S}
     return page(request, "crawl_counted.html", crawl=found, exactly=exactly, count=count, **more)
