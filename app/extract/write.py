@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import structlog
 from sqlalchemy import Engine
 
 from app.config import Settings
+from app.crawl.visit import trace
 from app.errors import Unwritable
 from app.extract.pool import HandlerPool
 from app.extract.process import START_S, Handled, HandlerProcess
@@ -25,6 +27,7 @@ from app.store.items import ItemRow
 
 ATTEMPTS_MOST = 3
 RETRY_S = 2.0  # after the first failure; four times as long after the second
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,22 @@ def _commit(shared: Extraction, found: Sequence[HandledRow]) -> None:
     for place in held:
         state = endings[place]["state"]
         shared.count("retried" if state == "due" else state)
+    for each in found:
+        if each.row.place in held and trace.is_sampled(each.row.key, shared.settings.log_trace):
+            _trace(each, endings[each.row.place])
+
+
+def _trace(found: HandledRow, ending: ExtractionEnding) -> None:
+    _log.info(
+        "trace.extracted",
+        trace=trace.trace_id(found.row.key),
+        url=found.row.url,
+        handler=found.row.handler,
+        capture=found.row.capture_id,
+        state=ending["state"],
+        items=ending["items"],
+        ms=round(found.handled.ms),
+    )
 
 
 def _items(found: HandledRow) -> list[ItemRow]:

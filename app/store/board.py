@@ -143,9 +143,24 @@ def refused_links(tx: Connection, *, crawl_id: int, reason: str | None, before: 
     return _rows(db.run(tx, _sql["refused_links"], {"crawl_id": crawl_id, "reason": reason, "before": before, "n": n}))
 
 
-def shape(tx: Connection, *, crawl_id: int) -> list[Row]:
-    """URLs of a crawl by depth, and those queued by lane. Reads every row of the crawl."""
-    return _rows(db.run(tx, _sql["shape"], {"crawl_id": crawl_id}))
+def percents(tx: Connection, *, blocks: int) -> dict[str, float]:
+    """By table: the share that so many of its blocks are, in percent. 100: all of it."""
+    return {row.name: float(row.percent) for row in db.run(tx, _sql["percents"], {"blocks": blocks})}
+
+
+def urls_read(tx: Connection, *, crawl_id: int, percent: float) -> list[Row]:
+    """URLs of a crawl in so many percent of the frontier: state, cause, detail, depth, lane, urls, fetched."""
+    return _rows(db.run(tx, _sql["urls_read"], {"crawl_id": crawl_id, "percent": percent}))
+
+
+def requests_read(tx: Connection, *, crawl_id: int, percent: float, days: int) -> list[Row]:
+    """Requests of a crawl in so many percent of the log: kind, outcome, status, fetches; of the last days, recrawls."""
+    return _rows(db.run(tx, _sql["requests_read"], {"crawl_id": crawl_id, "percent": percent, "days": days}))
+
+
+def refused_read(tx: Connection, *, crawl_id: int, percent: float) -> list[Row]:
+    """Refused links of a crawl in so many percent of them: reason, links, times."""
+    return _rows(db.run(tx, _sql["refused_read"], {"crawl_id": crawl_id, "percent": percent}))
 
 
 def crawl(tx: Connection, crawl_id: int) -> CrawlLine:

@@ -15,17 +15,36 @@ SELECT id, name, state, ended_because, ended_detail, round, max_pages, max_bytes
 FROM crawls
 WHERE id = :crawl_id
 
--- shape: URLs of a crawl by depth, and those queued by lane; reads all of its rows
-SELECT depth, count(*) AS urls, count(*) FILTER (WHERE fetched_at IS NOT NULL) AS fetched,
+-- percents: the shares of tables that so many blocks are, in percent; 100: all of it
+SELECT coalesce(p.relname, t.relname) AS name,
+       least(100, 100 * :blocks * CAST(current_setting('block_size') AS double precision)
+           / greatest(sum(pg_relation_size(t.oid)), 1)) AS percent
+FROM pg_class AS t
+LEFT JOIN pg_inherits AS i ON i.inhrelid = t.oid
+LEFT JOIN pg_class AS p ON p.oid = i.inhparent
+WHERE t.relkind = 'r' AND t.relnamespace = CAST(current_schema() AS regnamespace)
+  AND coalesce(p.relname, t.relname) IN ('urls', 'fetches', 'suppressions', 'duplicates', 'renders', 'sitemaps')
+GROUP BY 1
 
-       count(*) FILTER (WHERE state = 'queued' AND lane = 0) AS p0,
-       count(*) FILTER (WHERE state = 'queued' AND lane = 1) AS p1,
-       count(*) FILTER (WHERE state = 'queued' AND lane = 2) AS p2,
-       count(*) FILTER (WHERE state = 'queued' AND lane = 3) AS p3
-FROM urls
+-- urls_read: URLs of a crawl in a sample of the table's blocks
+SELECT state, cause, detail, depth, lane, count(*) AS urls, count(fetched_at) AS fetched
+FROM urls TABLESAMPLE SYSTEM (CAST(:percent AS real))
 WHERE crawl_id = :crawl_id
-GROUP BY depth
-ORDER BY depth
+GROUP BY state, cause, detail, depth, lane
+
+-- requests_read: requests of a crawl in a sample of the log's blocks, by their ending; recrawls: of the last days
+SELECT kind, outcome, status, count(*) AS fetches,
+       count(*) FILTER (WHERE reason = 'recrawl'
+           AND started_at > statement_timestamp() - make_interval(days => :days)) AS recrawls
+FROM fetches TABLESAMPLE SYSTEM (CAST(:percent AS real))
+WHERE crawl_id = :crawl_id
+GROUP BY kind, outcome, status
+
+-- refused_read: links of a crawl that were not admitted, in a sample of the table's blocks
+SELECT reason, count(*) AS links, CAST(sum(count) AS bigint) AS times
+FROM suppressions TABLESAMPLE SYSTEM (CAST(:percent AS real))
+WHERE crawl_id = :crawl_id
+GROUP BY reason
 
 -- items_of_url: what handlers extracted from a page
 SELECT handler, n, version, stale, item, extracted_at FROM items

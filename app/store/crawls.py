@@ -236,6 +236,10 @@ def totals(tx: Connection, crawl_id: int) -> Totals:
     return Totals(**{**row, "ended_because": _ending(row["ended_because"])})
 
 
+def hosts_some(tx: Connection, crawl_id: int, *, most: int) -> int:
+    return int(tx.execute(_sql["hosts_some"], {"crawl_id": crawl_id, "most": most}).scalar_one())
+
+
 def hosts_of(tx: Connection, crawl_id: int, n: int) -> list[dict[str, Any]]:
     return [dict(row) for row in tx.execute(_sql["hosts_of"], {"crawl_id": crawl_id, "n": n}).mappings()]
 

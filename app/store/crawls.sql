@@ -276,10 +276,12 @@ FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
 
+-- hosts_some: hosts that a crawl fetched from in this round, counted up to a limit
+SELECT count(*) FROM (SELECT FROM crawl_hosts WHERE crawl_id = :crawl_id LIMIT :most) AS counted
+
 -- hosts_of: a crawl's counts by host in this round, most pages first
 -- unfetched estimates the URLs that wait there in every crawl.
 SELECT h.name AS host, ch.pages, ch.fetches, ch.failed, ch.bytes, h.unfetched, ch.last_fetch_at
-FROM crawl_hosts AS ch JOIN hosts AS h ON h.id = ch.host_id
-WHERE ch.crawl_id = :crawl_id
-ORDER BY ch.pages DESC, h.name
-LIMIT :n
+FROM (SELECT * FROM crawl_hosts WHERE crawl_id = :crawl_id ORDER BY pages DESC, host_id LIMIT :n) AS ch
+JOIN hosts AS h ON h.id = ch.host_id
+ORDER BY ch.pages DESC, ch.host_id

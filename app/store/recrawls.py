@@ -44,9 +44,11 @@ def set_price(tx: Connection, *, crawl_id: int, price_s: float | None) -> None:
     tx.execute(_sql["set_price"], {"crawl_id": crawl_id, "price_s": price_s})
 
 
-def freshness(tx: Connection, crawl_id: int) -> list[Mapping[str, Any]]:
-    """Rows of changes (a bucket), pages, interval_s, late, age_s and fresh (a share). Reads every page of the crawl."""
-    return [dict(row) for row in tx.execute(_sql["freshness"], {"crawl_id": crawl_id}).mappings()]
+def freshness(tx: Connection, crawl_id: int, *, percent: float = 100) -> list[Mapping[str, Any]]:
+    """Rows of changes (a bucket), pages, interval_s, late, age_s and fresh (a share), of so many percent of the
+    frontier. 100: reads every page of the crawl."""
+    where = {"crawl_id": crawl_id, "percent": percent}
+    return [dict(row) for row in tx.execute(_sql["freshness"], where).mappings()]
 
 
 def yields(tx: Connection, *, crawl_id: int, days: int) -> Mapping[str, Any]:

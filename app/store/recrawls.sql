@@ -13,6 +13,7 @@ UPDATE crawls SET recrawl_price_s = :price_s
 WHERE id = :crawl_id AND recrawl_price_s IS DISTINCT FROM CAST(:price_s AS double precision)
 
 -- freshness: a crawl's pages by how often they are believed to change, and when they were last looked at
+-- In a sample of the table's blocks.
 SELECT CASE WHEN change_s IS NULL THEN 'not known yet'
             WHEN change_s / change_shape < 21600 THEN 'hourly'
             WHEN change_s / change_shape < 259200 THEN 'daily'
@@ -26,7 +27,7 @@ SELECT CASE WHEN change_s IS NULL THEN 'not known yet'
        avg(CASE WHEN change_s IS NOT NULL
                 THEN power(change_s / (change_s + extract(epoch FROM clock_timestamp() - fetched_at)), change_shape)
             END) AS fresh
-FROM urls
+FROM urls TABLESAMPLE SYSTEM (CAST(:percent AS real))
 WHERE crawl_id = :crawl_id AND kind = 'page' AND state IN ('resting', 'queued') AND fetched_at IS NOT NULL
 GROUP BY 1
 ORDER BY min(coalesce(change_s / change_shape, -1))

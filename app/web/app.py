@@ -1,5 +1,7 @@
 """Makes the Starlette app: board, guard, routes, and a page for each error."""
 
+from functools import partial
+
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -7,14 +9,16 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.admin.audit import audit
 from app.admin.board.pulse import PulseWatch
+from app.admin.board.tally import tally
 from app.config import Settings
 from app.errors import InputError, ServiceError
 from app.web.board import Board, board_of
 from app.web.checks import Checks
-from app.web.crawl_counts import CrawlCounts
 from app.web.guard import WebGuard
 from app.web.live import told
+from app.web.once import Once
 from app.web.pulse import Pulse
 from app.web.render import make_templates, refusal
 from app.web.routes import routes
@@ -31,7 +35,9 @@ def make_app(settings: Settings, engine: Engine) -> Starlette:
         watch=watch,
         pulse=Pulse(lambda: told(watch.look(), checks())),
         checks=checks,
-        counts=CrawlCounts(engine, settings),
+        counts=Once(partial(tally, engine)),
+        exact=Once(partial(tally, engine, exactly=True)),
+        proofs=Once(partial(audit, engine, settings)),
         templates=make_templates(),
     )
 

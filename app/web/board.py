@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from starlette.requests import Request
 
+from app.admin.audit import Audit
 from app.admin.board.pulse import PulseWatch
+from app.admin.board.tally import CrawlTally
 from app.config import Settings
 from app.web.checks import Checks
-from app.web.crawl_counts import CrawlCounts
+from app.web.once import Once
 from app.web.pulse import Pulse
 from app.web.users import Users, Viewer
 
@@ -23,7 +25,8 @@ class Board:
 
     watch   looks at all that is live, with the sums of its looks
     checks  whether all is there that a crawl needs, looked at a moment ago
-    counts  crawls that were counted row by row
+    counts  crawls in numbers;   exact: with every row counted
+    proofs  of all hosts of a crawl
     """
 
     settings: Settings
@@ -32,7 +35,9 @@ class Board:
     watch: PulseWatch
     pulse: Pulse
     checks: Checks
-    counts: CrawlCounts
+    counts: Once[CrawlTally]
+    exact: Once[CrawlTally]
+    proofs: Once[Audit]
     templates: "Environment"
 
 

@@ -1,6 +1,7 @@
 """Renders templates. Every text is escaped, and characters that steer a terminal or reorder a line are replaced."""
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from app.web.board import Board
 
 ROOT = Path(__file__).parent
+_CODE = re.compile("`([^`]+)`")
 
 
 def make_templates() -> Environment:
@@ -38,6 +40,8 @@ def make_templates() -> Environment:
         "ago": ago,
         "seconds": seconds,
         "number": number,
+        "about": about,
+        "coded": coded,
         "span": span,
         "share": share,
     }
@@ -100,6 +104,16 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else rounded(float(value))
+
+
+def about(value: float) -> str:
+    """An estimate, to two digits: `≈ 5,100,000`."""
+    return f"≈ {float(f'{value:.2g}'):,.0f}"
+
+
+def coded(text: str) -> Markup:
+    """A sentence of ours as HTML, its `commands` as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(harmless(text)))))
 
 
 def share(value: float | None) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.extract import run
 from app.extract.write import Extraction, HandledRow
@@ -34,6 +35,22 @@ def test_due_pages_become_items_and_a_view(shelf: Shelf, shared: Shared) -> None
         {"_crawl": "shop", "title": "One"}
     ]
     assert work(shared(titles())) == 0
+
+
+@pytest.mark.parametrize(("one_in", "logged"), [(0, 0), (1, 2)])
+def test_a_page_of_the_logs_sample_says_what_its_handler_made_of_it(
+    shelf: Shelf, shared: Shared, one_in: int, logged: int
+) -> None:
+    shelf.due(shelf.put_all([("/books/1", body("One", "Uno")), ("/books/2", body("Two"))]), BOOKS)
+    with capture_logs() as logs:
+        work(shared(titles(), settings=shelf.settings(log_trace=one_in)))
+    traced = [line for line in logs if line["event"] == "trace.extracted"]
+    assert len(traced) == logged
+    for line in traced:
+        (row,) = [row for row in extractions(shelf.engine) if row["url"] == line["url"]]
+        assert (line["handler"], line["state"], line["items"]) == ("books", "done", row["items"])
+        assert line["capture"] == row["capture_id"]
+        assert bytes(row["key"]).hex().startswith(line["trace"])
 
 
 # the capture that follows: its body, its status; whether the page is due again

@@ -48,6 +48,7 @@ class Watched:
     def __init__(self, folder: Path, env: dict[str, str], settings: Settings, engine: Engine) -> None:
         self.folder, self.env, self.settings, self.engine = folder, env, settings, engine
         self.stack = ExitStack()
+        self.web: subprocess.Popen[bytes]
         self.prometheus: Prometheus
 
     def celery(self, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
@@ -58,6 +59,9 @@ class Watched:
 
     def beat(self) -> subprocess.Popen[bytes]:
         return self.celery("beat", "--pidfile=")
+
+    def serve(self) -> None:
+        self.web = self.stack.enter_context(tiptoe_web(self.env, self.folder))
 
     def crawl(self, name: str, sites: list[Site]) -> None:
         crawl = crawls.create(self.engine, name)
@@ -74,11 +78,11 @@ class Watched:
 
 
 @contextmanager
-def tiptoe_web(env: dict[str, str], folder: Path) -> Iterator[None]:
+def tiptoe_web(env: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / "web.log").open("ab") as log:
         process = subprocess.Popen([sys.executable, "-m", "app.web"], env=env, stdout=log, stderr=log)
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             process.wait(30)
@@ -114,7 +118,7 @@ def watched(database_url: str, broker_url: str, tmp_path: Path) -> Iterator[Watc
     settings = load(database_url=database_url, allow_networks="127.0.0.0/8", default_delay_s=0.1)
     made = Watched(tmp_path, env, settings, make_engine(settings))
     with made.stack:
-        made.stack.enter_context(tiptoe_web(env, tmp_path))
+        made.serve()
         made.prometheus = made.stack.enter_context(run_prometheus(tmp_path, f"127.0.0.1:{port}"))
         yield made
     made.engine.dispose()
@@ -223,3 +227,31 @@ def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> No
     watched.until_finished("again")
     watched.until_quiet("TiptoeArchiveStopped")
     assert re.search(r"archive\.stopped", (watched.folder / "worker.log").read_text())
+
+
+LATE = """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
+          VALUES ('late.test', 'host-00', 1, now() - interval '2 min')"""
+
+
+def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watched) -> None:
+    worker, beat = watched.worker("w1"), watched.beat()
+    prometheus = watched.prometheus
+    until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 2, "a worker and beat are scraped")
+    worker.send_signal(signal.SIGSTOP)
+    watched.until_firing("TiptoeProcessUnreachable", "TiptoeWorkersSilent")
+    worker.send_signal(signal.SIGCONT)
+    watched.until_quiet("TiptoeProcessUnreachable", "TiptoeWorkersSilent")
+
+    watched.web.terminate()
+    watched.until_firing("TiptoeWebSilent")
+    watched.web.wait(30)
+    watched.serve()
+    watched.until_quiet("TiptoeWebSilent")
+
+    for process in (beat, worker):  # nobody is left to claim a host that is due
+        process.send_signal(signal.SIGKILL)
+    sql(watched.engine, LATE)
+    watched.until_firing("TiptoeDispatchLate")
+    watched.worker("w2")
+    watched.beat()
+    watched.until_quiet("TiptoeDispatchLate")

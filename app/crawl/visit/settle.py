@@ -255,4 +255,4 @@ def log_fenced(visit: Visit) -> None:
     counting.fenced(visit.worker, visit.lease, visit.batch)
     visit.batch.move(BatchEvent.FENCED)
     visit.move(VisitEvent.FENCED)
-    _log.warning("visit.fenced", host=visit.lease.host, fetches=len(visit.batch.fetches))
+    _log.warning("visit.fenced", visit=visit.lease.visit_id, host=visit.lease.host, fetches=len(visit.batch.fetches))

@@ -1,6 +1,6 @@
 """Logs what became of some URLs, the same ones in every process: one in `log_trace` of all, by their keys.
 
-The key's beginning is the id (`trace`) by which a URL is followed from its refusal or fetch on, visit by visit.
+The key's beginning is the id (`trace`) by which a URL is followed from its refusal or fetch to its items.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def settled(batches: Sequence[Batch], one_in: int) -> None:
                 body = fetch["body_sha256"]
                 _log.info(
                     "trace.settled",
-                    trace=_id(fetch["url_key"]),
+                    trace=trace_id(fetch["url_key"]),
                     url=fetch["url"],
                     visit=fetch["visit_id"],
                     kind=fetch["kind"],
@@ -47,12 +47,12 @@ def settled(batches: Sequence[Batch], one_in: int) -> None:
             if is_sampled(refused["key"], one_in):
                 _log.info(
                     "trace.refused",
-                    trace=_id(refused["key"]),
+                    trace=trace_id(refused["key"]),
                     url=refused["url"],
                     suppression_reason=refused["reason"],
                     found_on=refused["found_on"],
                 )
 
 
-def _id(key: bytes) -> str:
+def trace_id(key: bytes) -> str:
     return key[:ID_BYTES].hex()

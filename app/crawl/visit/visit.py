@@ -155,6 +155,7 @@ def _fenced(visit: Visit) -> VisitEnding:
 def _left(visit: Visit, ending: VisitEnding) -> VisitReport:
     _log.info(
         "visit.left",
+        visit=visit.lease.visit_id,
         host=visit.lease.host,
         requests=visit.turn.requests,
         ending=ending.value,

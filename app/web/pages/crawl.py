@@ -1,22 +1,26 @@
-"""A crawl: how it goes, what was asked of it, and, on demand, what is only known by counting every row."""
+"""A crawl: how it goes, what was asked of it, and what is only known by counting its rows."""
+
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.admin import crawls
 from app.admin.board import lists
+from app.admin.board.tally import DAYS
 from app.policy.focus.shipped import NAMES, profile_of
-from app.store import board, db
 from app.store import crawls as crawl_rows
+from app.store import db
 from app.store.crawls import Crawl
 from app.web.board import board_of
 from app.web.live import crawl_texts
+from app.web.once import KEPT_MOST_S, KEPT_TIMES
 from app.web.order import acts_on, order_of
 from app.web.render import page
 
 HOSTS = 10
+HOSTS_MOST = 10_000  # of a crawl, to be sorted at each look
 COUNT_WAIT_S = 0.1
-SMALL = 200_000  # rows of the frontier up to which everything is counted without asking
 
 
 def show(request: Request) -> Response:
@@ -25,8 +29,8 @@ def show(request: Request) -> Response:
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
     now = shared.watch.look_at(found.id)
     with db.transaction(shared.engine) as tx:
-        sizes = board.sizes(tx)
-        hosts = crawl_rows.hosts_of(tx, found.id, HOSTS) if sizes.get("hosts", 0) < SMALL else []
+        has_many_hosts = crawl_rows.hosts_some(tx, found.id, most=HOSTS_MOST) == HOSTS_MOST
+        hosts = [] if has_many_hosts else crawl_rows.hosts_of(tx, found.id, HOSTS)
     return page(
         request,
         "crawl.html",
@@ -35,7 +39,7 @@ def show(request: Request) -> Response:
         texts=crawl_texts(now),
         facts_of=_facts(found),
         hosts=hosts,
-        is_small=sizes.get("urls", 0) < SMALL and sizes.get("fetches", 0) < SMALL,
+        has_many_hosts=has_many_hosts,
         acts=acts_on("crawl", found.state),
         orders=lists.orders(shared.engine, subject=found.name, n=5),
         order=order_of(request),
@@ -43,10 +47,13 @@ def show(request: Request) -> Response:
 
 
 def counted(request: Request) -> Response:
-    """The part of the page that counts every URL, and reads the crawl's log; or word that it is being counted."""
+    """The part of the page that counts URLs, requests and refused links; or word that they are being counted."""
     shared = board_of(request)
     found = crawls.find(shared.engine, request.query_params.get("name", ""))
-    return page(request, "crawl_counted.html", crawl=found, tally=shared.counts.of(found.name, wait_s=COUNT_WAIT_S))
+    exactly = bool(request.query_params.get("exactly"))
+    count = (shared.exact if exactly else shared.counts).of(found.name, wait_s=COUNT_WAIT_S)
+    more: dict[str, Any] = {"days": DAYS, "kept_times": KEPT_TIMES, "kept_most_s": KEPT_MOST_S}
+    return page(request, "crawl_counted.html", crawl=found, exactly=exactly, count=count, **more)
 
 
 def refused(request: Request) -> Response:
