@@ -96,8 +96,8 @@ RETURNING r.host_id, r.crawl_id, r.key, r.url, r.takes, r.attempts, r.evidence, 
 -- end: how renderings have ended, of pages that still wait with the same body; due_s: when it is tried again
 WITH ended AS (
     UPDATE renders AS r
-    SET state = e.state, cause = e.cause, attempts = e.attempts, takes = e.takes, ending = e.ending, brought = e.brought,
-        wall_ms = e.wall_ms, cpu_ms = e.cpu_ms, asked = e.asked, refused = e.refused,
+    SET state = e.state, cause = e.cause, attempts = e.attempts, takes = e.takes, ending = e.ending,
+        brought = e.brought, wall_ms = e.wall_ms, cpu_ms = e.cpu_ms, asked = e.asked, refused = e.refused,
         body = CASE WHEN e.state = 'due' THEN r.body END,
         due_at = clock_timestamp() + make_interval(secs => coalesce(e.due_s, 0)),
         text_sha256 = coalesce(decode(e.text_sha256, 'hex'), r.text_sha256),
