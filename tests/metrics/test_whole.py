@@ -12,17 +12,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
-from app.admin import crawls, seeds
+from app.admin import crawls, edit, seeds
 from app.config import Settings, load
 from app.crawl.state.setup import make_engine
 from app.metrics.dashboard import ROWS
+from app.model.crawl import CrawlChange, CrawlSpec
 from tests.acceptance.conftest import celery, manual, until
 from tests.acceptance.test_fleet import free_port
 from tests.crawl.web import Answer, Page, Site, Web, html
+from tests.faults.valve import Valve
 from tests.metrics.prometheus import Prometheus, needs_prometheus, run_prometheus
 from tests.store.rows import sql
 
@@ -60,11 +63,11 @@ class Watched:
     def beat(self) -> subprocess.Popen[bytes]:
         return self.celery("beat", "--pidfile=")
 
-    def serve(self) -> None:
-        self.web = self.stack.enter_context(tiptoe_web(self.env, self.folder))
+    def serve(self, **env: str) -> None:
+        self.web = self.stack.enter_context(tiptoe_web({**self.env, **env}, self.folder))
 
-    def crawl(self, name: str, sites: list[Site]) -> None:
-        crawl = crawls.create(self.engine, name)
+    def crawl(self, name: str, sites: list[Site], **spec: Any) -> None:
+        crawl = crawls.create(self.engine, name, CrawlSpec(**spec))
         seeds.add(self.engine, self.settings, crawl, [site.url("/") for site in sites])
 
     def until_finished(self, name: str) -> None:
@@ -245,8 +248,14 @@ def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watch
     watched.web.terminate()
     watched.until_firing("TiptoeWebSilent")
     watched.web.wait(30)
-    watched.serve()
+    valve = watched.stack.enter_context(Valve(watched.folder, watched.env["TIPTOE_DATABASE_URL"]))
+    watched.serve(TIPTOE_DATABASE_URL=valve.url)
     watched.until_quiet("TiptoeWebSilent")
+
+    valve.remove()
+    watched.until_firing("TiptoePostgresAway")
+    valve.replace()
+    watched.until_quiet("TiptoePostgresAway")
 
     for process in (beat, worker):  # nobody is left to claim a host that is due
         process.send_signal(signal.SIGKILL)
@@ -255,3 +264,13 @@ def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watch
     watched.worker("w2")
     watched.beat()
     watched.until_quiet("TiptoeDispatchLate")
+
+
+def test_pages_that_nobody_renders_fire_an_alert_until_their_crawl_renders_no_more(watched: Watched, web: Web) -> None:
+    manual(site := web.site(), 3)
+    watched.worker("w1")
+    watched.beat()
+    watched.crawl("shells", [site], render="always", keep_fresh=True)
+    watched.until_firing("TiptoeNoBrowser")
+    edit.edit(watched.engine, watched.settings, "shells", CrawlChange(render="never"))
+    watched.until_quiet("TiptoeNoBrowser")
