@@ -8,7 +8,7 @@ differences are none is learned from pages that were fetched after a sibling (as
     /x/y/print     ≈/w/w/[print]     beside the path without these words
     /x?id=1&ref=a  ≈?ref             beside the same with other values of these, or without them
     /r/diff?id=1   ≈/w/{diff}?id     beside another word before the same query
-    /x/y.md        ≈/w/w[.md]        beside the path without the ending;   ≈/w/w{.md}: with another one
+    /x/y.md        ≈/w/w[.md]        beside the path without the ending
 """
 
 import re
@@ -21,7 +21,7 @@ MARK: Final = "≈"
 _MOST_SEGMENTS: Final = 8
 _MOST_NAMES: Final = 6
 _NUMBER: Final = re.compile(r"\d+(?:[._-]?\d+)*")
-_ENDING: Final = re.compile(r"(?<!/)[\[{](\.[a-z0-9]+)[\]}]\Z")  # of a difference's name
+_ENDING: Final = re.compile(r"(?<!/)\[(\.[a-z0-9]+)\]\Z")  # of a difference's name
 _EXTENSION: Final = re.compile(r"(.+)(\.[A-Za-z][A-Za-z0-9]{0,4})\Z")
 
 
@@ -95,10 +95,6 @@ def _differences(target: str) -> Iterator[tuple[int, str]]:
         for at in range(len(segments) - (not is_asked)):
             form = hash((at, *segments[:at], "", *segments[at + 1 :], *query))
             yield form, _named(folded, at, 1, f"{{{_word(segments[at], folded[at])}}}", asked)
-    if 0 < len(segments) <= _MOST_SEGMENTS and (parts := _EXTENSION.match(segments[-1])):
-        folded = [fold(segment) for segment in segments]
-        form = hash((".", *segments[:-1], parts[1], *query))
-        yield form, _ended(folded, f"{{{parts[2].lower()}}}")
     for name in names:
         rest = [part for part in query if _name(part) != name]
         yield hash((name, *segments, "?", *rest)), f"{MARK}?{name}"[:LONGEST]

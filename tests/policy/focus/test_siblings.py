@@ -28,7 +28,8 @@ def beside(target: str, fetched: str) -> set[str]:
         ("/x?ref=list", "/x", {"≈?ref"}),
         ("/x?pos=1&src=list", "/x?pos=2&src=like", {"≈?pos&src"}),
         ("/docs/x.md", "/docs/x", {"≈/w/w[.md]"}),
-        ("/docs/x.TXT", "/docs/x.html", {"≈/w/w{.txt}"}),
+        ("/docs/x.TXT", "/docs/x", {"≈/w/w[.txt]"}),
+        ("/docs/x.txt", "/docs/x.html", set()),  # each page would have this difference
         ("/x.md?v=2", "/x?v=2", {"≈/w[.md]"}),
         ("/picture.php?/512/album/3", "/picture.php?/512", {"≈/w/#/[album/#]"}),
         ("/picture.php?/512&slideshow=", "/picture.php?/512", {"≈?slideshow"}),
@@ -60,7 +61,7 @@ def test_ours_what_siblings_differ_in(target: str, fetched: str, named: set[str]
         ("≈/w/{diff}?id", "/r/diff?id=5", "/r/diff?id=6", True),
         ("≈/w/{diff}?id", "/r/diff?id=5", "/r/commit?id=6", False),
         ("≈/w/w[.md]", "/docs/x.md", "/docs/y.md", True),
-        ("≈/w/w{.md}", "/docs/x.md", "/docs/y.html", False),
+        ("≈/w/w[.md]", "/docs/x.md", "/docs/y.html", False),
         ("≈?lang", "/x?lang=de", "/y?lang=de", False),  # a list's pages may have its parameter
     ],
 )
