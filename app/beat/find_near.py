@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import Connection, Engine
 
 from app.errors import InputError
-from app.policy.focus.near import Likeness, Reading, is_titled_alike, likeness
+from app.policy.focus.near import Likeness, Reading, is_named_alike, is_titled_alike, likeness
 from app.policy.focus.profile import Profile
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.simhash import DUPLICATE_BITS, simhash, words_of
@@ -238,7 +238,7 @@ def _note(
     best: Note | None = None
     for bits, other in others:
         kind, of = likeness(bits, text, texts[other]), originals[other]
-        if kind is Likeness.NEAR and of.host_id == page.host_id and not is_titled_alike(page.title, of.title):
+        if kind is Likeness.NEAR and of.host_id == page.host_id and not _is_called_alike(page, of):
             kind = Likeness.REVIEW
         if kind is None or (best is not None and kind is Likeness.REVIEW):
             continue
@@ -256,6 +256,11 @@ def _note(
         if kind is Likeness.NEAR:
             return best
     return best
+
+
+def _is_called_alike(page: Waiting, of: OlderPage) -> bool:
+    """Whether two pages of one host may be the same by what they are called."""
+    return is_titled_alike(page.title, of.title) and is_named_alike(page.url or "", of.url)
 
 
 def _write(tx: Connection, lot: _Compared) -> None:

@@ -119,14 +119,14 @@ def test_where_the_four_closest_are_gone_a_further_one_is_the_original(worker: W
     site = web.site()
     paths = [f"/{n}" for n in range(4)]
     site.pages |= {path: html(text=text) for path, text in zip(paths, gone, strict=True)}
-    site.pages |= {"/": html(*paths, "/further"), "/further": html(text=further)}
+    site.pages |= {"/": html(*paths, "/copy-1"), "/copy-1": html(text=further)}
     engine = crawled(worker, site)
     assert find_near(engine) == NearFound(pages=5)
-    site.pages |= {"/": html(*paths, "/further", "/late"), "/late": html(text=late)}
+    site.pages |= {"/": html(*paths, "/copy-1", "/copy-2"), "/copy-2": html(text=late)}
     again(worker)
     sql(engine, "UPDATE urls SET state = 'gone' WHERE url = ANY(:urls)", urls=[site.url(each) for each in paths])
     assert find_near(engine).near == 1
-    assert notes(engine) == [("/late", "near", "/further")]
+    assert notes(engine) == [("/copy-2", "near", "/copy-1")]
 
 
 # titles of the two pages → what the second is noted as

@@ -45,3 +45,15 @@ def test_pages_are_compared_in_little_memory(worker: Worker, web: Web) -> None:
     tracemalloc.stop()
     assert found.near == 12
     assert peak < 8_000_000
+
+
+def test_entries_of_a_reference_are_for_review(worker: Worker, web: Web) -> None:
+    site = web.site()
+    entries = ["/1/method.html", "/1/vfunc.html", "/2/method.html"]
+    site.pages |= {path: html(text=f"{prose()} Read {n} times.", title="Add") for n, path in enumerate(entries)}
+    site.pages["/"] = html(*entries, text=prose(200, 9))
+    engine = crawled(worker, site)
+    find_near(engine)
+    found = {frozenset((page, original)): kind for page, kind, original in notes(engine)}
+    assert found[frozenset({"/1/method.html", "/2/method.html"})] == "near"
+    assert "review" in found.values()

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from app.config import Settings
 from app.crawl.frontier import worth
 from app.crawl.state.batch import most_in_hand
+from app.crawl.state.focus import CrawlFocus, Precedence, target_of
 from app.crawl.state.lease import Lease
 from app.crawl.state.origins import HostOrigins
 from app.crawl.state.picked import Picked
@@ -22,7 +23,6 @@ from app.crawl.state.visit import Visit
 from app.crawl.state.worker import Worker
 from app.model import RequestKind
 from app.policy import lane, scope
-from app.policy.focus.patterns import RISKY
 from app.policy.focus.score import unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.lane import LAST_LANE
@@ -103,6 +103,7 @@ def _granted(worker: Worker, lease: Lease, picked: Picked, tx: Connection, wante
     now, refuses = lease.database_time(lease.now()), wanted[0].has_page_budget
     worth.load(worker, picked, tx, lease.host_id, crawl_id, refuses=refuses, now=now)
     set_floor(worker.settings, picked, crawl_id, wanted[0].admits_above)
+    wanted = _worth_now(wanted, picked.focus[crawl_id])
     if not wanted[0].has_page_budget:
         return wanted
     documents = [due for due in wanted if due.kind == RequestKind.PAGE]
@@ -189,27 +190,39 @@ def _chosen(worker: Worker, found: list[Due], size: int) -> dict[int, list[Due]]
         waiting = {number: len(here) for number, here in lanes.items()}
         drawn = lane.draw(waiting, share, worker.rng, profile.weights)
         if drawn:
-            chosen[crawl_id] = _worth_now([lanes[number].popleft() for number in drawn])
+            chosen[crawl_id] = [lanes[number].popleft() for number in drawn]
             left -= len(drawn)
     return chosen
 
 
-def _worth_now(drawn: list[Due]) -> list[Due]:
+def _worth_now(drawn: list[Due], focus: CrawlFocus) -> list[Due]:
     """Those of a draw that are fetched before the next one, which may know better links.
 
     URLs that their form speaks against wait for the others: they may copy what these lead to. In a crawl with a budget
-    the last lane waits, too, once the others are empty; where there is nothing else, a few are tried.
+    lists wait for what is proven, and the last lane waits until the others are empty; where there is nothing else, a
+    few are tried.
     """
-    if not drawn[0].has_page_budget:
-        return _without_risks(drawn) or drawn
     places = [place for place, due in enumerate(drawn) if due.lane != LAST_LANE]
-    shared = drawn[: places[-1] + 1] if places else drawn
-    safe = _without_risks(shared)
-    return safe if places and safe else (safe or shared)[:FEW]
+    has_budget = drawn[0].has_page_budget
+    shared = drawn[: places[-1] + 1] if has_budget and places else drawn
+    first = _first(shared, focus)
+    if not has_budget:
+        return first or drawn
+    if any(due.lane != LAST_LANE for due in first):
+        return first
+    return (shared if places else first or drawn)[:FEW]
 
 
-def _without_risks(drawn: list[Due]) -> list[Due]:
-    return [due for due in drawn if due.fetched_at is not None or unpacked(due.score_parts or 0).risk < RISKY]
+def _first(drawn: list[Due], focus: CrawlFocus) -> list[Due]:
+    """Without URLs of a risky form; without lists where others are proven."""
+    ranks = [
+        Precedence.PROVEN
+        if due.fetched_at is not None
+        else focus.precedence(unpacked(due.score_parts or 0), target_of(due.url))
+        for due in drawn
+    ]
+    least = Precedence.OPEN if Precedence.PROVEN in ranks else Precedence.LIST
+    return [due for due, rank in zip(drawn, ranks, strict=True) if rank >= least]
 
 
 def _reserve(worker: Worker, lease: Lease, picked: Picked, tx: Connection, crawl_id: int, wanted: int) -> int:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy import Connection
 
-from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, on_host
+from app.crawl.state.focus import MOST_KEPT_REFUSED, CrawlFocus, on_host, target_of
 from app.crawl.state.picked import Picked
 from app.crawl.state.seen_phrases import SeenPhrases, keep_within
 from app.crawl.state.worker import Worker
@@ -100,7 +100,7 @@ def _catch_up(worker: Worker, tx: Connection, seen: SeenPhrases, host_id: int, c
         tx, host_id=host_id, crawl_id=crawl_id, worker=worker.name, since=seen.as_of, part=part, n=MOST_CAUGHT_UP
     )
     for url, text in by_others:
-        seen.catch_up("/" + url.partition("://")[2].partition("/")[2], text)
+        seen.catch_up(target_of(url), text)
 
 
 def _vocabulary(worker: Worker, crawl_id: int) -> Vocabulary:
@@ -154,7 +154,7 @@ def candidate(
         elif kind is not None:
             return REFUSALS[kind]
         elif is_here:
-            lane, parts = focus.lane_of(scored), focus.learned(parts, shape)
+            lane, parts = focus.lane_of(scored, url.target), focus.learned(parts, shape)
     return Candidate(
         crawl_id,
         url,

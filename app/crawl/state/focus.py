@@ -6,6 +6,7 @@ page counts as new, and anchors count for nothing, until they are learned again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
@@ -24,7 +25,23 @@ MOST_KEPT_REFUSED = (
 )
 LEARNED = 0.3  # of a score, from shapes whose pages had no new text of their own to those that all had: as an anchor
 PROVEN = 0.8  # of a shape's pages had new text of their own: its form is no risk then
+LISTS = 0.2  # of a shape's pages, fewer: they are lists
 _NONE = Yield()
+
+
+class Precedence(IntEnum):
+    """The order of URLs that were picked, the last first.
+
+    RISKY   its form is a risk
+    LIST    its like had hardly any new text of their own: they name pages at best, which may be known by then
+    OPEN    nothing is known yet, or some of its like had new text
+    PROVEN  most of them had
+    """
+
+    RISKY = 0
+    LIST = 1
+    OPEN = 2
+    PROVEN = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +94,20 @@ class CrawlFocus:
         path, query, _ = url.target.partition("?")
         if query:
             names += self.seen.twins(path)  # a view of a copy is one, too
-        return min((name for name in names if patterns.is_poor(terms, self._yield(name))), default=None)
+        found = min((name for name in names if patterns.is_poor(terms, self._yield(name))), default=None)
+        return found or self._awaits(url)
+
+    def _awaits(self, url: Url) -> str | None:
+        """Name how it differs from a page that is yet to be fetched, if that has brought nothing new.
+
+        The other must be of a shape that is proven: two pages that are taken for copies of each other are lost.
+        """
+        for sibling, name in siblings.shorter(url.target):
+            if patterns.is_poor(self.profile.traps, self._yield(name)) and self.seen.was_named(sibling):
+                share = self._yield(shape_of(sibling).name).own_share
+                if share is not None and share >= PROVEN:
+                    return name
+        return None
 
     def trap_by_form(self, url: Url, shape: Shape) -> TrapKind | None:
         """The trap that the path of a URL of any host gives away."""
@@ -97,11 +127,13 @@ class CrawlFocus:
     def _yield(self, name: str) -> Yield:
         return self.yields.get(name, _NONE)
 
-    def lane_of(self, scored: Scored) -> int:
+    def lane_of(self, scored: Scored, target: str) -> int:
         """The lane of a link to the visited host, which is counted: the last, where many of its shape wait unproven."""
         before = self._yield(scored.shape.name)
         self._put(scored.shape.name, before.found())
         self.found += 1
+        if self.refuses:
+            self.seen.name(target)
         return LAST_LANE if before.waits else scored.lane
 
     def learned(self, parts: Parts, shape: Shape) -> Parts:
@@ -115,6 +147,15 @@ class CrawlFocus:
         base, anchor, fresh, duplicate, trap, page = parts
         base = min(max(base + LEARNED * (own - 0.5), 0.0), 1.0)
         return Parts(base, anchor, fresh, 0.0 if own >= PROVEN else duplicate, trap, page)
+
+    def precedence(self, parts: Parts, target: str) -> Precedence:
+        """Rank a URL that was picked, by what its like has brought by now, not when it was found."""
+        own = self._yield(shape_of(target).name).own_share if self.judges else None
+        if own is not None and own >= PROVEN and parts.trap < patterns.RISKY:
+            return Precedence.PROVEN
+        if parts.risk >= patterns.RISKY:
+            return Precedence.RISKY
+        return Precedence.LIST if own is not None and own < LISTS else Precedence.OPEN
 
     def is_retried(self, group: str) -> bool:
         return patterns.is_retried(self.profile.traps, self._yield(group))
@@ -149,7 +190,7 @@ class CrawlFocus:
         A page without text proves nothing: its site may leave that to scripts. Nor does one that a view of it was
         fetched before, whose fault it is.
         """
-        is_new = self.seen.judge(text, url.target, labels)
+        is_new = self.seen.judge(text, url.target, labels, compares_names=self.refuses)
         is_said = (self.seen.had_view(url.target) or is_seed) and not is_new
         if is_new is not None and not is_said:
             self.note(url, is_new=is_new, found_on=found_on)
@@ -230,6 +271,11 @@ class CrawlFocus:
         """Shapes of which URLs were refused before their trial was over: another's fault, which may have turned."""
         trial = self.profile.traps.trial
         return {name for name, found in self.yields.items() if found.refused and found.fetched < trial}
+
+
+def target_of(url: str) -> str:
+    """The path and query of a URL's text."""
+    return "/" + url.partition("://")[2].partition("/")[2]
 
 
 def on_host(found_on: str | None, url: Url) -> str | None:

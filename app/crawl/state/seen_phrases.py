@@ -21,27 +21,32 @@ class SeenPhrases:
     as_of  the database's time up to which it has the host's pages, other processes' too; None: it has none
     """
 
-    __slots__ = ("_filters", "_left", "as_of", "bytes")
+    __slots__ = ("_filters", "_left", "_named", "_named_left", "as_of", "bytes")
 
     def __init__(self) -> None:
         self._filters: list[Bloom] = []
         self.as_of: datetime | None = None
-        self._left = self.bytes = 0
+        self._named: Bloom | None = None
+        self._left = self._named_left = self.bytes = 0
 
-    def judge(self, text: Said, target: str = "", labels: Iterable[str] = ()) -> bool | None:
+    def judge(
+        self, text: Said, target: str = "", labels: Iterable[str] = (), *, compares_names: bool = True
+    ) -> bool | None:
         """Whether a page says something new on its host; None: it says nothing at all. It is remembered.
 
-        target: its path and query;   labels: of its links to pages of its host
+        target  its path and query;   labels: of its links to pages of its host
+        compares_names  in a short text the names of pages, by any page so far, are nothing new
         """
         if text.lines == [""]:
             return None
         labels = list(labels)
         own, words, names = novelty.own_text(text, labels)
-        if len(words) < novelty.FEW_WORDS:
-            count = len(words)
-            words = novelty.without_names(words, self._has)
-            own = own if len(words) == count else " ".join(words)
-        self._remember(self._unknown(novelty.names_of(labels)))
+        if compares_names:
+            if len(words) < novelty.FEW_WORDS:
+                count = len(words)
+                words = novelty.without_names(words, self._has)
+                own = own if len(words) == count else " ".join(words)
+            self._remember(self._unknown(novelty.names_of(labels)))
         found = novelty.phrases(own, words, target)
         if not found:
             return False
@@ -69,6 +74,18 @@ class SeenPhrases:
     def met(self, target: str) -> None:
         """Remember a URL that was fetched."""
         self._remember(siblings.forms(target))
+
+    def name(self, target: str) -> None:
+        """Remember a URL that a page named."""
+        if self._named_left <= 0:
+            self._named, self._named_left = Bloom(_FIRST, _ERRORS), _FIRST
+            self._weigh()
+        if self._named is not None:
+            self._named.add(siblings.whole(target))
+            self._named_left -= 1
+
+    def was_named(self, target: str) -> bool:
+        return self._named is not None and siblings.whole(target) in self._named
 
     def _has(self, item: int) -> bool:
         return any(item in each for each in self._filters)
@@ -114,7 +131,8 @@ class SeenPhrases:
         self._weigh()
 
     def _weigh(self) -> None:
-        self.bytes = sum(each.size_in_bits for each in self._filters) // 8
+        named = [self._named] if self._named is not None else []
+        self.bytes = sum(each.size_in_bits for each in [*self._filters, *named]) // 8
 
 
 def keep_within(seen: Sequence[SeenPhrases], most_bytes: int = MOST_SEEN_BYTES) -> None:

@@ -3,8 +3,8 @@
 A fingerprint alone calls the pages of a reference alike that differ in the one name that they are about. So both texts
 are read: most of their phrases must be the same, and neither may be headed by a word that the other does not have, nor
 repeat one. Numbers name nothing here: a release, a date, a counter may differ. In a text of a few lines a number may be
-all that it says, and on one host pages whose titles name different things are different. What falls short is shown for
-review.
+all that it says, and on one host pages are different whose titles, or the last words of whose URLs, name different
+things. What falls short is shown for review.
 """
 
 import re
@@ -12,7 +12,9 @@ from collections import Counter
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
+from urllib.parse import urlsplit
 
+from app.policy.focus.shape import fold
 from app.policy.focus.simhash import DUPLICATE_BITS, LEAST_PHRASES, REVIEW_BITS, words_of
 
 SAME_PHRASES: Final = 0.8  # of all phrases of both: four sentences in five
@@ -20,6 +22,7 @@ LEAST_WORDS: Final = 150  # of both: of shorter pages of references most differ 
 _HEAD_LINES, _HEAD_CHARS = 2, 300
 _REPEATED, _REPEATED_BY_BOTH = 3, 2  # times: no chance word; another name in the same place
 _NAME: Final = re.compile(r"[^\W\d]\w+")
+_LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
 
 
 class Likeness(StrEnum):
@@ -66,6 +69,23 @@ def likeness(bits: int, text: Reading, other: Reading) -> Likeness | None:
 def is_titled_alike(title: str | None, other: str | None) -> bool:
     """Whether the titles of two pages of one host name the same, numbers aside. Without a title nothing is known."""
     return not title or not other or set(_names(title.lower())) == set(_names(other.lower()))
+
+
+def is_named_alike(url: str, other: str) -> bool:
+    """Whether the last words of two paths of one host are the same, numbers aside: entries of a reference differ there,
+    releases and mirrors before.
+
+    Where one has a path of another depth, no such word, or one that a machine made up, nothing is known.
+    """
+    own, others = _segments(url), _segments(other)
+    if len(own) != len(others) or not own or "~" in {fold(own[-1]), fold(others[-1])}:
+        return True
+    names, theirs = _LETTERS.findall(own[-1].lower()), _LETTERS.findall(others[-1].lower())
+    return not names or not theirs or names == theirs
+
+
+def _segments(url: str) -> list[str]:
+    return [segment for segment in urlsplit(url).path.split("/") if segment]
 
 
 def resemblance(here: set[tuple[str, str, str]], there: set[tuple[str, str, str]]) -> float:

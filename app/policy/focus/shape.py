@@ -45,7 +45,7 @@ class Shape(NamedTuple):
 @lru_cache(maxsize=2_048)
 def shape_of(target: str) -> Shape:
     """The shape of a path and query as they are sent. A page's own is asked for several times, and for its links."""
-    path, _, query = target.partition("?")
+    path, query = parted(target)
     if "%5" in query:
         query = query.replace("%5B", "[").replace("%5D", "]")
     segments = [segment for segment in path.split("/") if segment]
@@ -72,6 +72,18 @@ def shape_of(target: str) -> Shape:
         dates=folded.count("@"),
         parameters=len(names),
     )
+
+
+def parted(target: str) -> tuple[str, str]:
+    """The path of a target and its query. A query that begins with a slash is more of the path, behind its program:
+    `/index.php?/tags/cats&page=2`.
+    """
+    path, _, query = target.partition("?")
+    if query[:1] == "/":
+        more, _, query = query.partition("&")
+        first, _, rest = more[1:].partition("/")
+        path = f"{path}?{first}/{rest}" if rest and fold(first) == "w" else f"{path}?{more}"
+    return path, query
 
 
 def fold(text: str) -> str:

@@ -8,16 +8,21 @@ differences are none is learned from pages that were fetched after a sibling (as
     /x/y/print     ≈/w/w/[print]     beside the path without these words
     /x?id=1&ref=a  ≈?ref             beside the same with other values of these, or without them
     /r/diff?id=1   ≈/w/{diff}?id     beside another word before the same query
+    /x/y.md        ≈/w/w[.md]        beside the path without the ending
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.policy.focus.shape import LONGEST, fold
+from app.policy.focus.shape import LONGEST, fold, parted
 
 MARK: Final = "≈"
 _MOST_SEGMENTS: Final = 8
 _MOST_NAMES: Final = 6
+_NUMBER: Final = re.compile(r"\d+(?:[._-]?\d+)*")
+_ENDING: Final = re.compile(r"(?<!/)\[(\.[a-z0-9]+)\]\Z")  # of a difference's name
+_EXTENSION: Final = re.compile(r"(.+)(\.[A-Za-z][A-Za-z0-9]{0,4})\Z")
 
 
 def is_of_path(name: str) -> bool:
@@ -34,6 +39,23 @@ def differences(target: str) -> Iterator[tuple[int, str]]:
     """Hashes of what a URL has in common with siblings that were fetched before, with the names of the differences."""
     segments, query = _parted(target)
     yield from _differences(target)
+    for rest, part, name in _shorter(segments, query):
+        yield _whole(rest, part), name
+
+
+def shorter(target: str) -> Iterator[tuple[str, str]]:
+    """Siblings that have less in their URL, with the names of the differences."""
+    for rest, part, name in _shorter(*_parted(target)):
+        yield f"/{'/'.join(rest)}{'?' if part else ''}{'&'.join(part)}", name
+
+
+def whole(target: str) -> int:
+    """The hash of a URL, valid in this process."""
+    return _whole(*_parted(target))
+
+
+def _shorter(segments: list[str], query: list[str]) -> Iterator[tuple[list[str], list[str], str]]:
+    """Segments and query of the siblings that have less, and the names of the differences."""
     if len(segments) > _MOST_SEGMENTS:
         return
     folded = [fold(segment) for segment in segments]
@@ -42,16 +64,20 @@ def differences(target: str) -> Iterator[tuple[int, str]]:
             rest = segments[:at] + segments[at + size :]
             if rest:
                 word = "/".join(_word(segments[place], folded[place]) for place in range(at, at + size))
-                yield _whole(rest, query), _named(folded, at, size, f"[{word}]")
+                yield rest, query, _named(folded, at, size, f"[{word}]")
+    if parts := _EXTENSION.match(segments[-1]) if segments else None:
+        yield [*segments[:-1], parts[1]], query, _ended(folded, f"[{parts[2].lower()}]")
     names = sorted({_name(part) for part in query[:_MOST_NAMES]})
     for name in names:
-        yield _whole(segments, [part for part in query if _name(part) != name]), f"{MARK}?{name}"[:LONGEST]
+        yield segments, [part for part in query if _name(part) != name], f"{MARK}?{name}"[:LONGEST]
     if len(names) > 1:
-        yield _whole(segments, []), f"{MARK}?{'&'.join(names)}"[:LONGEST]
+        yield segments, [], f"{MARK}?{'&'.join(names)}"[:LONGEST]
 
 
 def is_shared(name: str, target: str, other: str) -> bool:
     """Whether another URL has the word of the path by which this one differs from a sibling."""
+    if (ending := _ENDING.search(name)) is not None:
+        return _parted(other)[0][-1:] != [] and _parted(other)[0][-1].lower().endswith(ending[1])
     at = next((place for place, part in enumerate(name.split("/")[1:]) if part[:1] in {"{", "["}), None)
     if at is None:
         return False
@@ -77,7 +103,7 @@ def _differences(target: str) -> Iterator[tuple[int, str]]:
 
 
 def _parted(target: str) -> tuple[list[str], list[str]]:
-    path, _, query = target.partition("?")
+    path, query = parted(target)
     return [segment for segment in path.split("/") if segment], sorted(part for part in query.split("&") if part)
 
 
@@ -89,8 +115,13 @@ def _named(folded: list[str], at: int, size: int, what: str, asked: str = "") ->
     return f"{MARK}/{'/'.join([*folded[:at], what, *folded[at + size :]])}{asked}"[:LONGEST]
 
 
+def _ended(folded: list[str], what: str) -> str:
+    return f"{MARK}/{'/'.join(folded)}{what}"[:LONGEST]
+
+
 def _word(segment: str, folded: str) -> str:
-    return segment.lower() if folded in {"w", "w#"} else folded
+    """A segment as a difference names it: what has a number is one of many that the site has."""
+    return _NUMBER.sub("#", segment.lower()) if folded in {"w", "w#"} else folded
 
 
 def _name(part: str) -> str:

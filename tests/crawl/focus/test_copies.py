@@ -58,6 +58,19 @@ def test_the_last_lane_fills_no_batch(worker: Worker, web: Web) -> None:
     assert set(asked(site, "/user")) == set(users)
 
 
+def test_the_last_lane_comes_after_views(worker: Worker, web: Web) -> None:
+    """Their form is a risk, and they wait for others: not for those that are seldom worth a request."""
+    site = web.site()
+    views = [f"/docs/{n}?print=1" for n in range(60)]
+    users = [f"/user/{n}" for n in range(60)]
+    site.pages |= {path: html(text=words(path)) for path in (*views, *users)}
+    site.pages["/"] = html(*views, *users, text=words("/"))
+    start(worker, site.url(), budgets=AMPLE)
+    run(worker)
+    assert len([path for path in site.pages_asked[:30] if path.startswith("/user")]) < 15
+    assert set(asked(site, "/user")) == set(users)
+
+
 def test_what_another_worker_read_is_known(worker: Worker, web: Web) -> None:
     site = web.site()
     long = words("long") + "\n" + "\n".join(words(n) for n in range(60))

@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from app.crawl.state.focus import CrawlFocus
+from app.crawl.state.focus import CrawlFocus, Precedence
 from app.crawl.state.seen_phrases import SeenPhrases
 from app.model import Url
 from app.policy.focus.novelty import said
 from app.policy.focus.patterns import SMALL_SITE, Yield
-from app.policy.focus.score import Parts
+from app.policy.focus.score import Parts, score
 from app.policy.focus.shape import shape_of
 from app.policy.focus.shipped import profile_of
 from app.policy.focus.vocabulary import Vocabulary
@@ -58,6 +58,13 @@ def test_a_form_that_is_filled_in_with_names_says_nothing_new(is_own: bool) -> N
     assert new[0]
     assert sum(filter(None, new)) < 4
     assert seen.judge(said("Ely\nEly is a city of the Fens with a great cathedral."), "/place/5", ["More"]) is True
+
+
+def test_without_a_budget_names_are_not_compared() -> None:
+    seen = SeenPhrases()
+    seen.judge(said("Places"), "/places", ["Ely", "Stow"])
+    assert seen.judge(said("Ely Stow"), "/way/1") is False
+    assert seen.judge(said("Ely Stow"), "/way/2", compares_names=False) is True
 
 
 def test_a_page_without_text_proves_nothing() -> None:
@@ -193,6 +200,46 @@ def test_ours_proven_shapes_come_first_where_a_budget_counts() -> None:
     assert (proven.duplicate, lists.duplicate, unknown) == (0.0, 0.2, parts)
     focus.refuses = False
     assert focus.learned(parts, shape_of("/recipe/9?src=list")) == parts
+
+
+def test_ours_what_speaks_for_a_url_is_what_its_like_has_brought_by_now() -> None:
+    focus = judging()
+    risky, plain = Parts(0.5, 0.0, 0.0, 0.2, 0.05), Parts(0.5, 0.0, 0.0, 0.0, 0.05)
+    assert focus.precedence(plain, "/recipe/9") is Precedence.OPEN
+    for n in range(6):
+        learn(focus, f"/recipe/{n}", prose(n))
+        learn(focus, f"/recipes/w{'abcdef'[n]}/x", "All recipes")
+    assert focus.precedence(risky, "/recipe/9") is Precedence.PROVEN
+    assert focus.precedence(plain, "/recipes/y/z") is Precedence.LIST
+    assert [focus.precedence(parts, "/other/9") for parts in (plain, risky)] == [Precedence.OPEN, Precedence.RISKY]
+    focus.refuses = False
+    assert focus.precedence(risky, "/recipe/9") is Precedence.RISKY
+
+
+def named(focus: CrawlFocus, target: str) -> None:
+    """A page named it, and it was not fetched so far."""
+    focus.lane_of(score(focus.profile, url(target), depth=2), target)
+
+
+def test_ours_a_copy_waits_for_the_page_that_it_copies() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/photo/{n}", prose(n))
+        learn(focus, f"/album/7/photo/{n}", prose(n))
+    assert focus.copies(url("/album/7/photo/77")) is None  # nobody named the page itself
+    named(focus, "/photo/77")
+    assert focus.copies(url("/album/7/photo/77")) == "≈/[album/#]/w/#"
+    for n in range(9, 19):
+        learn(focus, f"/photo/{n}", prose(0))  # it is not proven any more: both would be lost
+    assert focus.copies(url("/album/7/photo/77")) is None
+
+
+def test_ours_words_with_numbers_are_one_difference() -> None:
+    focus = judging()
+    for n in range(9):
+        learn(focus, f"/en/latest/x{n}", prose(n))
+        learn(focus, f"/en/v{n}b/x{n}", prose(n))
+    assert focus.copies(url("/en/v77b/x3")) == "≈/w/{v#b}/w#"
 
 
 def test_ours_a_word_of_one_url_alone_is_no_rule() -> None:

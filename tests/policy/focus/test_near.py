@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.policy.focus.near import LEAST_WORDS, Likeness, Reading, is_titled_alike, likeness
+from app.policy.focus.near import LEAST_WORDS, Likeness, Reading, is_named_alike, is_titled_alike, likeness
 from app.policy.focus.simhash import simhash, words_of
 
 RNG = random.Random(11)
@@ -86,6 +86,26 @@ def test_a_short_page_may_say_no_more_than_its_number(words: int, expected: Like
 )
 def test_titles_of_a_host_tell_its_pages_apart(title: str | None, other: str | None, expected: bool) -> None:
     assert is_titled_alike(title, other) is is_titled_alike(other, title) is expected
+
+
+# a path, another of the same host → whether the last words are the same
+@pytest.mark.parametrize(
+    ("path", "other", "expected"),
+    [
+        ("/2.68/classGlib_1_1Value_3_01long_01_4.html", "/2.68/classGlib_1_1Value_3_01long_01long_01_4.html", False),
+        ("/2.4/classGlib_1_1Bytes.html", "/2.68/classGlib_1_1Bytes.html", True),
+        ("/releases/1.4.11.html", "/releases/1.5.6.html", True),
+        ("/gtk/method.Box.add.html", "/gtk/vfunc.Box.add.html", False),
+        ("/x/print", "/x", True),  # a view
+        ("/node/12", "/blog/waiting", True),  # a number names nothing
+        ("/s/kJ83hsA9zLq2", "/s/pQ61xbT4mNv8", True),
+        ("/x?id=a", "/x?id=b", True),
+        ("/", "/index.html", True),
+    ],
+)
+def test_urls_of_a_host_tell_its_pages_apart(path: str, other: str, expected: bool) -> None:
+    one, two = f"http://h{path}", f"http://h{other}"
+    assert is_named_alike(one, two) is is_named_alike(two, one) is expected
 
 
 def test_fingerprints_that_are_alike_by_chance_are_for_review() -> None:

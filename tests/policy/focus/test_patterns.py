@@ -37,6 +37,10 @@ TERMS = TrapTerms()
         ("/17/item", "/#/w", ["/**"]),
         ("/a/b/c/d/e/f/g/h/i/j/k", "/a/w/w/w/w/w/w/w/*", ["/a/**"]),
         ("?x=1", "/?x", ["?x"]),
+        ("/index.php?/tags/4-cats/7-dogs", "/index.php?tags/w#/w#", ["/index.php?tags/**"]),  # a path in the query
+        ("/index.php?/tags/4-cats&page=2", "/index.php?tags/w#?page", ["?page"]),
+        ("/picture.php?/512/album/3", "/picture.php?/#/w/#", ["/picture.php?/**"]),
+        ("/picture.php?/512&slideshow=", "/picture.php?/#?slideshow", ["?slideshow"]),
         ("/x?f[1]=a&f[22]=b", "/x?f[#]&f[#]", ["?f[#]", "?f[#]"]),
     ],
 )

@@ -27,6 +27,15 @@ def beside(target: str, fetched: str) -> set[str]:
         ("/job/7?ref=list", "/job/8?ref=list", set()),  # a number names a page,
         ("/x?ref=list", "/x", {"≈?ref"}),
         ("/x?pos=1&src=list", "/x?pos=2&src=like", {"≈?pos&src"}),
+        ("/docs/x.md", "/docs/x", {"≈/w/w[.md]"}),
+        ("/docs/x.TXT", "/docs/x", {"≈/w/w[.txt]"}),
+        ("/docs/x.txt", "/docs/x.html", set()),  # each page would have this difference
+        ("/x.md?v=2", "/x?v=2", {"≈/w[.md]"}),
+        ("/picture.php?/512/album/3", "/picture.php?/512", {"≈/w/#/[album/#]"}),
+        ("/picture.php?/512&slideshow=", "/picture.php?/512", {"≈?slideshow"}),
+        ("/en/v3.1b/x.html", "/en/latest/x.html", {"≈/w/{v#b}/w"}),  # versions, one like the other
+        ("/docs/x", "/docs/x.md", set()),
+        ("/v1.2", "/v1", set()),  # a number is no ending
         ("/photo/512", "/photo/513", set()),  # the last word names the page
         ("/x?id=5", "/y?id=5", set()),
         ("/x", "/x/print", set()),  # the shorter one is no copy of the longer one
@@ -51,6 +60,8 @@ def test_ours_what_siblings_differ_in(target: str, fetched: str, named: set[str]
         ("≈/w/#/[print]", "/recipe/17/print", "/recipe/18", False),
         ("≈/w/{diff}?id", "/r/diff?id=5", "/r/diff?id=6", True),
         ("≈/w/{diff}?id", "/r/diff?id=5", "/r/commit?id=6", False),
+        ("≈/w/w[.md]", "/docs/x.md", "/docs/y.md", True),
+        ("≈/w/w[.md]", "/docs/x.md", "/docs/y.html", False),
         ("≈?lang", "/x?lang=de", "/y?lang=de", False),  # a list's pages may have its parameter
     ],
 )
