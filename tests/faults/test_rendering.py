@@ -136,7 +136,7 @@ def kill_renderer(stand: Stand) -> None:
 
 
 def crash_postgres(stand: Stand) -> None:
-    stand.postgres.crash()
+    stand.postgres.kill()
     stand.postgres.start()
 
 
