@@ -10,6 +10,7 @@ from app.browser.traffic import Traffic
 
 STILL_S: Final = 0.5  # without a request or a change; browsers' own "network idle" is the same
 SHORT_STILL_S: Final = 2.0  # while there is hardly any text: its scripts may be about to begin
+BLANK_STILL_S: Final = 4.0  # while there is none at all: nobody makes a page to show nothing
 RESTLESS_S: Final = 3.0  # without a request: a clock or a ticker changes the document for ever
 PROBE_S: Final = 0.1
 PROBE_SHARE: Final = 5  # a look at a large document takes long: then no more than a fifth of the time is spent looking
@@ -40,13 +41,18 @@ class PageRest:
         if seen is None or not seen["is_parsed"]:
             return False
         quiet_s = now - self._traffic.changed_at
-        if quiet_s >= RESTLESS_S:
+        needed_s = max(self._still_s(seen), min(self._took_s * SLOW, RESTLESS_S))
+        if quiet_s >= max(needed_s, RESTLESS_S):
             return self._has_all(seen, now)
-        needed_s = SHORT_STILL_S if seen["is_short"] and self._traffic.navigated_to is None else STILL_S
-        needed_s = max(needed_s, min(self._took_s * SLOW, RESTLESS_S))
         if not seen["is_loaded"] or min(quiet_s, seen["still_ms"] / 1000) < needed_s:
             return False
         return self._has_all(seen, now)
+
+    def _still_s(self, seen: Mapping[str, Any]) -> float:
+        """Seconds that it has to be still, by how much it shows. One that wanted to go elsewhere is done."""
+        if self._traffic.navigated_to is not None or not seen["is_short"]:
+            return STILL_S
+        return BLANK_STILL_S if seen["is_blank"] else SHORT_STILL_S
 
     def _probe(self, now: float) -> None:
         world = self._targets.world()

@@ -207,6 +207,22 @@ def test_past_its_bounds_a_page_is_read_as_it_stands(
     assert (found.asked, found.body_bytes <= bounds.body_bytes) == (len(site.asked), True)
 
 
+@RARE
+@pytest.mark.parametrize("inner", ["", "<x-app></x-app>"])
+def test_a_page_that_shows_nothing_is_waited_for(browsers: Browsers, inner: str) -> None:
+    """Two timers, one after the other, that no request and no change tell of."""
+    script = "setTimeout(() => setTimeout(() => { document.body.append('Text at last.') }, 1700), 1700)"
+    page = PlainResponse(
+        url="http://site.test/",
+        status=200,
+        headers={"content-type": "text/html"},
+        body=f"<title>A</title><body>{inner}<script>{script}</script>".encode(),
+    )
+    found = browsers.render(page, Site(), AMPLE, user_agent="Tiptoe")
+    assert isinstance(found, Rendering)
+    assert "Text at last." in found.html.rpartition("</script>")[2]
+
+
 def test_a_document_is_cut_where_it_is_too_large(browsers: Browsers) -> None:
     found = rendered(browsers, "/hydration/", Site(), Bounds(wall_s=60, dom_bytes=300))
     assert (found.ending, len(found.html.encode())) == (RenderEnding.DOM, 300)

@@ -43,8 +43,16 @@ def page(browser: Browser) -> PageRest:
     return PageRest(cast(PageChannel, browser), cast(Targets, browser), cast(Traffic, browser))
 
 
-def look(text: int) -> dict[str, object]:
-    return {"is_parsed": True, "is_loaded": True, "is_short": False, "still_ms": 60_000, "text": text}
+def look(text: int, shown: int = 200) -> dict[str, object]:
+    """text, shown: characters of all its text, and of what a person would read"""
+    return {
+        "is_parsed": True,
+        "is_loaded": True,
+        "is_short": shown < 200,
+        "is_blank": shown == 0,
+        "still_ms": 60_000,
+        "text": text,
+    }
 
 
 def test_a_look_from_before_it_was_scrolled_does_not_end_it() -> None:
@@ -81,4 +89,28 @@ def test_a_browser_that_is_slow_to_answer_is_waited_for(took_s: float, is_reache
     rest.is_reached()
     rest._asked_at = time.monotonic() - took_s  # noqa: SLF001  # the look that is answered next
     browser.answer(look(800))
+    assert rest.is_reached() is is_reached
+
+
+@pytest.mark.parametrize(
+    # characters that it shows, seconds without a request, where it wanted to go → whether it is done
+    ("shown", "quiet_s", "navigated_to", "is_reached"),
+    [
+        (200, 1.0, None, True),
+        (199, 1.0, None, False),
+        (199, 2.1, None, True),
+        (0, 2.1, None, False),
+        (0, 3.5, None, False),
+        (0, 4.1, None, True),
+        (0, 1.0, "http://elsewhere.test/", True),
+    ],
+)
+def test_the_less_a_page_shows_the_longer_it_is_waited_for(
+    shown: int, quiet_s: float, navigated_to: str | None, is_reached: bool
+) -> None:
+    browser = Browser(changed_at=time.monotonic() - quiet_s, navigated_to=navigated_to)
+    rest = page(browser)
+    rest._scrolls = 99  # noqa: SLF001  # nothing is left to scroll
+    rest.is_reached()
+    browser.answer(look(800, shown))
     assert rest.is_reached() is is_reached

@@ -31,6 +31,7 @@ class Child:
     """A process of the fleet. started: monotonic seconds. slots: visits at once; 0 for beat. is_dismissed: a test ends
     it.
 
+    queue         the only one that a worker serves; "": those of the crawl
     within, env   the command it runs under, such as one that enters a namespace; and what it alone finds in its
                   environment
     """
@@ -39,6 +40,7 @@ class Child:
     process: subprocess.Popen[bytes]
     log: Path
     slots: int
+    queue: str = ""
     within: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
@@ -106,11 +108,16 @@ class Fleet:
         self.children: list[Child] = []
         self.mended: list[str] = []
 
-    def worker(self, slots: int = 4, *, within: tuple[str, ...] = (), env: Mapping[str, str] = NOTHING) -> Child:
+    def worker(
+        self, slots: int = 4, *, queue: str = "", within: tuple[str, ...] = (), env: Mapping[str, str] = NOTHING
+    ) -> Child:
         """Start one more."""
         name = f"w{1 + sum(child.slots > 0 for child in self.children)}"
         options = ["--hostname", f"{name}@faults", "--concurrency", str(slots), "--without-gossip", "--without-mingle"]
-        return self._start(name, slots, within, env, "worker", *options)
+        options += ["--queues", queue] if queue else []
+        child = self._start(name, slots, within, env, "worker", *options)
+        child.queue = queue
+        return child
 
     def beat(self, *, within: tuple[str, ...] = (), env: Mapping[str, str] = NOTHING) -> Child:
         name = f"beat{1 + sum(not child.slots for child in self.children)}"
@@ -123,7 +130,7 @@ class Fleet:
             self.mended.append(child.name)
             assert len(self.mended) < MENDED_MOST, f"a crash loop: {self.mended}"
             place: Any = {"within": child.within, "env": child.env}
-            self.worker(child.slots, **place) if child.slots else self.beat(**place)
+            self.worker(child.slots, queue=child.queue, **place) if child.slots else self.beat(**place)
 
     @property
     def workers(self) -> list[Child]:

@@ -30,25 +30,30 @@
   const textLength = () => { const root = rootOf.call(document); return root ? textOf.call(root).length : 0; };
 
   // How much of it a person would read, scripts and styles left out; counting stops at what is enough.
-  const isShort = () => {
+  const shown = () => {
     const root = rootOf.call(document);
-    if (!root) return true;
+    if (!root) return 0;
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) =>
       /^(SCRIPT|STYLE|HEAD|NOSCRIPT|TEMPLATE)$/.test(nameOf.call(node)) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
     let found = 0;
     while (found < SHORT && walker.nextNode()) {
       if (walker.currentNode.nodeType === 3) found += walker.currentNode.data.trim().length;
     }
-    return found < SHORT;
+    return found;
   };
 
-  const rest = () => ({
-    still_ms: performance.now() - changedAt,
-    is_loaded: document.readyState === "complete",
-    is_parsed: document.readyState !== "loading",
-    is_short: isShort(),
-    text: textLength(),
-  });
+  const rest = () => {
+    const found = shown();
+    const root = rootOf.call(document);
+    return {
+      still_ms: performance.now() - changedAt,
+      is_loaded: document.readyState === "complete",
+      is_parsed: document.readyState !== "loading",
+      is_short: found < SHORT,
+      is_blank: found === 0 && !(root && needsCopy(root)), // what stands in shadow roots and frames is not counted
+      text: textLength(),
+    };
+  };
 
   // Boxes that scroll by themselves, and are a large part of the page: apps often scroll one instead of the document.
   const boxes = () => {
