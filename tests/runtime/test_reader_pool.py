@@ -117,7 +117,6 @@ DEATHS = [
 ]
 
 
-@pytest.mark.faults
 @pytest.mark.parametrize(("deed", "cause", "is_proof"), DEATHS)
 def test_a_death_has_its_cause_and_the_next_page_is_read(
     make: Make, monkeypatch: pytest.MonkeyPatch, deed: str, cause: str, is_proof: bool
@@ -136,7 +135,6 @@ def test_a_death_has_its_cause_and_the_next_page_is_read(
     assert read(readers, "<p>well") == html.read(b"<p>well", **options())
 
 
-@pytest.mark.faults
 def test_where_it_died_is_told(readers: Readers) -> None:
     found = read(readers, poison("segfault"))
     assert isinstance(found, Death)
@@ -144,14 +142,12 @@ def test_where_it_died_is_told(readers: Readers) -> None:
     assert "charset.py" in found.said
 
 
-@pytest.mark.faults
 @pytest.mark.parametrize("deed", ["abort", "sleep"])
 def test_a_sitemap_can_be_poison_too(readers: Readers, deed: str) -> None:
     found = readers.sitemap(BytesIO(f"<urlset><!-- POISON:{deed} --></urlset>".encode()), within_s=AMPLE_S)
     assert isinstance(found, Death)
 
 
-@pytest.mark.faults
 def test_memory_that_libxml2_lacks_is_told(make: Make) -> None:
     """It says so as if the markup were at fault, and the page would be taken for an empty one."""
     found = read(make(memory_bytes=100 * 1024 * 1024, deadline_s=AMPLE_S), "<p>x" * 400_000)
@@ -239,7 +235,6 @@ def test_a_document_that_was_read_in_time_has_no_deadline_any_more(make: Make) -
     assert {pid for pid in reader_pids() if _state(pid) != "Z"} == before
 
 
-@pytest.mark.faults
 def test_one_that_ended_while_it_was_idle_is_replaced(readers: Readers) -> None:
     read(readers, "<p>x")
     (pid,) = reader_pids()
@@ -258,7 +253,6 @@ read(poisoned_readers(deadline_s=0.5), poison(sys.argv[1]))
 """
 
 
-@pytest.mark.faults
 @pytest.mark.parametrize("deed", ["sleep", "loop"])
 def test_one_whose_parent_is_killed_does_not_outlive_its_deadline(tmp_path: Path, deed: str) -> None:
     mark = f"LC_MARK={tmp_path}"
