@@ -33,6 +33,7 @@ demo: $(VENV)/local.stamp ## crawl a small web on this machine for two minutes, 
 TWO = $(BIN)/python -m pytest -q -n 2 --dist worksteal
 TESTS = $(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not faults and (not acceptance or smoke)'
 WHOLE = 'faults or (acceptance and not smoke)'
+ROOMS = $(addprefix tests/,faults acceptance archive browser extract face hostile local metrics render runtime web workers)
 
 # Tests start a hundred processes of Python: without bytecode each of them would compile all of Tiptoe again.
 test check coverage faults-quick faults: export PYTHONDONTWRITEBYTECODE :=
@@ -58,7 +59,7 @@ bench: $(VENV)/bench.stamp ## measure against Scrapy, Crawlee and a bare loop: A
 	@exec $(BIN)/python -m bench $(ARGS)
 
 faults-quick: $(VENV)/dev.stamp ## kill, stop, cut off and overload everything, in the short forms, and type the docs: ARGS="-k ft12"
-	@exec $(TWO) -m $(WHOLE) tests/faults tests/acceptance tests/hostile/test_heavy.py tests/web tests/browser tests/render tests/face tests/metrics $(ARGS)
+	@exec $(TWO) -m $(WHOLE) $(ROOMS) $(ARGS)
 
 faults: $(VENV)/dev.stamp ## the same in the long forms, for 2.5 hours, and its table: ARGS="-k ft12"
 	@FAULTS=long FAULTS_TABLE=docs/reliability.md exec $(BIN)/python -m pytest -q tests/faults $(ARGS)

@@ -7,12 +7,12 @@ No test sees the TIPTOE_ variables of whoever runs it.
 """
 
 import gc
-import importlib.util
 import itertools
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import hypothesis
@@ -28,6 +28,9 @@ from app.local.services import LocalServices, Services
 from tests import rabbitmq
 from tests.examples import IS_FULL, examples
 from tests.quick_disk import quick_folder
+
+if TYPE_CHECKING:
+    from tests.databases import Databases
 
 REDIS_DATABASES = 64  # app.local.valkey
 LOOK_FOR_GARBAGE_AFTER = 20_000  # objects; Python's 700 cost the tests a fiftieth of their time
@@ -57,10 +60,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what drives a browser as acceptance, which `make faults-quick` runs: it takes a minute of two cores. Of the
-    dashboard, of `doctor` and of pictures the tests stay."""
+    """Mark what drives a browser as acceptance, which `make faults-quick` runs: it takes a minute of two cores. Tests
+    of `doctor` and of pictures stay."""
     for item in items:
-        if item.path.parent.name in {"browser", "render"} and "chromium" in getattr(item, "fixturenames", ()):
+        if item.path.parent.name in {"browser", "render", "web"} and "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.acceptance)
 
 
@@ -83,24 +86,23 @@ def services(reachable_tmp: Path) -> Iterator[Services]:
 
 
 @pytest.fixture(scope="session")
-def make_database(services: Services) -> Callable[[], str]:
-    """Call it for the URL of a new database, a copy of one that was migrated once."""
-    numbers = itertools.count(1)
-    template = _create_database(services.database_url, "template", None)
-    if importlib.util.find_spec("app.store.db"):
-        from app.store.migrate import upgrade
+def databases(services: Services) -> "Databases":
+    """Those of this process."""
+    from tests.databases import Databases  # with sqlalchemy, which not every room needs
 
-        upgrade(template)
-    return lambda: _create_database(services.database_url, f"test_{next(numbers)}", "template")
+    return Databases(services.database_url)
+
+
+@pytest.fixture(scope="session")
+def make_database(databases: "Databases") -> Callable[[], str]:
+    """Call it for the URL of a new database, a copy of one that was migrated once."""
+    return databases.make
 
 
 @pytest.fixture(scope="module")
-def database_url(services: Services, make_database: Callable[[], str]) -> Iterator[str]:
-    url = make_database()
-    yield url
-    with psycopg.connect(services.database_url, autocommit=True) as connection:
-        name = sql.Identifier(urlsplit(url).path[1:])
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+def database_url(databases: "Databases") -> Iterator[str]:
+    yield databases.lend()
+    databases.take_back()
 
 
 @pytest.fixture(scope="session")
@@ -144,12 +146,3 @@ def _be_quick(home: Home) -> None:
         # 4,096 rounds of a hash are most of a connection's time, and each test has some.
         connection.execute("SET scram_iterations = 1")
         connection.execute(sql.SQL("ALTER ROLE tiptoe PASSWORD {}").format(sql.Literal(known["password"])))
-
-
-def _create_database(server: str, name: str, template: str | None) -> str:
-    create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
-    if template:
-        create += sql.SQL(" TEMPLATE {} STRATEGY file_copy").format(sql.Identifier(template))
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(create)
-    return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
+from math import ceil
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -76,19 +77,22 @@ def judge(tx: Connection, settings: Settings, host_ids: Sequence[int] | None) ->
     book = RobotsBook(settings.product_token)
     begins = fetches.begins(tx)
     rows = fetches.asked(tx, host_ids, at_once=AT_ONCE)
+    most = hourly(settings)
     return {
-        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins, most=hourly(settings))
+        host_id: _judge(asked, _timelines(settings, book, robots.copies(tx, host_id)), begins, most=most)
         for host_id, asked in groupby(rows, lambda row: row.host_id)
     }
 
 
 def hourly(settings: Settings) -> int:
     """The most requests for one robots.txt in an hour that its back-off, or its shortest freshness, allows."""
-    at_s, failures = 0.0, 0
-    while at_s < _HOUR_S:
+    at_s, rest_s, failures = 0.0, 0.0, 0
+    while at_s < _HOUR_S and rest_s < settings.backoff_max_s:
         failures += 1
-        at_s += backoff.host_rest_s(failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
-        at_s += _LEAST_STEP_S
+        rest_s = backoff.host_rest_s(failures, base_s=settings.backoff_base_s, max_s=settings.backoff_max_s)
+        at_s += rest_s + _LEAST_STEP_S
+    if at_s < _HOUR_S:  # each rest to come is the longest
+        failures += ceil((_HOUR_S - at_s) / (rest_s + _LEAST_STEP_S))
     return max(failures, round(_HOUR_S / FRESH_AT_LEAST_S)) + 1
 
 

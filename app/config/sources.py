@@ -21,14 +21,19 @@ class _Only(PydanticBaseSettingsSource):
         return self._source.get_field_value(field, field_name)
 
     def __call__(self) -> dict[str, Any]:
-        if isinstance(self._source, EnvSettingsSource) and not _names_any(self._source):
-            return {}  # at once: to look for each field takes 2 ms
+        if isinstance(self._source, EnvSettingsSource):
+            return self._named(self._source)
         return {name: value for name, value in self._source().items() if self._is_wanted(name)}
 
-
-def _names_any(source: EnvSettingsSource) -> bool:
-    prefix = source.env_prefix.lower()
-    return any(name.lower().startswith(prefix) for name in source.env_vars)
+    def _named(self, source: EnvSettingsSource) -> dict[str, Any]:
+        """The fields that a variable names: to look for each of a hundred takes 2 ms."""
+        found = {}
+        for name, field in source.settings_cls.model_fields.items():
+            if self._is_wanted(name) and f"{source.env_prefix}{name}".lower() in source.env_vars:
+                value, key, is_complex = source.get_field_value(field, name)
+                if value is not None:  # `NAME` without `=` in .env
+                    found[key] = source.prepare_field_value(name, field, value, is_complex)
+        return found
 
 
 class FromEnvironment(BaseSettings):

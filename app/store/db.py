@@ -150,6 +150,7 @@ def connect(url: str, *, pool_size: int = 16, session_name: str = "tiptoe", may_
             pool_size=pool_size,
             max_overflow=4,
             pool_timeout=30,
+            use_native_hstore=False,  # we have none: its type is not looked for in each process
             pool_use_lifo=True,  # the connection used last has its plans and its backend's caches warm
             connect_args={"application_name": session_name, **session, **_unless_given(parsed)},
         )

@@ -74,6 +74,7 @@ def test_a_segment_that_was_final_before_its_row_said_so(engine: Engine, make_wr
     assert row == {"state": "closed", "bytes": next(folder.rglob("*.warc.gz")).stat().st_size, "records": 1}
 
 
+@pytest.mark.faults
 def test_kill_9_at_random_moments_leaves_no_row_without_its_record(
     engine: Engine, database_url: str, archive: Archive, folder: Path
 ) -> None:

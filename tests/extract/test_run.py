@@ -113,6 +113,7 @@ def test_a_failure_is_tried_again_and_then_put_aside(shelf: Shelf, shared: Share
 
 
 # what the handler does on one page: its cause. The others' items are there, and this page's earlier ones are stale
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("act", "cause"),
     [

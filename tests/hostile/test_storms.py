@@ -18,6 +18,8 @@ from tests.hostile.judge import SHORT_S, assert_decent
 from tests.hostile.origin import NETWORK, HostileOrigin
 from tests.store.rows import one, sql
 
+pytestmark = pytest.mark.faults
+
 Make = Callable[..., Worker]
 PAGES = 12
 ALL = {"/", *(f"/{number}" for number in range(1, PAGES))}

@@ -169,6 +169,7 @@ def test_commands_that_start_at_once_start_one_server(home: Path, commands: Comm
     assert processes_in(home) == []
 
 
+@pytest.mark.faults
 def test_killed_command_leaves_nothing_running_and_the_next_starts(home: Path, commands: Commands) -> None:
     child = commands.start(home)
     told = first_line(child)
@@ -179,6 +180,7 @@ def test_killed_command_leaves_nothing_running_and_the_next_starts(home: Path, c
         assert ask(services.database_url, "SELECT count(*) FROM kept") == 1
 
 
+@pytest.mark.faults
 def test_next_command_right_after_a_kill(home: Path, commands: Commands) -> None:
     first_line(commands.start(home))
     commands.kill_all()
@@ -186,6 +188,7 @@ def test_next_command_right_after_a_kill(home: Path, commands: Commands) -> None
         assert ask(services.database_url, "SELECT 1") == 1
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux'")
 def test_killed_keeper_and_postgres_are_survived(home: Path, commands: Commands) -> None:
     child = commands.start(home)
@@ -228,6 +231,7 @@ def test_home_removed_while_in_use_stops_the_servers_all_the_same(own_home: Path
     wait_until(lambda: not processes_in(own_home))
 
 
+@pytest.mark.faults
 def test_a_server_that_falls_over_comes_back_on_its_port(home: Path) -> None:
     with start_valkey(home, print) as running, redis.Redis.from_url(running.url, retry=NO_RETRY) as broker:
         before = broker.info("server")

@@ -6,6 +6,8 @@ import signal
 from collections.abc import Callable
 from multiprocessing.synchronize import Event
 
+import pytest
+
 from app.admin import audit
 from app.browser.pool import Browsers
 from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering, SubRequest
@@ -18,6 +20,8 @@ from tests.crawl.web import Web
 from tests.render.shells import Stand, rows, script, shell, turns
 from tests.render.test_browser import serve
 from tests.store.rows import sql
+
+pytestmark = pytest.mark.faults
 
 
 class Killed:

@@ -145,6 +145,7 @@ print(mib("VmHWM") - before, mib("VmRSS") - before)
 """
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc, and /proc")
 def test_a_process_stays_small_though_every_thread_has_read_the_worst() -> None:
     """FT23's bound, for a worker without MALLOC_ARENA_MAX: without the room it takes 500 MiB, and most of it for

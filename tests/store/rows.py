@@ -2,17 +2,14 @@
 database."""
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from hashlib import sha256
 from threading import Thread
 from typing import Any, TypeVar
 from uuid import UUID
 
-import psycopg
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.pool import QueuePool
 
 from app.policy.pace import History
 from app.store import db, hosts, urls
@@ -20,78 +17,14 @@ from app.store.caps import Weak
 from app.store.host_rows import Contact, HostPace, Offer
 from app.store.tables import metadata
 from app.store.url_rows import Admission, Result, Wanted
+from tests.store.cleaner import clean as clean
 
 T = TypeVar("T")
-FEW = 500  # rows that a table may leave behind, dead
 OFFER_S = 10.0
 ISOLATE = 50  # URLs taken one at a time after a crash
 LOOKS = 20_000  # round trips to the database before a test gives up waiting for another connection
 
 _names = itertools.count(1)
-
-
-@contextmanager
-def clean(database_url: str) -> Iterator[Engine]:
-    """An engine on the module's database, its tables emptied. The next test gets it too, its connections warm."""
-    engine = _cleaner.engine(database_url)
-    yield engine
-    pool = engine.pool
-    if not isinstance(pool, QueuePool) or pool.checkedout():
-        _cleaner.forget()  # a thread of the test still works on one
-
-
-class _Cleaner:
-    """Empties the tables before each test of a module, and keeps one engine for all of them.
-
-    A new connection knows no table and no plan: to learn them anew in each test took Postgres half of its time.
-    """
-
-    def __init__(self) -> None:
-        self._url = ""
-        self._engine: Engine | None = None
-        self._connection: psycopg.Connection[Any] | None = None
-
-    def engine(self, database_url: str) -> Engine:
-        if self._engine is None or self._url != database_url:
-            self.forget()
-        try:
-            return self._emptied(database_url)
-        except psycopg.OperationalError:  # a test ended all connections
-            self.forget()
-            return self._emptied(database_url)
-
-    def forget(self) -> None:
-        """Close what is open: the next test starts with connections of its own."""
-        if self._connection is not None:
-            self._connection.close()
-        if self._engine is not None:
-            self._engine.dispose()
-        self._connection = self._engine = None
-
-    def _emptied(self, database_url: str) -> Engine:
-        if self._connection is None or self._engine is None:
-            self._url = database_url
-            self._connection = psycopg.connect(database_url, autocommit=True, application_name="tests")
-            self._engine = db.connect(database_url, pool_size=16)
-        if _delete_all(self._connection) > FEW:
-            self._connection.execute(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY CASCADE".encode())
-        return self._engine
-
-
-_cleaner = _Cleaner()
-
-
-def _delete_all(connection: psycopg.Connection[Any]) -> int:
-    """The most rows that were in a table. It takes a fiftieth of what TRUNCATE does, which makes 371 files anew."""
-    deletes = [f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "; ".join([*deletes, "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'"]).encode()
-        )
-        most: int = cursor.rowcount
-        while cursor.nextset():
-            most = max(most, cursor.rowcount)
-    return most
 
 
 def sql(engine: Engine, query: str, **values: Any) -> list[dict[str, Any]]:

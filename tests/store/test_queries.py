@@ -1,6 +1,7 @@
 """Every named query of every .sql file: Postgres takes it, it says its purpose once, and somebody runs it."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,15 +17,22 @@ PURPOSE = re.compile(r"^-- (\w+): (.*)$", re.MULTILINE)
 QUERIES = [(room, name) for room in db.query_files() for name in db.queries(room)]
 
 
+@pytest.fixture(scope="module")
+def connection(database_url: str) -> Iterator[psycopg.Connection]:
+    """One for all queries: a new one knows no table."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.mark.parametrize(("room", "name"), QUERIES)
-def test_postgres_takes_the_query(database_url: str, room: str, name: str) -> None:
+def test_postgres_takes_the_query(connection: psycopg.Connection, room: str, name: str) -> None:
     query = str(db.queries(room)[name].compile(dialect=DOLLARS))
-    with psycopg.connect(database_url) as connection:
-        connection.execute(f"PREPARE it AS {query}")
+    connection.execute(f"PREPARE it AS {query}")
+    connection.execute("DEALLOCATE it")
 
 
-def test_a_query_that_postgres_does_not_take_is_refused(database_url: str) -> None:
-    with psycopg.connect(database_url) as connection, pytest.raises(psycopg.errors.UndefinedColumn):
+def test_a_query_that_postgres_does_not_take_is_refused(connection: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.UndefinedColumn):
         connection.execute("PREPARE it AS SELECT no_such_column FROM hosts")
 
 

@@ -41,7 +41,10 @@ def answered(process: "subprocess.Popen[str]", port: int) -> requests.Response |
         return None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+KILLED = pytest.param(signal.SIGKILL, marks=pytest.mark.faults)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, KILLED])
 def test_it_serves_until_a_signal_and_leaves_nothing(
     database_url: str, port: int, tmp_path: Path, number: signal.Signals
 ) -> None:

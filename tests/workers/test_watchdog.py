@@ -151,6 +151,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     # what the main thread does, code
     ("does", "code"),

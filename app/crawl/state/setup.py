@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def make_sender(settings: Settings) -> Sender:
         GuardedAdapter(dialler, idle_s=settings.idle_connection_s),
         identity.headers(
             token=settings.product_token,
-            version=version("tiptoe"),
+            version=_version(),
             contact=settings.contact,
             info_url=settings.info_url,
             purpose=settings.purpose,
@@ -64,6 +65,12 @@ def make_sender(settings: Settings) -> Sender:
         signer=make_signer(settings),
         credentials=make_credentials(settings),
     )
+
+
+@cache
+def _version() -> str:
+    """Look the version up, once: it stands in a file of the installation."""
+    return version("tiptoe")
 
 
 def make_credentials(settings: Settings) -> dict[tuple[str, str, int], Mapping[str, str]]:
