@@ -236,6 +236,11 @@ def totals(tx: Connection, crawl_id: int) -> Totals:
     return Totals(**{**row, "ended_because": _ending(row["ended_because"])})
 
 
+def share(tx: Connection, crawl_id: int, *, most: int) -> int:
+    """Pages of the budget for each host, in equal parts; 0: it has none, or `most` hosts and more."""
+    return int(tx.execute(_sql["share"], {"crawl_id": crawl_id, "most": most}).scalar_one_or_none() or 0)
+
+
 def hosts_some(tx: Connection, crawl_id: int, *, most: int) -> int:
     return int(tx.execute(_sql["hosts_some"], {"crawl_id": crawl_id, "most": most}).scalar_one())
 

@@ -276,6 +276,14 @@ FROM crawls AS c LEFT JOIN crawl_hosts AS ch ON ch.crawl_id = c.id
 WHERE c.id = :crawl_id
 GROUP BY c.id
 
+-- share: the equal part of a crawl's budget of pages for each of its hosts so far; none where these are too many
+SELECT CASE WHEN hosts.n < :most THEN c.max_pages / greatest(hosts.n, cardinality(c.scope_hosts), 1) ELSE 0 END
+FROM crawls AS c
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n FROM (SELECT FROM crawl_hosts WHERE crawl_id = c.id LIMIT :most) AS counted
+) AS hosts
+WHERE c.id = :crawl_id AND c.max_pages IS NOT NULL
+
 -- hosts_some: hosts that a crawl fetched from in this round, counted up to a limit
 SELECT count(*) FROM (SELECT FROM crawl_hosts WHERE crawl_id = :crawl_id LIMIT :most) AS counted
 

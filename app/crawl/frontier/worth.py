@@ -19,12 +19,12 @@ from app.errors import InputError
 from app.model import Refusal, RequestKind, Url
 from app.policy.candidate import Candidate
 from app.policy.focus import novelty, score
-from app.policy.focus.patterns import TrapKind, Yield
+from app.policy.focus.patterns import SMALL_SHARE, SMALL_SITE, TrapKind, Yield
 from app.policy.focus.score import handed_on, unpacked
 from app.policy.focus.shipped import GENERAL, profile_of
 from app.policy.focus.vocabulary import Vocabulary
 from app.policy.lifecycle import UrlEvent
-from app.store import pages
+from app.store import crawls, pages
 from app.store import patterns as store
 from app.store.crawls import Crawl
 from app.store.patterns import Kept, Turned
@@ -36,6 +36,7 @@ REFUSALS: Final = {
     TrapKind.PATTERN: Refusal.TRAP_PATTERN,
 }
 _PAGE = RequestKind.PAGE
+HOSTS_COUNTED = 1_000  # of a crawl: with more of them only a small site is fetched whole
 MOST_CAUGHT_UP = 200  # pages that other processes read: 20 ms
 
 
@@ -84,6 +85,9 @@ def load(
             seen=_seen(worker, host_id, crawl_id),
             yields={row.pattern: Yield(*row[1:]) for row in rows},
         )
+        if refuses:
+            share = crawls.share(tx, crawl_id, most=HOSTS_COUNTED)
+            focus.whole = max(SMALL_SITE, int(share * SMALL_SHARE))
         if refuses and rows and now is not None:
             _catch_up(worker, tx, focus.seen, host_id, crawl_id)
     focus.profile, focus.refuses = profile, refuses

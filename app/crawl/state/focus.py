@@ -54,6 +54,7 @@ class CrawlFocus:
     has_proof  a browser gained much on the last pages of a shape, by its yield
     refuses  patterns that bring nothing are refused: the crawl has a budget of pages, which they would eat. Without one
              nothing that may be worth reading is left out; they wait in the last lane
+    whole    of a host that has no more URLs all are fetched
     """
 
     profile: Profile
@@ -65,6 +66,7 @@ class CrawlFocus:
     found: int = 0
     has_proof: bool = False
     refuses: bool = False
+    whole: int = patterns.SMALL_SITE
 
     def __post_init__(self) -> None:
         self.found = sum(each.urls for each in self.yields.values())
@@ -73,7 +75,7 @@ class CrawlFocus:
     @property
     def judges(self) -> bool:
         """Whether URLs are refused for what their like has brought."""
-        return self.refuses and self.found > patterns.SMALL_SITE
+        return self.refuses and self.found > self.whole
 
     def trap(self, url: Url, shape: Shape, *, risk: float, found_on: str | None) -> TrapKind | None:
         """The trap that a URL of the visited host is taken for, if any.

@@ -17,7 +17,7 @@ from tests.crawl.loop import go, run, start
 from tests.crawl.web import Hit, Site, Web, html
 from tests.store.rows import one, sql
 
-AMPLE = Budgets(max_pages=100_000)  # traps are refused where there is a budget that they would eat
+AMPLE = Budgets(max_pages=10 * SMALL_SITE)  # more than is fetched here, and too little to fetch all of a larger site
 
 DAYS = 400
 LOST = "Nothing takes place here on this day of the year and nobody knows of anything that might"
@@ -50,6 +50,13 @@ def asked(site: Site, start: str) -> list[str]:
 def pattern(worker: Worker, name: str) -> dict[str, object]:
     (row,) = sql(worker.engine, "SELECT * FROM url_patterns WHERE pattern = :name", name=name)
     return row
+
+
+def test_nothing_is_refused_of_a_site_that_takes_little_of_the_budget(worker: Worker, site: Site) -> None:
+    calendar(site, text=lambda n: LOST)
+    start(worker, site.url(), budgets=Budgets(max_pages=30 * DAYS))
+    run(worker)
+    assert len(asked(site, "/day")) == DAYS
 
 
 def test_days_that_say_nothing_new_are_refused(worker: Worker, site: Site) -> None:
