@@ -132,8 +132,9 @@ class CrawlFocus:
     def lane_of(self, scored: Scored, target: str) -> int:
         """The lane of a link to the visited host, which is counted: the last, where many of its shape wait unproven."""
         before = self._yield(scored.shape.name)
-        self._put(scored.shape.name, before.found())
-        self.found += 1
+        if not (self.refuses and self.seen.was_named(target)):  # until they are written, every page of a batch names it
+            self._put(scored.shape.name, before.found())
+            self.found += 1
         if self.refuses:
             self.seen.name(target)
         return LAST_LANE if before.waits else scored.lane
