@@ -125,7 +125,15 @@ def _render(tx: Connection, word: str, page: dict[str, Any]) -> None:
     queued = row | {"headers": {"link": word}, "body": b"", "body_sha256": digest}
     renders.queue(tx, [queued], ttl_s=0.0)  # type: ignore[list-item]
     ended: dict[str, Any] = dict.fromkeys(renders.RenderEnd.__annotations__)
-    ended |= {**page, "body_sha256": digest, "state": "due", "attempts": 1, "takes": 0, "cause": word, "refused": {"robots": 1}}
+    ended |= {
+        **page,
+        "body_sha256": digest,
+        "state": "due",
+        "attempts": 1,
+        "takes": 0,
+        "cause": word,
+        "refused": {"robots": 1},
+    }
     renders.end(tx, [ended])  # type: ignore[list-item]
 
 
