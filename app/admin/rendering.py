@@ -95,12 +95,17 @@ def of_crawl(tx: Connection, crawl_id: int, mode: str) -> CrawlRenderings | None
     )
 
 
-def waiting(tx: Connection, crawl_id: int, mode: str) -> list[str]:
-    """Lines about its pages that wait for a browser, also after its end: how many, and why; none: none waits."""
+def waiting(tx: Connection, crawl_id: int, mode: str, *, is_paused: bool) -> list[str]:
+    """Lines about its pages that wait for a browser, also after its end: how many, and why; none: none waits.
+
+    is_paused: by its command, whose workers have ended with it
+    """
     pages = renders.due_of_crawl(tx, crawl_id)
     if not pages:
         return []
-    why = trouble(mode, renders.workers(tx)) or "the same command opens them"
+    why = trouble(mode, renders.workers(tx))
+    if why is None or (is_paused and why == NO_WORKER):
+        why = "the same command opens them"
     return [f"{counted(pages, 'page')} {'waits' if pages == 1 else 'wait'} for a browser", why]
 
 

@@ -193,7 +193,7 @@ def _summary(engine: "Engine", crawl: "Crawl") -> closing.Summary:
         totals = crawls.totals(tx, crawl.id)
         return closing.Summary(
             totals=totals,
-            unopened=rendering.waiting(tx, crawl.id, crawl.render),
+            unopened=rendering.waiting(tx, crawl.id, crawl.render, is_paused=totals.state == "paused"),
             redirects=crawls.by_id(tx, crawl.id).scope_redirects,
             refused=urls.refused(tx, crawl.id),
             paused=hosts.paused_of(tx, crawl_id=crawl.id, n=closing.MOST_TOLD + 1),

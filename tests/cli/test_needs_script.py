@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
-from app.admin import crawls, report
+from app.admin import crawls, rendering, report
 from app.crawl.state.setup import make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.store import db, renders
@@ -106,6 +106,15 @@ def test_url_why_says_what_a_shell_waits_for(
     tiptoe("crawl", "edit", "c", "--render", mode)
     (here,) = tiptoe("url", "why", site.url("/shell"), "--json").json["crawls"]
     assert here["rendering"][1:] == said
+
+
+def test_a_command_that_is_stopped_says_that_it_opens_them_when_resumed(crawled: tuple[Worker, Site]) -> None:
+    """Its own workers have ended with it: they are not missing."""
+    with db.transaction(crawled[0].engine) as tx:
+        (crawl,) = tx.execute(text("SELECT id FROM crawls")).scalars()
+        waits, why = rendering.waiting(tx, crawl, "auto", is_paused=True)
+        assert (waits, why) == ("2 pages wait for a browser", "the same command opens them")
+        assert rendering.waiting(tx, crawl, "auto", is_paused=False)[1] == rendering.NO_WORKER
 
 
 def test_the_report_counts_them_by_host(tiptoe: Tiptoe, crawled: tuple[Worker, Site]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from app.admin import audit
 from app.browser.pool import Browsers
-from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering, SubRequest
+from app.browser.values import Ask, Bounds, BrowserDeath, PlainResponse, Rendering, ResourceKind, SubRequest
 from app.crawl.state.setup import make_engine, make_sender, make_worker
 from app.crawl.state.worker import Worker
 from app.render.turn import TurnEnding
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.faults
 
 
 class Killed:
-    """A pool whose browser is killed when its first page asks for something."""
+    """A pool whose browser is killed when a script of its first page asks for data: the page is shown by then."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers, self._before, self.kills = browsers, below(), 0
@@ -34,7 +34,7 @@ class Killed:
         self, plain: PlainResponse, ask: Ask, bounds: Bounds, *, user_agent: str, screenshot: bool = False
     ) -> Rendering | BrowserDeath:
         def killing(request: SubRequest) -> object:
-            if self.kills == 0:
+            if self.kills == 0 and request.resource is ResourceKind.FETCH:
                 self.kills = 1
                 for pid in below() - self._before:
                     os.kill(pid, signal.SIGKILL)
@@ -46,7 +46,7 @@ class Killed:
 def test_a_killed_browser_costs_its_page_one_attempt(worker: Worker, web: Web, browsers: Browsers) -> None:
     site = web.site()
     serve(site)
-    start(worker, site.url("/late/"))
+    start(worker, site.url("/react/"))
     go(worker)
     made = turns(worker, Killed(browsers))
     made.run()
