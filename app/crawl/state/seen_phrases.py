@@ -115,9 +115,8 @@ class SeenPhrases:
         """Whether a page without a query was fetched with one before. What is asked for is remembered."""
         path, mark, _ = target.partition("?")
         place = hash(path)
-        if mark and self._left > 0:
-            self._filters[-1].add(place)
-            self._left -= 1
+        if mark:
+            self._remember({place})
         return not mark and any(place in each for each in self._filters)
 
     def forget(self) -> None:
