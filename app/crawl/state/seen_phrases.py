@@ -77,12 +77,11 @@ class SeenPhrases:
 
     def name(self, target: str) -> None:
         """Remember a URL that a page named."""
-        if self._named_left <= 0:
+        if self._named is None or self._named_left <= 0:
             self._named, self._named_left = Bloom(_FIRST, _ERRORS), _FIRST
             self._weigh()
-        if self._named is not None:
-            self._named.add(siblings.whole(target))
-            self._named_left -= 1
+        self._named.add(siblings.whole(target))
+        self._named_left -= 1
 
     def was_named(self, target: str) -> bool:
         return self._named is not None and siblings.whole(target) in self._named

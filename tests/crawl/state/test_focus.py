@@ -73,7 +73,8 @@ def test_a_page_without_text_proves_nothing() -> None:
 
 def test_a_page_is_not_blamed_for_a_view_of_it_that_came_first() -> None:
     seen = SeenPhrases()
-    assert not seen.had_view("/a?ref=1")  # nothing was read so far
+    assert not seen.had_view("/a?ref=1")
+    assert seen.had_view("/a"), "though nothing was read so far"
     seen.judge(said(CAPTION), "/a?ref=1")
     assert [seen.had_view(target) for target in ("/a?ref=1", "/a", "/b", "/a?ref=2")] == [False, True, False, False]
 
@@ -105,6 +106,13 @@ def judging() -> CrawlFocus:
     return CrawlFocus(
         profile=profile_of("general"), vocabulary=Vocabulary(), seen=SeenPhrases(), yields=yields, refuses=True
     )
+
+
+def test_a_url_that_several_pages_name_is_counted_once() -> None:
+    focus = judging()
+    for _ in range(3):
+        focus.lane_of(score(focus.profile, url("/x"), depth=1), "/x")
+    assert (focus.found, focus.yields["/w"].urls) == (SMALL_SITE + 2, SMALL_SITE + 2)
 
 
 def learn(focus: CrawlFocus, target: str, text: str, *, found_on: str | None = "/") -> None:
