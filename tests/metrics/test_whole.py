@@ -126,11 +126,7 @@ def test_alerts_fire_by_their_causes_and_clear(watched: Watched, web: Web) -> No
     assert re.search(r"archive\.stopped", (watched.folder / "worker.log").read_text())
 
 
-LATE = """INSERT INTO hosts (name, queue, delay_s, next_fetch_at)
-          VALUES ('late.test', 'host-00', 1, now() - interval '2 min')"""
-
-
-def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watched) -> None:
+def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watched, web: Web) -> None:
     worker, beat = watched.worker("w1"), watched.beat()
     prometheus = watched.prometheus
     until(lambda: prometheus.number('count(up{job="tiptoe"} == 1)') == 2, "a worker and beat are scraped")
@@ -153,8 +149,9 @@ def test_alerts_of_processes_that_hang_or_are_away_fire_and_clear(watched: Watch
 
     for process in (beat, worker):  # nobody is left to claim a host that is due
         process.send_signal(signal.SIGKILL)
-    sql(watched.engine, LATE)
-    watched.until_firing("TiptoeDispatchLate")
+    manual(site := web.site(), 3)
+    watched.crawl("late", [site])
+    watched.until_firing("TiptoeDispatchLate")  # a minute later
     watched.worker("w2")
     watched.beat()
     watched.until_quiet("TiptoeDispatchLate")
